@@ -1,0 +1,137 @@
+"""The blocks of the envelope: what a tool returned, exactly as it arrived.
+
+Every field that an upstream sent is kept, known to us or not, and `wire()` gives it back unchanged. What we found out
+about the content ourselves (`found`) stands beside it and never goes on the wire.
+
+Block kinds by protocol revision: https://modelcontextprotocol.io/specification (server/tools, "Tool Result").
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from gateway.core.model.media_types import PixelSize
+
+
+class Found(BaseModel):
+    """What the content of a block really is, as far as its first bytes tell.
+
+    `data` is the content as well-formed base64 (the very string that arrived unless it had to be mended);
+    `byte_size` its decoded size in bytes; `pixels` the size of an image. `media_type` is sniffed, else the declared one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data: str
+    byte_size: int
+    media_type: str | None
+    pixels: PixelSize | None = None
+
+
+class _Block(BaseModel):
+    """What all blocks share: frozen, unknown fields kept, absent fields absent."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", serialize_by_alias=True)
+
+    annotations: Any = None
+    meta: Any = Field(default=None, alias="_meta")
+
+    def wire(self) -> dict[str, Any]:
+        """The block as it arrived."""
+        return self.model_dump(by_alias=True, exclude_unset=True)
+
+    @property
+    def audience(self) -> tuple[str, ...]:
+        """Whom the upstream meant the block for: `user`, `assistant`, both, or nobody in particular (empty)."""
+        audience = self.annotations.get("audience") if isinstance(self.annotations, dict) else None
+        return tuple(role for role in audience if isinstance(role, str)) if isinstance(audience, list) else ()
+
+
+class TextBlock(_Block):
+    """Text for the model."""
+
+    type: Literal["text"]
+    text: str
+
+
+class ImageBlock(_Block):
+    """An image. `found` is None when its base64 is broken."""
+
+    type: Literal["image"]
+    data: str
+    mime_type: str | None = Field(default=None, alias="mimeType")
+    found: Found | None = Field(default=None, alias="gateway/found", exclude=True)
+
+
+class AudioBlock(_Block):
+    """Sound. `found` is None when its base64 is broken."""
+
+    type: Literal["audio"]
+    data: str
+    mime_type: str | None = Field(default=None, alias="mimeType")
+    found: Found | None = Field(default=None, alias="gateway/found", exclude=True)
+
+
+class ResourceContents(BaseModel):
+    """What a resource holds: `text` or `blob` (base64), under a uri."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", serialize_by_alias=True)
+
+    uri: str
+    mime_type: str | None = Field(default=None, alias="mimeType")
+    text: str | None = None
+    blob: str | None = None
+    meta: Any = Field(default=None, alias="_meta")
+
+
+class ResourceBlock(_Block):
+    """A resource embedded in the result. `found` is about its blob; None for text and for broken base64."""
+
+    type: Literal["resource"]
+    resource: ResourceContents
+    found: Found | None = Field(default=None, alias="gateway/found", exclude=True)
+
+
+class LinkBlock(_Block):
+    """A link to a resource that the upstream can be asked for."""
+
+    type: Literal["resource_link"]
+    uri: str
+    name: str | None = None
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = Field(default=None, alias="mimeType")
+    size: int | None = None
+    icons: Any = None
+
+
+class UnknownBlock(BaseModel):
+    """A block of a kind that we do not know, or one too malformed to be read: kept whole."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    type: Literal["gateway/unknown"] = "gateway/unknown"
+    value: Any
+
+    def wire(self) -> Any:
+        """The block as it arrived."""
+        return self.value
+
+    @property
+    def audience(self) -> tuple[str, ...]:
+        """Nothing is known of an unknown block's audience."""
+        return ()
+
+
+KnownBlock = TextBlock | ImageBlock | AudioBlock | ResourceBlock | LinkBlock
+Block = Annotated[KnownBlock | UnknownBlock, Field(discriminator="type")]
+MediaBlock = ImageBlock | AudioBlock | ResourceBlock
+
+BLOCK_TYPES: Mapping[str, type[KnownBlock]] = {
+    "text": TextBlock,
+    "image": ImageBlock,
+    "audio": AudioBlock,
+    "resource": ResourceBlock,
+    "resource_link": LinkBlock,
+}

@@ -1,0 +1,245 @@
+"""Media types: their aliases, and what the first bytes of content say it really is.
+
+Sizes come from headers alone and nothing is decoded, so that a hostile image costs nothing before it is judged.
+"""
+
+import re
+import struct
+from typing import NamedTuple
+
+from gateway.core.model.base64_text import head
+
+ALIASES = {
+    "image/jpg": "image/jpeg",
+    "image/pjpeg": "image/jpeg",
+    "image/x-png": "image/png",
+    "image/svg": "image/svg+xml",
+    "audio/wave": "audio/wav",
+    "audio/x-wav": "audio/wav",
+    "audio/vnd.wave": "audio/wav",
+    "audio/mp3": "audio/mpeg",
+    "audio/x-flac": "audio/flac",
+    "application/x-pdf": "application/pdf",
+}
+UNTOLD = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/unknown", "*/*"})
+"""Declared types that say nothing."""
+
+EXTENSIONS = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+    "image/svg+xml": "svg",
+    "image/bmp": "bmp",
+    "image/tiff": "tiff",
+    "image/avif": "avif",
+    "audio/wav": "wav",
+    "audio/mpeg": "mp3",
+    "audio/flac": "flac",
+    "audio/ogg": "ogg",
+    "application/pdf": "pdf",
+    "application/zip": "zip",
+    "application/gzip": "gz",
+    "application/json": "json",
+    "text/plain": "txt",
+    "text/markdown": "md",
+    "text/html": "html",
+    "text/csv": "csv",
+}
+
+HEAD_BYTES = 64 * 1024
+"""How much of the content the functions here look at."""
+
+
+class PixelSize(NamedTuple):
+    """Width and height in pixels, as the header tells them."""
+
+    width: int
+    height: int
+
+
+class Finding(NamedTuple):
+    """What content really is: its media type (None: cannot be told), and its pixel size if it is an image."""
+
+    media_type: str | None
+    size: PixelSize | None = None
+
+
+def normalise(media_type: str | None) -> str | None:
+    """Lower case, without parameters, aliases resolved; None for a type that says nothing."""
+    if media_type is None:
+        return None
+    plain = media_type.split(";", 1)[0].strip().lower()
+    plain = ALIASES.get(plain, plain)
+    return None if plain in UNTOLD else plain
+
+
+def extension(media_type: str | None) -> str:
+    """The usual file name ending, without a dot; `bin` when there is none."""
+    return EXTENSIONS.get(media_type or "", "bin")
+
+
+def family(media_type: str | None) -> str:
+    """`image`, `audio`, `video`, `text`, `document` or `other`."""
+    if media_type is None:
+        return "other"
+    if media_type == "application/pdf":
+        return "document"
+    top = media_type.split("/", 1)[0]
+    return top if top in ("image", "audio", "video", "text") else "other"
+
+
+def inspect_base64(data: str) -> Finding:
+    """`inspect` on the beginning of well-formed base64."""
+    return inspect(head(data, HEAD_BYTES))
+
+
+def inspect(content: bytes) -> Finding:
+    """What the first bytes of `content` say it is. Never raises; what cannot be told is None."""
+    for magic, reader in _BY_MAGIC:
+        if content.startswith(magic):
+            return reader(content)
+    if content[4:8] == b"ftyp":
+        return Finding(_FTYP.get(content[8:12], "video/mp4"))
+    if _is_svg(content):
+        return Finding("image/svg+xml", _svg_size(content))
+    return Finding(None)
+
+
+def _png(content: bytes) -> Finding:
+    if len(content) < 24 or content[12:16] != b"IHDR":
+        return Finding("image/png")
+    return Finding("image/png", PixelSize(*struct.unpack(">II", content[16:24])))
+
+
+def _gif(content: bytes) -> Finding:
+    return Finding("image/gif", PixelSize(*struct.unpack("<HH", content[6:10])) if len(content) >= 10 else None)
+
+
+_BMP_HEADERS = frozenset({40, 52, 56, 64, 108, 124})
+
+
+def _bmp(content: bytes) -> Finding:
+    if len(content) < 26 or int.from_bytes(content[14:18], "little") not in _BMP_HEADERS:
+        return Finding(None)
+    width, height = struct.unpack("<ii", content[18:26])
+    return Finding("image/bmp", PixelSize(abs(width), abs(height)))
+
+
+_SOF = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_BARE_MARKERS = frozenset({0x01, *range(0xD0, 0xD9)})
+
+
+def _jpeg(content: bytes) -> Finding:
+    at = 2
+    while at + 9 <= len(content):
+        if content[at] != 0xFF:
+            break
+        marker = content[at + 1]
+        if marker == 0xFF:
+            at += 1
+        elif marker in _BARE_MARKERS:
+            at += 2
+        elif marker in _SOF:
+            height, width = struct.unpack(">HH", content[at + 5 : at + 9])
+            return Finding("image/jpeg", PixelSize(width, height))
+        else:
+            at += 2 + struct.unpack(">H", content[at + 2 : at + 4])[0]
+    return Finding("image/jpeg")
+
+
+def _riff(content: bytes) -> Finding:
+    kind = content[8:12]
+    if kind == b"WAVE":
+        return Finding("audio/wav")
+    if kind != b"WEBP":
+        return Finding("video/x-msvideo" if kind == b"AVI " else None)
+    return Finding("image/webp", _webp_size(content))
+
+
+def _webp_size(content: bytes) -> PixelSize | None:
+    chunk = content[12:16]
+    if chunk == b"VP8X" and len(content) >= 30:
+        return PixelSize(
+            1 + int.from_bytes(content[24:27], "little"),
+            1 + int.from_bytes(content[27:30], "little"),
+        )
+    if chunk == b"VP8 " and len(content) >= 30:
+        width, height = struct.unpack("<HH", content[26:30])
+        return PixelSize(width & 0x3FFF, height & 0x3FFF)
+    if chunk == b"VP8L" and len(content) >= 25:
+        bits = int.from_bytes(content[21:25], "little")
+        return PixelSize(1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF))
+    return None
+
+
+_PROLOGUE = ((b"<?", b"?>"), (b"<!--", b"-->"), (b"<!DOCTYPE", b">"))
+_SVG_START = re.compile(rb"<(?:\w+:)?svg[\s>/]")
+
+
+def _is_svg(content: bytes) -> bool:
+    """Whether the first element is an svg; a plain scan, because a pattern for this backtracks exponentially."""
+    at = 3 if content.startswith(b"\xef\xbb\xbf") else 0
+    while True:
+        while content[at : at + 1].isspace():
+            at += 1
+        for start, end in _PROLOGUE:
+            if content.startswith(start, at):
+                # An internal DTD subset has '>' of its own; it ends with ']>'.
+                subset = end == b">" and 0 <= content.find(b"[", at) < content.find(b">", at)
+                close = content.find(b"]" if subset else end, at + len(start))
+                if close < 0:
+                    return False
+                at = content.find(b">", close) + 1 if subset else close + len(end)
+                break
+        else:
+            return _SVG_START.match(content, at) is not None
+
+
+_SVG_TAG = re.compile(rb"<(?:\w+:)?svg\b[^>]*>", re.S)
+_SVG_LENGTH = rb"""\b%s\s*=\s*["']\s*([0-9.]+)(?:px)?\s*["']"""
+_SVG_BOX = re.compile(rb"""\bviewBox\s*=\s*["']\s*[-0-9.]+[\s,]+[-0-9.]+[\s,]+([0-9.]+)[\s,]+([0-9.]+)\s*["']""")
+
+
+def _svg_size(content: bytes) -> PixelSize | None:
+    tag = _SVG_TAG.search(content)
+    if tag is None:
+        return None
+    found = [re.search(_SVG_LENGTH % side, tag[0]) for side in (b"width", b"height")]
+    box = _SVG_BOX.search(tag[0])
+    texts = [match[1] for match in found if match] if all(found) else list(box.groups()) if box else []
+    try:
+        width, height = (max(1, round(float(text))) for text in texts)
+    except ValueError:
+        return None
+    return PixelSize(width, height)
+
+
+_FTYP = {
+    b"avif": "image/avif",
+    b"avis": "image/avif",
+    b"heic": "image/heic",
+    b"heix": "image/heic",
+    b"mif1": "image/heif",
+    b"M4A ": "audio/mp4",
+    b"qt  ": "video/quicktime",
+}
+_BY_MAGIC = (
+    (b"\x89PNG\r\n\x1a\n", _png),
+    (b"\xff\xd8\xff", _jpeg),
+    (b"GIF87a", _gif),
+    (b"GIF89a", _gif),
+    (b"RIFF", _riff),
+    (b"BM", _bmp),
+    (b"II*\x00", lambda _: Finding("image/tiff")),
+    (b"MM\x00*", lambda _: Finding("image/tiff")),
+    (b"%PDF-", lambda _: Finding("application/pdf")),
+    (b"fLaC", lambda _: Finding("audio/flac")),
+    (b"OggS", lambda _: Finding("audio/ogg")),
+    (b"ID3", lambda _: Finding("audio/mpeg")),
+    (b"\xff\xfb", lambda _: Finding("audio/mpeg")),
+    (b"\xff\xf3", lambda _: Finding("audio/mpeg")),
+    (b"\x1aE\xdf\xa3", lambda _: Finding("video/webm")),
+    (b"PK\x03\x04", lambda _: Finding("application/zip")),
+    (b"\x1f\x8b", lambda _: Finding("application/gzip")),
+)

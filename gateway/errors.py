@@ -1,0 +1,130 @@
+"""Every error that the gateway raises on purpose.
+
+    GatewayError
+    ├── ConfigError              mcp-gateway.toml or a command line that cannot be used
+    ├── ProfileError             a profile that does not exist or does not hold together
+    ├── InvalidRequest           a host asked for something malformed
+    │   ├── UnknownMethod
+    │   ├── UnknownTool
+    │   └── UnknownResource
+    ├── UpstreamError            an upstream could not do its part
+    │   ├── UpstreamUnavailable  starting, stopped, disabled or failed
+    │   ├── UpstreamTimeout      took longer than its limit
+    │   ├── UpstreamLost         the process or the connection ended during the call
+    │   ├── UpstreamGarbage      answered something that is no MCP
+    │   └── UpstreamRefused      answered a JSON-RPC error of its own
+    ├── ContentError             stored content
+    │   ├── UnknownHandle
+    │   ├── ExpiredHandle
+    │   ├── ContentTooLarge
+    │   └── StoreFull
+    └── MediaError               bytes that could not be turned into what was asked for
+
+A message says what happened and where; `remedy` says what to do about it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class GatewayError(Exception):
+    """The root of the tree: `message` for people and models, `remedy` when there is one."""
+
+    def __init__(self, message: str, *, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.remedy})" if self.remedy else self.message
+
+
+class ConfigError(GatewayError):
+    """The configuration cannot be used. `where` is the file and key, as `mcp-gateway.toml: upstreams.x.url`."""
+
+    def __init__(self, message: str, *, where: str | None = None, remedy: str | None = None) -> None:
+        super().__init__(f"{where}: {message}" if where else message, remedy=remedy)
+        self.where = where
+
+
+class ProfileError(GatewayError):
+    """A profile is unknown, extends itself, or sets something that does not exist."""
+
+
+class InvalidRequest(GatewayError):
+    """The host's request is malformed."""
+
+
+class UnknownMethod(InvalidRequest):
+    """The gateway does not serve this MCP method."""
+
+
+class UnknownTool(InvalidRequest):
+    """No tool of this name is offered to this host."""
+
+
+class UnknownResource(InvalidRequest):
+    """No upstream and no stored content has this uri."""
+
+
+class UpstreamError(GatewayError):
+    """An upstream could not do its part; `upstream` is its name in the configuration."""
+
+    def __init__(self, upstream: str, message: str, *, remedy: str | None = None) -> None:
+        super().__init__(f"upstream {upstream!r}: {message}", remedy=remedy)
+        self.upstream = upstream
+
+
+class UpstreamUnavailable(UpstreamError):
+    """The upstream is starting, stopped, disabled, or failed to start."""
+
+
+class UpstreamTimeout(UpstreamError):
+    """The upstream took longer than its configured limit."""
+
+
+class UpstreamLost(UpstreamError):
+    """The upstream's process or connection ended while a call was running."""
+
+
+class UpstreamGarbage(UpstreamError):
+    """The upstream answered something that is no MCP message, or one over a limit."""
+
+
+class UpstreamRefused(UpstreamError):
+    """The upstream answered with a JSON-RPC error, kept exactly as it came."""
+
+    def __init__(self, upstream: str, code: int, message: str, data: Any = None) -> None:
+        super().__init__(upstream, message)
+        self.code = code
+        self.wire_message = message
+        self.data = data
+
+    def wire(self) -> Mapping[str, Any]:
+        """The JSON-RPC error object, as the upstream sent it."""
+        error: dict[str, Any] = {"code": self.code, "message": self.wire_message}
+        return error if self.data is None else {**error, "data": self.data}
+
+
+class ContentError(GatewayError):
+    """Stored content could not be put or read."""
+
+
+class UnknownHandle(ContentError):
+    """No content of this caller has this handle."""
+
+
+class ExpiredHandle(ContentError):
+    """The content was kept for a while and is gone: expired, or evicted for newer content."""
+
+
+class ContentTooLarge(ContentError):
+    """The content is larger than what may be kept."""
+
+
+class StoreFull(ContentError):
+    """The store has no room for the content."""
+
+
+class MediaError(GatewayError):
+    """Bytes could not be decoded, converted or fitted; the message names the cause."""
