@@ -1,0 +1,5 @@
+"""Shaping: the one loop between lifting and lowering, and the only owner of it."""
+
+from gateway.shaping.shaper import Shaped, Shaper
+
+__all__ = ["Shaped", "Shaper"]

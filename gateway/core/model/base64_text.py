@@ -1,4 +1,4 @@
-"""Base64 as text: mending what is only badly wrapped, measuring it, and looking at its beginning without decoding it."""
+"""Base64 as text: mending what is only badly wrapped, measuring it, and looking at its beginning."""
 
 import binascii
 import re
@@ -10,7 +10,7 @@ _DATA_URI = re.compile(r"\Adata:([^,;]*)((?:;[^,;]*)*),", re.I)
 
 
 class Mended(NamedTuple):
-    """Well-formed standard base64 (None: not base64 at all), the type that a `data:` prefix named, and what was mended."""
+    """Well-formed standard base64 (None: not base64 at all), the type that a `data:` prefix named, what was mended."""
 
     data: str | None
     media_type: str | None
@@ -23,7 +23,9 @@ def mend(text: str) -> Mended:
     Takes off a `data:` prefix and white space, turns the URL-safe alphabet into the standard one, and adds missing
     padding (RFC 4648 sections 3.2, 4 and 5). Anything else that is not base64 gives `data=None`.
     """
-    media_type, mended, data = None, [], text
+    media_type: str | None = None
+    mended: list[str] = []
+    data = text
     if prefix := _DATA_URI.match(data[:1024]):
         if ";base64" not in prefix[2].lower():
             return Mended(None, prefix[1] or None, ())

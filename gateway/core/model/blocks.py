@@ -7,7 +7,7 @@ Block kinds by protocol revision: https://modelcontextprotocol.io/specification 
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,7 +18,7 @@ class Found(BaseModel):
     """What the content of a block really is, as far as its first bytes tell.
 
     `data` is the content as well-formed base64 (the very string that arrived unless it had to be mended);
-    `byte_size` its decoded size in bytes; `pixels` the size of an image. `media_type` is sniffed, else the declared one.
+    `byte_size` its decoded size in bytes; `pixels` the size of an image. `media_type` is sniffed, else as declared.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,8 +44,13 @@ class _Block(BaseModel):
     @property
     def audience(self) -> tuple[str, ...]:
         """Whom the upstream meant the block for: `user`, `assistant`, both, or nobody in particular (empty)."""
-        audience = self.annotations.get("audience") if isinstance(self.annotations, dict) else None
-        return tuple(role for role in audience if isinstance(role, str)) if isinstance(audience, list) else ()
+        annotations: Any = self.annotations
+        if not isinstance(annotations, dict):
+            return ()
+        audience = cast("dict[str, Any]", annotations).get("audience")
+        if not isinstance(audience, list):
+            return ()
+        return tuple(role for role in cast("list[Any]", audience) if isinstance(role, str))
 
 
 class TextBlock(_Block):

@@ -1,6 +1,6 @@
 """The envelope: one canonical form for every CallToolResult, of any revision."""
 
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -30,7 +30,7 @@ class Envelope(BaseModel):
     def meta(self) -> dict[str, Any]:
         """The result's `_meta`, empty when it had none."""
         meta = self.rest.get("_meta")
-        return meta if isinstance(meta, dict) else {}
+        return cast("dict[str, Any]", meta) if isinstance(meta, dict) else {}
 
     def with_note(self, *notes: Note) -> "Envelope":
         """The same envelope with further notes."""

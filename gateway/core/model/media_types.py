@@ -5,6 +5,7 @@ Sizes come from headers alone and nothing is decoded, so that a hostile image co
 
 import re
 import struct
+from collections.abc import Callable
 from typing import NamedTuple
 
 from gateway.core.model.base64_text import head
@@ -23,6 +24,11 @@ ALIASES = {
 }
 UNTOLD = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/unknown", "*/*"})
 """Declared types that say nothing."""
+
+ALWAYS_RECOGNISED = frozenset(
+    {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "image/tiff", "audio/wav", "application/pdf"}
+)
+"""Types whose content `inspect` always tells: bytes that are called one of these and are not recognised are not it."""
 
 EXTENSIONS = {
     "image/png": "png",
@@ -96,9 +102,12 @@ def inspect_base64(data: str) -> Finding:
 
 def inspect(content: bytes) -> Finding:
     """What the first bytes of `content` say it is. Never raises; what cannot be told is None."""
-    for magic, reader in _BY_MAGIC:
+    for magic, reader in _READERS:
         if content.startswith(magic):
             return reader(content)
+    for magic, media_type in _TYPES:
+        if content.startswith(magic):
+            return Finding(media_type)
     if content[4:8] == b"ftyp":
         return Finding(_FTYP.get(content[8:12], "video/mp4"))
     if _is_svg(content):
@@ -224,22 +233,24 @@ _FTYP = {
     b"M4A ": "audio/mp4",
     b"qt  ": "video/quicktime",
 }
-_BY_MAGIC = (
+_READERS: tuple[tuple[bytes, Callable[[bytes], Finding]], ...] = (
     (b"\x89PNG\r\n\x1a\n", _png),
     (b"\xff\xd8\xff", _jpeg),
     (b"GIF87a", _gif),
     (b"GIF89a", _gif),
     (b"RIFF", _riff),
     (b"BM", _bmp),
-    (b"II*\x00", lambda _: Finding("image/tiff")),
-    (b"MM\x00*", lambda _: Finding("image/tiff")),
-    (b"%PDF-", lambda _: Finding("application/pdf")),
-    (b"fLaC", lambda _: Finding("audio/flac")),
-    (b"OggS", lambda _: Finding("audio/ogg")),
-    (b"ID3", lambda _: Finding("audio/mpeg")),
-    (b"\xff\xfb", lambda _: Finding("audio/mpeg")),
-    (b"\xff\xf3", lambda _: Finding("audio/mpeg")),
-    (b"\x1aE\xdf\xa3", lambda _: Finding("video/webm")),
-    (b"PK\x03\x04", lambda _: Finding("application/zip")),
-    (b"\x1f\x8b", lambda _: Finding("application/gzip")),
+)
+_TYPES = (
+    (b"II*\x00", "image/tiff"),
+    (b"MM\x00*", "image/tiff"),
+    (b"%PDF-", "application/pdf"),
+    (b"fLaC", "audio/flac"),
+    (b"OggS", "audio/ogg"),
+    (b"ID3", "audio/mpeg"),
+    (b"\xff\xfb", "audio/mpeg"),
+    (b"\xff\xf3", "audio/mpeg"),
+    (b"\x1aE\xdf\xa3", "video/webm"),
+    (b"PK\x03\x04", "application/zip"),
+    (b"\x1f\x8b", "application/gzip"),
 )

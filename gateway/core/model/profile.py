@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Level = Literal["measured", "source", "maintainer", "user_report", "judgement", "unverified"]
-"""How a fact is known. `judgement` marks a choice of ours where nothing can be known (the default profile's numbers)."""
+"""How a fact is known. `judgement` marks a choice of ours where nothing can be known."""
 
 Count = Annotated[int, Field(gt=0)]
 
@@ -59,10 +59,15 @@ class ProfileSource(_Rules):
 
 
 class TextRules(_Rules):
-    """`max_chars`: all text of a result together. `merge`: one single text block, markers where media stood."""
+    """`max_chars`: all text of a result together. `merge`: one single text block, markers where media stood.
+
+    `empty`: a result without content and empty text blocks are kept as they are, or `named` in a line, because the
+    host fails on them or shows its model nothing at all.
+    """
 
     max_chars: Count | None = None
     merge: bool = False
+    empty: Literal["keep", "named"] = "keep"
 
 
 class ImageRules(_Rules):

@@ -1,0 +1,45 @@
+"""Deciding: what becomes of each block for a profile, from what is known so far.
+
+Planning and lowering both stand on this one function, so they cannot disagree: planning performs what is still
+`wanted`, lowering writes down what was decided. A decision that needs bytes to be changed or kept wants an effect; as
+long as its outcome is missing, the decision is provisional.
+"""
+
+from collections.abc import Mapping
+
+from gateway.core import wording
+from gateway.core.deciding.blocks import decide_block
+from gateway.core.deciding.budget import within_budget
+from gateway.core.deciding.desk import Desk
+from gateway.core.deciding.fates import AsImage, AsIs, AsLine, AsText, Decisions, Fate
+from gateway.core.deciding.structured import structured_as_text
+from gateway.core.model.effects import Outcome
+from gateway.core.model.envelope import Envelope
+from gateway.core.model.profile import Profile
+
+__all__ = ["AsImage", "AsIs", "AsLine", "AsText", "Decisions", "Fate", "decide"]
+
+
+def decide(envelope: Envelope, profile: Profile, outcomes: Mapping[str, Outcome]) -> Decisions:
+    """What becomes of each block of the envelope. Pure; never raises."""
+    desk = Desk(envelope, profile, outcomes)
+    fates = [decide_block(desk, index, block) for index, block in enumerate(envelope.blocks)]
+    folded = structured_as_text(envelope, profile)
+    if folded is not None:
+        desk.note("moved", "structured content as text", None)
+        fates.append(AsText(folded))
+    elif envelope.has_structured_content and profile.structured.send == "never":
+        desk.note("repeated", "structured content, said by the result's blocks already", None)
+    fates = within_budget(desk, fates)
+    shows_media = any(isinstance(fate, AsImage) or (isinstance(fate, AsIs) and fate.has_bytes) for fate in fates)
+    unflagged = envelope.is_error and profile.error.media == "unflag" and shows_media
+    if unflagged:
+        desk.note("moved", "the error flag is said in text, because this host drops media beside it", None)
+    return Decisions(
+        fates=tuple(fates),
+        wanted=tuple(effect for key, effect in desk.wanted.items() if key not in outcomes),
+        notes=tuple(desk.notes),
+        is_error=envelope.is_error and not unflagged,
+        prefix=wording.ERROR_PREFIX if envelope.is_error and (unflagged or profile.error.prefix) else "",
+        structured=envelope.has_structured_content and profile.structured.send == "always",
+    )

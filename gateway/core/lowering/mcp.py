@@ -1,0 +1,131 @@
+"""Lowering to MCP: the envelope as the CallToolResult that this host shows best."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from gateway.core import wording
+from gateway.core.deciding import AsImage, AsIs, AsLine, AsText, Decisions, Fate, decide
+from gateway.core.model.effects import Outcome
+from gateway.core.model.envelope import Envelope
+from gateway.core.model.notes import Note
+from gateway.core.model.profile import Profile
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A CallToolResult as wire JSON, and the notes of everything that differs from what the tool returned."""
+
+    result: dict[str, Any]
+    notes: tuple[Note, ...]
+
+
+def lower(envelope: Envelope, profile: Profile, outcomes: Mapping[str, Outcome]) -> Lowered:
+    """The envelope as the CallToolResult for a profile, given the outcomes of all planned effects. Never raises.
+
+    The result has no `resultType` of our own; what the upstream said in `_meta` and in unknown members stays.
+    """
+    decisions = decide(envelope, profile, outcomes)
+    writer = _Writer(profile)
+    for fate in decisions.fates:
+        writer.write(fate)
+    result: dict[str, Any] = {**envelope.rest, "content": writer.content(decisions)}
+    if decisions.structured:
+        result["structuredContent"] = envelope.structured_content
+    if decisions.is_error:
+        result["isError"] = True
+    elif not isinstance(result.get("isError", False), bool) and profile.text.empty == "named":
+        del result["isError"]
+    return Lowered(result, (*envelope.notes, *decisions.notes, *writer.notes))
+
+
+@dataclass
+class _Writer:
+    """Blocks in the making: those that stay in order, and those that are moved after the text."""
+
+    profile: Profile
+    in_place: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    moved: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+    notes: list[Note] = field(default_factory=list[Note])
+
+    @property
+    def moves(self) -> bool:
+        return self.profile.text.merge or self.profile.order == "text-first"
+
+    def write(self, fate: Fate) -> None:
+        match fate:
+            case AsText():
+                if fate.text or self.profile.text.empty == "keep":
+                    self.in_place.append({"type": "text", **fate.beside, "text": fate.text})
+            case AsLine():
+                self.say(self.line(fate))
+            case AsIs():
+                self.show(fate.wire, fate.kind, fate.known)
+            case AsImage():
+                self.image(fate)
+
+    def say(self, text: str) -> None:
+        self.in_place.append({"type": "text", "text": text})
+
+    def name(self, kind: str) -> str:
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        return wording.label(kind, self.counts[kind])
+
+    def line(self, fate: AsLine) -> str:
+        if fate.kind is None:
+            return fate.text
+        return wording.media_line(self.name(fate.kind), fate.known, fate.text or None, fate.handle, fate.tool)
+
+    def show(self, wire: Any, kind: str, known: str) -> None:
+        if not self.moves or not isinstance(wire, dict):
+            # As it arrived, even where it is no object: nothing here may lose what it cannot name.
+            self.in_place.append(wire)
+            return
+        self.say(wording.marker(self.name(kind), known))
+        self.moved.append(cast("dict[str, Any]", wire))
+
+    def image(self, fate: AsImage) -> None:
+        wire = {**fate.beside, "data": fate.data, "mimeType": fate.media_type}
+        pixels = wording.pixel_words(fate.pixels) if fate.pixels else ""
+        changed = wording.scaled(fate.original, fate.pixels) if fate.original and fate.pixels else None
+        known = wording.facts(wording.pixel_words(fate.original) if changed and fate.original else pixels)
+        zoom = fate.handle if self.profile.tools.helpers and changed else None
+        name = self.name("image")
+        if fate.uri:
+            self.say(wording.embedded_image(name, fate.uri))
+        caption = self.profile.image.caption
+        if self.moves:
+            self.say(wording.caption(name, known, changed, zoom))
+            if caption != "never" and not self.profile.text.merge:
+                self.moved.append({"type": "text", "text": wording.marker(name)})
+            self.moved.append(wire)
+            return
+        if caption == "always" or (caption == "moved" and changed):
+            self.say(wording.caption(name, known, changed, zoom))
+        self.in_place.append(wire)
+
+    def content(self, decisions: Decisions) -> list[dict[str, Any]]:
+        content = _merged(self.in_place) if self.profile.text.merge else self.in_place
+        content = _prefixed(content, decisions.prefix) + self.moved
+        if not content and self.profile.text.empty == "named":
+            words = wording.NO_TEXT_ERROR if decisions.is_error else wording.NOTHING
+            return [] if decisions.structured else [{"type": "text", "text": words}]
+        return content
+
+
+def _merged(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """All texts as one block, in order: hosts that take only the first text block get all of it."""
+    texts = [str(block["text"]) for block in blocks if block["text"]]
+    return [{"type": "text", "text": "\n".join(texts)}] if texts else []
+
+
+def _prefixed(blocks: list[dict[str, Any]], prefix: str) -> list[dict[str, Any]]:
+    if not prefix:
+        return blocks
+    for index, block in enumerate(blocks):
+        if block.get("type") == "text":
+            if block["text"].lstrip().lower().startswith("error"):
+                return blocks
+            return [*blocks[:index], {**block, "text": prefix + block["text"]}, *blocks[index + 1 :]]
+    return [{"type": "text", "text": prefix + wording.NO_TEXT_ERROR}, *blocks]

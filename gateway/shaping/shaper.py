@@ -1,0 +1,135 @@
+"""Plan, perform, lower: a tool's raw result becomes the result that a profile's host shows best."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import anyio
+import pybase64
+from anyio import to_thread
+
+from gateway.core import wording
+from gateway.core.lifting import lift
+from gateway.core.lowering.mcp import Lowered, lower
+from gateway.core.model.blocks import TextBlock
+from gateway.core.model.effects import Crop, Effect, Failed, FitImage, Fitted, ImageTarget, Keep, Kept, Outcome
+from gateway.core.model.envelope import Envelope
+from gateway.core.model.notes import Note
+from gateway.core.model.profile import Profile
+from gateway.core.model.wire import WireObject
+from gateway.core.planning import ROUNDS, plan
+from gateway.core.rescue import rescue
+from gateway.errors import ContentError, MediaError
+from gateway.store import ContentStore
+
+logger = logging.getLogger(__name__)
+
+_LARGE = 256 * 1024
+"""Characters of JSON above which the pure steps run in a thread, so that other hosts are not kept waiting."""
+
+
+class ImageFitter(Protocol):
+    """What shaping needs of `gateway.media`."""
+
+    async def fit_image(
+        self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None
+    ) -> Fitted: ...
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """A shaped result: the CallToolResult as wire JSON, and how it came about."""
+
+    result: dict[str, Any]
+    notes: tuple[Note, ...]
+    envelope: Envelope
+    effects: tuple[Effect, ...]
+    outcomes: Mapping[str, Outcome]
+
+
+class Shaper:
+    """Shapes results for profiles; effects go to a store and to media workers."""
+
+    def __init__(self, store: ContentStore, media: ImageFitter, *, max_blocks: int = 1_000) -> None:
+        self._store = store
+        self._media = media
+        self._max_blocks = max_blocks
+
+    async def shape(self, result: WireObject, profile: Profile, *, owner: str) -> Shaped:
+        """Shape one CallToolResult for a profile. `owner` is the principal that kept content belongs to.
+
+        Never raises for what a result holds: an effect that fails is a note, and the block becomes a line.
+        """
+        run = to_thread.run_sync if _chars(result) > _LARGE else _at_once
+        envelope = await run(self._read, result, profile)
+        outcomes: dict[str, Outcome] = {}
+        effects: list[Effect] = []
+        for _ in range(ROUNDS):
+            wanted = await run(plan, envelope, profile, outcomes)
+            if not wanted:
+                break
+            effects.extend(wanted)
+            outcomes |= await self._perform(wanted, owner)
+        lowered: Lowered = await run(lower, envelope, profile, outcomes)
+        return Shaped(lowered.result, lowered.notes, envelope, tuple(effects), outcomes)
+
+    def _read(self, result: WireObject, profile: Profile) -> Envelope:
+        envelope = _bounded(lift(result), self._max_blocks)
+        return rescue(envelope) if profile.rescue else envelope
+
+    async def _perform(self, effects: Sequence[Effect], owner: str) -> dict[str, Outcome]:
+        """All effects of one round, side by side."""
+        outcomes: dict[str, Outcome] = {}
+
+        async def one(effect: Effect) -> None:
+            outcomes[effect.key] = await self._outcome(effect, owner)
+
+        async with anyio.create_task_group() as tasks:
+            for effect in effects:
+                tasks.start_soon(one, effect)
+        return outcomes
+
+    async def _outcome(self, effect: Effect, owner: str) -> Outcome:
+        try:
+            match effect:
+                case FitImage():
+                    content = pybase64.b64decode(effect.data)
+                    return await self._media.fit_image(content, effect.media_type, effect.target)
+                case Keep():
+                    is_text, data = effect.is_text, effect.data
+                    content = data.encode("utf-8", "replace") if is_text else pybase64.b64decode(data)
+                    kept = await self._store.put(content, owner=owner, media_type=effect.media_type, name=effect.name)
+                    return Kept(kept.handle)
+        except (MediaError, ContentError) as error:
+            logger.info("effect %s failed: %s", effect.key, error)
+            return Failed(error.message)
+
+
+async def _at_once(function: Callable[..., Any], *args: Any) -> Any:
+    return function(*args)
+
+
+def _bounded(envelope: Envelope, limit: int) -> Envelope:
+    """At most `limit` blocks; the rest is left out, and said."""
+    more = len(envelope.blocks) - limit
+    if more <= 0:
+        return envelope
+    words = TextBlock(type="text", text=wording.blocks_left_out(more, limit))
+    blocks = (*envelope.blocks[:limit], words)
+    return envelope.model_copy(update={"blocks": blocks}).with_note(
+        Note(kind="dropped", text=f"{more:,} blocks beyond the limit of {limit:,}")
+    )
+
+
+def _chars(value: Any, depth: int = 0) -> int:
+    """About how many characters a JSON value has; strings only, and not below a depth where nothing large hides."""
+    if isinstance(value, str):
+        return len(value)
+    if depth > 8:
+        return 0
+    if isinstance(value, Mapping):
+        return sum(_chars(item, depth + 1) for item in value.values())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, list):
+        return sum(_chars(item, depth + 1) for item in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return 0
