@@ -6,7 +6,7 @@ Reading files and the environment is `gateway.config.loading`; nothing here touc
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from gateway.core.model.profile import ProfileSource
 
@@ -14,6 +14,9 @@ Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Bytes = Annotated[int, Field(gt=0)]
 Transport = Literal["stdio", "http", "sse", "auto"]
 PrefixRule = Literal["always", "when-needed", "never"]
+
+OWN_NAME = "gateway"
+"""The name of the gateway's own tools; no upstream may have it."""
 
 UPSTREAM_NAME = r"^[A-Za-z0-9]+(?:(?:-+|_)[A-Za-z0-9]+)*$"
 """Letters, digits, `-` and single `_`: so that `<upstream>__<tool>` splits in one way only."""
@@ -29,40 +32,58 @@ class Timeouts(Section):
     """Limits in seconds: `start` until an upstream is ready, `call` for a whole call, `idle` without any progress."""
 
     start: Seconds = 30.0
+    """Until the upstream is ready: process started, handshake done, tools listed."""
     call: Seconds = 300.0
+    """For a whole call, whatever progress it reports."""
     idle: Seconds = 120.0
+    """Without any message about the call; progress starts it anew."""
 
 
 class ToolTimeouts(Section):
     """The same limits for one tool; what is left out is the upstream's."""
 
     call: Seconds | None = None
+    """For a whole call of this tool."""
     idle: Seconds | None = None
+    """Without any message about the call."""
 
 
 class ToolsSettings(Section):
     """Which of an upstream's tools are offered, and how. Patterns are shell globs on the upstream's own names."""
 
     include: tuple[str, ...] = ("*",)
+    """Tools that are offered."""
     exclude: tuple[str, ...] = ()
+    """Tools that are not, though included."""
     rename: dict[str, str] = Field(default_factory=dict[str, str])
+    """Another name for a tool: `{ its_name = "new_name" }`."""
     describe: dict[str, str] = Field(default_factory=dict[str, str])
+    """Another description for a tool."""
     timeout: dict[str, ToolTimeouts] = Field(default_factory=dict[str, ToolTimeouts])
+    """Other limits for a tool."""
 
 
 class UpstreamSettings(Section):
     """One upstream MCP server: either `command` (started over stdio) or `url` (Streamable HTTP or SSE)."""
 
     command: str | None = None
+    """The program that is started: a name on the PATH, or a path (relative to the file)."""
     args: tuple[str, ...] = ()
+    """Its arguments."""
     env: dict[str, str] = Field(default_factory=dict[str, str])
+    """Its environment, beside the few variables that every program needs."""
     cwd: Path | None = None
+    """The folder that it is started in, relative to the file."""
     url: str | None = None
+    """The address of a server that runs already."""
     transport: Transport = "auto"
+    """How to speak to it; `auto` is stdio for a command, and for a url Streamable HTTP, else SSE."""
     headers: dict[str, str] = Field(default_factory=dict[str, str])
+    """HTTP headers that are sent to the url with every request."""
     timeout: Timeouts = Timeouts()
     tools: ToolsSettings = ToolsSettings()
     enabled: bool = True
+    """Whether it is connected at all."""
     max_message_bytes: Bytes = 64 * 1024 * 1024
     """The largest JSON-RPC message that is read from this upstream."""
 
@@ -83,40 +104,54 @@ class GatewaySettings(Section):
     """How the gateway presents itself."""
 
     name: str = "mcp-gateway"
+    """What the gateway calls itself towards hosts."""
     prefix: PrefixRule = "always"
+    """Whether tools are offered as `<upstream>__<tool>`; `when-needed`: only where names collide."""
     profile: str | None = None
     """The profile for every host, whatever it says it is."""
     instructions: str | None = None
+    """What hosts are told about the gateway as a whole."""
 
 
 class HttpSettings(Section):
     """The HTTP side of `serve --http`."""
 
     bind: str = "127.0.0.1"
+    """The address that is listened on; any but a loopback one needs a token."""
     port: Annotated[int, Field(ge=0, le=65_535)] = 8484
+    """The port; 0 takes a free one."""
     token: str | None = None
+    """The bearer token that hosts must send; `$MCP_GATEWAY_TOKEN` gives it too."""
     allowed_hosts: tuple[str, ...] = ()
     """Names, beside the loopback ones and `bind`, under which the gateway may be called (Host header)."""
     allowed_origins: tuple[str, ...] = ()
     """Web origins, beside the loopback ones, that may call the gateway (Origin header)."""
     max_request_bytes: Bytes = 16 * 1024 * 1024
+    """The largest request that is read from a host; on stdio, the longest line."""
 
 
 class StoreSettings(Section):
     """Where content that a host cannot show is kept."""
 
     max_bytes: Bytes = 256 * 1024 * 1024
+    """For all content together; the least recently used makes way."""
     expires: Seconds = 3_600.0
+    """How many seconds content is kept after it was last stored."""
 
 
 class MediaSettings(Section):
     """Limits on what is done to images and documents."""
 
     workers: Annotated[int, Field(ge=1, le=64)] = 2
+    """How many jobs run at once, each in a process of its own."""
     timeout: Seconds = 20.0
+    """Seconds for one job; then its process is killed."""
     max_pixels: Annotated[int, Field(gt=0)] = 60_000_000
+    """The most pixels of an image that is decoded, read from its header beforehand."""
     max_input_bytes: Bytes = 64 * 1024 * 1024
+    """The largest image that is decoded."""
     memory_bytes: Bytes = 1024 * 1024 * 1024
+    """Memory of one worker process, where the platform can limit it."""
 
 
 class LimitSettings(Section):
@@ -125,6 +160,7 @@ class LimitSettings(Section):
     result_bytes: Bytes = 64 * 1024 * 1024
     """The largest result that is taken from an upstream; larger ones are an error naming the size."""
     blocks: Annotated[int, Field(gt=0)] = 1_000
+    """The most content blocks of one result."""
 
 
 class Settings(Section):
@@ -140,6 +176,13 @@ class Settings(Section):
     )
     profiles: dict[str, ProfileSource] = Field(default_factory=dict[str, ProfileSource])
     """A user's own host profiles, in the schema of the built-in ones."""
+
+    @field_validator("upstreams")
+    @classmethod
+    def _own_name_is_free(cls, upstreams: dict[str, UpstreamSettings]) -> dict[str, UpstreamSettings]:
+        if OWN_NAME in upstreams:
+            raise ValueError(f"the name {OWN_NAME!r} is the gateway's own: give the upstream another")
+        return upstreams
 
     def to_json(self) -> dict[str, Any]:
         """The settings as JSON values (secrets included: never log this)."""

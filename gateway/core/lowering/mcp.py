@@ -30,13 +30,14 @@ def lower(envelope: Envelope, profile: Profile, outcomes: Mapping[str, Outcome])
     for fate in decisions.fates:
         writer.write(fate)
     result: dict[str, Any] = {**envelope.rest, "content": writer.content(decisions)}
+    notes = (*envelope.notes, *decisions.notes, *writer.notes())
     if decisions.structured:
         result["structuredContent"] = envelope.structured_content
     if decisions.is_error:
         result["isError"] = True
     elif not isinstance(result.get("isError", False), bool) and profile.text.empty == "named":
         del result["isError"]
-    return Lowered(result, (*envelope.notes, *decisions.notes, *writer.notes))
+    return Lowered(result, notes)
 
 
 @dataclass
@@ -47,7 +48,8 @@ class _Writer:
     in_place: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     moved: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     counts: dict[str, int] = field(default_factory=dict[str, int])
-    notes: list[Note] = field(default_factory=list[Note])
+    stood_before: int | None = None
+    """How many blocks stood in place when the first one was moved."""
 
     @property
     def moves(self) -> bool:
@@ -83,7 +85,7 @@ class _Writer:
             self.in_place.append(wire)
             return
         self.say(wording.marker(self.name(kind), known))
-        self.moved.append(cast("dict[str, Any]", wire))
+        self.move(cast("dict[str, Any]", wire))
 
     def image(self, fate: AsImage) -> None:
         wire = {**fate.beside, "data": fate.data, "mimeType": fate.media_type}
@@ -99,11 +101,24 @@ class _Writer:
             self.say(wording.caption(name, known, changed, zoom))
             if caption != "never" and not self.profile.text.merge:
                 self.moved.append({"type": "text", "text": wording.marker(name)})
-            self.moved.append(wire)
+            self.move(wire)
             return
         if caption == "always" or (caption == "moved" and changed):
             self.say(wording.caption(name, known, changed, zoom))
         self.in_place.append(wire)
+
+    def move(self, wire: dict[str, Any]) -> None:
+        if self.stood_before is None:
+            self.stood_before = len(self.in_place)
+        self.moved.append(wire)
+
+    def notes(self) -> tuple[Note, ...]:
+        notes: list[Note] = []
+        if self.stood_before is not None and self.stood_before < len(self.in_place):
+            notes.append(Note(kind="moved", text="media stands after the text, with markers where it stood"))
+        if self.profile.text.merge and len(self.in_place) > 1:
+            notes.append(Note(kind="moved", text=f"{len(self.in_place)} texts and markers as one block of text"))
+        return tuple(notes)
 
     def content(self, decisions: Decisions) -> list[dict[str, Any]]:
         content = _merged(self.in_place) if self.profile.text.merge else self.in_place

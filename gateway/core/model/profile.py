@@ -4,11 +4,12 @@ A profile file holds facts. Each fact carries its evidence and the values that i
 cannot be written down. The defaults here are those of a host that shows everything (`passthrough`).
 """
 
+import re
 from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 Level = Literal["measured", "source", "maintainer", "user_report", "judgement", "unverified"]
 """How a fact is known. `judgement` marks a choice of ours where nothing can be known."""
@@ -161,6 +162,18 @@ class ToolRules(_Rules):
     description_max: Count | None = None
     max_tools: Count | None = None
     helpers: bool = False
+
+    @field_validator("name_chars")
+    @classmethod
+    def _is_a_class(cls, chars: str) -> str:
+        try:
+            re.compile(f"[{chars}]")
+        except re.error as error:
+            raise ValueError(f"no class of characters: {error}") from None
+        if not re.fullmatch(f"[{chars}]+", "az09_"):
+            raise ValueError("small letters, digits and _ have to be allowed")
+        return chars
+
     meta: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 

@@ -1,0 +1,53 @@
+"""Settings without a file: upstreams named on the command line."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+from urllib.parse import urlsplit
+
+from gateway.config.foreign import upstream_name
+from gateway.config.loading import TOKEN_VARIABLE
+from gateway.config.problems import config_error
+from gateway.config.schema import Settings
+from gateway.config.validation import validate
+from gateway.errors import ConfigError
+
+_PROGRAM_ENDINGS = frozenset({".exe", ".cmd", ".bat", ".sh", ".py", ".js", ".mjs", ".ts"})
+
+
+def settings_from_arguments(
+    upstream_urls: Sequence[str], command: Sequence[str], *, environ: Mapping[str, str] = os.environ
+) -> Settings:
+    """Settings with an upstream for every URL, and one for `command` (a program and its arguments), if there is one.
+
+    An upstream is named after its URL's host or its program, made valid and unique.
+
+    Raises:
+        ConfigError: a URL that is none (it is not repeated in the message: it may hold a secret).
+    """
+    upstreams: dict[str, Any] = {}
+    for url in upstream_urls:
+        upstreams[upstream_name(_host(url), upstreams)] = {"url": url}
+    if command:
+        program = PurePath(command[0])
+        name = program.stem if program.suffix.lower() in _PROGRAM_ENDINGS else program.name
+        upstreams[upstream_name(name, upstreams)] = {"command": command[0], "args": list(command[1:])}
+    token = environ.get(TOKEN_VARIABLE) or None
+    settings, problems = validate(Settings, {"upstreams": upstreams, "http": {"token": token}})
+    if settings is None:
+        raise config_error("command line", problems)
+    return settings
+
+
+def _host(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname if parts.scheme in ("http", "https") else None
+    except ValueError:
+        host = None
+    if not host:
+        raise ConfigError(
+            "is no address of a server", where="--upstream", remedy="give it as http://host/path or https://host/path"
+        )
+    return host

@@ -1,0 +1,67 @@
+"""`${NAME}` and `${NAME:-default}` in the values of a configuration."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from gateway.config.problems import Location, Problem
+
+_REFERENCE = re.compile(
+    r"(?P<escaped>\$\$\{)|\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|(?P<broken>\$\{)"
+)
+
+
+class _Unset(Exception):
+    """A variable without a value, or a reference that cannot be read: what is wrong, and the remedy."""
+
+
+def expand(document: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[dict[str, Any], tuple[Problem, ...]]:
+    """The document with every reference in every string value replaced, and what could not be.
+
+    `${NAME}` is the variable; `${NAME:-default}` the default where the variable is unset or empty, up to the first `}`;
+    `$${` a literal `${`. `${env:NAME}`, as other programs write it, is the same as `${NAME}`. Keys are left alone, and
+    so is everything below an upstream that is not enabled.
+    """
+    problems: list[Problem] = []
+    dormant = frozenset(_dormant(document))
+    return _expanded(document, (), environ, problems, dormant), tuple(problems)
+
+
+def _dormant(document: Mapping[str, Any]) -> Iterator[Location]:
+    upstreams = document.get("upstreams")
+    if isinstance(upstreams, Mapping):
+        for name, upstream in cast("Mapping[str, Any]", upstreams).items():
+            if isinstance(upstream, Mapping) and cast("Mapping[str, Any]", upstream).get("enabled") is False:
+                yield ("upstreams", name)
+
+
+def _expanded(
+    value: Any, location: Location, environ: Mapping[str, str], problems: list[Problem], dormant: frozenset[Location]
+) -> Any:
+    if location in dormant:
+        return value
+    if isinstance(value, Mapping):
+        table = cast("Mapping[str, Any]", value)
+        return {key: _expanded(item, (*location, key), environ, problems, dormant) for key, item in table.items()}
+    if isinstance(value, list):
+        items = enumerate(cast("list[Any]", value))
+        return [_expanded(item, (*location, place), environ, problems, dormant) for place, item in items]
+    if isinstance(value, str):
+        try:
+            return _REFERENCE.sub(lambda reference: _replacement(reference, environ), value)
+        except _Unset as unset:
+            problems.append(Problem(location, unset.args[0], unset.args[1]))
+    return value
+
+
+def _replacement(reference: re.Match[str], environ: Mapping[str, str]) -> str:
+    if reference["escaped"]:
+        return "${"
+    if reference["broken"]:
+        raise _Unset("${ is not followed by a variable's name and }", "write $${ for a literal ${")
+    name, default = reference["name"], reference["default"]
+    if default is not None:
+        return environ.get(name) or default
+    if name not in environ:
+        raise _Unset(f"the environment variable {name} is not set", f"set it, or write ${{{name}:-default}}")
+    return environ[name]

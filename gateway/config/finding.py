@@ -1,0 +1,24 @@
+"""Where the configuration file is. Standard library only: this runs before a host's first message is answered."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+FILE_NAME = "mcp-gateway.toml"
+FILE_VARIABLE = "MCP_GATEWAY_CONFIG"
+
+
+def find_file(path: Path | None, *, environ: Mapping[str, str], cwd: Path | None = None) -> Path | None:
+    """The configuration file to read: one that is asked for, existing or not; else the first that exists."""
+    if path is not None:
+        return path
+    if named := environ.get(FILE_VARIABLE):
+        return Path(named)
+    return next((place for place in places(cwd) if place.is_file()), None)
+
+
+def places(cwd: Path | None = None) -> Iterator[Path]:
+    """Where a configuration file is looked for when none is named, in order."""
+    yield Path(FILE_NAME) if cwd is None else cwd / FILE_NAME
+    import platformdirs  # here, because most starts do not need it
+
+    yield platformdirs.user_config_path("mcp-gateway", appauthor=False) / FILE_NAME

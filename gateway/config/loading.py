@@ -1,0 +1,112 @@
+"""The settings, from the configuration file and the environment. Only this package reads either."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from gateway.config.documents import read_document
+from gateway.config.expansion import expand
+from gateway.config.finding import FILE_VARIABLE, find_file
+from gateway.config.foreign import translate
+from gateway.config.problems import Location, Problem, config_error
+from gateway.config.schema import Settings
+from gateway.config.validation import validate
+from gateway.errors import ConfigError
+
+PYTHON_VARIABLE = "MCP_GATEWAY_PYTHON"
+"""Unless it is set, the Python that runs the gateway: for upstreams that need what is installed beside it."""
+
+TOKEN_VARIABLE = "MCP_GATEWAY_TOKEN"  # noqa: S105 - the variable's name, no token
+
+
+@dataclass(frozen=True)
+class LoadedSettings:
+    """The settings, and the file that they come from; without a file they are the defaults."""
+
+    settings: Settings
+    path: Path | None
+
+
+def load_settings(
+    path: Path | None = None, *, environ: Mapping[str, str] = os.environ, cwd: Path | None = None
+) -> LoadedSettings:
+    """The settings from `path`, else $MCP_GATEWAY_CONFIG, ./mcp-gateway.toml, or the user's config folder.
+
+    Values are expanded from `environ`; relative folders and commands are relative to the file. `cwd` is where relative
+    paths to the file itself, and `./mcp-gateway.toml`, are looked for (default: the working directory).
+
+    Raises:
+        ConfigError: one line for each thing that is wrong: file, dotted key, what, remedy. It never shows a value.
+    """
+    found = find_file(path, environ=environ, cwd=cwd)
+    if found is None:
+        return LoadedSettings(_with_token(Settings(), environ), None)
+    shown = found
+    if cwd is not None and not found.is_absolute():
+        found = cwd / found
+    try:
+        document = read_document(found)
+    except ConfigError as error:
+        if path is None and FILE_VARIABLE in environ:
+            raise ConfigError(str(error), remedy=f"the file is named by ${FILE_VARIABLE}") from None
+        raise
+    return LoadedSettings(_settings(document, found, shown, environ), found)
+
+
+def _settings(document: Mapping[str, Any], file: Path, shown: Path, environ: Mapping[str, str]) -> Settings:
+    def as_written(location: Location) -> Location:
+        return location
+
+    problems: tuple[Problem, ...] = ()
+    if file.suffix.lower() == ".json":
+        translation = translate(document)
+        document, problems, as_written = translation.document, translation.problems, translation.written
+    expanded, unset = expand(document, {PYTHON_VARIABLE: sys.executable, **environ})
+    problems += tuple(Problem(as_written(one.location), one.what, one.remedy) for one in unset)
+    settings, invalid = validate(Settings, _anchored(expanded, file.parent, environ), renamed=as_written)
+    # What could not be expanded is still there as written, and may fail once more for that.
+    reported = {problem.location for problem in problems}
+    problems += tuple(problem for problem in invalid if problem.location not in reported)
+    if settings is not None and settings.http.token is not None and not settings.http.token.strip():
+        problems += (Problem(("http", "token"), "is empty", "leave it out, or give one that cannot be guessed"),)
+    if settings is None or problems:
+        raise config_error(str(shown), problems)
+    return _with_token(settings, environ)
+
+
+def _with_token(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    token = environ.get(TOKEN_VARIABLE)
+    if settings.http.token is not None or not token:
+        return settings
+    return settings.model_copy(update={"http": settings.http.model_copy(update={"token": token})})
+
+
+def _anchored(document: Mapping[str, Any], folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    """The document with every upstream's relative `cwd`, and `command` where it is a path, relative to `folder`."""
+    upstreams = document.get("upstreams")
+    if not isinstance(upstreams, dict):
+        return dict(document)
+    named = cast("dict[str, Any]", upstreams)
+    return {**document, "upstreams": {name: _anchored_upstream(one, folder, environ) for name, one in named.items()}}
+
+
+def _anchored_upstream(upstream: Any, folder: Path, environ: Mapping[str, str]) -> Any:
+    if not isinstance(upstream, dict):
+        return upstream
+    table = cast("dict[str, Any]", upstream)
+    anchored = dict(table)
+    if isinstance(cwd := table.get("cwd"), str):
+        anchored["cwd"] = str(_absolute(cwd, folder, environ))
+    command = table.get("command")
+    if isinstance(command, str) and ("/" in command or os.sep in command):
+        anchored["command"] = str(_absolute(command, folder, environ))
+    return anchored
+
+
+def _absolute(path: str, folder: Path, environ: Mapping[str, str]) -> Path:
+    if path.startswith("~/") and (home := environ.get("HOME")):
+        return Path(home) / path[2:]
+    return (folder / path).absolute()

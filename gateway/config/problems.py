@@ -1,0 +1,50 @@
+"""What is wrong with a configuration, in one line each: where, what, and what to do. Values never appear in them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gateway.errors import ConfigError
+
+Location = tuple[str | int, ...]
+"""A place in the document: keys of tables and positions in lists."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong: at which place of the document, what, and the remedy if there is one."""
+
+    location: Location
+    what: str
+    remedy: str | None = None
+
+
+def dotted(location: Sequence[str | int]) -> str:
+    """The location as a dotted key, as it would be written in TOML: `upstreams."my files".args[0]`."""
+    text = ""
+    for part in location:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            key = part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else _quoted(part)
+            text += f".{key}" if text else key
+    return text
+
+
+def config_error(source: str, problems: Sequence[Problem]) -> ConfigError:
+    """One error for all that is wrong with `source` (a file, a flag): a line for each problem.
+
+    With one problem, `where` and `remedy` stand in the error's attributes; with several, in the lines of its message.
+    """
+    errors = [
+        ConfigError(problem.what, where=_where(source, problem.location), remedy=problem.remedy) for problem in problems
+    ]
+    return errors[0] if len(errors) == 1 else ConfigError("\n".join(str(error) for error in errors))
+
+
+def _where(source: str, location: Location) -> str:
+    return f"{source}: {dotted(location)}" if location else source
+
+
+def _quoted(key: str) -> str:
+    return '"' + key.encode("unicode_escape").decode("ascii").replace('"', '\\"') + '"'

@@ -1,0 +1,149 @@
+"""The reference of mcp-gateway.toml and of what profiles set, written from the schema itself, as Markdown."""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from textwrap import dedent
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from gateway.config.schema import Settings
+from gateway.core.model.profile import Profile
+from gateway.core.profiles import PATHS, value_at
+
+_SIMPLE: Mapping[Any, str] = {
+    str: "text",
+    int: "whole number",
+    float: "number",
+    bool: "true or false",
+    Path: "path",
+    date: "date",
+}
+
+
+def describe_keys() -> str:
+    """Every table and key of mcp-gateway.toml, with type, default and meaning."""
+    return "\n".join(_sections(Settings, ""))
+
+
+def describe_profile_keys() -> str:
+    """Every value that a profile can set, by dotted path, with the value of `passthrough` and its meaning."""
+    lines = ["| path | type | in `passthrough` |", "|---|---|---|"]
+    plain = Profile(name="passthrough")
+    for path in PATHS:
+        *tables, leaf = path.split(".")
+        table = _model(Profile.model_fields[tables[0]].annotation) if tables else Profile
+        kind = _type((table or Profile).model_fields[leaf].annotation)
+        lines.append(f"| `{path}` | {kind} | {_toml(value_at(plain, path))} |")
+    lines.append("")
+    for name, field in Profile.model_fields.items():
+        table = _model(field.annotation)
+        if table is not None and any(path.startswith(f"{name}.") for path in PATHS):
+            lines += [f"**`{name}`** {_documentation(table)}", ""]
+        elif name in PATHS and (meaning := _attribute_texts(Profile).get(name)):
+            lines += [f"**`{name}`** {meaning}", ""]
+    return "\n".join(lines)
+
+
+def _sections(model: type[BaseModel], path: str) -> Iterator[str]:
+    """The table of `model`'s own keys, then the tables below it."""
+    meanings = _attribute_texts(model)
+    below: list[tuple[str, type[BaseModel]]] = []
+    rows: list[str] = []
+    for name, field in model.model_fields.items():
+        place = f"{path}.{name}" if path else name
+        table, named = _model(field.annotation), _element_model(field.annotation)
+        if table is not None:
+            below.append((place, table))
+        elif named is not None:
+            below.append((f"{place}.<name>" if get_origin(field.annotation) is dict else f"[{place}]", named))
+        else:
+            kind = _type(field.annotation)
+            rows.append(f"| `{name}` | {kind} | {_default(field)} | {meanings.get(name, '')} |")
+    if path:
+        yield from (f"## `[{path}]`", "", _documentation(model), "")
+    if rows:
+        yield from ("| key | type | default | meaning |", "|---|---|---|---|", *rows, "")
+    for place, table in below:
+        yield from _sections(table, place)
+
+
+def _model(kind: Any) -> type[BaseModel] | None:
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _element_model(kind: Any) -> type[BaseModel] | None:
+    """The tables that a list or a table of named ones holds."""
+    if get_origin(kind) not in (dict, tuple):
+        return None
+    return next((model for argument in get_args(kind) if (model := _model(argument)) is not None), None)
+
+
+def _type(kind: Any) -> str:
+    if kind in _SIMPLE:
+        return _SIMPLE[kind]
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return ", ".join(f"`{_quoted(choice)}`" for choice in arguments)
+    if origin is tuple:
+        return f"list of {_type(arguments[0])}"
+    if origin is dict:
+        return f"table of {_type(arguments[1])}" if arguments[1] is not Any else "table"
+    options = [argument for argument in arguments if argument is not type(None) and not _is_constraint(argument)]
+    return " or ".join(dict.fromkeys(_type(option) for option in options)) if options else "any"
+
+
+def _is_constraint(argument: Any) -> bool:
+    return isinstance(argument, FieldInfo)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    return _toml(field.get_default(call_default_factory=True, validated_data={}))
+
+
+def _toml(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return f"`{str(value).lower()}`"
+        case str():
+            return f"`{_quoted(value)}`"
+        case int() | float():
+            return f"`{value:_}`" if isinstance(value, int) and value >= 10_000 else f"`{value:g}`"
+        case {}:
+            return "`{}`" if not value else f"`{value}`"
+        case _:
+            return "`[" + ", ".join(_quoted(item) for item in value) + "]`"
+
+
+def _quoted(text: Any) -> str:
+    return f'"{text}"'
+
+
+def _documentation(model: type[BaseModel]) -> str:
+    """The docstring as one paragraph for each of its own."""
+    paragraphs = inspect.cleandoc(model.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def _attribute_texts(model: type[BaseModel]) -> dict[str, str]:
+    """The text that stands below an attribute in the model's source."""
+    tree = ast.parse(dedent(inspect.getsource(model)))
+    definition = tree.body[0]
+    texts: dict[str, str] = {}
+    if isinstance(definition, ast.ClassDef):
+        for attribute, text in zip(definition.body, definition.body[1:], strict=False):
+            match attribute, text:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(meaning))):
+                    texts[name] = re.sub(r"\s+", " ", meaning).strip()
+                case _:
+                    pass
+    return texts

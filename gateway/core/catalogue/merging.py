@@ -1,0 +1,270 @@
+"""Merging tool lists: what is selected, renamed, described, edited for a profile, and where calls go.
+
+Order is that of the configuration, then each upstream's own. What an upstream declared stays as it came, down to the
+very same objects; each edit is a note.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Literal, Protocol, TypeAlias
+
+from gateway.core.catalogue.names import SEPARATOR, NameRules, Names
+from gateway.core.catalogue.repair import is_object_schema, repaired, unusable
+from gateway.core.model.caller import REVISIONS, at_least
+from gateway.core.model.notes import Note
+from gateway.core.model.profile import Profile
+from gateway.core.model.wire import WireObject
+from gateway.core.wording import plain
+
+PrefixRule: TypeAlias = Literal["always", "when-needed", "never"]
+
+OWN = "gateway"
+"""The upstream that is the gateway itself. Its tools come first, keep their names, and need no prefix."""
+
+_LONGEST_SHOWN = 100
+_ELLIPSIS = " …"
+
+
+class Selection(Protocol):
+    """An upstream's `tools` settings: which are offered, and under which name and description.
+
+    `include` and `exclude` are shell globs, `rename` and `describe` are keyed by name: all of them the upstream's own.
+    """
+
+    @property
+    def include(self) -> Sequence[str]: ...
+    @property
+    def exclude(self) -> Sequence[str]: ...
+    @property
+    def rename(self) -> Mapping[str, str]: ...
+    @property
+    def describe(self) -> Mapping[str, str]: ...
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where a call goes: an upstream, and the tool's name there."""
+
+    upstream: str
+    tool: str
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The tools as they are offered, where each one's calls go, and what was changed or left out.
+
+    `problems` are the notes among `notes` that somebody should look at: tools left out, and names that collided.
+    """
+
+    tools: tuple[dict[str, Any], ...] = ()
+    routes: Mapping[str, Route] = field(default_factory=dict[str, Route])
+    notes: tuple[Note, ...] = ()
+    problems: tuple[Note, ...] = ()
+
+
+def build(
+    tools_by_upstream: Mapping[str, Sequence[WireObject]],
+    settings: Mapping[str, Selection],
+    prefix: PrefixRule,
+    profile: Profile,
+    registered_as: str = "mcp-gateway",
+    *,
+    revision: str = REVISIONS[-1],
+) -> Catalogue:
+    """Merge the raw tool lists of upstreams, given in the order of the configuration. Never raises for what they hold.
+
+    `prefix`: `always`; `when-needed`: every tool whose name another upstream has too; `never`: the first upstream
+    keeps a name, and later ones get the prefix. `registered_as` is the name under which the host knows the gateway.
+    Before 2026-07-28, hosts take output schemas for objects only: others are left out.
+    """
+    merger = _Merger(
+        profile, NameRules.of(profile.tools, registered_as), objects_only=not at_least(revision, _ANY_OUTPUT)
+    )
+    order = sorted(tools_by_upstream, key=lambda upstream: upstream != OWN)
+    found = [
+        candidate
+        for upstream in order
+        for candidate in merger.candidates(upstream, tools_by_upstream[upstream], settings.get(upstream))
+    ]
+    merger.offer(found, prefix)
+    return merger.catalogue()
+
+
+_ANY_OUTPUT = "2026-07-28"
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A usable tool that was selected. `name` is the upstream's, or the one that it was renamed to."""
+
+    upstream: str
+    tool: str
+    name: str
+    declared: WireObject
+    description: str | None
+
+    @property
+    def identity(self) -> str:
+        return f"{self.upstream}{SEPARATOR}{self.tool}"
+
+    @property
+    def prefixed(self) -> str:
+        return f"{self.upstream}{SEPARATOR}{self.name}"
+
+
+class _Merger:
+    def __init__(self, profile: Profile, rules: NameRules, *, objects_only: bool) -> None:
+        self.profile = profile
+        self.rules = rules
+        self.objects_only = objects_only
+        self.tools: list[dict[str, Any]] = []
+        self.routes: dict[str, Route] = {}
+        self.notes: list[Note] = []
+        self.problems: list[Note] = []
+
+    def edit(self, offered: str, what: str) -> None:
+        self.notes.append(Note(kind="schema", text=f"{offered}: {what}"))
+
+    def problem(self, kind: Literal["dropped", "schema"], text: str) -> None:
+        self.problems.append(Note(kind=kind, text=text))
+        self.notes.append(self.problems[-1])
+
+    def catalogue(self) -> Catalogue:
+        return Catalogue(tuple(self.tools), self.routes, tuple(self.notes), tuple(self.problems))
+
+    def candidates(self, upstream: str, tools: Sequence[WireObject], selection: Selection | None) -> list[_Candidate]:
+        """The usable, selected tools of one upstream, each name once: a call could not tell two of them apart."""
+        found: dict[str, _Candidate] = {}
+        for position, tool in enumerate(tools, start=1):
+            why = unusable(tool)
+            if why is not None:
+                self.problem("dropped", f"{upstream}: {_described(tool, position)} withheld: {why}")
+                continue
+            name = str(tool["name"])
+            if selection is not None and not _selected(name, selection):
+                continue
+            if name in found:
+                self.problem("dropped", f"{upstream}: a second tool named {_quoted(name)} withheld")
+                continue
+            renamed = (selection.rename.get(name) if selection else None) or name
+            described = selection.describe.get(name) if selection else None
+            found[name] = _Candidate(upstream, name, renamed, tool, described)
+        if tools and selection is not None:
+            self.check_keys(upstream, selection, found)
+        return list(found.values())
+
+    def check_keys(self, upstream: str, selection: Selection, found: Mapping[str, _Candidate]) -> None:
+        """What is renamed or described has to be there: else the configuration has a mistake that nobody would see."""
+        for key, edits in (("rename", selection.rename), ("describe", selection.describe)):
+            for name in edits:
+                if name not in found:
+                    self.problem(
+                        "schema", f"upstreams.{upstream}.tools.{key}: no tool named {_quoted(name)} is offered"
+                    )
+
+    def offer(self, candidates: Sequence[_Candidate], prefix: PrefixRule) -> None:
+        names = Names(self.rules)
+        shared = self._shared(candidates) if prefix == "when-needed" else frozenset[str]()
+        left_out: list[str] = []
+        for candidate in candidates:
+            given = names.give(self._wanted(candidate, prefix, shared), candidate.identity)
+            # Names are given to those beyond the limit too: so a name does not hang on the limit.
+            if self.profile.tools.max_tools is not None and len(self.tools) >= self.profile.tools.max_tools:
+                left_out.append(given.name)
+                continue
+            if given.changes:
+                note = Note(
+                    kind="schema",
+                    text=f"{_quoted(candidate.name)} of {candidate.upstream} is offered as {_quoted(given.name)}: "
+                    f"{', '.join(given.changes)}",
+                )
+                self.notes.append(note)
+                if given.collided:
+                    self.problems.append(note)
+            self.tools.append(self._edited(candidate, given.name))
+            self.routes[given.name] = Route(candidate.upstream, candidate.tool)
+        if left_out:
+            limit = self.profile.tools.max_tools
+            self.problem("dropped", f"{len(left_out)} tools beyond the host's limit of {limit}: {', '.join(left_out)}")
+
+    def _shared(self, candidates: Sequence[_Candidate]) -> frozenset[str]:
+        """The names that tools of more than one upstream would have without a prefix."""
+        owners: dict[str, set[str]] = {}
+        for candidate in candidates:
+            owners.setdefault(self.rules.fitted(candidate.name, candidate.identity), set()).add(candidate.upstream)
+        return frozenset(name for name, upstreams in owners.items() if len(upstreams) > 1)
+
+    def _wanted(self, candidate: _Candidate, prefix: PrefixRule, shared: frozenset[str]) -> tuple[str, ...]:
+        if candidate.upstream == OWN:
+            return (candidate.name,)
+        if prefix == "always" or self.rules.fitted(candidate.name, candidate.identity) in shared:
+            return (candidate.prefixed,)
+        return (candidate.name, candidate.prefixed)
+
+    def _edited(self, candidate: _Candidate, offered: str) -> dict[str, Any]:
+        tool, changes = repaired(candidate.declared)
+        for change in changes:
+            self.edit(offered, change)
+        if candidate.name != candidate.tool:
+            self.edit(offered, f"renamed from {_quoted(candidate.tool)}, as configured")
+        tool["name"] = offered
+        if candidate.description is not None:
+            tool["description"] = candidate.description
+            self.edit(offered, "described as configured")
+        self._cut_description(tool)
+        self._drop_output_schema(tool)
+        self._add_meta(tool)
+        return tool
+
+    def _cut_description(self, tool: dict[str, Any]) -> None:
+        longest, description = self.profile.tools.description_max, tool.get("description", "")
+        if longest is not None and len(description) > longest:
+            tool["description"] = cut(description, longest)
+            self.edit(tool["name"], f"description of {len(description):,} characters cut to {longest:,}")
+
+    def _drop_output_schema(self, tool: dict[str, Any]) -> None:
+        if "outputSchema" not in tool:
+            return
+        if self.profile.structured.send != "always":
+            # Clients fail a call whose tool declares one and whose result has no structured content.
+            del tool["outputSchema"]
+            self.edit(tool["name"], "outputSchema removed, because this host is sent no structured content")
+        elif self.objects_only and not is_object_schema(tool["outputSchema"]):
+            del tool["outputSchema"]
+            self.edit(tool["name"], "outputSchema removed, because this host takes only schemas for objects")
+
+    def _add_meta(self, tool: dict[str, Any]) -> None:
+        present: Mapping[str, Any] = tool.get("_meta", {})
+        # What the upstream says itself counts: it knows its tool.
+        added = {key: value for key, value in self.profile.tools.meta.items() if key not in present}
+        if added:
+            tool["_meta"] = {**present, **added}
+            self.edit(tool["name"], f"_meta {', '.join(sorted(added))} added for this host")
+
+
+def cut(text: str, longest: int) -> str:
+    """At most `longest` characters of a text, ending at a paragraph, a sentence or a word where one is near."""
+    if len(text) <= longest:
+        return text
+    if longest <= len(_ELLIPSIS):
+        return text[:longest]
+    window = text[: longest - len(_ELLIPSIS)]
+    ends = (window.rfind("\n\n"), window.rfind(". ") + 1, window.rfind("\n"), window.rfind(" "))
+    end = next((end for end in ends if end > len(window) // 2), len(window))
+    return window[:end].rstrip() + _ELLIPSIS
+
+
+def _selected(name: str, selection: Selection) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in selection.include) and not any(
+        fnmatchcase(name, pattern) for pattern in selection.exclude
+    )
+
+
+def _described(tool: Any, position: int) -> str:
+    name = tool.get("name") if isinstance(tool, Mapping) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return f"tool {_quoted(name)}" if isinstance(name, str) and name.strip() else f"tool number {position}"
+
+
+def _quoted(name: str) -> str:
+    return f"'{plain(name, _LONGEST_SHOWN)}'"

@@ -1,0 +1,135 @@
+"""Which profile is this client's: an explicit choice, else what the client says it is, else the default.
+
+Pure. Clients name themselves in clientInfo (`initialize`, or `_meta` of every request from 2026-07-28 on); the name is
+good evidence but not exact, so it is normalised and matched with shell globs.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+
+from gateway.core.model.caller import Caller
+from gateway.core.model.profile import Match, Profile
+from gateway.errors import ProfileError
+
+LOOKED_AT = 256
+"""How many characters of a client's name or User-Agent are looked at: both come from outside."""
+
+_BRIDGES = re.compile(r" ?\(via [^()]*\)\Z", re.IGNORECASE)
+_SEPARATORS = str.maketrans(" _/", "---")
+_WILD = re.compile(r"\*|\?|\[[^\]]*\]")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The profile in force for a caller, and in one sentence why it is this one."""
+
+    profile: Profile
+    because: str
+
+
+@dataclass(frozen=True, order=True)
+class Specificity:
+    """How closely a Match fits, smallest first: a name without wildcards, then the longer literal part, then position.
+
+    `position` is the profile's place among all: of two equally close ones the later wins, so that users' profiles,
+    which come after the built-in ones, can take a client over.
+    """
+
+    exact: bool
+    literal: int
+    conditions: int
+    position: int
+
+
+def normalise_client_name(name: str) -> str:
+    """The name as profiles match it: case folded; blanks, `_` and `/` as `-`; without a bridge's ` (via ...)` ending.
+
+    mcp-remote appends ` (via mcp-remote <version>)` to the name of the client behind it
+    (https://github.com/geelen/mcp-remote/pull/63).
+    """
+    plain = name[:LOOKED_AT].strip()
+    while (shorter := _BRIDGES.sub("", plain)) != plain:
+        plain = shorter.rstrip()
+    return plain.casefold().translate(_SEPARATORS)
+
+
+def choose(profiles: Mapping[str, Profile], caller: Caller, configured: str | None) -> Choice:
+    """The profile for `caller`, not yet narrowed to its revision (`gateway.core.profiles.narrow`).
+
+    The first that there is: `caller.profile` (flag, path, header), `configured` (the configuration's
+    gateway.profile), a Match on the clientInfo name, a Match on the User-Agent alone, `default`.
+
+    Raises:
+        ProfileError: an explicit choice names no profile; the nearest known one is the remedy.
+    """
+    if caller.profile is not None:
+        return Choice(find(profiles, caller.profile), "it was asked for explicitly")
+    if configured is not None:
+        return Choice(find(profiles, configured), "the configuration sets it for every host (gateway.profile)")
+    if caller.client_name is not None:
+        name = normalise_client_name(caller.client_name)
+        if named := _closest(profiles, _by_name(profiles, name, caller.user_agent or "")):
+            return Choice(named, f"the client calls itself {name!a}")
+    if caller.user_agent is not None and (agent := _closest(profiles, _by_agent(profiles, caller.user_agent))):
+        return Choice(agent, f"the User-Agent is {caller.user_agent[:LOOKED_AT]!a}")
+    unknown = "the client does not say what it is"
+    if caller.client_name is not None:
+        unknown = f"no profile is for a client that calls itself {normalise_client_name(caller.client_name)!a}"
+    return Choice(find(profiles, "default"), unknown)
+
+
+def find(profiles: Mapping[str, Profile], name: str) -> Profile:
+    """The profile of this name.
+
+    Raises:
+        ProfileError: there is none; the remedy names the nearest one, or all.
+    """
+    try:
+        return profiles[name]
+    except KeyError:
+        near = get_close_matches(name, profiles, n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(profiles))}"
+        raise ProfileError(f"no profile is called {name[:LOOKED_AT]!a}", remedy=remedy) from None
+
+
+def glob_of(match: Match) -> str | None:
+    """The glob on the client's name, normalised like the names that it meets."""
+    return None if match.client_name is None else match.client_name.casefold().translate(_SEPARATORS)
+
+
+def specificity(match: Match, position: int = 0) -> Specificity:
+    """How closely `match` fits what it matches."""
+    glob = glob_of(match)
+    literal = len(_WILD.sub("", glob)) if glob is not None else len(match.user_agent or "")
+    conditions = (match.client_name is not None) + (match.user_agent is not None)
+    return Specificity(glob is not None and not _WILD.search(glob), literal, conditions, position)
+
+
+_Found = tuple[Specificity, str]
+
+
+def _by_name(profiles: Mapping[str, Profile], name: str, user_agent: str) -> Iterator[_Found]:
+    for position, profile in enumerate(profiles.values()):
+        for match in profile.match:
+            glob = glob_of(match)
+            if glob is not None and fnmatchcase(name, glob) and _agent_fits(match, user_agent):
+                yield specificity(match, position), profile.name
+
+
+def _by_agent(profiles: Mapping[str, Profile], user_agent: str) -> Iterator[_Found]:
+    for position, profile in enumerate(profiles.values()):
+        for match in profile.match:
+            if match.client_name is None and match.user_agent is not None and _agent_fits(match, user_agent):
+                yield specificity(match, position), profile.name
+
+
+def _agent_fits(match: Match, user_agent: str) -> bool:
+    return match.user_agent is None or re.search(match.user_agent, user_agent[:LOOKED_AT]) is not None
+
+
+def _closest(profiles: Mapping[str, Profile], found: Iterator[_Found]) -> Profile | None:
+    best = max(found, default=None)
+    return None if best is None else profiles[best[1]]

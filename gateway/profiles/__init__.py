@@ -1,0 +1,1 @@
+"""Profiles as data: `hosts/*.toml`, one host each, every value with its evidence."""

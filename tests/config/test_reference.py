@@ -1,0 +1,27 @@
+"""The reference that is written from the schema."""
+
+from gateway.config.reference import describe_keys, describe_profile_keys
+from gateway.core.profiles import PATHS
+
+
+def test_every_table_and_key_is_in_the_reference():
+    text = describe_keys()
+    assert "## `[upstreams.<name>]`" in text
+    assert "## `[[profiles.<name>.match]]`" in text
+    assert "| `port` | whole number | `8484` |" in text
+    assert '| `transport` | `"stdio"`, `"http"`, `"sse"`, `"auto"` | `"auto"` |' in text
+    assert '| `include` | list of text | `["*"]` |' in text
+    assert "| `max_message_bytes` | whole number | `67_108_864` | The largest JSON-RPC message" in text
+    assert '| `level` | `"measured"`' in text
+    assert "| required |" in text
+
+
+def test_the_reference_is_well_formed():
+    rows = [line for line in describe_keys().splitlines() if line.startswith("|")]
+    assert {row.count("|") for row in rows} == {5}
+
+
+def test_every_value_of_a_profile_is_in_the_reference():
+    text = describe_profile_keys()
+    assert all(f"| `{path}` |" in text for path in PATHS)
+    assert "**`image`** Images." in text

@@ -1,0 +1,97 @@
+"""What all tests share: the event loop, golden files, and the programs that some of them need.
+
+A program that is missing means a skipped test on a developer's machine, and a failure where `CI` is true.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from difflib import unified_diff
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LOCKED_NODE = Path(sys.prefix) / "node" / "bin"
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the golden files, do not compare")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if in_ci() and config.getoption("--update-golden"):
+        raise pytest.UsageError("--update-golden is for people who look at what it writes, not for CI")
+    # `node` is the locked one for every program that a test starts, whatever else the machine has.
+    if LOCKED_NODE.is_dir():
+        os.environ["PATH"] = os.pathsep.join([str(LOCKED_NODE), os.environ.get("PATH", os.defpath)])
+
+
+def in_ci() -> bool:
+    return os.environ.get("CI", "").lower() in ("true", "1")
+
+
+def missing(what: str, remedy: str) -> NoReturn:
+    """Skip the test, or fail it where nothing may be skipped."""
+    if in_ci():
+        pytest.fail(f"{what} is missing, and CI skips nothing: {remedy}", pytrace=False)
+    pytest.skip(f"{what} is missing: {remedy}")
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """Compare text with a golden file; with --update-golden, write it."""
+    update = request.config.getoption("--update-golden")
+
+    def compare(path: Path, text: str) -> None:
+        if update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists() or path.read_text("utf-8") != text:
+                path.write_text(text, "utf-8", newline="\n")
+            return
+        name = str(path.relative_to(ROOT))
+        if not path.exists():
+            pytest.fail(f"{name} is missing: run pytest --update-golden and look at what it writes", pytrace=False)
+        expected = path.read_text("utf-8")
+        if text != expected:
+            lines = unified_diff(expected.splitlines(), text.splitlines(), name, "now", lineterm="")
+            pytest.fail("\n".join(["not what the golden file says:", *lines]), pytrace=False)
+
+    return compare
+
+
+@pytest.fixture(scope="session")
+def node_modules() -> Path:
+    """The folder of the npm packages. Their programs are in `.bin`, and run on the locked `node` on the PATH."""
+    folder = ROOT / "node_modules"
+    if not (folder / ".installed").exists():
+        missing("node_modules", "run `make setup` with the npm registry in reach")
+    if shutil.which("node") is None:
+        missing("node", "run `make setup`, or install Node 22.19 or newer")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of a Chromium or Chrome."""
+    for name in CHROMIUM:
+        if path := shutil.which(name):
+            return path
+    missing("chromium", "install it; on Debian: apt install chromium")
+
+
+@pytest.fixture(scope="session")
+def wheelhouse() -> Path:
+    """A folder with the wheels of everything that the gateway needs when it runs."""
+    folder = Path(sys.prefix) / "wheelhouse"
+    if not folder.is_dir():
+        missing("the wheelhouse", "run `make setup`, and the tests with .venv/bin/python")
+    return folder
