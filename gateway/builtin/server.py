@@ -1,0 +1,104 @@
+"""The upstream that is the gateway itself: two tools, and stored content as resources."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pybase64
+
+from gateway.builtin.declarations import TOOLS
+from gateway.builtin.reading import ReadResource, is_text, read
+from gateway.builtin.viewing import view
+from gateway.core.catalogue import OWN
+from gateway.core.model import media_types
+from gateway.core.model.profile import Profile
+from gateway.core.wording import READ_TOOL, VIEW_TOOL, failure_text, plain
+from gateway.errors import (
+    ExpiredHandle,
+    GatewayError,
+    InvalidRequest,
+    UnknownHandle,
+    UnknownMethod,
+    UnknownResource,
+    UnknownTool,
+)
+from gateway.shaping.shaper import ImageFitter
+from gateway.store import ContentStore, Stored
+
+_LONGEST_MESSAGE = 1_000
+_SHOWS_ALL = Profile(name="passthrough")
+
+
+class Builtin:
+    """An upstream in process. It is asked like any other, and told whose content is meant and what the host shows."""
+
+    name = OWN
+
+    def __init__(self, store: ContentStore, media: ImageFitter, read_upstream_resource: ReadResource) -> None:
+        self._store = store
+        self._media = media
+        self._read_upstream_resource = read_upstream_resource
+
+    def tools(self) -> tuple[dict[str, Any], ...]:
+        """The tools `gateway_view` and `gateway_read`, as raw wire JSON."""
+        return TOOLS
+
+    async def resources(self, *, owner: str) -> tuple[dict[str, Any], ...]:
+        """The owner's stored content as resources, as raw wire JSON."""
+        return tuple(_resource(stored) for stored in await self._store.list(owner=owner))
+
+    async def request(
+        self, method: str, params: Mapping[str, Any], *, owner: str, profile: Profile = _SHOWS_ALL
+    ) -> dict[str, Any]:
+        """The raw result of `tools/call` or `resources/read`.
+
+        A tool that fails says so in a result with `isError`, in words that a model can act on.
+
+        Raises:
+            UnknownMethod, UnknownTool: nothing that is offered here.
+            UnknownResource: no content of this owner has the uri.
+        """
+        match method:
+            case "tools/call":
+                return await self._call(params, owner, profile)
+            case "resources/read":
+                return await self._read(str(params.get("uri", "")), owner)
+            case _:
+                raise UnknownMethod(f"the gateway's own tools do not serve {plain(method, 100)}")
+
+    async def _call(self, params: Mapping[str, Any], owner: str, profile: Profile) -> dict[str, Any]:
+        name, given = params.get("name"), params.get("arguments")
+        if name not in (VIEW_TOOL, READ_TOOL):
+            raise UnknownTool(f"the gateway has no tool named {plain(str(name), 100)!r}")
+        try:
+            if given is not None and not isinstance(given, Mapping):
+                raise InvalidRequest("arguments must be an object")
+            arguments = cast("Mapping[str, Any]", given or {})
+            if name == VIEW_TOOL:
+                return {"content": await view(arguments, self._store, self._media, profile, owner=owner)}
+            return {"content": await read(arguments, self._store, self._read_upstream_resource, profile, owner=owner)}
+        except GatewayError as error:
+            remedy = error.remedy[:1].upper() + error.remedy[1:] if error.remedy else None
+            words = failure_text(plain(error.message, _LONGEST_MESSAGE), remedy)
+            return {"content": [{"type": "text", "text": words}], "isError": True}
+
+    async def _read(self, uri: str, owner: str) -> dict[str, Any]:
+        try:
+            stored = await self._store.metadata(uri, owner=owner)
+            content = await self._store.read(uri, owner=owner)
+        except (UnknownHandle, ExpiredHandle) as error:
+            raise UnknownResource(f"{plain(uri)}: {error.message}", remedy=error.remedy) from error
+        return {"contents": [{"uri": uri, "mimeType": stored.media_type, **_value(stored, content)}]}
+
+
+def _value(stored: Stored, content: bytes) -> dict[str, str]:
+    if is_text(stored.media_type):
+        try:
+            return {"text": content.decode()}
+        except UnicodeDecodeError:
+            pass  # Not one byte of a resource is lost: what is no UTF-8 goes as bytes.
+    return {"blob": pybase64.b64encode_as_string(content)}
+
+
+def _resource(stored: Stored) -> dict[str, Any]:
+    name = stored.name or f"{stored.handle}.{media_types.extension(stored.media_type)}"
+    return {"uri": stored.uri, "name": name, "mimeType": stored.media_type, "size": stored.size}

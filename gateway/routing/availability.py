@@ -1,0 +1,58 @@
+"""Which upstreams are there, how long to wait for those that are not yet, and how to say that one is not."""
+
+from collections.abc import Iterable
+
+import anyio
+
+from gateway.core.wording import plain
+from gateway.errors import UpstreamUnavailable
+from gateway.routing.ports import TheUpstreams
+from gateway.upstream import UpstreamState
+
+_REMEDIES = {
+    UpstreamState.STARTING: "try again in a moment",
+    UpstreamState.READY: "list the tools again",
+    UpstreamState.FAILED: "see upstreams.{name} in the configuration",
+    UpstreamState.STOPPED: "the gateway is stopping",
+    UpstreamState.DISABLED: "set upstreams.{name}.enabled = true",
+}
+
+
+class Availability:
+    """Waits for upstreams that are still starting: once for each per profile, so that a slow one delays few."""
+
+    def __init__(self, upstreams: TheUpstreams) -> None:
+        self._upstreams = upstreams
+        self._waited: set[tuple[str, str]] = set()
+
+    async def first(self, profile: str, seconds: float) -> None:
+        """Wait at most `seconds` for the upstreams that this profile's hosts have not waited for before."""
+        names = [name for name in self.starting() if (profile, name) not in self._waited]
+        await self.wait(names, seconds)
+        self._waited.update((profile, name) for name in names)
+
+    async def wait(self, names: Iterable[str], seconds: float) -> None:
+        """Wait until none of the upstreams is starting any more, at most `seconds`."""
+        async with anyio.create_task_group() as tasks:
+            for name in names:
+                tasks.start_soon(self._upstreams[name].ready, seconds)
+
+    def starting(self) -> list[str]:
+        """The upstreams that are starting now."""
+        return [name for name in self._upstreams if self._upstreams[name].state is UpstreamState.STARTING]
+
+    def missing(self) -> list[str]:
+        """The upstreams that should be there and are not, each with its cause."""
+        absent: list[str] = []
+        for name in self._upstreams:
+            state, cause = self._upstreams[name].state, self._upstreams[name].cause
+            if state not in (UpstreamState.READY, UpstreamState.DISABLED):
+                absent.append(f"{name} ({state.value}{': ' + plain(cause) if cause else ''})")
+        return absent
+
+    def unavailable(self, name: str, what: str) -> UpstreamUnavailable:
+        """The error for something of an upstream that cannot be reached now."""
+        upstream = self._upstreams[name]
+        cause = f": {plain(upstream.cause)}" if upstream.cause else ""
+        words = f"{what} cannot be reached, the upstream is {upstream.state.value}{cause}"
+        return UpstreamUnavailable(name, words, remedy=_REMEDIES[upstream.state].format(name=name))

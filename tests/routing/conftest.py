@@ -1,0 +1,145 @@
+"""Fakes for what routing stands on: each a small real class, in process, that does what its Protocol says."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import pytest
+
+from gateway.config.schema import GatewaySettings, LimitSettings, Settings, UpstreamSettings
+from gateway.core.lifting import lift
+from gateway.core.model.envelope import Envelope
+from gateway.core.model.profile import Match, Profile, StructuredRules, ToolRules, WaitRules
+from gateway.errors import UnknownMethod, UnknownResource
+from gateway.routing import Router
+from gateway.upstream import UpstreamState
+
+Answer = Callable[[str, Mapping[str, Any]], Any]
+
+
+@dataclass
+class FakeUpstream:
+    """An upstream whose lists and answers a test sets. `asked` keeps every request, with its limits.
+
+    `answer` returns a raw result or raises; when it returns an awaitable, that is awaited. `become` changes its state
+    and wakes whoever waits for it.
+    """
+
+    name: str
+    tool_list: Sequence[Any] = ()
+    resource_list: Sequence[Any] = ()
+    template_list: Sequence[Any] = ()
+    settings: UpstreamSettings = field(default_factory=lambda: UpstreamSettings(command="fake"))
+    state: UpstreamState = UpstreamState.READY
+    cause: str | None = None
+    answer: Answer = lambda method, params: {"content": [{"type": "text", "text": "ok"}]}
+    asked: list[tuple[str, Mapping[str, Any], Any]] = field(default_factory=list)
+    settled: anyio.Event = field(default_factory=anyio.Event)
+    awaited: int = 0
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        return {"resources": {}} if self.resource_list or self.template_list else {}
+
+    def tools(self) -> Sequence[Any]:
+        return self.tool_list
+
+    def resources(self) -> Sequence[Any]:
+        return self.resource_list
+
+    def templates(self) -> Sequence[Any]:
+        return self.template_list
+
+    def become(self, state: UpstreamState, cause: str | None = None) -> None:
+        self.state, self.cause = state, cause
+        self.settled.set()
+
+    async def ready(self, timeout: float) -> bool:
+        self.awaited += 1
+        with anyio.move_on_after(timeout):
+            await self.settled.wait()
+        return self.state is UpstreamState.READY
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        timeout: Any,
+        on_progress: Any = None,
+    ) -> Any:
+        self.asked.append((method, params, timeout))
+        if on_progress is not None:
+            await on_progress(1.0, 2.0, "half")
+        result = self.answer(method, params)
+        return await result if hasattr(result, "__await__") else result
+
+
+class FakeUpstreams:
+    """The upstreams by name, in the order given."""
+
+    def __init__(self, upstreams: Sequence[FakeUpstream]) -> None:
+        self._by_name = {upstream.name: upstream for upstream in upstreams}
+
+    def __getitem__(self, name: str) -> FakeUpstream:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+
+class FakeOwnTools:
+    """One tool of the gateway's own, which says who called; one stored text."""
+
+    def tools(self) -> Sequence[Any]:
+        return ({"name": "gateway_view", "inputSchema": {"type": "object"}},)
+
+    async def resources(self, *, owner: str) -> Sequence[Any]:
+        return ({"uri": f"content://of-{owner}", "name": owner},)
+
+    async def request(self, method: str, params: Mapping[str, Any], *, owner: str, profile: Profile) -> dict[str, Any]:
+        if method == "resources/read":
+            if params["uri"] != f"content://of-{owner}":
+                raise UnknownResource("not yours")
+            return {"contents": [{"uri": params["uri"], "text": "stored"}]}
+        if method != "tools/call":
+            raise UnknownMethod(method)
+        return {"content": [{"type": "text", "text": f"{params['name']} for {owner}, {profile.name}"}]}
+
+
+@dataclass(frozen=True)
+class FakeShaped:
+    result: dict[str, Any]
+    envelope: Envelope
+
+
+class FakeShaper:
+    """Marks each result with the profile and the owner that it was shaped for."""
+
+    async def shape(self, result: Mapping[str, Any], profile: Profile, *, owner: str) -> FakeShaped:
+        return FakeShaped({**result, "shaped": [profile.name, owner]}, lift(result))
+
+
+PROFILES = {
+    "default": Profile(name="default", structured=StructuredRules(send="never"), wait=WaitRules(tools_list=0)),
+    "codex": Profile(name="codex", match=(Match(client_name="codex*"),), wait=WaitRules(tools_list=60)),
+    "viewer": Profile(name="viewer", tools=ToolRules(helpers=True), wait=WaitRules(tools_list=0)),
+}
+
+
+def make_router(
+    *upstreams: FakeUpstream, prefix: Any = "always", profile: str | None = None, result_bytes: int = 1_000
+) -> Router:
+    settings = Settings(gateway=GatewaySettings(prefix=prefix), limits=LimitSettings(result_bytes=result_bytes))
+    return Router(FakeUpstreams(upstreams), FakeOwnTools(), FakeShaper(), PROFILES, settings, profile)
+
+
+@pytest.fixture
+def fake_upstream() -> type[FakeUpstream]:
+    return FakeUpstream
+
+
+@pytest.fixture
+def router() -> Callable[..., Router]:
+    return make_router
