@@ -1,0 +1,1 @@
+"""An MCP server over stdio that draws charts and pictures."""

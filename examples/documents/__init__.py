@@ -1,0 +1,1 @@
+"""An MCP server over Streamable HTTP that serves a small library."""

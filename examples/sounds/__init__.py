@@ -1,0 +1,1 @@
+"""An MCP server over HTTP+SSE that makes sounds."""
