@@ -1,0 +1,19 @@
+"""`mcp-gateway demo`: the whole path, run before your eyes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gateway.cli.started import AsJson
+from gateway.demo import DEFAULT_REPORT, run_demo
+
+
+def demo(
+    report: Annotated[
+        Path, typer.Option("--report", metavar="FILE", help="Where the page with the pictures goes.")
+    ] = DEFAULT_REPORT,
+    as_json: AsJson = False,
+) -> int:
+    """Start the gateway and example servers, connect as several hosts, and show what each host's model gets."""
+    return run_demo(report, json_output=as_json)

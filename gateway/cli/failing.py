@@ -1,0 +1,101 @@
+"""How a command ends: exit codes, and every error as one line (a problem of the configuration each on its own).
+
+0    done
+1    what was asked for failed: the tool reports an error, the demo misses a picture
+2    the command line or the configuration cannot be used
+3    an upstream is not available
+130  interrupted
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import NoReturn, cast
+
+import typer
+
+from gateway.cli.terminal import neutral
+from gateway.errors import (
+    ConfigError,
+    GatewayError,
+    InvalidRequest,
+    ProfileError,
+    UpstreamError,
+    UpstreamRefused,
+)
+
+DONE = 0
+FAILED = 1
+UNUSABLE = 2
+UNAVAILABLE = 3
+INTERRUPTED = 130
+TERMINATED = 143
+
+CODES: tuple[tuple[type[GatewayError], int], ...] = (
+    (ConfigError, UNUSABLE),
+    (ProfileError, UNUSABLE),
+    (InvalidRequest, UNUSABLE),
+    (UpstreamRefused, FAILED),
+    (UpstreamError, UNAVAILABLE),
+    (GatewayError, FAILED),
+)
+"""The exit code of an error: that of the first class it belongs to."""
+
+
+def exit_code(error: GatewayError) -> int:
+    """The exit code that says what kind of error it is."""
+    return next(code for kind, code in CODES if isinstance(error, kind))
+
+
+def ending(command: Callable[[], object], *, debug: bool) -> int:
+    """Run `command` and say what went wrong, if anything; returns the exit code. With `debug`, errors are raised."""
+    try:
+        code = command()
+    except typer.TyperException as error:
+        complain(error.format_message(), remedy="--help shows how it is used")
+        return UNUSABLE
+    except (typer.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _quietly_unread()
+    except Exception as error:  # the last frame of the process: what is not ours has to be one line, too
+        if debug:
+            raise
+        return _say(error)
+    return code if isinstance(code, int) else DONE
+
+
+def complain(message: str, *, remedy: str | None = None) -> None:
+    """One line on stderr for every line of the message."""
+    for line in neutral(message).splitlines() or [""]:
+        print(f"error: {line}" + (f" ({remedy})" if remedy else ""), file=sys.stderr)
+
+
+def refuse(message: str) -> NoReturn:
+    """End the command because of how it was called."""
+    raise typer.BadParameter(message)
+
+
+def _say(error: Exception) -> int:
+    known = _sole(error)
+    if isinstance(known, GatewayError):
+        complain(str(known))
+        return exit_code(known)
+    complain(f"{type(known).__name__}: {known}", remedy="a mistake of the gateway's; --debug shows where")
+    return FAILED
+
+
+def _sole(error: Exception) -> Exception:
+    """The error itself, or the only one that a task group wrapped."""
+    while isinstance(error, ExceptionGroup):
+        group = cast("ExceptionGroup[Exception]", error)
+        if len(group.exceptions) != 1:
+            return group
+        error = group.exceptions[0]
+    return error
+
+
+def _quietly_unread() -> int:
+    """Whoever read our output has enough of it; Python's own last flush must not complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return FAILED

@@ -1,0 +1,66 @@
+"""The command's entry. Standard library only until a host on stdio is being answered.
+
+A host that starts `mcp-gateway serve` waits for its first answer while everything else is still being imported, and
+some give up after a second. So this looks at the arguments by hand, just far enough to know that it is such a start.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gateway.downstream.opening import Opening
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code (see `gateway.cli.failing`)."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        opening = _open_stdio(given) if starts_stdio(given) else None
+        from gateway.cli.app import run
+
+        return run(given, opening)
+    except KeyboardInterrupt:  # while everything is being imported
+        return 130
+
+
+def starts_stdio(arguments: Sequence[str]) -> bool:
+    """Whether the arguments start the gateway on stdio: `serve` without `--http`, and nobody asks for help."""
+    words = [word for word in _options(arguments) if word != "--debug"]
+    return words[:1] == ["serve"] and not {"--http", "--help"} & set(words)
+
+
+def _options(arguments: Sequence[str]) -> list[str]:
+    """The arguments before `--`; what follows is an upstream's command."""
+    given = list(arguments)
+    return given[: given.index("--")] if "--" in given else given
+
+
+def _config_file(arguments: Sequence[str]) -> Path | None:
+    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        if word == "--config":
+            return Path(following)
+        if word.startswith("--config="):
+            return Path(word.removeprefix("--config="))
+    return None
+
+
+def _open_stdio(arguments: Sequence[str]) -> "Opening":
+    from gateway import __version__
+    from gateway.config.greeting import Greeting, read_greeting
+    from gateway.downstream.handshake import Identity
+    from gateway.downstream.opening import Opening
+
+    options = _options(arguments)
+    without_file = any(word.split("=")[0] in ("--upstream", "--") for word in arguments)
+    greeting = Greeting() if without_file else read_greeting(_config_file(options), os.environ)
+    opening = Opening(Identity(greeting.name, __version__, instructions=greeting.instructions))
+    try:
+        opening.start()
+    except OSError:
+        said = "serve speaks over stdin and stdout, and one of them is closed (have a host start it, or use --http)"
+        print(f"error: {said}", file=sys.stderr)
+        sys.exit(2)
+    return opening

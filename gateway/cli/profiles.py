@@ -1,0 +1,123 @@
+"""`mcp-gateway profiles`: which hosts are known, and what is known of each."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import typer
+
+from gateway.cli.failing import DONE
+from gateway.cli.started import AsJson, ConfigFile, settings_if_any
+from gateway.cli.terminal import say, say_json, say_table
+from gateway.config.builtin_profiles import load_builtin, load_profiles
+from gateway.core.matching import find
+from gateway.core.model.profile import Match, Profile
+from gateway.core.profiles import PATHS, value_at
+
+app = typer.Typer(help="The host profiles: built-in ones and your own.", invoke_without_command=True)
+
+
+@app.callback()
+def listed(context: typer.Context, config: ConfigFile = None, as_json: AsJson = False) -> int:
+    """List the host profiles."""
+    if context.invoked_subcommand is not None:
+        return DONE
+    profiles = load_profiles(settings_if_any(config).settings)
+    if as_json:
+        say_json([_summary(profile) for profile in profiles.values()])
+    else:
+        say_table(
+            ("profile", "host", "chosen for clients", "images", "text", "result", "based on"),
+            [_row(profile) for profile in profiles.values()],
+        )
+    return DONE
+
+
+@app.command("show")
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A profile.")],
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> int:
+    """Show everything in a profile, and how it is known."""
+    profile = find(load_profiles(settings_if_any(config).settings), name)
+    if as_json:
+        say_json(profile.model_dump(mode="json"))
+        return DONE
+    say(f"{profile.name}: {profile.title}")
+    if profile.about:
+        say(" ".join(profile.about.split()))
+    say()
+    say(f"chosen for  {', '.join(_clients(profile)) or 'nobody by itself'}")
+    say(f"based on    {' > '.join(profile.lineage) or 'nothing'}")
+    for path in PATHS:
+        say()
+        for line in _explained(profile, path):
+            say(line)
+    return DONE
+
+
+def _explained(profile: Profile, path: str) -> Iterator[str]:
+    yield f"{path} = {shown(value_at(profile, path))}"
+    evidence = profile.evidence.get(path)
+    if evidence is None:
+        plain = value_at(Profile(name=profile.name), path) == value_at(profile, path)
+        yield "    as it is without a profile" if plain else "    set without evidence"
+        return
+    on = f" on {evidence.host_version}" if evidence.host_version else ""
+    yield f"    {evidence.level.replace('_', ' ')}{on}, checked {evidence.checked}: {evidence.source}"
+
+
+def shown(value: Any) -> str:
+    """A value as it would be written in TOML."""
+    match value:
+        case None:
+            return "no limit"
+        case bool():
+            return str(value).lower()
+        case str():
+            return f'"{value}"'
+        case int() | float():
+            return f"{value:,}"
+        case Mapping():
+            pairs: Mapping[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+            return "{ " + ", ".join(f'"{key}" = {shown(item)}' for key, item in pairs.items()) + " }"
+        case _:
+            return "[" + ", ".join(shown(item) for item in value) + "]"
+
+
+def _summary(profile: Profile) -> dict[str, Any]:
+    return {
+        "name": profile.name,
+        "title": profile.title,
+        "builtin": profile.name in load_builtin(),
+        "extends": list(profile.lineage),
+        "match": [match.model_dump(exclude_none=True) for match in profile.match],
+    }
+
+
+def _row(profile: Profile) -> tuple[str, ...]:
+    image = profile.image
+    kinds = ", ".join(kind.removeprefix("image/") for kind in image.types) or "as they are"
+    limits = [f"{image.max_edge:,} px" if image.max_edge else "", f"{image.max_count}" if image.max_count else ""]
+    return (
+        profile.name,
+        profile.title,
+        ", ".join(_clients(profile)),
+        "; ".join([kinds, *filter(None, limits)]) if image.show == "native" else "named in a line",
+        _limit(profile.text.max_chars),
+        _limit(profile.limits.result_chars),
+        profile.lineage[0] if profile.lineage else "",
+    )
+
+
+def _limit(characters: int | None) -> str:
+    return "no limit" if characters is None else f"{characters:,}"
+
+
+def _clients(profile: Profile) -> list[str]:
+    return [_client(match) for match in profile.match]
+
+
+def _client(match: Match) -> str:
+    agent = f"User-Agent /{match.user_agent}/" if match.user_agent else ""
+    return " and ".join(filter(None, (match.client_name, agent)))

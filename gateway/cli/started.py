@@ -1,0 +1,150 @@
+"""What a command starts from: the connection opened before it, the settings, and a running gateway."""
+
+import signal
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import anyio
+import typer
+
+from gateway.cli.failing import INTERRUPTED, TERMINATED, refuse
+from gateway.config.builtin_profiles import load_profiles
+from gateway.config.command_line import settings_from_arguments
+from gateway.config.finding import FILE_NAME, FILE_VARIABLE
+from gateway.config.loading import LoadedSettings, load_settings
+from gateway.config.schema import Settings
+from gateway.core.matching import find
+from gateway.core.model.caller import MODERN_REVISIONS, REVISIONS, Caller
+from gateway.core.model.profile import Profile, ProfileSource
+from gateway.core.profiles import narrow
+from gateway.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gateway.downstream.opening import Opening
+    from gateway.shaping import Shaper
+
+_PATIENCE_SECONDS = 60.0
+_OWN_PROFILE = "the command line"
+_NEWEST_HANDSHAKE = next(revision for revision in reversed(REVISIONS) if revision not in MODERN_REVISIONS)
+
+ALL = "all"
+"""In place of a profile's name: every one."""
+
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help=f"The configuration (else ${FILE_VARIABLE}, ./{FILE_NAME})."),
+]
+UpstreamUrls = Annotated[
+    list[str] | None,
+    typer.Option("--upstream", metavar="URL", help="An upstream server, in place of a configuration. Repeatable."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON on stdout.")]
+Revision = Annotated[
+    str, typer.Option("--revision", metavar="DATE", help=f"The host's protocol revision: {', '.join(REVISIONS)}.")
+]
+
+Returned = TypeVar("Returned")
+
+
+@dataclass(frozen=True)
+class Started:
+    """What was there before the command: the host's stdio connection, if it is being answered already."""
+
+    opening: "Opening | None" = None
+
+
+def settings_for(config: Path | None, urls: Sequence[str] | None, command: Sequence[str] | None = None) -> Settings:
+    """The settings of the file, or of the upstreams that the command line names.
+
+    Raises:
+        ConfigError: there is neither, or what there is cannot be used.
+    """
+    if urls or command:
+        if config is not None:
+            refuse("give either --config or upstreams, not both")
+        return settings_from_arguments(urls or (), command or ())
+    loaded = load_settings(config)
+    if loaded.path is None:
+        raise ConfigError(
+            "there is no configuration",
+            remedy=f"write ./{FILE_NAME}, name a file with --config, or a server with --upstream URL",
+        )
+    return loaded.settings
+
+
+def settings_if_any(config: Path | None) -> LoadedSettings:
+    """The settings, or the defaults where no file is found."""
+    return load_settings(config)
+
+
+def chosen_profiles(settings: Settings, name: str, revision: str) -> Mapping[str, Profile]:
+    """The profile of this name, or every one for `all`, narrowed to the revision."""
+    if revision not in REVISIONS:
+        refuse(f"--revision: there are {', '.join(REVISIONS)}")
+    profiles = load_profiles(settings)
+    names = list(profiles) if name == ALL else [find(profiles, name).name]
+    return {each: narrow(profiles[each], revision) for each in names}
+
+
+def with_patience(settings: Settings, profile: str, revision: str) -> tuple[Settings, Caller]:
+    """Settings and a caller for whom the list of tools waits until every upstream had its time to start."""
+    return _calling(settings, profile, {"wait.tools_list": _PATIENCE_SECONDS}, revision)
+
+
+def with_raw_profile(settings: Settings, names_of: Profile) -> tuple[Settings, Caller]:
+    """Settings and a caller who gets results as they came, from tools under the names that `names_of` gives them."""
+    tools = names_of.tools
+    names = {"name_max": tools.name_max, "host_prefix": tools.host_prefix, "name_chars": tools.name_chars}
+    sets = {"wait.tools_list": _PATIENCE_SECONDS, "tools": {**names, "helpers": True}}
+    return _calling(settings, "passthrough", sets, _NEWEST_HANDSHAKE)
+
+
+def _calling(settings: Settings, extends: str, sets: Mapping[str, Any], revision: str) -> tuple[Settings, Caller]:
+    source = ProfileSource(extends=extends, sets=dict(sets))
+    profiles = {**settings.profiles, _OWN_PROFILE: source}
+    return settings.model_copy(update={"profiles": profiles}), Caller(revision=revision, profile=_OWN_PROFILE)
+
+
+@asynccontextmanager
+async def open_shaper(settings: Settings) -> "AsyncGenerator[Shaper]":
+    """What shapes results, with a store and media workers of its own."""
+    from gateway.media import MediaWorkers
+    from gateway.shaping import Shaper
+    from gateway.store import MemoryStore
+
+    async with MediaWorkers(settings.media) as media:
+        yield Shaper(MemoryStore(settings.store), media, max_blocks=settings.limits.blocks)
+
+
+def run_until_signal(work: Callable[[], Awaitable[Returned]], *, fast_loop: bool = False) -> Returned | int:
+    """Run `work` to its end; a signal cancels it, so that no process is left behind, and its exit code is returned."""
+    return anyio.run(_until_signal, work, backend_options={"use_uvloop": fast_loop and _has_uvloop()})
+
+
+async def _until_signal(work: Callable[[], Awaitable[Returned]]) -> Returned | int:
+    outcome: list[Returned | int] = []
+    async with anyio.create_task_group() as tasks:
+        if sys.platform != "win32":  # there, Ctrl-C arrives as KeyboardInterrupt
+            tasks.start_soon(_cancel_on_signal, tasks.cancel_scope, outcome)
+        outcome.append(await work())
+        tasks.cancel_scope.cancel()
+    return outcome[0]
+
+
+async def _cancel_on_signal(scope: anyio.CancelScope, outcome: "list[Returned | int]") -> None:
+    # Left after the first signal: a second one ends the process, whatever it is doing.
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for number in signals:
+            outcome.append(INTERRUPTED if number == signal.SIGINT else TERMINATED)
+            scope.cancel()
+            return
+
+
+def _has_uvloop() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("uvloop") is not None

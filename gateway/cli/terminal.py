@@ -1,0 +1,76 @@
+"""What goes to a terminal: text from upstreams made harmless, tables, JSON."""
+
+import json
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from gateway.core.wording import plain
+
+_KEPT = frozenset("\n\t")
+_BIDI = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Characters that reorder what stands beside them: with them, one text can look like another."""
+
+
+def neutral(text: str) -> str:
+    """The text with everything that a terminal would obey written out, as `\\x1b`; line ends and tabs stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(char if _harmless(char) else _written_out(char) for char in text)
+
+
+def say(text: str = "") -> None:
+    """Print lines to stdout, made harmless."""
+    print(neutral(text))
+
+
+def remark(text: str) -> None:
+    """Print a line to stderr, made harmless: for people, beside a program's output."""
+    print(neutral(text), file=sys.stderr)
+
+
+def say_json(value: Any) -> None:
+    """Print a value as JSON. ASCII only, so that it is harmless and reads everywhere."""
+    print(json.dumps(value, indent=2))
+
+
+def say_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table: folded into the width of a terminal, one row a line where stdout is something else."""
+    cells = [[neutral(plain(cell, 4_000)) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        _draw(headings, cells)
+        return
+    widths = [max(len(row[column]) for row in [headings, *cells]) for column in range(len(headings))]
+    for row in [headings, *cells]:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _draw(headings: Sequence[str], cells: Iterable[Sequence[str]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for place, heading in enumerate(headings):
+        table.add_column(heading, overflow="fold", no_wrap=place == 0)
+    for row in cells:
+        table.add_row(*(Text(cell) for cell in row))
+    Console(markup=False, highlight=False, emoji=False).print(table)
+
+
+def forgive_encodings() -> None:
+    """Let characters that the terminal cannot write be written out, in place of ending the command."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _harmless(char: str) -> bool:
+    return char in _KEPT or (unicodedata.category(char) not in ("Cc", "Cs") and char not in _BIDI)
+
+
+def _written_out(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")

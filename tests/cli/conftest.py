@@ -1,0 +1,151 @@
+"""What the command line's tests share: the command run in this process, and as a process of its own."""
+
+import json
+import logging
+import queue
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from gateway.cli.app import run
+
+PICTURES = Path(__file__).parent.parent / "servers" / "pictures_stdio.py"
+PATIENCE = 60
+
+
+class Ended(NamedTuple):
+    """How a command ended, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+    def json(self):
+        return json.loads(self.out)
+
+
+@pytest.fixture(autouse=True)
+def no_configuration(tmp_path_factory, monkeypatch):
+    """Tests stand in an empty folder, with nobody's configuration."""
+    folder = tmp_path_factory.mktemp("nowhere")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.delenv("MCP_GATEWAY_CONFIG", raising=False)
+    monkeypatch.delenv("MCP_GATEWAY_TOKEN", raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent.parent))
+
+
+@pytest.fixture
+def logs():
+    """Whatever a command does to logging is undone."""
+    root, own = logging.root, logging.getLogger("gateway")
+    before = root.handlers[:], root.level, own.level
+    yield
+    root.handlers[:], own.level = before[0], before[2]
+    root.setLevel(before[1])
+
+
+@pytest.fixture
+def command(capsys, logs):
+    """Run the command in this process."""
+
+    def call(*arguments: str) -> Ended:
+        code = run([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return Ended(code, out, err)
+
+    return call
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    """A configuration with the server of pictures; more lines may be added."""
+
+    def write(more: str = "", *arguments: str) -> Path:
+        path = tmp_path / "pictures.toml"
+        given = json.dumps([str(PICTURES), *arguments])
+        path.write_text(f"[upstreams.pics]\ncommand = {json.dumps(sys.executable)}\nargs = {given}\n{more}")
+        return path
+
+    return write
+
+
+class Process:
+    """The command as a process, its output line by line with a limit on every wait."""
+
+    def __init__(self, *arguments: str, **options):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "gateway", *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            **options,
+        )
+        self.out, self.err = (self._lines(stream) for stream in (self.process.stdout, self.process.stderr))
+
+    def _lines(self, stream):
+        lines = queue.Queue()
+
+        def read():
+            with stream:
+                for line in stream:
+                    lines.put(line.rstrip("\n"))
+            lines.put(None)
+
+        threading.Thread(target=read, daemon=True).start()
+        return lines
+
+    def send(self, **message):
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        self.process.stdin.flush()
+
+    def answer(self, request_id):
+        """The answer to a request; what comes before it is passed over."""
+        while (line := self.out.get(timeout=PATIENCE)) is not None:
+            message = json.loads(line)
+            if message.get("id") == request_id:
+                return message
+        raise AssertionError(f"the process ended without an answer to {request_id}")
+
+    def initialize(self, name="test"):
+        params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}}
+        self.send(id=1, method="initialize", params=params)
+        result = self.answer(1)["result"]
+        self.send(method="notifications/initialized")
+        return result
+
+    def rest(self, lines) -> list[str]:
+        return list(iter(lambda: lines.get(timeout=PATIENCE), None))
+
+    def line_with(self, text: str) -> str:
+        """The next line on stderr that holds the text."""
+        while (line := self.err.get(timeout=PATIENCE)) is not None:
+            if text in line:
+                return line
+        raise AssertionError(f"the process ended without saying {text!r}")
+
+    def wait(self) -> int:
+        return self.process.wait(timeout=PATIENCE)
+
+
+@pytest.fixture
+def start():
+    """Start the command as a process; it does not outlive the test."""
+    started: list[Process] = []
+
+    def call(*arguments: str, **options) -> Process:
+        started.append(Process(*arguments, **options))
+        return started[-1]
+
+    yield call
+    for one in started:
+        one.process.stdin.close()
+        one.process.kill()
+        one.wait()

@@ -1,0 +1,102 @@
+"""`mcp-gateway tools` and `call`, with a real upstream process."""
+
+import io
+import json
+
+import pytest
+
+DEAD = '[upstreams.dead]\ncommand = "/no/such/program"\n'
+
+
+def test_tools_are_listed_under_the_names_that_a_host_would_see(command, pictures):
+    ended = command("tools", "--config", pictures())
+    assert (ended.code, ended.err) == (0, "")
+    names = [line.split()[0] for line in ended.out.splitlines()[1:]]
+    assert names[:2] == ["gateway_view", "gateway_read"]
+    assert {"pics__picture", "pics__echo"} < set(names)
+    assert "\x1b" not in ended.out
+
+
+def test_tools_depend_on_the_host(command, pictures):
+    listed = command("tools", "--config", pictures(), "--profile", "passthrough", "--json").json()
+    assert listed["profile"] == "passthrough"
+    assert "gateway_view" not in {tool["name"] for tool in listed["tools"]}
+
+
+def test_an_upstream_that_is_slow_to_start_is_waited_for(command, pictures):
+    listed = command("tools", "--config", pictures("", "6"), "--json").json()
+    assert "pics__picture" in {tool["name"] for tool in listed["tools"]}
+
+
+def test_an_upstream_that_is_not_there_is_named_and_costs_the_others_nothing(command, pictures):
+    ended = command("tools", "--config", pictures(DEAD), "--json")
+    assert ended.code == 3
+    assert "pics__picture" in {tool["name"] for tool in ended.json()["tools"]}
+    assert list(ended.json()["missing"]) == ["dead"]
+    assert ended.err.startswith("error: upstream dead: failed: ")
+    assert ended.err.count("\n") == 1
+
+
+def test_a_call_shows_what_the_host_would_get_and_saves_its_pictures(command, pictures, tmp_path):
+    ended = command("call", "pics__picture", "--config", pictures(), "--save", tmp_path / "out")
+    assert (ended.code, ended.err) == (0, "")
+    saved = tmp_path / "out" / "pics__picture-1.png"
+    assert saved.read_bytes().startswith(b"\x89PNG")
+    assert "A blue field.\\x1b]0;owned\\x07" in ended.out
+    assert f"[image: image/png, 40x30, {saved.stat().st_size} bytes] saved as {saved}" in ended.out
+
+
+def test_arguments_are_passed_from_the_command_line_or_stdin(command, pictures, monkeypatch):
+    config = pictures()
+    given = {"name": "ä", "deep": [1, {"x": None}]}
+    profile = ("--config", config, "--profile", "passthrough")
+    assert json.loads(command("call", "pics__echo", json.dumps(given), *profile).out) == given
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(given)))
+    assert json.loads(command("call", "pics__echo", "-", *profile).out) == given
+
+
+def test_one_call_is_shown_for_every_host(command, pictures, tmp_path):
+    ended = command(
+        "call", "pics__picture", "--config", pictures(), "--profile", "all", "--json", "--save", tmp_path / "out"
+    )
+    results = {one["profile"]: one for one in ended.json()}
+    assert {"claude-code", "cline", "passthrough"} < set(results)
+    assert [block["type"] for block in results["passthrough"]["result"]["content"]] == ["text", "image"]
+    assert [block["type"] for block in results["cline"]["result"]["content"]] == ["text"]
+    assert results["cline"]["files"] == []
+    assert results["cline"]["notes"][0]["kind"] == "named"
+    assert results["codex"]["files"] == [str(tmp_path / "out" / "pics__picture-codex-1.png")]
+
+
+@pytest.mark.parametrize("profile", ["default", "passthrough", "all"])
+def test_a_tool_that_reports_an_error_is_exit_code_1_however_the_host_is_told(command, pictures, profile):
+    ended = command("call", "pics__fail", "--config", pictures(), "--profile", profile)
+    assert (ended.code, ended.err) == (1, "")
+    assert "It broke." in ended.out
+
+
+def test_an_upstreams_refusal_is_one_line(command, pictures):
+    ended = command("call", "pics__refuse", "--config", pictures())
+    assert (ended.code, ended.out, ended.err) == (1, "", "error: upstream 'pics': not today\n")
+
+
+def test_a_name_from_an_upstream_decides_nothing_about_files(command, pictures, tmp_path):
+    config = pictures()
+    names = [tool["name"] for tool in command("tools", "--config", config, "--json").json()["tools"]]
+    evil = next(name for name in names if "evil" in name)
+    ended = command("call", evil, "--config", config, "--save", tmp_path / "out")
+    assert ended.code == 0
+    assert [path.parent.name for path in tmp_path.rglob("*.png")] == ["out"]
+    sound = command("call", "pics__sound", "--config", config, "--profile", "passthrough", "--save", tmp_path / "out")
+    assert "saved as" in sound.out
+    assert sorted(path.suffix for path in (tmp_path / "out").iterdir()) == [".png", ".wav"]
+
+
+def test_a_tool_that_nobody_has_is_exit_code_2_and_one_of_a_dead_upstream_3(command, pictures):
+    config = pictures(DEAD)
+    unknown = command("call", "pics__pictur", "--config", config)
+    assert (unknown.code, unknown.err.count("\n")) == (2, 1)
+    assert "pics__picture" in unknown.err
+    gone = command("call", "dead__tool", "--config", config)
+    assert (gone.code, gone.err.count("\n")) == (3, 1)
+    assert "upstream 'dead'" in gone.err

@@ -1,0 +1,73 @@
+"""`mcp-gateway config check`."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def check(command, tmp_path):
+    def call(text, *more):
+        path = tmp_path / "mcp-gateway.toml"
+        path.write_text(text)
+        ended = command("config", "check", "--config", path, *more)
+        return ended.code, ended.out.replace(str(path), "FILE"), ended.err.replace(str(path), "FILE")
+
+    return call
+
+
+def test_a_configuration_in_order_is_described_without_what_may_be_secret(check):
+    code, out, err = check(
+        """
+        http.token = "hunter2"
+        [upstreams.a]
+        command = "sh"
+        args = ["--key", "hunter2"]
+        env = { KEY = "hunter2" }
+        [upstreams.b]
+        url = "https://user:hunter2@example.com/hunter2"
+        headers = { Authorization = "Bearer hunter2" }
+        enabled = false
+        """
+    )
+    assert (code, err) == (0, "")
+    assert out == "FILE: in order\n  a: stdio, sh\n  b: url, transport auto (not enabled)\n"
+
+
+def test_what_will_hardly_work_is_a_warning(check):
+    code, out, _ = check('[upstreams.a]\ncommand = "no-such-program"\ncwd = "no-such-folder"\n')
+    assert code == 0
+    assert "warning: upstreams.a.command: there is no program 'no-such-program' that could be started\n" in out
+    assert "warning: upstreams.a.cwd: there is no folder '" in out
+    assert check("")[1].endswith("warning: no upstream is enabled: there will be no tools\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = \n", "error: FILE:1:5: is not TOML: invalid value\n"),
+        ("[gatewy]\n", "error: FILE: gatewy: unknown key (did you mean 'gateway'?)\n"),
+        ('[profiles.mine]\nsets = { "image.max" = 1 }\n', "error: profile 'mine': 'image.max' is nothing that"),
+        ('[gateway]\nprofile = "codx"\n', "error: gateway.profile: there is no such profile (did you mean 'codex'?)"),
+        ("[profiles.codex]\n", "error: profiles.codex: a built-in profile has this name ("),
+    ],
+)
+def test_what_is_wrong_is_said_and_the_exit_code_is_2(check, text, message):
+    code, out, err = check(text)
+    assert (code, out) == (2, "")
+    assert err.startswith(message)
+
+
+def test_the_answer_is_json_for_programs(check):
+    code, out, _ = check('[upstreams.a]\ncommand = "sh"\n', "--json")
+    assert code == 0
+    assert json.loads(out) == {
+        "ok": True,
+        "problems": [],
+        "file": "FILE",
+        "warnings": [],
+        "upstreams": {"a": {"transport": "stdio", "enabled": True}},
+    }
+    code, out, err = check("a = 1\nb = 2\n", "--json")
+    assert (code, err) == (2, "")
+    assert [len(json.loads(out)["problems"]), json.loads(out)["ok"]] == [2, False]

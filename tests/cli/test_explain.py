@@ -1,0 +1,100 @@
+"""`mcp-gateway explain`."""
+
+import io
+import json
+
+import pytest
+
+from gateway.config.builtin_profiles import builtin_profiles
+
+RESULT = {
+    "content": [
+        {"type": "text", "text": "hello \x1b[31mred"},
+        {"type": "audio", "data": "UklGRiQAAABXQVZFZm10IA==", "mimeType": "audio/wav"},
+        {"type": "resource_link", "uri": "file:///a\x1b[2J.txt", "name": "a"},
+    ],
+    "structuredContent": {"n": 1},
+}
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(RESULT))
+    return path
+
+
+def test_every_step_is_shown(command, recorded):
+    ended = command("explain", recorded)
+    assert (ended.code, ended.err) == (0, "")
+    parts = [line for line in ended.out.splitlines() if line and not line.startswith(" ")]
+    assert parts == ["== default", "envelope:", "effects:", "notes:", "sent:"]
+    assert "  1  audio: audio/wav, 16 bytes\n" in ended.out
+    assert ": keep audio/wav -> handle " in ended.out
+    assert '  -  structured content: {"n": 1}' in ended.out
+
+
+def test_nothing_from_the_result_is_obeyed_by_the_terminal(command, recorded):
+    for profile in ("all", "passthrough"):
+        assert "\x1b" not in command("explain", recorded, "--profile", profile).out
+
+
+def test_a_result_comes_from_stdin_too_and_out_of_a_json_rpc_response(command, recorded, monkeypatch):
+    plain = command("explain", recorded, "--profile", "codex").out
+    response = {"jsonrpc": "2.0", "id": 1, "result": RESULT}
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(response)))
+    handles = {word for word in plain.split() if word.startswith("aud_")}
+    out = command("explain", "-", "--profile", "codex").out
+    again = {word for word in out.split() if word.startswith("aud_")}
+    assert len(out.splitlines()) == len(plain.splitlines())
+    assert handles
+    assert again
+
+
+def test_the_steps_are_json_for_programs(command, recorded):
+    explained = command("explain", recorded, "--json", "--profile", "passthrough").json()
+    assert explained["profile"] == "passthrough"
+    assert explained["result"] == RESULT
+    assert [block["type"] for block in explained["envelope"]["blocks"]] == ["text", "audio", "resource_link"]
+    assert explained["effects"] == []
+
+
+def test_effects_are_told_without_their_content(command, recorded):
+    explained = command("explain", recorded, "--json").json()
+    assert [effect["effect"] for effect in explained["effects"]] == ["Keep"]
+    assert "data" not in explained["effects"][0]
+    assert [outcome["outcome"] for outcome in explained["outcomes"].values()] == ["Kept"]
+
+
+def test_all_profiles_stand_side_by_side(command, recorded):
+    explained = command("explain", recorded, "--json", "--profile", "all").json()
+    assert [one["profile"] for one in explained] == list(builtin_profiles())
+
+
+def test_a_revision_narrows_the_profile(command, recorded):
+    newest = command("explain", recorded, "--json", "--profile", "passthrough").json()["result"]
+    oldest = command("explain", recorded, "--json", "--profile", "passthrough", "--revision", "2024-11-05").json()[
+        "result"
+    ]
+    assert "structuredContent" in newest
+    assert "structuredContent" not in oldest
+    assert {block["type"] for block in oldest["content"]} == {"text"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not JSON: Expecting property name"),
+        ("[]", 'holds no CallToolResult (it is an object with a list "content")'),
+        ('{"jsonrpc": "2.0", "error": {}}', "holds no CallToolResult"),
+        (None, "cannot be read: no such file or directory"),
+    ],
+)
+def test_what_is_no_result_is_one_line(command, tmp_path, text, message):
+    path = tmp_path / "bad.json"
+    if text is not None:
+        path.write_text(text)
+    ended = command("explain", path)
+    assert ended.code == 2
+    assert ended.err.startswith(f"error: {path}: {message}")
+    assert ended.err.count("\n") == 1

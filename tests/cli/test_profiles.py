@@ -1,0 +1,54 @@
+"""`mcp-gateway profiles`."""
+
+from gateway.config.builtin_profiles import builtin_profiles
+from gateway.core.profiles import PATHS
+
+
+def test_every_profile_is_listed_with_the_clients_that_get_it(command):
+    ended = command("profiles")
+    assert ended.code == 0
+    rows = {line.split()[0]: line for line in ended.out.splitlines()[1:]}
+    assert set(rows) == set(builtin_profiles())
+    assert "claude-ai, claude-desktop-3p, local-agent-mode-*" in rows["claude-desktop"]
+    assert "named in a line" in rows["cline"]
+    assert "as they are" in rows["inspector"]
+
+
+def test_the_list_is_json_for_programs(command):
+    listed = command("profiles", "--json").json()
+    assert [one["name"] for one in listed] == list(builtin_profiles())
+    assert {one["builtin"] for one in listed} == {True}
+    assert listed[0]["match"] == [{"client_name": "claude-code"}]
+
+
+def test_a_profile_is_shown_with_every_value_and_how_it_is_known(command):
+    ended = command("profiles", "show", "claude-code")
+    assert ended.code == 0
+    assert all(f"\n{path} = " in ended.out for path in PATHS)
+    assert (
+        "text.max_chars = 45,000\n"
+        "    measured on 2.1.329, checked 2026-11-20: requests captured from Claude Code 2.1.329 " in ended.out
+    )
+    assert 'tools.meta = { "anthropic/maxResultSizeChars" = 500,000 }' in ended.out
+    assert 'audience = "ignore"\n    as it is without a profile\n' in ended.out
+    assert "based on    default > passthrough" in ended.out
+
+
+def test_a_profile_is_json_for_programs(command):
+    shown = command("profiles", "show", "codex", "--json").json()
+    assert shown["structured"] == {"send": "never"}
+    assert shown["evidence"]["structured.send"]["level"] == "measured"
+
+
+def test_ones_own_profiles_are_among_them(command, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        '[profiles.mine]\ntitle = "Mine"\nextends = "codex"\nmatch = [{ user_agent = "^mine/" }]\n'
+        'sets = { "image.max_edge" = 99 }\n'
+    )
+    ended = command("profiles", "--config", path)
+    assert ended.out.splitlines()[-1].split("  ")[0] == "mine"
+    assert "User-Agent /^mine/" in ended.out
+    shown = command("profiles", "show", "mine", "--config", path)
+    assert "image.max_edge = 99\n    set without evidence\n" in shown.out
+    assert "based on    codex > default > passthrough" in shown.out

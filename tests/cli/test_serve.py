@@ -1,0 +1,161 @@
+"""`mcp-gateway serve` as a host meets it: a process of its own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from gateway import __version__
+
+posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+
+
+def tools(process):
+    """The tools once the upstream is there."""
+    process.send(id="list", method="tools/list", params={})
+    return [tool["name"] for tool in process.answer("list")["result"]["tools"]]
+
+
+def call(process, name, arguments=None):
+    process.send(id="call", method="tools/call", params={"name": name, "arguments": arguments or {}})
+    return process.answer("call")["result"]
+
+
+def test_a_host_on_stdio_gets_results_in_its_shape(start, pictures):
+    process = start("serve", "--config", pictures())
+    assert process.initialize("claude-code")["serverInfo"] == {"name": "mcp-gateway", "version": __version__}
+    assert "pics__picture" in tools(process)
+    assert [block["type"] for block in call(process, "pics__picture")["content"]] == ["text", "image"]
+
+
+def test_the_profile_can_be_chosen_for_the_host(start, pictures):
+    process = start("serve", "--config", pictures(), "--profile", "cline")
+    process.initialize("claude-code")
+    assert [block["type"] for block in call(process, "pics__picture")["content"]] == ["text"]
+
+
+def test_the_configured_name_and_instructions_are_in_the_first_answer(start, pictures):
+    config = pictures('[gateway]\nname = "mine"\ninstructions = "Ask."\n')
+    process = start("serve", f"--config={config}")
+    answer = process.initialize()
+    assert (answer["serverInfo"]["name"], answer["instructions"]) == ("mine", "Ask.")
+
+
+def test_an_upstream_is_named_on_the_command_line(start):
+    server = Path(__file__).parent.parent / "servers" / "pictures_stdio.py"
+    process = start("serve", "--", sys.executable, server)
+    process.initialize()
+    assert any(name.endswith("__picture") for name in tools(process))
+
+
+def test_the_end_of_input_ends_the_gateway_and_its_upstreams(start, pictures):
+    process = start("serve", "--config", pictures())
+    process.initialize()
+    upstream = int(call(process, "pics__pid")["content"][0]["text"])
+    process.process.stdin.close()
+    assert process.wait() == 0
+    assert_gone(upstream)
+
+
+@posix
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_ends_the_gateway_and_its_upstreams(start, pictures, number, code):
+    process = start("serve", "--config", pictures())
+    process.initialize()
+    upstream = int(call(process, "pics__pid")["content"][0]["text"])
+    process.process.send_signal(number)
+    assert process.wait() == code
+    assert_gone(upstream)
+
+
+def assert_gone(pid):
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "message"),
+    [
+        ("[gatewy]\n", [], "gatewy: unknown key (did you mean 'gateway'?)"),
+        ("x = \n", [], ":1:5: is not TOML: invalid value"),
+        ("", ["--profile", "codx"], "error: no profile is called 'codx' (did you mean 'codex'?)"),
+        ("", ["--bogus"], "error: No such option: --bogus"),
+    ],
+)
+def test_a_start_that_cannot_be_is_one_line_on_stderr_and_nothing_on_stdout(start, tmp_path, text, arguments, message):
+    path = tmp_path / "x.toml"
+    path.write_text(text)
+    process = start("serve", "--config", path, *arguments)
+    assert process.wait() == 2
+    said = process.rest(process.err)
+    assert len(said) == 1
+    assert message in said[0]
+    assert process.rest(process.out) == []
+
+
+@posix
+def test_closed_standard_streams_are_an_error_in_one_line(start, pictures):
+    command = f"exec {sys.executable} -m gateway serve --config {pictures()} <&-"
+    run = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
+    assert run.stderr.startswith("error: serve speaks over stdin and stdout")
+
+
+def post(url, message, **headers):
+    request = urllib.request.Request(
+        url,
+        json.dumps({"jsonrpc": "2.0", **message}).encode(),
+        {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **headers},
+    )
+    with urllib.request.urlopen(request, timeout=60) as response:
+        return response.status, response.read().decode()
+
+
+@posix
+def test_hosts_are_served_over_http_until_a_signal(start, pictures):
+    process = start("serve", "--http", "--port", "0", "--config", pictures())
+    line = process.line_with("listening on ")
+    url = line.split()[2]
+    assert url.startswith("http://127.0.0.1:")
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    status, body = post(f"{url}/codex", {"id": 1, "method": "initialize", "params": params})
+    assert status == 200
+    assert '"serverInfo"' in body
+    process.process.send_signal(signal.SIGTERM)
+    assert process.wait() == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--bind", "0.0.0.0"], "error: http.bind: 0.0.0.0 can be reached from other machines, so a token is needed"),
+        (["--profile", "codx"], "error: no profile is called 'codx' (did you mean 'codex'?)"),
+    ],
+)
+def test_http_that_cannot_be_is_one_line_before_anything_is_started(start, pictures, arguments, message):
+    process = start("serve", "--http", "--config", pictures(), *arguments)
+    assert process.wait() == 2
+    said = process.rest(process.err)
+    assert len(said) == 1
+    assert said[0].startswith(message)
+
+
+def test_nothing_heavy_is_imported_before_the_host_is_answered():
+    heavy = "{'pydantic', 'mcp', 'typer', 'rich', 'anyio', 'asyncio', 'starlette', 'gateway.config.schema'}"
+    code = (
+        "import sys\n"
+        "from gateway.downstream import opening\n"
+        "def start(self):\n"
+        f"    print(sorted({heavy} & set(sys.modules)), file=sys.stderr)\n"
+        "    raise SystemExit(0)\n"
+        "opening.Opening.start = start\n"
+        "from gateway.cli.main import main\n"
+        "main(['serve'])\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert run.stderr == "[]\n"
