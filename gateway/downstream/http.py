@@ -1,0 +1,166 @@
+"""Serving hosts over HTTP: Streamable HTTP at /mcp and HTTP+SSE at /sse, both eras, in one ASGI application."""
+
+import socket
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, closing, contextmanager
+from functools import partial
+
+import anyio
+import uvicorn
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
+
+from gateway.config.schema import HttpSettings
+from gateway.downstream.choosing import ChoosingProfile, ProfileNames
+from gateway.downstream.draining import Draining
+from gateway.downstream.handshake import Identity
+from gateway.downstream.security import Allowed, Guard, check_bind, refusal
+from gateway.downstream.service import Service
+from gateway.downstream.serving import Downstream
+from gateway.downstream.sse import MESSAGES_PATH, SseEndpoints
+from gateway.errors import ConfigError
+
+GRACE_SECONDS = 3
+"""How long requests that are being answered may go on when the gateway stops. Streams of events end at once."""
+
+_KEEP_ALIVE_SECONDS = 75
+"""Longer than the pools of common clients hold a connection: a request never meets one that is just being closed."""
+
+
+def http_app(
+    service: Service, settings: HttpSettings, identity: Identity, *, profile_names: ProfileNames = ()
+) -> Starlette:
+    """The application: `/mcp`, `/sse` (each also with `/<profile>`), the route for SSE's messages, and a page at `/`.
+
+    `profile_names` are the profiles that a path or the header `X-MCP-Profile` may choose. Its lifespan has to be run.
+    `app.state.draining` is how the streams of events are ended (see `serve_http`).
+    """
+    downstream = Downstream(service, identity)
+    allowed = Allowed(settings)
+    security = allowed.for_sdk()
+    manager = StreamableHTTPSessionManager(
+        downstream.server, security_settings=security, max_request_body_size=settings.max_request_bytes
+    )
+    sse = SseEndpoints(downstream, security, settings.max_request_bytes)
+    draining = Draining()
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        async with downstream.running(), manager.run():
+            yield
+
+    def endpoint(path: str, app: ASGIApp, *, by_header: bool = True) -> list[BaseRoute]:
+        chosen = draining.ending_streams(ChoosingProfile(app, profile_names, by_header=by_header))
+        return [Route(form, chosen) for form in (path, f"{path}/", path + "/{profile}")]
+
+    app = Starlette(
+        routes=[
+            Route("/", partial(_front_page, identity)),
+            *endpoint("/mcp", manager.handle_request),
+            *endpoint("/sse", sse.stream),
+            # Which profile is settled when the stream is opened: it stands in the path that the host is given.
+            *endpoint(MESSAGES_PATH, sse.messages, by_header=False),
+        ],
+        middleware=[Middleware(Guard, settings=settings, allowed=allowed)],
+        exception_handlers={404: _not_found, 405: _not_allowed},
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    draining.on_drain(downstream.announcer.close)
+    app.state.draining = draining
+    return app
+
+
+async def serve_http(app: Starlette, settings: HttpSettings, *, on_bound: Callable[[int], None] | None = None) -> None:
+    """Listen and serve until this is cancelled; then stop within a few seconds, open streams or not.
+
+    `on_bound` gets the port (which `port = 0` leaves to the system) once requests are answered. Signals are the
+    caller's business. Raises `ConfigError` when the address cannot be had, or may not be used (`check_bind`).
+    """
+    check_bind(settings)
+    with closing(_listen(settings)) as listener:
+        server = _Server(app)
+        async with anyio.create_task_group() as tasks:
+            last_words = anyio.CancelScope(shield=True)
+
+            async def run() -> None:
+                with last_words:
+                    await server.serve(sockets=[listener])
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(run)
+            try:
+                await server.answering.wait()
+                if on_bound is not None:
+                    on_bound(listener.getsockname()[1])
+                await anyio.sleep_forever()
+            finally:
+                app.state.draining.begin()
+                server.should_exit = True
+                last_words.deadline = anyio.current_time() + 2 * GRACE_SECONDS
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, which says when it answers, and leaves signals and logging alone."""
+
+    def __init__(self, app: Starlette) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                lifespan="on",
+                ws="none",
+                log_config=None,
+                access_log=False,  # paths and queries name sessions
+                proxy_headers=False,
+                server_header=False,
+                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=GRACE_SECONDS,
+            )
+        )
+        self.answering = anyio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.answering.set()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+def _listen(settings: HttpSettings) -> socket.socket:
+    try:
+        found = socket.getaddrinfo(settings.bind, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        # `localhost` is both: the older one is what clients try without being asked to.
+        family, *_, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
+        return socket.create_server((str(address[0]), settings.port), family=family)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot listen on {settings.bind} port {settings.port}: {error.strerror or error}",
+            where="http.port",
+            remedy="choose another port, or 0 for any that is free",
+        ) from error
+
+
+def _front_page(identity: Identity, _: Request) -> Response:
+    return PlainTextResponse(
+        f"{identity.title or identity.name} {identity.version}\n\n"
+        "/mcp            Streamable HTTP, every protocol revision\n"
+        "/sse            HTTP+SSE, for hosts of revision 2024-11-05\n"
+        "/mcp/<profile>, /sse/<profile>   the same, with a host profile chosen explicitly\n"
+    )
+
+
+def _not_found(_: Request, __: Exception) -> Response:
+    return refusal(404, "nothing is here; the endpoints are /mcp and /sse")
+
+
+def _not_allowed(_: Request, error: Exception) -> Response:
+    headers = error.headers if isinstance(error, HTTPException) else None
+    return refusal(405, "this method is not allowed here", headers)

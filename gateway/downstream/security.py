@@ -1,0 +1,154 @@
+"""Who may talk to the gateway over HTTP: the same checks before every route.
+
+A web page that a user happens to visit can make the browser send requests to 127.0.0.1, and with a name of its own that
+leads there (DNS rebinding) it reads the answers, too. So the Host header must name us, and an Origin, which browsers
+add, must be one that was allowed. Beyond loopback a bearer token is asked for, always.
+"""
+
+import hmac
+import ipaddress
+import json
+from collections.abc import Iterable, Mapping
+
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway.config.schema import HttpSettings
+from gateway.downstream.calling import PRINCIPAL_SCOPE
+from gateway.errors import ConfigError
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+_EXPOSED = "Mcp-Session-Id, WWW-Authenticate"
+_METHODS = "GET, POST, DELETE, OPTIONS"
+
+
+def check_bind(settings: HttpSettings) -> None:
+    """Raise `ConfigError` when others than this machine could reach the gateway without a token."""
+    if not settings.token and not _is_loopback(settings.bind):
+        raise ConfigError(
+            f"{settings.bind} can be reached from other machines, so a token is needed",
+            where="http.bind",
+            remedy="set [http] token or $MCP_GATEWAY_TOKEN, or bind to 127.0.0.1",
+        )
+
+
+def refusal(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    """A refused request: `{"error": message}`."""
+    body = json.dumps({"error": message}, ensure_ascii=False)
+    return Response(body, status_code=status, headers=headers, media_type="application/json")
+
+
+class Allowed:
+    """The values of Host and Origin that are taken."""
+
+    def __init__(self, settings: HttpSettings) -> None:
+        hosts = (*LOOPBACK, _bracketed(settings.bind), *settings.allowed_hosts)
+        local = (f"{scheme}://{host}" for scheme in ("http", "https") for host in LOOPBACK)
+        origins = (*local, *settings.allowed_origins)
+        self._hosts = frozenset(_without_wildcard(host) for host in hosts)
+        self._origins = frozenset(_without_wildcard(origin.rstrip("/")) for origin in origins)
+
+    def host(self, value: str) -> bool:
+        """Whether a Host header names us. An entry without a port stands for every port."""
+        return _matches(value, self._hosts)
+
+    def origin(self, value: str) -> bool:
+        """Whether a page of this origin may call. An entry without a port stands for every port."""
+        return _matches(value, self._origins)
+
+    def for_sdk(self) -> TransportSecuritySettings:
+        """The same lists in the SDK's form: its transports check on their own once more."""
+        return TransportSecuritySettings(
+            allowed_hosts=_with_ports(self._hosts), allowed_origins=_with_ports(self._origins)
+        )
+
+
+class Guard:
+    """ASGI middleware: Host, Origin, token; and the CORS headers without which an allowed page could not call."""
+
+    def __init__(self, app: ASGIApp, settings: HttpSettings, allowed: Allowed) -> None:
+        self._app = app
+        self._allowed = allowed
+        self._token = settings.token.encode() if settings.token else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            return None  # no WebSockets here
+        headers = Headers(scope=scope)
+        origin = headers.get("origin")
+        if (refused := self._foreign(headers)) is not None:
+            return await refused(scope, receive, send)
+        answer = send if origin is None else _readable_for(origin, send)
+        if origin is not None and scope["method"] == "OPTIONS":
+            return await _preflight(headers)(scope, receive, answer)
+        if (refused := self._unauthorised(headers)) is not None:
+            return await refused(scope, receive, answer)
+        scope[PRINCIPAL_SCOPE] = "local" if self._token is None else "token"
+        return await self._app(scope, receive, answer)
+
+    def _foreign(self, headers: Headers) -> Response | None:
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._allowed.host(hosts[0]):
+            return refusal(421, "this Host is not one of the gateway's; [http] allowed_hosts names others")
+        if any(not self._allowed.origin(origin) for origin in headers.getlist("origin")):
+            return refusal(403, "this Origin may not call the gateway; [http] allowed_origins names others")
+        return None
+
+    def _unauthorised(self, headers: Headers) -> Response | None:
+        if self._token is None:
+            return None
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not given.strip():
+            return refusal(401, "a bearer token is needed", {"WWW-Authenticate": "Bearer"})
+        if not hmac.compare_digest(given.strip().encode("latin-1"), self._token):
+            return refusal(401, "the bearer token is wrong", {"WWW-Authenticate": 'Bearer error="invalid_token"'})
+        return None
+
+
+def _readable_for(origin: str, send: Send) -> Send:
+    async def add_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers["Access-Control-Allow-Origin"] = origin
+            headers["Access-Control-Expose-Headers"] = _EXPOSED
+            headers.add_vary_header("Origin")
+        await send(message)
+
+    return add_headers
+
+
+def _preflight(headers: Headers) -> Response:
+    allowed = {"Access-Control-Allow-Methods": _METHODS, "Access-Control-Max-Age": "600"}
+    if wanted := headers.get("access-control-request-headers"):
+        allowed["Access-Control-Allow-Headers"] = wanted
+    return Response(status_code=204, headers=allowed)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def _without_wildcard(entry: str) -> str:
+    return entry.lower().removesuffix(":*")
+
+
+def _matches(value: str, entries: frozenset[str]) -> bool:
+    value = value.lower()
+    name, colon, port = value.rpartition(":")
+    return value in entries or (bool(colon) and port.isdecimal() and name in entries)
+
+
+def _with_ports(entries: Iterable[str]) -> list[str]:
+    return sorted(form for entry in entries for form in (entry, f"{entry}:*"))

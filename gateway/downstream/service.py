@@ -1,0 +1,34 @@
+"""What the downstream side serves: the three things that it needs of the gateway behind it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from gateway.core.model.caller import Caller
+
+ProgressCallback = Callable[[float, float | None, str | None], Awaitable[None]]
+"""Takes progress, total and message, as `notifications/progress` has them."""
+
+SERVED = frozenset({"tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read"})
+"""The methods that are passed to `Service.respond`; everything else is the protocol's own business."""
+
+
+class Service(Protocol):
+    """The gateway behind the transports (`gateway.routing.Router` is one). All on the event loop."""
+
+    async def respond(
+        self, method: str, params: Mapping[str, Any], caller: Caller, *, on_progress: ProgressCallback | None = None
+    ) -> dict[str, Any]:
+        """The raw result of one of the `SERVED` methods. Raises `GatewayError`; cancelled when the host cancels.
+
+        `params` are checked for their form and free of what belongs to the host's connection. `on_progress` is given
+        when the host asked for progress.
+        """
+        ...
+
+    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        """The input schema of a tool by the name it is offered under, at once; None when there is no such tool."""
+        ...
+
+    def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
+        """Call `listener` with "tools" or "resources" whenever that list has changed; returns how to stop it."""
+        ...

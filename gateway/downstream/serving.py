@@ -1,0 +1,104 @@
+"""The SDK's server, with one middleware in front that answers for the gateway in raw JSON.
+
+The SDK checks results against its models and drops what they do not know. What a middleware returns without asking on
+reaches the wire as it is: so everything that the gateway serves is answered here, for both eras and every transport.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
+from pydantic import ValidationError
+
+from gateway.bridging.plain import plain
+from gateway.bridging.stamping import finish
+from gateway.core.model.caller import MODERN_REVISIONS
+from gateway.downstream.announcing import Announcer
+from gateway.downstream.calling import caller_of, checked_params
+from gateway.downstream.failures import INTERNAL_ERROR, as_error, as_result, sole_gateway_error, unexpected
+from gateway.downstream.handshake import INVALID_PARAMS, Identity, Refusal, discover_result, initialize_result
+from gateway.downstream.service import SERVED, Service
+
+
+class Downstream:
+    """The gateway as hosts meet it: one server for every connection, transport and era."""
+
+    def __init__(self, service: Service, identity: Identity) -> None:
+        self.identity = identity
+        self.announcer = Announcer()
+        self._service = service
+        self._server_info = identity.server_info()
+        self.server: Server[Any] = Server(
+            identity.name,
+            version=identity.version,
+            title=identity.title,
+            instructions=identity.instructions,
+            on_subscriptions_listen=self.announcer.listen,
+            # Without it the SDK lists all tools before each call over HTTP, to check headers.
+            get_tool_input_schema=service.input_schema,
+        )
+        # In place of the SDK's tracing, which would wrap every message.
+        self.server.middleware[:] = [self._answer]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """While this is open, hosts are told of changes."""
+        unsubscribe = self._service.subscribe(self.announcer.changed)
+        try:
+            async with self.announcer.running():
+                yield
+        finally:
+            unsubscribe()
+
+    async def _answer(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        modern = ctx.protocol_version in MODERN_REVISIONS
+        if not modern and ctx.method != "initialize" and ctx.session.client_params is not None:
+            self.announcer.follow(ctx.session)
+        if ctx.request_id is None:
+            return await call_next(ctx)
+        try:
+            if ctx.method == "initialize" and not modern:
+                return initialize_result(self.identity, ctx.params)
+            if ctx.method == "server/discover" and modern:
+                return discover_result(self.identity)
+            if ctx.method not in SERVED:
+                return await call_next(ctx)
+            if not modern and ctx.session.client_params is None:
+                raise Refusal(INVALID_PARAMS, "the connection has to be initialized before this request")
+            return plain(await self._serve(ctx))
+        except Refusal as refusal:
+            raise MCPError(refusal.code, refusal.message, refusal.data) from None
+        except (MCPError, ValidationError):
+            raise
+        except Exception as error:  # the last frame before the wire, also for what the SDK answers
+            raise unexpected(ctx.method, error) from error
+
+    async def _serve(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
+        method, revision = ctx.method, ctx.protocol_version
+        wants_progress = progress_token_from_params(ctx.params) is not None
+        try:
+            result = await self._service.respond(
+                method,
+                checked_params(method, ctx.params),
+                caller_of(ctx),
+                on_progress=ctx.session.report_progress if wants_progress else None,
+            )
+        except Exception as error:  # whatever it is, the host gets an answer
+            if (known := sole_gateway_error(error)) is None:
+                raise unexpected(method, error) from error
+            if (told := as_result(method, known)) is None:
+                raise as_error(known, revision) from error
+            result = told
+        if revision not in MODERN_REVISIONS:
+            _refuse_unfinished(result)
+        return finish(method, result, revision, server_info=self._server_info)
+
+
+def _refuse_unfinished(result: Mapping[str, Any]) -> None:
+    """A result that asks the host for more (2026-07-28) is no result to a host that cannot be asked that way."""
+    if result.get("resultType") == "input_required":
+        raise MCPError(INTERNAL_ERROR, "the upstream asks for input in a way that this host's protocol revision lacks")

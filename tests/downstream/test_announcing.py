@@ -1,0 +1,78 @@
+"""Telling hosts of changes: every one that lives, none that is gone, and not waiting for one that does not read."""
+
+import anyio
+import pytest
+from mcp.server.connection import Connection
+from mcp.server.session import ServerSession
+
+from gateway.downstream.announcing import Announcer
+
+pytestmark = pytest.mark.anyio
+
+
+class Host:
+    """The outbound side of a connection; notes what it is sent, and may refuse to take it."""
+
+    def __init__(self, *, reads=True):
+        self.told = []
+        self.reads = reads
+        self.news = anyio.Event()
+        self.connection = Connection.for_loop(self)
+
+    async def send_raw_request(self, method, params, opts=None):
+        raise AssertionError(f"nobody asked for {method}")
+
+    async def notify(self, method, params, opts=None):
+        if not self.reads:
+            await anyio.sleep_forever()
+        self.told.append((method, params))
+        self.news.set()
+
+    async def told_times(self, count):
+        while len(self.told) < count:
+            self.news = anyio.Event()
+            await self.news.wait()
+
+    def follow(self, announcer):
+        announcer.follow(ServerSession(self, self.connection))
+
+
+async def test_every_live_host_is_told_and_one_that_does_not_read_delays_nobody():
+    announcer, stuck, first, second = Announcer(), Host(reads=False), Host(), Host()
+    with anyio.fail_after(4):
+        async with announcer.running():
+            for host in (stuck, first, second):
+                host.follow(announcer)
+            for count in (1, 2):
+                announcer.changed("tools")
+                await first.told_times(count)
+                await second.told_times(count)
+    assert first.told == second.told == [("notifications/tools/list_changed", None)] * 2
+
+
+async def test_changes_that_come_together_are_told_once_each():
+    announcer, host = Announcer(), Host()
+    with anyio.fail_after(5):
+        async with announcer.running():
+            host.follow(announcer)
+            host.follow(announcer)
+            for kind in ("tools", "resources", "tools", "tools"):
+                announcer.changed(kind)
+            await host.told_times(2)
+            announcer.changed("tools")
+            await host.told_times(3)
+    kinds = [method.split("/")[1] for method, _ in host.told]
+    assert sorted(kinds[:2]) == ["resources", "tools"]
+    assert kinds[2:] == ["tools"]
+
+
+async def test_a_host_whose_connection_has_ended_is_told_nothing():
+    announcer, gone, here = Announcer(), Host(), Host()
+    with anyio.fail_after(5):
+        async with announcer.running():
+            gone.follow(announcer)
+            here.follow(announcer)
+            await gone.connection.exit_stack.aclose()
+            announcer.changed("tools")
+            await here.told_times(1)
+    assert gone.told == []

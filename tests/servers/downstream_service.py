@@ -1,0 +1,148 @@
+"""A small real service for the tests of the downstream side: every behaviour is a tool."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gateway.core.model.caller import Caller
+from gateway.downstream.service import ProgressCallback
+from gateway.errors import (
+    ExpiredHandle,
+    UnknownMethod,
+    UnknownResource,
+    UnknownTool,
+    UpstreamRefused,
+    UpstreamTimeout,
+)
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+STRANGE = {
+    "content": [
+        {"type": "video", "data": "AAAA", "codec": {"name": "av1", "hints": [None, 1, 2.5]}},
+        {"type": "image", "data": PIXEL},
+        {"type": "text", "text": "höher \u2028 ☃", "futureField": {"a": None}, "annotations": {"mood": "calm"}},
+    ],
+    "isError": False,
+    "_meta": {"example.com/trace": None},
+    "later": [1, {"two": 3}],
+}
+"""A result that no model of the SDK would let through whole."""
+
+TOOLS: list[dict[str, Any]] = [
+    {"name": name, "description": f"{name} it", "inputSchema": {"type": "object"}, "x-future": {"kept": None}}
+    for name in ("echo", "wait", "count", "big", "strange", "broken", "print", "fail", "who", "change", "list-value")
+]
+
+
+class SampleService:
+    """Answers by the name of the tool; remembers what happened to the calls that wait."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+        self.happened = asyncio.Condition()
+        self.listeners: list[Callable[[str], None]] = []
+
+    async def respond(
+        self, method: str, params: Mapping[str, Any], caller: Caller, *, on_progress: ProgressCallback | None = None
+    ) -> dict[str, Any]:
+        match method:
+            case "tools/list":
+                return {"tools": TOOLS}
+            case "resources/list":
+                return {"resources": [{"uri": "note://one", "name": "one", "size": 3}]}
+            case "resources/templates/list":
+                return {"resourceTemplates": []}
+            case "resources/read":
+                return self._read(params["uri"])
+            case "tools/call":
+                return await self._call(params["name"], params.get("arguments", {}), params, caller, on_progress)
+        raise UnknownMethod(method)
+
+    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        return next((tool["inputSchema"] for tool in TOOLS if tool["name"] == name), None)
+
+    def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
+        self.listeners.append(listener)
+        return lambda: self.listeners.remove(listener)
+
+    def change(self, kind: str) -> None:
+        for listener in self.listeners:
+            listener(kind)
+
+    async def saw(self, event: str) -> None:
+        """Wait until this has happened."""
+        async with self.happened:
+            await self.happened.wait_for(lambda: event in self.events)
+
+    async def _record(self, event: str) -> None:
+        async with self.happened:
+            self.events.append(event)
+            self.happened.notify_all()
+
+    def _read(self, uri: str) -> dict[str, Any]:
+        if uri != "note://one":
+            raise UnknownResource(f"no resource {uri}")
+        return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": "one", "future": True}]}
+
+    async def _call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        params: Mapping[str, Any],
+        caller: Caller,
+        on_progress: ProgressCallback | None,
+    ) -> dict[str, Any]:
+        match name:
+            case "echo":
+                return {"content": [{"type": "text", "text": "echo"}], "structuredContent": {"params": dict(params)}}
+            case "wait":
+                return await self._wait()
+            case "count":
+                for step in range(1, 4):
+                    if on_progress is not None:
+                        await on_progress(float(step), 3.0, f"step {step}")
+                return _text("counted" if on_progress else "nobody asked")
+            case "big":
+                return {"content": [{"type": "image", "data": "A" * arguments["size"], "mimeType": "image/png"}]}
+            case "strange":
+                return STRANGE
+            case "broken":
+                return {"content": ({"type": "text", "text": "half \ud83d of a pair"},), "number": float("nan")}
+            case "print":
+                print("this must not reach the host")
+                return _text("printed")
+            case "who":
+                return _text("you") | {"structuredContent": {**vars(caller), "capabilities": dict(caller.capabilities)}}
+            case "change":
+                self.change(arguments["kind"])
+                return _text("changed")
+            case "list-value":
+                return {"content": [], "structuredContent": [1, 2]}
+            case "fail":
+                raise FAILURES[arguments["how"]]
+        raise UnknownTool(f"no tool {name!r} here")
+
+    async def _wait(self) -> dict[str, Any]:
+        await self._record("waiting")
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.events.append("cancelled")
+            async with self.happened:
+                self.happened.notify_all()
+            raise
+        return {}
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}]}
+
+
+FAILURES: dict[str, Exception] = {
+    "timeout": UpstreamTimeout("slow", "took longer than 3 s", remedy="raise upstreams.slow.timeout.call"),
+    "refused": UpstreamRefused("picky", -32021, "capability missing", {"requiredCapabilities": {"sampling": {}}}),
+    "expired": ExpiredHandle("the content behind h_1 is gone", remedy="call the tool again"),
+    "bug": RuntimeError("secret detail"),
+    "wrapped": ExceptionGroup("task group", [UpstreamTimeout("slow", "took longer than 3 s")]),
+}
