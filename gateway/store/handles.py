@@ -1,0 +1,47 @@
+"""Handles: what they look like, how they are made, and how they are read back from a model that copied one.
+
+img_7h3k2m9q4w8x     the kind, and an id: 60 bits of a keyed hash in Crockford's base32 (no i, l, o, u)
+"""
+
+import hashlib
+import re
+
+from gateway.core.model.media_types import family
+
+URI_SCHEME = "content://"
+KEY_BYTES = 32
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_ID_LENGTH = 12
+_PREFIXES = {"image": "img", "audio": "aud", "video": "vid", "text": "txt", "document": "doc"}
+_LOOKALIKES = str.maketrans("ilo", "110")
+_SHAPE = re.compile(r"([a-z]{3})_([0-9a-z]{12})")
+
+
+def content_id(key: bytes, owner: str, sha256: bytes) -> str:
+    """The id of the content with this hash: the same for the same owner, unguessable without the key."""
+    # The owner comes last: what precedes it has a fixed length, so that no two pairs are hashed as the same bytes.
+    hashed = sha256 + owner.encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(hashed, key=key, digest_size=_ID_LENGTH, person=b"content handle").digest()
+    # One byte per letter: 32 divides 256, so that each letter is as likely as any other.
+    return "".join(_ALPHABET[byte % 32] for byte in digest)
+
+
+def new_handle(media_type: str, content_id: str) -> str:
+    """The handle of content of this type with this id."""
+    return f"{_PREFIXES.get(family(media_type), 'bin')}_{content_id}"
+
+
+def handle_from(text: str) -> str:
+    """The handle that `text` means: without `content://`, quotes and white space, in lower case, look-alikes mended.
+
+    Text that is no handle comes back stripped, and is then unknown to every store.
+    """
+    plain = text.strip().strip("\"'`<>").strip().lower().removeprefix(URI_SCHEME)
+    shape = _SHAPE.fullmatch(plain)
+    return f"{shape[1]}_{shape[2].translate(_LOOKALIKES)}" if shape else plain
+
+
+def id_in(handle: str) -> str:
+    """The id in a handle, in whatever way `handle_from` can read it. The kind before it says nothing that is needed."""
+    return handle_from(handle).rpartition("_")[2]
