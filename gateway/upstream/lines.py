@@ -1,0 +1,63 @@
+"""Cutting a stream of bytes into lines, in linear time and bounded memory. Pure: no I/O."""
+
+from dataclasses import dataclass
+
+_KEPT = 4_096
+
+
+@dataclass(frozen=True)
+class LongLine:
+    """A line over the limit, which was not kept: its beginning, its end, and its size in bytes."""
+
+    head: bytes
+    tail: bytes
+    size: int
+
+
+class LineReader:
+    """Feed it chunks, get the lines that they complete: whole, or as a `LongLine` when over `limit` bytes.
+
+    Chunks are joined once per line, never searched twice: reading a line costs time in proportion to its length.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._head: bytes | None = None  # set while inside a line that is over the limit
+        self._tail = b""
+
+    def feed(self, chunk: bytes) -> list[bytes | LongLine]:
+        """The lines that end in `chunk`, without their line ends."""
+        lines: list[bytes | LongLine] = []
+        start = 0
+        while (end := chunk.find(b"\n", start)) >= 0:
+            self._add(chunk[start:end])
+            lines.append(self._take())
+            start = end + 1
+        self._add(chunk[start:] if start else chunk)
+        return lines
+
+    def rest(self) -> bytes | LongLine:
+        """What came after the last line end, once there is no more to come."""
+        return self._take()
+
+    def _add(self, piece: bytes) -> None:
+        if not piece:
+            return
+        self._size += len(piece)
+        if self._head is not None:
+            self._tail = (self._tail + piece[-_KEPT:])[-_KEPT:]
+        elif self._size > self._limit:
+            line = b"".join((*self._parts, piece[: self._limit]))
+            self._head = line[:_KEPT]
+            self._tail = (line + piece[self._limit :])[-_KEPT:]
+            self._parts.clear()
+        else:
+            self._parts.append(piece)
+
+    def _take(self) -> bytes | LongLine:
+        line = b"".join(self._parts) if self._head is None else LongLine(self._head, self._tail, self._size)
+        self._parts.clear()
+        self._size, self._head, self._tail = 0, None, b""
+        return line.removesuffix(b"\r") if isinstance(line, bytes) else line

@@ -1,0 +1,244 @@
+"""Speaking to one connected upstream: requests out, raw results back, errors in the gateway's own words.
+
+Results stay wire JSON all the way (the SDK's typed client rejects a whole result for one block that it does not know,
+and drops fields silently); only what the protocol itself demands is looked at here.
+"""
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from typing import Any, NoReturn, cast
+
+import anyio
+from mcp.shared.dispatcher import CallOptions, DispatchContext, Dispatcher, ProgressFnT
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    NAME_BEARING_METHODS,
+    encode_header_value,
+    find_invalid_x_mcp_header,
+    mcp_param_headers,
+    x_mcp_header_map,
+)
+from mcp.shared.transport_context import TransportContext
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, LOG_LEVEL_META_KEY, METHOD_NOT_FOUND
+
+from gateway.errors import GatewayError, UpstreamLost, UpstreamRefused
+from gateway.upstream.calls import Deadline, ProgressCallback, ProgressRelay
+from gateway.upstream.channel import Channel
+from gateway.upstream.failures import NotMcp, SessionExpired, Subject, explain
+from gateway.upstream.opening import Era, Identity, Opening, agree, envelope
+
+_MOST_PAGES = 500
+_MOST_ITEMS = 20_000
+_OURS = "io.modelcontextprotocol/"
+_NEWS = 1.0  # seconds for a connection that has just ended to say why
+
+OnNotification = Callable[[str, Mapping[str, Any]], None]
+"""Told of every notification of the upstream: its method and params."""
+
+
+class Session:
+    """One conversation with an upstream, from its opening until `ended` is set.
+
+    Every method raises the gateway's own errors, and only those.
+    """
+
+    def __init__(
+        self, dispatcher: Dispatcher[TransportContext], channel: Channel, subject: Subject, identity: Identity
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._channel = channel
+        self._subject = subject
+        self._identity = identity
+        self._header_maps: dict[str, dict[tuple[str, ...], str]] = {}
+        self._running = 0
+        self.opening = Opening("handshake", "")
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the connection has ended, or can be used no more."""
+        return self._channel.ending.has_come
+
+    @property
+    def ended(self) -> anyio.Event:
+        """Set when the connection has ended."""
+        return self._channel.ending.event
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why it ended."""
+        return self._channel.ending.failure
+
+    def finish(self, failure: Exception) -> None:
+        """Give the connection up, because of `failure`."""
+        self._channel.ending.name(failure)
+
+    async def open(self, known: Era | None) -> Opening:
+        """Agree on era and revision; to be done once, before anything else."""
+        with self._ours(None):
+            opening = await agree(self._ask, self._identity, known)
+        self.opening = opening
+        if opening.era == "handshake":
+            await self._dispatcher.notify("notifications/initialized", None, {"headers": self._version_header()})
+        return opening
+
+    async def request(
+        self, method: str, params: Mapping[str, Any], deadline: Deadline, on_progress: ProgressCallback | None = None
+    ) -> dict[str, Any]:
+        """Send a request; its raw result. Progress is asked for always, since it is what keeps a long call alive."""
+        relay = ProgressRelay(deadline, on_progress)
+        self._running += 1
+        try:
+            deadline.touch()
+            with self._ours(method):
+                return _complete(method, await self._send(method, params, relay), self._subject.name)
+        finally:
+            self._running -= 1
+            relay.close()
+
+    async def list_all(self, method: str, key: str) -> tuple[dict[str, Any], ...]:
+        """Every item of a list, page after page: objects only, bounded, and never round in circles."""
+        items: list[dict[str, Any]] = []
+        seen: set[str] = set()
+        cursor: str | None = None
+        with self._ours(method):
+            for _ in range(_MOST_PAGES):
+                params = {} if cursor is None else {"cursor": cursor}
+                result = _complete(method, await self._send(method, params), self._subject.name)
+                page = result.get(key)
+                if not isinstance(page, list):
+                    raise NotMcp(f"answered {method} without a list of {key}")
+                found = cast("list[object]", page)
+                items.extend(cast("dict[str, Any]", item) for item in found if isinstance(item, dict))
+                cursor = result.get("nextCursor")
+                if not isinstance(cursor, str) or not cursor or cursor in seen or len(items) >= _MOST_ITEMS:
+                    break
+                seen.add(cursor)
+        return tuple(items[:_MOST_ITEMS])
+
+    async def list_tools(self) -> tuple[dict[str, Any], ...]:
+        """Every tool with a name. In the stateless era over HTTP, one whose header annotations are invalid is left out,
+        as the protocol demands, and those of the others are remembered for their calls.
+        """
+        tools = await self.list_all("tools/list", "tools")
+        tools = tuple(tool for tool in tools if isinstance(tool.get("name"), str))
+        if self.opening.era == "modern" and self._channel.is_http:
+            tools = tuple(tool for tool in tools if find_invalid_x_mcp_header(tool.get("inputSchema")) is None)
+            self._header_maps = {tool["name"]: x_mcp_header_map(tool.get("inputSchema")) for tool in tools}
+        return tools
+
+    async def listen(self, notifications: Mapping[str, bool]) -> None:
+        """Ask a stateless upstream to tell of changes; returns when it ends the subscription.
+
+        A subscription that breaks says nothing about the connection, which goes on.
+        """
+        with self._ours("subscriptions/listen", vital=False):
+            await self._send("subscriptions/listen", {"notifications": dict(notifications)})
+
+    async def _ask(self, method: str, params: Mapping[str, Any], revision: str | None) -> dict[str, Any]:
+        """A request of the opening, which carries its own envelope."""
+        headers = {} if revision is None else {MCP_PROTOCOL_VERSION_HEADER: revision, MCP_METHOD_HEADER: method}
+        options: CallOptions = {"cancel_on_abandon": False, "headers": headers}
+        try:
+            return await self._dispatcher.send_raw_request(method, params, options)
+        except MCPError as error:
+            await self._raise(error, method)
+
+    async def _send(
+        self, method: str, params: Mapping[str, Any], on_progress: ProgressFnT | None = None
+    ) -> dict[str, Any]:
+        options: CallOptions = {"headers": self._headers(method, params)}
+        if on_progress is not None:
+            options["on_progress"] = on_progress
+        try:
+            return await self._dispatcher.send_raw_request(method, self._stamped(params), options)
+        except MCPError as error:
+            await self._raise(error, method)
+
+    def _stamped(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Params with this hop's own `_meta`: the caller's version, identity, capabilities and token stay behind."""
+        given = cast("Mapping[str, Any]", params.get("_meta") or {})
+        modern = self.opening.era == "modern"
+        meta = {
+            key: value
+            for key, value in given.items()
+            if key != "progressToken" and (not key.startswith(_OURS) or (modern and key == LOG_LEVEL_META_KEY))
+        }
+        if modern:
+            meta |= envelope(self.opening.revision, self._identity)
+        rest = {key: value for key, value in params.items() if key != "_meta"}
+        return {**rest, "_meta": meta} if meta else rest
+
+    def _headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
+        headers = self._version_header()
+        if self.opening.era == "modern" and self._channel.is_http:
+            headers[MCP_METHOD_HEADER] = method
+            key = NAME_BEARING_METHODS.get(method)
+            if key is not None and isinstance(name := params.get(key), str):
+                headers[MCP_NAME_HEADER] = encode_header_value(name)
+            arguments = params.get("arguments")
+            if method == "tools/call" and isinstance(arguments, Mapping):
+                names = self._header_maps.get(str(params.get("name")), {})
+                headers |= mcp_param_headers(names, cast("Mapping[str, Any]", arguments))
+        return headers
+
+    def _version_header(self) -> dict[str, str]:
+        return {MCP_PROTOCOL_VERSION_HEADER: self.opening.revision}
+
+    async def _raise(self, error: MCPError, method: str) -> NoReturn:
+        """Raise what an error from the dispatcher really means."""
+        failure = self._channel.failure_in(error.error)
+        if failure is not None:
+            raise failure
+        if error.code == CONNECTION_CLOSED and error.message == "Connection closed":
+            with anyio.move_on_after(_NEWS):
+                await self.ended.wait()
+            if self.failure is not None:
+                raise self.failure
+        raise UpstreamRefused(self._subject.name, error.code, error.message, error.data) from None
+
+    @contextmanager
+    def _ours(self, doing: str | None, *, vital: bool = True) -> Generator[None]:
+        """Turn every failure inside into the gateway's own error, and give up a connection that has proved broken."""
+        try:
+            yield
+        except GatewayError:
+            raise
+        except Exception as error:  # whatever a transport raises: the table of failures names it
+            failure = explain(error, self._subject)
+            # A call that runs beside this one may still be answered: then the last to fail closes the door.
+            last = failure.kind is UpstreamLost and vital and self._running <= 1
+            if last or isinstance(error, SessionExpired):
+                self.finish(error)
+            raise failure.error(self._subject.name, doing) from error
+
+
+def _complete(method: str, result: dict[str, Any], upstream: str) -> dict[str, Any]:
+    """The result, if it is one. One without a type is complete: older servers do not know the field."""
+    kind = result.get("resultType") or "complete"
+    if kind == "complete":
+        return result
+    if kind == "input_required":
+        asked = _asked(result.get("inputRequests"))
+        message = f"{method} needs an answer from a person{asked} before it can go on, which is not supported yet"
+        raise UpstreamRefused(upstream, INTERNAL_ERROR, message)
+    raise NotMcp(f"answered {method} with a result of the unknown type {str(kind)[:40]!r}")
+
+
+def _asked(requests: object) -> str:
+    values = cast("dict[str, object]", requests).values() if isinstance(requests, dict) else ()
+    methods = {cast("dict[str, object]", one).get("method") for one in values if isinstance(one, dict)}
+    named = sorted(method for method in methods if isinstance(method, str))
+    return f" ({', '.join(named)})" if named else ""
+
+
+async def answer_request(
+    context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """How the gateway answers an upstream's own requests: `ping`, and nothing else, since it declares nothing else."""
+    del context, params
+    if method == "ping":
+        return {}
+    raise MCPError(METHOD_NOT_FOUND, f"the gateway does not serve {method}")

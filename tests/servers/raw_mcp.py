@@ -1,0 +1,225 @@
+"""The protocol half of the raw servers: MCP by hand, from the standard library alone, with faults to order.
+
+`Server.handle(message, send)` answers one JSON-RPC message by calling `send` with objects, some of which no SDK would
+ever write. The scripts beside this one put it on a transport.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+MODERN = "2026-07-28"
+META = "io.modelcontextprotocol/"
+
+ODD_RESULT = {
+    "content": [
+        {"type": "text", "text": "before", "futureField": {"deep": [1, 2.5, None]}},
+        {"type": "video", "codec": "av1", "data": "AAAA"},
+        {"type": "image", "data": "AAAA"},
+    ],
+    "structuredContent": {"n": 12345678901234567890, "text": "naïve \u2028 ☃"},
+    "isError": None,
+    "x-unknown": {"kept": True},
+}
+
+NAMES = (
+    *("odd", "big", "pid", "die", "hang", "tick", "refuse", "env", "grow", "echo", "ask", "hold", "fork"),
+    *("interactive", "strange_type", "heard"),
+)
+
+HOLD = "import sys, time; held = open(sys.argv[1], 'w'); held.write('x'); held.flush(); time.sleep(600)"
+"""Opens a named pipe, says so on it, and holds it open for as long as it lives."""
+
+TOOLS = [
+    {
+        "name": name,
+        "inputSchema": {"type": "object", "$defs": {"x": {"$anchor": "here"}}},
+        "futureField": {"of": [name]},
+    }
+    for name in NAMES
+]
+
+HEADER_TOOLS = [
+    {
+        "name": name,
+        "inputSchema": {"type": "object", "properties": {"region": {"type": kind, "x-mcp-header": "Region"}}},
+    }
+    for name, kind in (("headers", "string"), ("bad_header", "object"))
+]
+
+
+class Refusal(Exception):
+    """A JSON-RPC error to answer with."""
+
+    def __init__(self, code, message, data=None):
+        super().__init__(message)
+        self.error = {"code": code, "message": message} | ({} if data is None else {"data": data})
+
+
+class Server:
+    """One server. `flags` order its faults; see where they are used."""
+
+    def __init__(self, flags=()):
+        self.flags = set(flags)
+        self.tools = [*TOOLS, *HEADER_TOOLS]
+        self.waiting = {}
+        self.listeners = []
+        self.notifications = []
+        self.lock = threading.Lock()
+
+    def handle(self, message, send):
+        """Answer one message: requests by `send`, everything else by remembering it."""
+        if "method" not in message:
+            self.waiting.pop(message.get("id"), lambda answer: None)(message)
+            return
+        if "id" not in message:
+            self.notifications.append(message)
+            return
+        answer = {"jsonrpc": "2.0", "id": message["id"]}
+        try:
+            result = self.result(message["method"], message.get("params") or {}, send)
+        except Refusal as refusal:
+            send(answer | {"error": refusal.error})
+            return
+        if result is not None:
+            send(answer | {"result": result})
+
+    def result(self, method, params, send):
+        if "modern" in self.flags:
+            self.check_envelope(method, params)
+        match method:
+            case "initialize":
+                return self.initialize(params)
+            case "server/discover":
+                return self.discover()
+            case "tools/list":
+                return self.list_tools(params)
+            case "resources/list" if "resources-fail" in self.flags:
+                raise Refusal(-32603, "no resources today")
+            case "resources/list" if "resources-hang" in self.flags:
+                return None
+            case "resources/list":
+                return {"resources": [{"uri": "raw://one", "name": "one", "size": 3, "later": 1}]}
+            case "resources/templates/list":
+                return {"resourceTemplates": [{"uriTemplate": "raw://{any}", "name": "any"}]}
+            case "tools/call":
+                return getattr(self, "call_" + params["name"])(params.get("arguments") or {}, params, send)
+            case "subscriptions/listen":
+                self.listeners.append(send)
+                return None
+        raise Refusal(-32601, "Method not found")
+
+    def check_envelope(self, method, params):
+        meta = params.get("_meta") or {}
+        if method == "initialize":
+            raise Refusal(-32022, "Unsupported protocol version", {"supported": [MODERN], "requested": "2025-11-25"})
+        if meta.get(META + "protocolVersion") != MODERN or META + "clientCapabilities" not in meta:
+            raise Refusal(-32602, "no envelope")
+
+    def initialize(self, params):
+        if "refuse-initialize" in self.flags:
+            raise Refusal(-32603, "licence missing")
+        revision = "2024-11-05" if "old" in self.flags else params["protocolVersion"]
+        return {
+            "protocolVersion": "1999-01-01" if "unknown-version" in self.flags else revision,
+            "capabilities": self.capabilities(),
+            "serverInfo": {"name": "raw", "version": "1", "more": True},
+            "instructions": "be kind",
+        }
+
+    def discover(self):
+        if "modern" not in self.flags:
+            raise Refusal(-32601, "Method not found")
+        return {
+            "supportedVersions": [MODERN],
+            "capabilities": self.capabilities(),
+            "_meta": {META + "serverInfo": {"name": "raw-modern", "version": "1"}},
+        }
+
+    def capabilities(self):
+        both = {"tools": {"listChanged": True}, "resources": {}}
+        return {"tools": {}} if "tools-only" in self.flags else both
+
+    def list_tools(self, params):
+        if "loop" in self.flags:
+            return {"tools": [{"name": "again", "inputSchema": {}}], "nextCursor": "same"}
+        if "pages" in self.flags:
+            page = int(params.get("cursor") or 0)
+            following = {"nextCursor": str(page + 1) if page < 3 else ""}
+            return {"tools": [{"name": f"page{page}", "inputSchema": {}}, "no object", {"no": "name"}]} | following
+        return {"tools": self.tools}
+
+    def call_odd(self, arguments, params, send):
+        return ODD_RESULT
+
+    def call_big(self, arguments, params, send):
+        return {"content": [{"type": "image", "mimeType": "image/png", "data": "A" * arguments["size"]}]}
+
+    def call_pid(self, arguments, params, send):
+        return {"content": [], "structuredContent": {"pid": os.getpid()}}
+
+    def call_die(self, arguments, params, send):
+        print("giving up: \x1b[31mout of cheese\x1b[0m", file=sys.stderr, flush=True)
+        os._exit(arguments.get("code", 3))
+
+    def call_hang(self, arguments, params, send):
+        return None
+
+    def call_tick(self, arguments, params, send):
+        token = params["_meta"]["progressToken"]
+        for step in range(arguments["count"]):
+            time.sleep(arguments["delay"])
+            progress = {"progressToken": token, "progress": step + 1, "total": arguments["count"], "message": "tick"}
+            send({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress})
+        return {"content": [{"type": "text", "text": "done"}]}
+
+    def call_refuse(self, arguments, params, send):
+        raise Refusal(-32042, "go there first", {"elicitations": [{"url": "https://example.org/x"}]})
+
+    def call_env(self, arguments, params, send):
+        return {"content": [], "structuredContent": {"env": dict(os.environ), "cwd": os.getcwd()}}
+
+    def call_grow(self, arguments, params, send):
+        with self.lock:
+            self.tools = [*self.tools, {"name": f"extra{len(self.tools)}", "inputSchema": {}}]
+        for listener in self.listeners or (send,):
+            listener({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        return {"content": []}
+
+    def call_echo(self, arguments, params, send):
+        return {"content": [], "structuredContent": {"params": params}}
+
+    def call_ask(self, arguments, params, send):
+        answers = {}
+        arrived = threading.Event()
+
+        def keep(answer):
+            answers[answer["id"]] = answer
+            if len(answers) == 3:
+                arrived.set()
+
+        for method in ("ping", "roots/list", "elicitation/create"):
+            self.waiting[method] = keep
+            send({"jsonrpc": "2.0", "id": method, "method": method, "params": {}})
+        arrived.wait(10)
+        return {"content": [], "structuredContent": {"answers": answers}}
+
+    def call_hold(self, arguments, params, send):
+        self.held = os.open(arguments["pipe"], os.O_WRONLY)
+        os.write(self.held, b"x")
+        return {"content": []}
+
+    def call_fork(self, arguments, params, send):
+        subprocess.Popen([sys.executable, "-c", HOLD, arguments["pipe"]], stdin=subprocess.DEVNULL)
+        return {"content": []}
+
+    def call_heard(self, arguments, params, send):
+        return {"content": [], "structuredContent": {"notifications": self.notifications}}
+
+    def call_strange_type(self, arguments, params, send):
+        return {"resultType": "task", "content": []}
+
+    def call_interactive(self, arguments, params, send):
+        return {"resultType": "input_required", "inputRequests": {"a": {"method": "elicitation/create", "params": {}}}}
