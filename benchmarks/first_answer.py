@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/first_answer.py [--rounds 7]
 
 Ten upstreams are configured, one of them never answers. Printed are medians, and their ratio to
-`python -c "import mcp.server.lowlevel"` on the same machine in the same run: at most 1.2, aimed at 0.6, because one real
-client gives up after a second (@ai-sdk/mcp waits 1,000 ms for server/discover).
+`python -c "import mcp.server.lowlevel"` on the same machine in the same run: at most 1.2, aimed at 0.6, because one
+real client gives up after a second (@ai-sdk/mcp waits 1,000 ms for server/discover).
 """
 
 import argparse
@@ -22,7 +22,11 @@ INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "0"}},
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "benchmark", "version": "0"},
+    },
 }
 DISCOVER = {
     "jsonrpc": "2.0",
@@ -74,7 +78,7 @@ def first_answer(config: Path, message: dict[str, object]) -> float:
 def importing() -> float:
     """Seconds that importing the SDK's low-level server takes, process start included."""
     started = time.perf_counter()
-    subprocess.run([sys.executable, "-c", "import mcp.server.lowlevel"], check=True)  # noqa: S603
+    subprocess.run([sys.executable, "-c", "import mcp.server.lowlevel"], check=True)
     return time.perf_counter() - started
 
 

@@ -84,3 +84,7 @@ def _log(level: int) -> None:
     logging.root.handlers[:] = [handler]
     logging.root.setLevel(logging.WARNING)
     logging.getLogger("gateway").setLevel(level)
+    # They log what they could not parse, which is content, and failures that the gateway names itself. httpx2 logs
+    # whole addresses at INFO, which may hold secrets: never below WARNING.
+    for talkative in ("mcp", "client"):
+        logging.getLogger(talkative).setLevel(logging.WARNING if level == logging.DEBUG else logging.CRITICAL)

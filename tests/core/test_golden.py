@@ -61,7 +61,9 @@ def _data(match: re.Match[str]) -> str:
         return base64.b64encode(start + bytes(first - len(start))).decode()
     content = header(kind, first, int(second))
     if kind == "wrapped":
-        return "\n".join(base64.b64encode(content + bytes(100)).decode().rstrip("=")[at : at + 76] for at in (0, 76, 152))
+        return "\n".join(
+            base64.b64encode(content + bytes(100)).decode().rstrip("=")[at : at + 76] for at in (0, 76, 152)
+        )
     return base64.b64encode(content + (b"" if kind == "svg" else bytes(100))).decode()
 
 
@@ -106,7 +108,9 @@ def test_each_case_is_shaped_for_each_profile_as_written_down(
     while wanted := plan(envelope, profile, outcomes):
         outcomes |= {effect.key: perform(effect) for effect in wanted}
     lowered = lower(envelope, profile, outcomes)
-    notes = [f"{note.kind}{'' if note.block is None else f' (block {note.block})'}: {note.text}" for note in lowered.notes]
+    notes = [
+        f"{note.kind}{'' if note.block is None else f' (block {note.block})'}: {note.text}" for note in lowered.notes
+    ]
     written = {**shortened(lowered.result), "gateway notes": notes}
     golden(GOLDEN / case / f"{name}.json", json.dumps(written, ensure_ascii=False, indent=2) + "\n")
 

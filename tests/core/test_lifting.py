@@ -14,9 +14,7 @@ from gateway.core.model.envelope import Envelope, envelope_json_schema
 from gateway.core.model.media_types import PixelSize
 from gateway.core.model.profile import Profile
 
-PNG = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="  # 1x1
-)
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="  # 1x1
 PASSTHROUGH = Profile(name="passthrough")
 
 

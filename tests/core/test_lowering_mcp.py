@@ -32,7 +32,9 @@ HOST = {
 
 
 def profile(**changes: Any) -> Profile:
-    merged = {key: {**HOST.get(key, {}), **value} if isinstance(value, dict) else value for key, value in changes.items()}
+    merged = {
+        key: {**HOST.get(key, {}), **value} if isinstance(value, dict) else value for key, value in changes.items()
+    }
     return Profile.model_validate({"name": "test", **HOST, **merged})
 
 
@@ -86,7 +88,9 @@ def shape(result: dict[str, Any], host: Profile, failing: str = "") -> Lowered:
 
 
 def seen(lowered: Lowered) -> list[str]:
-    return [block.get("text") or f"<{block['type']} {block.get('mimeType', '')}>" for block in lowered.result["content"]]
+    return [
+        block.get("text") or f"<{block['type']} {block.get('mimeType', '')}>" for block in lowered.result["content"]
+    ]
 
 
 def test_what_a_host_shows_stays_as_it_is_and_in_order() -> None:
@@ -118,7 +122,7 @@ def test_a_type_that_the_host_does_not_take_is_converted() -> None:
 
 def test_an_image_that_cannot_be_converted_becomes_a_line() -> None:
     assert seen(shape({"content": [image(SVG, "image/svg+xml")]}, profile(), failing="fit")) == [
-        '[image 1: image/svg+xml, 80x60, 64 bytes (it broke); handle kept_keep0]'
+        "[image 1: image/svg+xml, 80x60, 64 bytes (it broke); handle kept_keep0]"
     ]
 
 
@@ -191,7 +195,7 @@ def test_bytes_that_are_no_image_are_not_called_one() -> None:
     assert line == "[image 1: unknown type, 200 bytes (no known image format); handle kept_keep0]"
 
 
-# -- order, markers, captions ---------------------------------------------------------------------------------------
+# -- order, markers, captions -----------------------------------------------------------------------
 
 
 def test_text_first_leaves_a_marker_where_an_image_stood() -> None:
@@ -225,7 +229,7 @@ def test_captions_can_stand_before_every_image() -> None:
     ]
 
 
-# -- structured content -----------------------------------------------------------------------------------------------
+# -- structured content -----------------------------------------------------------------------------
 
 
 def test_structured_content_alone_becomes_text() -> None:
@@ -263,7 +267,7 @@ def test_structured_content_goes_along_where_the_host_wants_it() -> None:
     assert shape(result, profile(structured={"send": "always"})).result == result
 
 
-# -- errors -------------------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------
 
 FAILED = {"content": [text("it failed"), image()], "isError": True}
 
@@ -286,7 +290,9 @@ def test_an_error_without_media_keeps_its_flag_there() -> None:
 def test_an_error_image_becomes_a_line_where_it_would_be_dumped() -> None:
     lowered = shape(FAILED, profile(error={"media": "line"}))
     assert lowered.result["isError"] is True
-    assert seen(lowered)[1].startswith("[image 1: image/png, 40x30, 200 bytes (this host does not show images of failed")
+    assert seen(lowered)[1].startswith(
+        "[image 1: image/png, 40x30, 200 bytes (this host does not show images of failed"
+    )
 
 
 def test_a_prefix_is_added_once_and_also_without_text() -> None:
@@ -296,7 +302,7 @@ def test_a_prefix_is_added_once_and_also_without_text() -> None:
     assert seen(shape({"content": [], "isError": True}, host)) == ["ERROR: [The tool failed without saying why.]"]
 
 
-# -- nothing empty --------------------------------------------------------------------------------------------------------
+# -- nothing empty ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("result", [{}, {"content": []}, {"content": [text("")]}, {"content": None}])
@@ -305,16 +311,22 @@ def test_an_empty_result_says_so(result: dict[str, Any]) -> None:
 
 
 def test_an_audience_is_respected_only_on_request() -> None:
-    content = [text("for the model"), image(annotations={"audience": ["user"]}), text("u", annotations={"audience": ["user"]})]
+    content = [
+        text("for the model"),
+        image(annotations={"audience": ["user"]}),
+        text("u", annotations={"audience": ["user"]}),
+    ]
     assert shape({"content": content}, profile()).result["content"] == content
-    assert ["meant for the user only" in line for line in seen(shape({"content": content}, profile(audience="respect")))] == [
+    assert [
+        "meant for the user only" in line for line in seen(shape({"content": content}, profile(audience="respect")))
+    ] == [
         False,
         True,
         True,
     ]
 
 
-# -- budgets --------------------------------------------------------------------------------------------------------------
+# -- budgets ----------------------------------------------------------------------------------------
 
 
 def test_long_text_keeps_head_and_tail_and_says_how_to_read_on() -> None:
@@ -407,9 +419,7 @@ HOSTS = st.builds(
         }
     ),
     blob=st.fixed_dictionaries({"show": st.sampled_from(["native", "line"])}),
-    error=st.fixed_dictionaries(
-        {"media": st.sampled_from(["keep", "unflag", "line"]), "prefix": st.booleans()}
-    ),
+    error=st.fixed_dictionaries({"media": st.sampled_from(["keep", "unflag", "line"]), "prefix": st.booleans()}),
     structured=st.fixed_dictionaries({"send": st.sampled_from(["always", "never"])}),
     limits=st.fixed_dictionaries({"result_chars": st.sampled_from([None, 60_000])}),
 )
@@ -417,7 +427,9 @@ HOSTS = st.builds(
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(BLOCKS, max_size=5), st.booleans(), st.sampled_from([None, {"a": SMALL}, {"b": 1}]), HOSTS)
-def test_every_result_is_whole_for_every_host(content: list[Any], is_error: bool, structured: Any, host: Profile) -> None:
+def test_every_result_is_whole_for_every_host(
+    content: list[Any], is_error: bool, structured: Any, host: Profile
+) -> None:
     result: dict[str, Any] = {"content": content, "isError": is_error}
     if structured is not None:
         result["structuredContent"] = structured

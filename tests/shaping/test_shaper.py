@@ -73,7 +73,7 @@ async def test_several_large_images_share_the_room_of_one_result(shaper: Shaper)
 
 
 async def test_an_svg_is_drawn_for_a_host_that_takes_none(shaper: Shaper) -> None:
-    svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="60" height="40"><rect width="60" height="40" fill="red"/></svg>'
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="60" height="40"><path d="M0 0h60v40H0z" fill="red"/></svg>'
     block = image(base64.b64encode(svg).decode(), "image/svg+xml")
     shaped = await shaper.shape({"content": [block]}, PROFILES["codex"], owner="me")
     (picture,) = images(shaped.result)

@@ -99,9 +99,7 @@ def _resource(desk: Desk, index: int, block: ResourceBlock, hidden: str | None) 
     return _bytes(desk, index, block, "document" if kind in ("other", "text") else kind, shown, contents.uri)
 
 
-def _bytes(
-    desk: Desk, index: int, block: AudioBlock | ResourceBlock, kind: str, shown: bool, name: str | None
-) -> Fate:
+def _bytes(desk: Desk, index: int, block: AudioBlock | ResourceBlock, kind: str, shown: bool, name: str | None) -> Fate:
     found = block.found
     if shown and not (desk.envelope.is_error and desk.profile.error.media == "line"):
         return AsIs(block.wire(), kind, known_of(found) if found else "", has_bytes=True)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 _BROKEN = re.compile(r"[^A-Za-z0-9+/]")
 _SPACE = re.compile(r"\s+")
-_DATA_URI = re.compile(r"\Adata:([^,;]*)((?:;[^,;]*)*),", re.I)
+_DATA_URI = re.compile(r"\Adata:([^,;]*)((?:;[^,;]*)*),", re.IGNORECASE)
 
 
 class Mended(NamedTuple):

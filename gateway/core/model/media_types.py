@@ -205,7 +205,7 @@ def _is_svg(content: bytes) -> bool:
             return _SVG_START.match(content, at) is not None
 
 
-_SVG_TAG = re.compile(rb"<(?:\w+:)?svg\b[^>]*>", re.S)
+_SVG_TAG = re.compile(rb"<(?:\w+:)?svg\b[^>]*>", re.DOTALL)
 _SVG_LENGTH = rb"""\b%s\s*=\s*["']\s*([0-9.]+)(?:px)?\s*["']"""
 _SVG_BOX = re.compile(rb"""\bviewBox\s*=\s*["']\s*[-0-9.]+[\s,]+[-0-9.]+[\s,]+([0-9.]+)[\s,]+([0-9.]+)\s*["']""")
 

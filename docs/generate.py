@@ -1,0 +1,184 @@
+"""Write the parts of the documentation that follow from data: `python docs/generate.py`; `--check` only compares.
+
+Generated are docs/configuration.md, docs/profiles.md, docs/cli.md, docs/envelope.md, and the table of hosts in the
+README. A test holds them to the data.
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import typer
+
+from gateway.cli.app import app
+from gateway.config.builtin_profiles import builtin_profiles
+from gateway.config.reference import describe_keys, describe_profile_keys
+from gateway.core.model.envelope import envelope_json_schema
+from gateway.core.model.profile import Evidence, Profile
+from gateway.core.profiles import value_at
+
+DOCS = Path(__file__).parent
+README = DOCS.parent / "README.md"
+BEGIN, END = "<!-- hosts:begin (written by docs/generate.py) -->\n", "<!-- hosts:end -->"
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page, whole."""
+    profiles = builtin_profiles()
+    return {
+        README: _readme(profiles),
+        DOCS / "configuration.md": _configuration(),
+        DOCS / "profiles.md": _profiles(profiles),
+        DOCS / "cli.md": _commands(),
+        DOCS / "envelope.md": _envelope(),
+    }
+
+
+def _readme(profiles: Mapping[str, Profile]) -> str:
+    before, rest = README.read_text("utf-8").split(BEGIN, 1)
+    return before + BEGIN + _hosts(profiles) + END + rest.split(END, 1)[1]
+
+
+def _hosts(profiles: Mapping[str, Profile]) -> str:
+    lines = [
+        "| host | images | sound | PDF | structured data | an image beside an error | text at most |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, profile in sorted(profiles.items(), key=lambda item: (item[0] in ("default", "passthrough"), item[0])):
+        lines.append(
+            f"| {profile.title} (`{name}`) | {_images(profile)} | {_shown(profile.audio.show, profile.audio.types)} "
+            f"| {_shown(profile.blob.show, profile.blob.types)} "
+            f"| {'as it is' if profile.structured.send == 'always' else 'as text, once'} "
+            f"| {_error(profile)} | {_characters(profile.text.max_chars)} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _images(profile: Profile) -> str:
+    image = profile.image
+    if image.show == "line":
+        return "named in a line"
+    if not image.types:
+        return "all, as they are"
+    types = ", ".join(kind.removeprefix("image/").upper() for kind in image.types)
+    edge = f"{image.max_edge:,} px" if image.max_edge else "any size"
+    order = "in place" if profile.order == "kept" and not profile.text.merge else "after the text, numbered"
+    late = ", seen from the next turn on" if profile.shown == "next-turn" else ""
+    return f"{types}; {edge}; {order}{late}"
+
+
+def _shown(show: str, types: tuple[str, ...]) -> str:
+    if show == "line" or (types and "application/pdf" not in types and not any("audio" in kind for kind in types)):
+        return "named in a line"
+    return "shown"
+
+
+def _error(profile: Profile) -> str:
+    if profile.image.show == "line" or profile.error.media == "line":
+        return "named in a line"
+    return "shown; the error is said in text" if profile.error.media == "unflag" else "shown"
+
+
+def _characters(count: int | None) -> str:
+    return f"{count:,} characters" if count else "no limit"
+
+
+def _configuration() -> str:
+    return (
+        "# mcp-gateway.toml\n\n"
+        "*Written by docs/generate.py from the schema.* The file is looked for in `--config`, `$MCP_GATEWAY_CONFIG`,\n"
+        "`./mcp-gateway.toml`, then in the user's config folder. Relative paths are relative to the file. Values may\n"
+        "use `${NAME}` and `${NAME:-default}`; `$${` is a literal `${`. `${MCP_GATEWAY_PYTHON}` is the Python that\n"
+        "runs the gateway. A JSON file with `mcpServers` (or VS Code's `servers`) is accepted as well.\n\n"
+        + describe_keys()
+        + "\n"
+    )
+
+
+def _profiles(profiles: Mapping[str, Profile]) -> str:
+    parts = [
+        "# Profiles\n",
+        "*Written by docs/generate.py from the profiles themselves.* A profile says what a host really shows its model."
+        " The one in force: an explicit choice (`--profile`, the path `/mcp/<profile>`, the header `X-MCP-Profile`,"
+        " `[gateway] profile`), else what the client says it is, else `default`; narrowed to what the protocol revision"
+        " can carry.\n",
+        "## Your own\n",
+        '```toml\n[profiles.my-host]\nextends = "default"\nmatch = [{ client_name = "my-host*" }]\n'
+        'sets.image.max_edge = 1_000\nsets.order = "kept"\n```\n',
+        "`mcp-gateway profiles show my-host` shows what comes out.\n",
+        "## The built-in ones\n",
+    ]
+    for name, profile in sorted(profiles.items()):
+        parts.append(_profile(name, profile))
+    parts += ["## What a profile can say\n", describe_profile_keys()]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _profile(name: str, profile: Profile) -> str:
+    clients = ", ".join(f"`{match.client_name}`" for match in profile.match if match.client_name)
+    lines = [f"### {profile.title} (`{name}`)\n", " ".join(profile.about.split()) + "\n"]
+    if clients:
+        lines.append(f"Chosen for clients that call themselves {clients}.\n")
+    if profile.lineage:
+        lines.append(f"Based on `{profile.lineage[0]}`; only what differs stands here.\n")
+    by_fact: dict[str, list[str]] = {}
+    for path, fact in profile.evidence.items():
+        if all(builtin_profiles()[parent].evidence.get(path) != fact for parent in profile.lineage):
+            by_fact.setdefault(_known(fact), []).append(path)
+    if by_fact:
+        lines += ["| values | how they are known |", "|---|---|"]
+        for known, paths in by_fact.items():
+            values = [f"`{path} = {json.dumps(value_at(profile, path), default=list)}`" for path in paths]
+            lines.append(f"| {'<br>'.join(values)} | {known} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _known(fact: Evidence) -> str:
+    version = f" ({fact.host_version})" if fact.host_version and fact.host_version not in fact.source else ""
+    source = fact.source.replace("|", "\\|")
+    return f"**{fact.level.replace('_', ' ')}**, {fact.checked}: {source}{version}"
+
+
+def _commands() -> str:
+    command = typer.main.get_command(app)
+    parts = [
+        "# Commands\n",
+        "*Written by docs/generate.py from the commands themselves.*\n",
+        _help(command, "mcp-gateway"),
+    ]
+    for name, below in command.commands.items():  # type: ignore[attr-defined]
+        parts.append(_help(below, f"mcp-gateway {name}"))
+        for inner, further in getattr(below, "commands", {}).items():
+            parts.append(_help(further, f"mcp-gateway {name} {inner}"))
+    return "\n".join(parts)
+
+
+def _help(command: object, name: str) -> str:
+    context = command.make_context(name, [], resilient_parsing=True, terminal_width=100, max_content_width=100)  # type: ignore[attr-defined]
+    return f"## {name}\n\n```text\n{command.get_help(context).rstrip()}\n```\n"  # type: ignore[attr-defined]
+
+
+def _envelope() -> str:
+    schema = json.dumps(envelope_json_schema(), indent=2)
+    return (
+        "# The envelope\n\n"
+        "*Written by docs/generate.py.* One canonical form for every `CallToolResult`, of any protocol revision: the\n"
+        "blocks in their order with every field that arrived, structured content, the error flag, and everything else under\n"
+        f"`rest`. Its JSON schema:\n\n```json\n{schema}\n```\n"
+    )
+
+
+def main() -> int:
+    """Write what has changed; with --check, only say what would."""
+    stale = [path for path, text in pages().items() if not path.exists() or path.read_text("utf-8") != text]
+    for path in stale:
+        print(f"{'out of date' if '--check' in sys.argv else 'written'}: {path.relative_to(DOCS.parent)}")
+        if "--check" not in sys.argv:
+            path.write_text(pages()[path], "utf-8")
+    return 1 if stale and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
