@@ -52,8 +52,8 @@ def animation_bomb():
 def nested_use():
     """An SVG whose ten levels of <use> ask for 10^10 shapes."""
     levels = "".join(f'<g id="a{level + 1}">' + f'<use href="#a{level}"/>' * 10 + "</g>" for level in range(10))
-    svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="100" height="100"><rect id="a0" width="9" height="9"/>{levels}</svg>'
-    return encoded(svg.encode())
+    start = '<svg xmlns="http://www.w3.org/2000/svg" width="100" height="100"><rect id="a0" width="9" height="9"/>'
+    return encoded(f"{start}{levels}</svg>".encode())
 
 
 def reaching_svg():

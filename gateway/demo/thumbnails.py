@@ -1,0 +1,50 @@
+"""The pictures of the report: each distinct one once, small enough that the page stays one file."""
+
+import base64
+import hashlib
+import io
+
+from PIL import Image
+
+from gateway.simulation.pictures import MEDIA_TYPES
+from gateway.simulation.results import VECTOR
+from gateway.simulation.seen import SeenImage
+
+MAX_EDGE = 900
+KEEP_BYTES = 60_000
+"""A picture of at most so many bytes stands in the page as it came."""
+
+
+class Gallery:
+    """Pictures by the name of a CSS class, so that one which many hosts see is in the page once."""
+
+    def __init__(self) -> None:
+        self._rules: dict[str, str] = {}
+
+    def add(self, image: SeenImage) -> tuple[str, float] | None:
+        """The CSS class that shows the picture, and its width divided by its height; None when it cannot be drawn."""
+        name = "p" + hashlib.sha256(image.data.encode()).hexdigest()[:16]
+        picture = image.picture
+        if picture is None and image.media_type != VECTOR:
+            return None
+        if name not in self._rules:
+            uri = f"data:{VECTOR};base64,{image.data}" if picture is None else _thumbnail(image)
+            self._rules[name] = f'.{name}{{background-image:url("{uri}")}}'
+        return name, picture.aspect if picture else 1.6
+
+    def rules(self) -> str:
+        """The style sheet with all the pictures."""
+        return "\n".join(self._rules.values())
+
+
+def _thumbnail(image: SeenImage) -> str:
+    content = base64.b64decode(image.data)
+    if len(content) <= KEEP_BYTES:
+        return f"data:{image.media_type};base64,{image.data}"
+    out = io.BytesIO()
+    with Image.open(io.BytesIO(content), formats=tuple(MEDIA_TYPES)) as opened:
+        opened.draft("RGB", (MAX_EDGE, MAX_EDGE * opened.height // opened.width))
+        small = opened.convert("RGBA" if opened.mode in ("RGBA", "LA", "P") else "RGB")
+        small.thumbnail((MAX_EDGE, MAX_EDGE), Image.Resampling.LANCZOS)
+        small.save(out, "WEBP", quality=82)
+    return f"data:image/webp;base64,{base64.b64encode(out.getvalue()).decode()}"

@@ -1,0 +1,163 @@
+"""Judging: of an upstream's own result, what did the model of a host get to see?"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from gateway.simulation.base64_runs import base64_runs
+from gateway.simulation.host import Host
+from gateway.simulation.originals import OriginalImage, expected_images, original_images
+from gateway.simulation.pictures import Picture
+from gateway.simulation.results import VECTOR, is_error
+from gateway.simulation.seen import Seen, SeenAudio, SeenDocument, SeenText
+
+SAME_COLOURS = 16.0
+"""Two pictures of the same thing differ by less, on average over a coarse grid, from 0 to 255: scaled, as JPEG, or on
+white instead of transparent."""
+SAME_SHAPE = 0.03
+OPENING_CHARS = 60
+_NAMED = re.compile(r"\[[^\[\]{}]{1,2000}\]")
+_PLAIN = re.compile(r"\A([ !#-\[\]-~]*).*", re.DOTALL)
+_HIDDEN = re.compile(r"data:|!\[|<img")
+_ERROR = re.compile(r"\b(?:error|failed|failure)\b", re.IGNORECASE)
+_IMAGE = re.compile(r"\bimage\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a result at one host.
+
+    `shown` of `expected` images reach the model as pictures; `named` is how many of those that the host cannot show
+    are named in a line of text, of `to_name`. `leak` counts characters of base64 as text. `lost` are the beginnings of
+    texts, and the links, that do not arrive. `is_silent`: the tool failed, and the model is not told. `problems` says
+    in words what is wrong; none means that all is well.
+    """
+
+    shown: int
+    expected: int
+    named: int
+    to_name: int
+    leak: int
+    lost: tuple[str, ...]
+    is_silent: bool
+    error: str | None
+    is_empty: bool
+    problems: tuple[str, ...]
+
+    @property
+    def is_good(self) -> bool:
+        """Every image that the host can show is seen, the others are named, texts and links arrive, an error is told,
+        nothing is base64, the host did not fail and its model got something."""
+        return not self.problems
+
+
+def judge(original: Mapping[str, Any], seen: Seen, host: Host) -> Verdict:
+    """The verdict on what `host` showed its model (`seen`) of a tool's own result (`original`)."""
+    expected = expected_images(original, host)
+    missing = unseen(expected, seen, host)
+    to_name = 0 if host.shows_images else len(original_images(original))
+    named = min(to_name, named_images(seen)) if to_name else 0
+    leak = seen.base64_leak
+    read = _words(seen.text)
+    lost = tuple(words for words in _openings(original) if words not in read)
+    is_silent = is_error(original) and not (seen.flagged or _ERROR.search(seen.text))
+    is_empty = _is_empty(seen)
+    problems: list[str] = []
+    if seen.error is not None:
+        problems.append(f"the host failed: {seen.error}")
+    problems += [f"not seen: {image.media_type} from {image.place}" for image in missing]
+    if named < to_name:
+        problems.append(f"neither shown nor named: {to_name - named} of {to_name} images")
+    if leak:
+        problems.append(f"{leak:,} characters of base64 as text")
+    problems += [f"not read: {words}" for words in lost]
+    if is_silent:
+        problems.append("the model is not told that the call failed")
+    if is_empty and _has_content(original):
+        problems.append("nothing arrives")
+    return Verdict(
+        shown=len(expected) - len(missing),
+        expected=len(expected),
+        named=named,
+        to_name=to_name,
+        leak=leak,
+        lost=lost,
+        is_silent=is_silent,
+        error=seen.error,
+        is_empty=is_empty,
+        problems=tuple(problems),
+    )
+
+
+def _openings(result: Mapping[str, Any]) -> Iterator[str]:
+    """The first words of every text of a result, and the address of every link."""
+    content = result.get("content")
+    for block in cast("list[Any]", content) if isinstance(content, list) else []:
+        match block:
+            case {"type": "text", "text": str(text)} | {"type": "resource", "resource": {"text": str(text)}}:
+                opening = _opening(text)
+            case {"type": "resource_link", "uri": str(uri)}:
+                opening = _words(uri)
+            case _:
+                continue
+        if opening:
+            yield opening
+
+
+def _opening(text: str) -> str:
+    """The first words, as far as no JSON dump has to escape anything in them, and no image is hidden there."""
+    plain = _HIDDEN.split(_PLAIN.sub(r"\1", text.lstrip()[:OPENING_CHARS]), maxsplit=1)[0]
+    return "" if base64_runs(text[:400]) else _words(plain)
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"[A-Za-z0-9]+", text))
+
+
+def unseen(expected: tuple[OriginalImage, ...], seen: Seen, host: Host) -> tuple[OriginalImage, ...]:
+    """Those of the expected images that no picture before the model shows."""
+    if host.can_show(VECTOR):
+        vectors = {image.data for image in seen.images if image.media_type == VECTOR}
+        expected = tuple(image for image in expected if image.picture or image.data not in vectors)
+    pictures = [picture for image in seen.images if (picture := image.picture)]
+    missing: list[OriginalImage] = []
+    # Vector images come last: they are known by their shape only, and must not take another image's picture.
+    for image in sorted(expected, key=lambda one: one.picture is None):
+        match = min(
+            (picture for picture in pictures if _shows(picture, image)),
+            key=lambda picture: image.picture.difference(picture) if image.picture else 0.0,
+            default=None,
+        )
+        if match is None:
+            missing.append(image)
+        else:
+            pictures.remove(match)
+    return tuple(missing)
+
+
+def named_images(seen: Seen) -> int:
+    """How many bracketed lines before the model name an image."""
+    return len({line for line in _NAMED.findall(seen.text) if _IMAGE.search(line)})
+
+
+def _shows(picture: Picture, image: OriginalImage) -> bool:
+    # A picture of a few pixels cannot keep its shape exactly when it is scaled.
+    slack = SAME_SHAPE + 1 / min(picture.pixels)
+    if abs(picture.aspect / image.aspect - 1) > slack:
+        return False
+    if image.picture is None:
+        return not picture.is_blank
+    return image.picture.difference(picture) <= SAME_COLOURS
+
+
+def _is_empty(seen: Seen) -> bool:
+    return not any(
+        isinstance(part, SeenAudio | SeenDocument)
+        or (isinstance(part, SeenText) and part.form not in ("frame", "placeholder") and part.text.strip())
+        for part in seen.parts
+    ) and not any(image.picture or image.media_type == VECTOR for image in seen.images)
+
+
+def _has_content(result: Mapping[str, Any]) -> bool:
+    return bool(result.get("content")) or result.get("structuredContent") is not None
