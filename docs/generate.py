@@ -165,8 +165,8 @@ def _envelope() -> str:
     return (
         "# The envelope\n\n"
         "*Written by docs/generate.py.* One canonical form for every `CallToolResult`, of any protocol revision: the\n"
-        "blocks in their order with every field that arrived, structured content, the error flag, and everything else under\n"
-        f"`rest`. Its JSON schema:\n\n```json\n{schema}\n```\n"
+        "blocks in their order with every field that arrived, structured content, the error flag, and everything else\n"
+        f"under `rest`. Its JSON schema:\n\n```json\n{schema}\n```\n"
     )
 
 
