@@ -1,20 +1,21 @@
 """Write the parts of the documentation that follow from data: `python docs/generate.py`; `--check` only compares.
 
-Generated are docs/configuration.md, docs/profiles.md, docs/cli.md, docs/envelope.md, and the table of hosts in the
-README. A test holds them to the data.
+Generated are docs/configuration.md, docs/profiles.md, docs/cli.md, docs/envelope.md, docs/models/, and the table of
+hosts in the README. A test holds them to the data.
 """
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import typer
 
 from gateway.cli.app import app
-from gateway.config.builtin_profiles import builtin_profiles
+from gateway.config.builtin_profiles import builtin_profiles, model_profiles
 from gateway.config.reference import describe_keys, describe_profile_keys
 from gateway.core.model.envelope import envelope_json_schema
+from gateway.core.model.model_profile import ModelImages, ModelMedia, ModelProfile
 from gateway.core.model.profile import Evidence, Profile
 from gateway.core.profiles import value_at
 
@@ -32,6 +33,7 @@ def pages() -> dict[Path, str]:
         DOCS / "profiles.md": _profiles(profiles),
         DOCS / "cli.md": _commands(),
         DOCS / "envelope.md": _envelope(),
+        **_models(model_profiles()),
     }
 
 
@@ -122,17 +124,26 @@ def _profile(name: str, profile: Profile) -> str:
         lines.append(f"Chosen for clients that call themselves {clients}.\n")
     if profile.lineage:
         lines.append(f"Based on `{profile.lineage[0]}`; only what differs stands here.\n")
-    by_fact: dict[str, list[str]] = {}
-    for path, fact in profile.evidence.items():
-        if all(builtin_profiles()[parent].evidence.get(path) != fact for parent in profile.lineage):
-            by_fact.setdefault(_known(fact), []).append(path)
-    if by_fact:
-        lines += ["| values | how they are known |", "|---|---|"]
-        for known, paths in by_fact.items():
-            values = [f"`{path} = {json.dumps(value_at(profile, path), default=list)}`" for path in paths]
-            lines.append(f"| {'<br>'.join(values)} | {known} |")
-        lines.append("")
+    lines += _facts(profile.evidence, profile, profile.lineage, builtin_profiles())
     return "\n".join(lines)
+
+
+def _facts(
+    evidence: Mapping[str, Evidence],
+    profile: Profile | ModelProfile,
+    lineage: Sequence[str],
+    profiles: Mapping[str, Profile] | Mapping[str, ModelProfile],
+) -> list[str]:
+    """The table of the values that the profile sets itself, those of one fact together."""
+    by_fact: dict[str, list[str]] = {}
+    for path, fact in evidence.items():
+        if all(profiles[parent].evidence.get(path) != fact for parent in lineage):
+            by_fact.setdefault(_known(fact), []).append(path)
+    lines = ["| values | how they are known |", "|---|---|"]
+    for known, paths in by_fact.items():
+        values = [f"`{path} = {json.dumps(value_at(profile, path), default=list)}`" for path in paths]
+        lines.append(f"| {'<br>'.join(values)} | {known} |")
+    return [*lines, ""] if by_fact else []
 
 
 def _known(fact: Evidence) -> str:
@@ -160,6 +171,46 @@ def _help(command: object, name: str) -> str:
     return f"## {name}\n\n```text\n{command.get_help(context).rstrip()}\n```\n"  # type: ignore[attr-defined]
 
 
+def _models(profiles: Mapping[str, ModelProfile]) -> dict[Path, str]:
+    pages = {DOCS / "models" / f"{name}.md": _model(name, profile) for name, profile in profiles.items()}
+    lines = [
+        "# Model APIs\n",
+        "*Written by docs/generate.py from the model profiles.* The results of a turn, in the one form that each API"
+        " accepts: [how to use it](../library.md). *In the tool's message*: natively; *after*: in one message after all"
+        " tool messages of the turn, with a marker where it stood; a dash: named in a line.\n",
+        "| target | images | sound | documents | video | errors |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, profile in sorted(profiles.items()):
+        kinds = " | ".join(_place(rules) for rules in (profile.image, profile.audio, profile.document, profile.video))
+        error = "the API's flag" if profile.error.flag else "`ERROR:` in the text"
+        lines.append(f"| [{profile.title}]({name}.md) (`{name}`) | {kinds} | {error} |")
+    return {DOCS / "models" / "README.md": "\n".join(lines) + "\n", **pages}
+
+
+def _place(rules: ModelImages | ModelMedia) -> str:
+    if rules.place == "none":
+        return "-"
+    types = ", ".join(kind.split("/")[-1] for kind in rules.types)
+    return f"{'in the tool message' if rules.place == 'in_tool' else 'after'}: {types}"
+
+
+def _model(name: str, profile: ModelProfile) -> str:
+    golden = DOCS.parent / "tests" / "models" / "golden" / f"{name}.json"
+    return "\n".join(
+        [
+            f"# {profile.title} (`{name}`)\n",
+            "*Written by docs/generate.py from the profile and its golden file.*\n",
+            " ".join(profile.about.split()) + "\n",
+            *_facts(profile.evidence, profile, profile.lineage, model_profiles()),
+            "## One turn\n",
+            "Three parallel calls: text, PNG, text, WebP; a failed call with a GIF; a PDF, a WAV, an MP4 and structured"
+            " content. What follows the assistant's message, and the notes of what was changed:\n",
+            f"```json\n{golden.read_text('utf-8').rstrip()}\n```\n",
+        ]
+    )
+
+
 def _envelope() -> str:
     schema = json.dumps(envelope_json_schema(), indent=2)
     return (
@@ -176,6 +227,7 @@ def main() -> int:
     for path in stale:
         print(f"{'out of date' if '--check' in sys.argv else 'written'}: {path.relative_to(DOCS.parent)}")
         if "--check" not in sys.argv:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(pages()[path], "utf-8")
     return 1 if stale and "--check" in sys.argv else 0
 

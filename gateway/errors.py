@@ -17,7 +17,8 @@
     │   ├── UnknownHandle
     │   ├── ExpiredHandle
     │   ├── ContentTooLarge
-    │   └── StoreFull
+    │   ├── StoreFull
+    │   └── UnsupportedContent  a model API cannot take it, and falling back was not wanted
     └── MediaError               bytes that could not be turned into what was asked for
 
 A message says what happened and where; `remedy` says what to do about it.
@@ -124,6 +125,10 @@ class ContentTooLarge(ContentError):
 
 class StoreFull(ContentError):
     """The store has no room for the content."""
+
+
+class UnsupportedContent(ContentError):
+    """Content that cannot be sent or kept where it should be."""
 
 
 class MediaError(GatewayError):

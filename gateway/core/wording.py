@@ -68,6 +68,11 @@ def caption(name: str, known: str, changed: str | None, handle: str | None) -> s
     return f"[{name}{': ' + more if more else ''}{zoom}]"
 
 
+def whose(name: str, tool: str, call: str) -> str:
+    """Stands before media that follows the tool messages of a turn: which one it is, and whose result it belongs to."""
+    return f"[{name}, from the result of {plain(tool, 100)}, call {plain(call, 100)}]"
+
+
 def scaled(original: PixelSize, shown: PixelSize) -> str:
     """How coordinates in a scaled image map back to the original."""
     factor = original.width / shown.width

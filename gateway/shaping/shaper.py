@@ -1,40 +1,26 @@
 """Plan, perform, lower: a tool's raw result becomes the result that a profile's host shows best."""
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-import anyio
-import pybase64
 from anyio import to_thread
 
 from gateway.core import wording
 from gateway.core.lifting import lift
 from gateway.core.lowering.mcp import Lowered, lower
 from gateway.core.model.blocks import TextBlock
-from gateway.core.model.effects import Crop, Effect, Failed, FitImage, Fitted, ImageTarget, Keep, Kept, Outcome
+from gateway.core.model.effects import Effect, Outcome
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
 from gateway.core.model.profile import Profile
 from gateway.core.model.wire import WireObject
 from gateway.core.planning import ROUNDS, plan
 from gateway.core.rescue import rescue
-from gateway.errors import ContentError, MediaError
-from gateway.store import ContentStore
-
-logger = logging.getLogger(__name__)
+from gateway.shaping.effects import ImageFitter, Keeper, perform
 
 _LARGE = 256 * 1024
 """Characters of JSON above which the pure steps run in a thread, so that other hosts are not kept waiting."""
-
-
-class ImageFitter(Protocol):
-    """What shaping needs of `gateway.media`."""
-
-    async def fit_image(
-        self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None
-    ) -> Fitted: ...
 
 
 @dataclass(frozen=True)
@@ -51,7 +37,7 @@ class Shaped:
 class Shaper:
     """Shapes results for profiles; effects go to a store and to media workers."""
 
-    def __init__(self, store: ContentStore, media: ImageFitter, *, max_blocks: int = 1_000) -> None:
+    def __init__(self, store: Keeper, media: ImageFitter, *, max_blocks: int = 1_000) -> None:
         self._store = store
         self._media = media
         self._max_blocks = max_blocks
@@ -70,40 +56,13 @@ class Shaper:
             if not wanted:
                 break
             effects.extend(wanted)
-            outcomes |= await self._perform(wanted, owner)
+            outcomes |= await perform({effect.key: effect for effect in wanted}, self._store, self._media, owner)
         lowered: Lowered = await run(lower, envelope, profile, outcomes)
         return Shaped(lowered.result, lowered.notes, envelope, tuple(effects), outcomes)
 
     def _read(self, result: WireObject, profile: Profile) -> Envelope:
         envelope = _bounded(lift(result), self._max_blocks)
         return rescue(envelope) if profile.rescue else envelope
-
-    async def _perform(self, effects: Sequence[Effect], owner: str) -> dict[str, Outcome]:
-        """All effects of one round, side by side."""
-        outcomes: dict[str, Outcome] = {}
-
-        async def one(effect: Effect) -> None:
-            outcomes[effect.key] = await self._outcome(effect, owner)
-
-        async with anyio.create_task_group() as tasks:
-            for effect in effects:
-                tasks.start_soon(one, effect)
-        return outcomes
-
-    async def _outcome(self, effect: Effect, owner: str) -> Outcome:
-        try:
-            match effect:
-                case FitImage():
-                    content = pybase64.b64decode(effect.data)
-                    return await self._media.fit_image(content, effect.media_type, effect.target)
-                case Keep():
-                    is_text, data = effect.is_text, effect.data
-                    content = data.encode("utf-8", "replace") if is_text else pybase64.b64decode(data)
-                    kept = await self._store.put(content, owner=owner, media_type=effect.media_type, name=effect.name)
-                    return Kept(kept.handle)
-        except (MediaError, ContentError) as error:
-            logger.info("effect %s failed: %s", effect.key, error)
-            return Failed(error.message)
 
 
 async def _at_once(function: Callable[..., Any], *args: Any) -> Any:

@@ -1,0 +1,22 @@
+"""Lowering to Cohere v2 chat: tool messages hold text only; images follow in one user message.
+
+https://docs.cohere.com/reference/chat (ToolMessageV2.content: text or documents; user content: text, image_url).
+"""
+
+from typing import Any
+
+from gateway.core.model.turn import Turn
+
+
+def write(turn: Turn) -> list[dict[str, Any]]:
+    """The messages after the assistant's: one tool message for each call, then at most one user message."""
+    messages: list[dict[str, Any]] = [
+        {"role": "tool", "tool_call_id": answer.call.id, "content": answer.text} for answer in turn.answers
+    ]
+    if turn.follow_ups:
+        content: list[dict[str, Any]] = []
+        for follow_up in turn.follow_ups:
+            content.append({"type": "text", "text": follow_up.caption})
+            content.append({"type": "image_url", "image_url": {"url": follow_up.media.data_uri}})
+        messages.append({"role": "user", "content": content})
+    return messages

@@ -1,0 +1,83 @@
+"""A turn: the results of all calls of one assistant's message, on their way to a model API."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from gateway.core.model.envelope import Envelope
+
+MediaKind = Literal["image", "audio", "document", "video"]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call and its result. `id` is the API's id of the call, `name` the tool's name as the model knows it."""
+
+    id: str
+    name: str
+    envelope: Envelope
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Words:
+    """Text in a tool's message."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Media:
+    """Content with bytes: base64 `data` of `media_type`. `label` names it within the turn: `image 2`.
+
+    `title` is what the upstream called it, where it did (the end of a resource's uri).
+    """
+
+    kind: MediaKind
+    media_type: str
+    data: str
+    label: str
+    title: str | None = None
+
+    @property
+    def data_uri(self) -> str:
+        """The content as a `data:` URI (RFC 2397)."""
+        return f"data:{self.media_type};base64,{self.data}"
+
+
+Part: TypeAlias = Words | Media
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What goes into one call's tool message, in order; never empty. `is_error`: the API's own flag is to be set."""
+
+    call: Call
+    parts: tuple[Part, ...]
+    is_error: bool = False
+
+    @property
+    def text(self) -> str:
+        """All text in order; a marker where media stands."""
+        return "\n".join(part.text if isinstance(part, Words) else f"[{part.label}]" for part in self.parts)
+
+    @property
+    def media(self) -> tuple[Media, ...]:
+        """The media in the tool's message, in order."""
+        return tuple(part for part in self.parts if isinstance(part, Media))
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """Media that goes into the one message after all tool messages, with the words that say whose it is."""
+
+    caption: str
+    media: Media
+
+
+@dataclass(frozen=True)
+class Turn:
+    """All answers in the order of the calls, and what follows them."""
+
+    answers: tuple[Answer, ...]
+    follow_ups: tuple[FollowUp, ...] = ()

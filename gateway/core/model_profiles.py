@@ -1,0 +1,64 @@
+"""Model profiles put together, and which one a target, a model's name and a base url call for. Pure."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+
+from gateway.core.model.model_profile import ModelMatch, ModelProfile, ModelSource
+from gateway.core.resolving import Resolver
+from gateway.errors import ProfileError
+
+
+def _parent(_: str, source: ModelSource) -> str | None:
+    return source.extends
+
+
+_RESOLVER = Resolver(ModelProfile, _parent, "docs/models/README.md lists what there is")
+
+MODEL_PATHS = _RESOLVER.paths
+"""Every value that a model profile may set, as a dotted path."""
+
+
+def resolve_model_profiles(sources: Mapping[str, ModelSource]) -> Mapping[str, ModelProfile]:
+    """Every source with everything that it extends merged under it.
+
+    Raises:
+        ProfileError: an unknown parent, a circle, an unknown path, or a value that does not fit.
+    """
+    return _RESOLVER.resolve(sources)
+
+
+def choose_model_profile(
+    profiles: Mapping[str, ModelProfile], target: str, *, model: str | None = None, base_url: str | None = None
+) -> ModelProfile:
+    """The profile of `target`, or the closest one that extends it and matches the model or the base url.
+
+    Of several that match, the one whose patterns are longest.
+
+    Raises:
+        ProfileError: there is no such target; the nearest is named.
+    """
+    chosen = profiles.get(target)
+    if chosen is None:
+        near = get_close_matches(target, profiles, n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(profiles))}"
+        raise ProfileError(f"no model API is called {target!r}", remedy=remedy)
+    best = 0
+    for profile in profiles.values():
+        if target in profile.lineage:
+            closeness = max((_closeness(match, model, base_url) for match in profile.match), default=0)
+            if closeness > best:
+                chosen, best = profile, closeness
+    return chosen
+
+
+def _closeness(match: ModelMatch, model: str | None, base_url: str | None) -> int:
+    """How many characters of patterns match; 0 where one does not, or none is given."""
+    closeness = 0
+    for pattern, value in ((match.model, model), (match.base_url, base_url)):
+        if pattern is None:
+            continue
+        if value is None or not fnmatchcase(value.casefold(), pattern):
+            return 0
+        closeness += len(pattern)
+    return closeness

@@ -1,0 +1,177 @@
+"""A whole turn for a model API: the same loop of planning and performing, then written in the API's own form."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias, cast
+
+from gateway.config.builtin_profiles import model_profiles
+from gateway.config.schema import MediaSettings
+from gateway.core.assembling import Assembled, assemble
+from gateway.core.lifting import lift
+from gateway.core.lowering import (
+    anthropic_messages,
+    bedrock_converse,
+    cohere,
+    gemini,
+    gemini_interactions,
+    mistral,
+    ollama,
+    openai_chat,
+    openai_responses,
+)
+from gateway.core.model.effects import Effect, Failed, FitImage, Keep, Outcome
+from gateway.core.model.envelope import Envelope
+from gateway.core.model.model_profile import ModelProfile, Writing
+from gateway.core.model.notes import Note
+from gateway.core.model.turn import Call, Turn
+from gateway.core.model_profiles import choose_model_profile
+from gateway.core.planning import ROUNDS
+from gateway.core.rescue import rescue
+from gateway.errors import InvalidRequest, UnsupportedContent
+from gateway.shaping.effects import perform
+from gateway.store import ContentStore
+
+WRITERS: Mapping[Writing, Callable[[Turn], list[dict[str, Any]]]] = {
+    "openai_chat": openai_chat.write,
+    "openai_responses": openai_responses.write,
+    "anthropic_messages": anthropic_messages.write,
+    "gemini": gemini.write,
+    "gemini_interactions": gemini_interactions.write,
+    "bedrock_converse": bedrock_converse.write,
+    "mistral": mistral.write,
+    "cohere": cohere.write,
+    "ollama": ollama.write,
+}
+
+OnUnsupported: TypeAlias = Literal["note", "error"]
+
+
+class SdkResult(Protocol):
+    """A result of an SDK's own type: anything that dumps itself as JSON values by alias."""
+
+    def model_dump(self, *, mode: str, by_alias: bool, exclude_none: bool) -> Any: ...
+
+
+@dataclass(frozen=True)
+class LoweredTurn:
+    """What comes after the assistant's message, as plain JSON values, and every change that was made."""
+
+    messages: list[dict[str, Any]]
+    notes: tuple[Note, ...]
+
+
+async def lower_turn(
+    calls: Sequence[Any],
+    target: str,
+    *,
+    model: str | None = None,
+    base_url: str | None = None,
+    store: ContentStore | None = None,
+    owner: str = "local",
+    on_unsupported: OnUnsupported = "note",
+) -> LoweredTurn:
+    """The messages that give a model the results of all its calls, in the one form that its API accepts.
+
+    Args:
+        calls: in the order of the assistant's calls. Each is a mapping or an object with `id`, `name`, `result` and, if
+            you like, `arguments`; the result is an `Envelope`, a CallToolResult's JSON, or an SDK's CallToolResult.
+        target: `openai_chat`, `openai_responses`, `anthropic_messages`, `gemini`, ... (docs/models/README.md).
+        model: the model's name, where it decides (`gemini-2.5-pro` has other rules than `gemini-3-pro`).
+        base_url: the API's address, where it decides (`https://api.deepseek.com`).
+        store: where content is kept that the API cannot take; without one it is named, and not kept.
+        owner: whom the kept content belongs to.
+        on_unsupported: `note`: what the API cannot take becomes a line of text; `error`: it is refused.
+
+    Images are fitted in worker processes where they have to be.
+
+    Raises:
+        ProfileError: there is no such target.
+        InvalidRequest: a call without id, name or result.
+        UnsupportedContent: with `on_unsupported="error"`, the API cannot take something.
+    """
+    from gateway.media import MediaWorkers  # processes are wanted only where an image has to be fitted
+
+    profile = choose_model_profile(model_profiles(), target, model=model, base_url=base_url)
+    turn = [_call(call) for call in calls]
+    outcomes: dict[str, Outcome] = {}
+    assembled = assemble(turn, profile, outcomes)
+    async with MediaWorkers(MediaSettings()) as media:
+        for _ in range(ROUNDS):
+            if not assembled.wanted:
+                break
+            outcomes |= await perform(assembled.wanted, store or _Nowhere(), media, owner)
+            assembled = assemble(turn, profile, outcomes)
+    return _written(assembled, profile, on_unsupported)
+
+
+def lower_turn_now(
+    calls: Sequence[Any],
+    target: str,
+    *,
+    model: str | None = None,
+    base_url: str | None = None,
+    on_unsupported: OnUnsupported = "note",
+) -> LoweredTurn:
+    """`lower_turn` without effects and without await: what needs one (an image to be fitted) becomes a line.
+
+    Raises:
+        ProfileError, InvalidRequest, UnsupportedContent: as `lower_turn`.
+    """
+    profile = choose_model_profile(model_profiles(), target, model=model, base_url=base_url)
+    turn = [_call(call) for call in calls]
+    outcomes: dict[str, Outcome] = {}
+    assembled = assemble(turn, profile, outcomes)
+    for _ in range(ROUNDS):
+        if not assembled.wanted:
+            break
+        outcomes |= {key: _undone(effect) for key, effect in assembled.wanted.items()}
+        assembled = assemble(turn, profile, outcomes)
+    return _written(assembled, profile, on_unsupported)
+
+
+def _undone(effect: Effect) -> Outcome:
+    match effect:
+        case FitImage():
+            return Failed("it has to be fitted to the API, which lower_turn does")
+        case Keep():
+            return Failed("nothing is kept")
+
+
+def _written(assembled: Assembled, profile: ModelProfile, on_unsupported: OnUnsupported) -> LoweredTurn:
+    lost = [note.text for note in assembled.notes if note.kind in ("named", "dropped", "failed")]
+    if on_unsupported == "error" and lost:
+        raise UnsupportedContent(f"{profile.name} cannot take all of the results: {'; '.join(lost)}")
+    return LoweredTurn(WRITERS[profile.writing](assembled.turn), assembled.notes)
+
+
+def _call(call: Any) -> Call:
+    def member(name: str) -> Any:
+        return cast("Mapping[str, Any]", call).get(name) if isinstance(call, Mapping) else getattr(call, name, None)
+
+    call_id, name, result = member("id"), member("name"), member("result")
+    if not isinstance(call_id, str) or not isinstance(name, str) or result is None:
+        raise InvalidRequest("a call needs an id, a name and a result")
+    return Call(call_id, name, rescue(as_envelope(result)), member("arguments") or {})
+
+
+def as_envelope(result: Any) -> Envelope:
+    """An envelope of an envelope, of a CallToolResult's JSON, or of an SDK's CallToolResult.
+
+    Raises:
+        InvalidRequest: it is none of them.
+    """
+    if isinstance(result, Envelope):
+        return result
+    if isinstance(result, Mapping):
+        return lift(cast("Mapping[str, Any]", result))
+    dump = getattr(cast("Any", result), "model_dump", None)
+    if dump is None:
+        raise InvalidRequest(f"a result has to be a CallToolResult, not {type(result).__name__}")
+    return lift(cast("SdkResult", result).model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+class _Nowhere:
+    """A store that keeps nothing."""
+
+    async def put(self, content: bytes, *, owner: str, media_type: str, name: str | None = None) -> Any:
+        raise UnsupportedContent("nothing is kept without a store")
