@@ -2,32 +2,15 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from gateway.core.model.profile import Evidence, Fact
+from gateway.core.model.profile import Evidence, Source
 from gateway.errors import ProfileError
 
 IDENTITY = frozenset({"name", "title", "about", "match", "lineage", "evidence"})
 """The fields of a profile that are no values to set."""
-
-
-class Source(Protocol):
-    """What a profile's file holds."""
-
-    @property
-    def title(self) -> str | None: ...
-    @property
-    def about(self) -> str | None: ...
-    @property
-    def extends(self) -> str | None: ...
-    @property
-    def match(self) -> tuple[BaseModel, ...]: ...
-    @property
-    def fact(self) -> tuple[Fact, ...]: ...
-    @property
-    def sets(self) -> dict[str, Any]: ...
 
 
 SourceT = TypeVar("SourceT", bound=Source)
@@ -119,7 +102,7 @@ class Resolver(Generic[SourceT, ProfileT]):
             "name": name,
             "title": source.title or name,
             "about": source.about or "",
-            "match": source.match,
+            "match": value_at(source, "match"),
             "lineage": (value_at(parent, "name"), *value_at(parent, "lineage")) if parent else (),
             "evidence": evidence,
         }

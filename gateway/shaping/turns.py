@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from gateway.config.builtin_profiles import model_profiles
 from gateway.config.schema import MediaSettings
@@ -44,12 +44,6 @@ WRITERS: Mapping[Writing, Callable[[Turn], list[dict[str, Any]]]] = {
 }
 
 OnUnsupported: TypeAlias = Literal["note", "error"]
-
-
-class SdkResult(Protocol):
-    """A result of an SDK's own type: anything that dumps itself as JSON values by alias."""
-
-    def model_dump(self, *, mode: str, by_alias: bool, exclude_none: bool) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -164,10 +158,10 @@ def as_envelope(result: Any) -> Envelope:
         return result
     if isinstance(result, Mapping):
         return lift(cast("Mapping[str, Any]", result))
-    dump = getattr(cast("Any", result), "model_dump", None)
+    dump: Any = getattr(result, "model_dump", None)
     if dump is None:
         raise InvalidRequest(f"a result has to be a CallToolResult, not {type(result).__name__}")
-    return lift(cast("SdkResult", result).model_dump(mode="json", by_alias=True, exclude_none=True))
+    return lift(dump(mode="json", by_alias=True, exclude_none=True))
 
 
 class _Nowhere:

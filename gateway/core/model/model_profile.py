@@ -4,11 +4,11 @@ A host decides what may leave the gateway; a model API what may be sent to it. T
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from gateway.core.model.profile import Evidence, Fact
+from gateway.core.model.profile import Count, Evidence, Rules, Source
 
 Place = Literal["in_tool", "follow_up", "none"]
 """Where content goes: into the tool's message, into one message after all tool messages of the turn, or nowhere."""
@@ -26,14 +26,8 @@ Writing = Literal[
 ]
 """The wire forms, one converter each; every target is a profile of one of them."""
 
-Count = Annotated[int, Field(gt=0)]
 
-
-class _Rules(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ModelImages(_Rules):
+class ModelImages(Rules):
     """Images: where they go, the types that are taken, limits in pixels, decoded bytes, and count per turn."""
 
     place: Place = "none"
@@ -45,7 +39,7 @@ class ModelImages(_Rules):
     max_count: Count | None = None
 
 
-class ModelMedia(_Rules):
+class ModelMedia(Rules):
     """Sound, documents or video: where they go and the types that are taken."""
 
     place: Place = "none"
@@ -53,7 +47,7 @@ class ModelMedia(_Rules):
     max_count: Count | None = None
 
 
-class ModelErrors(_Rules):
+class ModelErrors(Rules):
     """Failed calls. `flag`: the API has one; else the text begins with `ERROR:`.
 
     `text_only`: beside the flag the tool's message may hold nothing but text, so media goes into the follow-up.
@@ -63,31 +57,26 @@ class ModelErrors(_Rules):
     text_only: bool = False
 
 
-class ModelText(_Rules):
+class ModelText(Rules):
     """Text: `max_chars` of one result together."""
 
     max_chars: Count | None = None
 
 
-class ModelMatch(_Rules):
+class ModelMatch(Rules):
     """Which requests a profile is for: shell globs on the model's name and on the API's base url."""
 
     model: str | None = None
     base_url: str | None = None
 
 
-class ModelSource(_Rules):
+class ModelSource(Source):
     """A model profile's file: only what differs from what it extends."""
 
-    title: str | None = None
-    about: str | None = None
-    extends: str | None = None
     match: tuple[ModelMatch, ...] = ()
-    fact: tuple[Fact, ...] = ()
-    sets: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
-class ModelProfile(_Rules):
+class ModelProfile(Rules):
     """A model profile with everything resolved, and the evidence of each value."""
 
     name: str

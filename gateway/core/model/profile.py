@@ -17,11 +17,13 @@ Level = Literal["measured", "source", "maintainer", "user_report", "judgement", 
 Count = Annotated[int, Field(gt=0)]
 
 
-class _Rules(BaseModel):
+class Rules(BaseModel):
+    """What all profiles are made of: frozen tables in which unknown keys are errors."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Match(_Rules):
+class Match(Rules):
     """Which clients a profile is for. What is given must all hold; any one Match of a profile is enough.
 
     `client_name` is a shell glob on the normalised clientInfo name (lower case; blanks, `_` and `/` become `-`; a
@@ -32,7 +34,7 @@ class Match(_Rules):
     user_agent: str | None = None
 
 
-class Evidence(_Rules):
+class Evidence(Rules):
     """How a value is known: level, where it can be read again, for which host version, and when it was checked."""
 
     level: Level
@@ -47,19 +49,24 @@ class Fact(Evidence):
     sets: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
-class ProfileSource(_Rules):
+class Source(Rules):
     """A profile file, or a `[profiles.<name>]` table: only what differs from what it extends."""
 
     title: str | None = None
     about: str | None = None
     extends: str | None = None
-    match: tuple[Match, ...] = ()
     fact: tuple[Fact, ...] = ()
     sets: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Values without evidence: for users' own profiles. A test keeps this out of the built-in ones."""
 
 
-class TextRules(_Rules):
+class ProfileSource(Source):
+    """A profile file, or a `[profiles.<name>]` table: only what differs from what it extends."""
+
+    match: tuple[Match, ...] = ()
+
+
+class TextRules(Rules):
     """`max_chars`: all text of a result together. `merge`: one single text block, markers where media stood.
 
     `empty`: a result without content and empty text blocks are kept as they are, or `named` in a line, because the
@@ -71,7 +78,7 @@ class TextRules(_Rules):
     empty: Literal["keep", "named"] = "keep"
 
 
-class ImageRules(_Rules):
+class ImageRules(Rules):
     """Images.
 
     `show`: `native` as an image block, or `line` as one line of text. `types` that are taken (empty: all raster and
@@ -88,14 +95,14 @@ class ImageRules(_Rules):
     caption: Literal["never", "moved", "always"] = "never"
 
 
-class AudioRules(_Rules):
+class AudioRules(Rules):
     """Sound: shown as an audio block or named in a line. `types` empty: all."""
 
     show: Literal["native", "line"] = "native"
     types: tuple[str, ...] = ()
 
 
-class BlobRules(_Rules):
+class BlobRules(Rules):
     """Embedded resources with bytes that are no image: shown as they are, or named in a line. `types` empty: all.
 
     `image_as_image`: an embedded image becomes an image block.
@@ -106,26 +113,26 @@ class BlobRules(_Rules):
     image_as_image: bool = False
 
 
-class EmbeddedTextRules(_Rules):
+class EmbeddedTextRules(Rules):
     """Embedded resources with text: as they are, or as a text block that begins with the uri."""
 
     show: Literal["native", "text"] = "native"
 
 
-class LinkRules(_Rules):
+class LinkRules(Rules):
     """Links to resources: as they are, or as one line of text."""
 
     show: Literal["native", "line"] = "native"
 
 
-class StructuredRules(_Rules):
+class StructuredRules(Rules):
     """Structured content: sent `always`, or `never` (then it is text where nothing else says it, and tools lose their
     output schemas, since clients fail a call that has one without the other)."""
 
     send: Literal["always", "never"] = "always"
 
 
-class ErrorRules(_Rules):
+class ErrorRules(Rules):
     """Results with `isError`.
 
     `media`: `keep` it beside the flag; `unflag`: send the result without the flag and with a text prefix, because the
@@ -136,19 +143,19 @@ class ErrorRules(_Rules):
     prefix: bool = False
 
 
-class UnknownRules(_Rules):
+class UnknownRules(Rules):
     """Blocks of a kind that MCP does not know (yet): as they are, or as one line of text."""
 
     show: Literal["native", "line"] = "native"
 
 
-class LimitRules(_Rules):
+class LimitRules(Rules):
     """`result_chars`: the whole result as JSON on the wire, in characters."""
 
     result_chars: Count | None = None
 
 
-class ToolRules(_Rules):
+class ToolRules(Rules):
     """What a host takes of tools.
 
     `name_max` counts characters with the host's own prefix in it; `host_prefix` is that prefix, `{server}` standing
@@ -177,13 +184,13 @@ class ToolRules(_Rules):
     meta: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
-class WaitRules(_Rules):
+class WaitRules(Rules):
     """`tools_list`: how many seconds a first tools/list waits for upstreams that are still starting."""
 
     tools_list: Annotated[float, Field(ge=0, le=60)] = 5.0
 
 
-class Profile(_Rules):
+class Profile(Rules):
     """A profile with everything resolved: `values` of all that it extends, merged, and the evidence of each."""
 
     name: str
