@@ -1,0 +1,105 @@
+"""Reading and replacing a user's files: whole or not at all, with their mode and owner, through symlinks."""
+
+import contextlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from gateway.errors import ConfigError
+
+_NEW_FILE_MODE = 0o600
+"""Configurations hold secrets sooner or later."""
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """The file's content, or none where there is no file.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {_cause(error)}", where=str(path)) from None
+
+
+def as_text(content: bytes | None, path: Path) -> str:
+    """The content as text, a byte order mark and line ends as they are; "" where there is none.
+
+    Raises:
+        ConfigError: it is not UTF-8.
+    """
+    try:
+        return (content or b"").decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise ConfigError("is not UTF-8 text", where=f"{path}:{line}", remedy="save the file as UTF-8") from None
+
+
+def replace_file(path: Path, content: bytes, *, expected: bytes | None) -> tuple[Path, ...]:
+    """Put `content` into the file, in one step; returns the folders that had to be made.
+
+    A symlink stays one: the file that it leads to is replaced. Mode and owner stay; a new file is its owner's alone.
+
+    Raises:
+        ConfigError: it cannot be written, or no longer holds `expected` (none: no file).
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        made = _make_folders(target.parent)
+        if target.exists() and not os.access(target, os.W_OK):
+            raise ConfigError("is write-protected", where=str(path), remedy="make it writable first")
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".new")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            _like(target, Path(name))
+            if read_bytes(target) != expected:
+                raise ConfigError("was changed by another program just now", where=str(path), remedy="try again")
+            os.replace(name, target)
+        finally:
+            Path(name).unlink(missing_ok=True)
+    except OSError as error:
+        raise ConfigError(f"cannot be written: {_cause(error)}", where=str(path)) from None
+    return made
+
+
+def remove_file(path: Path, *, expected: bytes) -> None:
+    """Remove a file that holds `expected`.
+
+    Raises:
+        ConfigError: it cannot be removed, or holds something else.
+    """
+    if read_bytes(path) != expected:
+        raise ConfigError("was changed by another program just now", where=str(path), remedy="try again")
+    try:
+        Path(os.path.realpath(path)).unlink()
+    except OSError as error:
+        raise ConfigError(f"cannot be removed: {_cause(error)}", where=str(path)) from None
+
+
+def _make_folders(folder: Path) -> tuple[Path, ...]:
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    for one in reversed(missing):
+        one.mkdir()
+    return tuple(missing)
+
+
+def _like(target: Path, new: Path) -> None:
+    """Give the new file the mode and the owner of the one that it replaces."""
+    if not target.exists():
+        new.chmod(_NEW_FILE_MODE)
+        return
+    status = target.stat()
+    with contextlib.suppress(OSError, AttributeError):  # only root may, Windows has no owners of this kind
+        os.chown(new, status.st_uid, status.st_gid)
+    new.chmod(stat.S_IMODE(status.st_mode))
+
+
+def _cause(error: OSError) -> str:
+    return (error.strerror or "unknown cause").lower()

@@ -1,0 +1,109 @@
+"""The tables of a TOML text with their places: appending one, replacing one, taking some out, nothing else changed."""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+_HEADER = re.compile(
+    r"[ \t]*(\[\[?(?:[^\"'\[\]#\r\n]|\"(?:\\.|[^\"\\\r\n])*\"|'[^'\r\n]*')+\]\]?)[ \t]*(?:#[^\r\n]*)?(?:\r?\n|\Z)"
+)
+_PIECE = re.compile(
+    r'"""(?:\\.|[^\\])*?"""(?:"{0,2})'
+    r"|'''.*?'''(?:'{0,2})"
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|'[^'\n]*'"
+    r"|#[^\n]*"
+    r"|\n|.",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a header of its own: its key, and its lines without the blanks and comments before the next one."""
+
+    path: tuple[str, ...]
+    start: int
+    end: int
+
+
+def tables(text: str) -> tuple[Table, ...]:
+    """Every table of a valid TOML text that has a header, in order."""
+    found: list[Table] = []
+    position = 1 if text.startswith("\ufeff") else 0
+    while position < len(text):
+        header = _HEADER.match(text, position)
+        if header is not None:
+            found.append(Table(_path(header[1]), position, header.end()))
+            position = header.end()
+            continue
+        end = _line_end(text, position)
+        line = text[position:end].strip()
+        if found and line and not line.startswith("#"):
+            found[-1] = Table(found[-1].path, found[-1].start, end)
+        position = end
+    return tuple(found)
+
+
+def appended(text: str, table: str) -> str:
+    """The text with a table (its header and lines, ended by a newline) at its end."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    table = table.replace("\n", newline)
+    if not text.strip("\ufeff"):
+        return text + table
+    return text + ("" if text.endswith("\n") else newline) + newline + table
+
+
+def replaced(text: str, belongs: Callable[[tuple[str, ...]], bool], table: str) -> str:
+    """The text with the tables whose path `belongs` replaced by `table`, in their place if they stand together."""
+    ours = [one for one in tables(text) if belongs(one.path)]
+    between = [one for one in tables(text) if ours and ours[0].start < one.start < ours[-1].start]
+    if not ours or len(between) != max(len(ours) - 2, 0) or text[ours[0].start : ours[-1].end].count("#"):
+        return appended(without(text, belongs), table)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    return text[: ours[0].start] + table.replace("\n", newline) + text[ours[-1].end :]
+
+
+def without(text: str, belongs: Callable[[tuple[str, ...]], bool]) -> str:
+    """The text without the tables whose path `belongs`, and without the blank line before one at the end."""
+    for table in reversed([one for one in tables(text) if belongs(one.path)]):
+        before, after = text[: table.start], text[table.end :]
+        if not after.strip():
+            before = re.sub(r"(\n)[ \t]*\r?\n\Z", r"\1", before)
+        elif re.search(r"(?:\A|\n)[ \t]*\r?\n\Z", before) and re.match(r"[ \t]*\r?\n", after):
+            after = re.sub(r"\A[ \t]*\r?\n", "", after)
+        text = before + after
+    return text
+
+
+def _path(header: str) -> tuple[str, ...]:
+    def keys(value: Any) -> Iterator[str]:
+        while value:
+            if isinstance(value, list):
+                value = cast("list[Any]", value)[0]
+                continue
+            key, value = next(iter(cast("dict[str, Any]", value).items()))
+            yield key
+
+    return tuple(keys(tomllib.loads(header)))
+
+
+def _line_end(text: str, position: int) -> int:
+    """The end of the key and value, the comment or the blank line that begins here; values may take several lines."""
+    depth = 0
+    for piece in _PIECE.finditer(text, position):
+        if piece[0] in ("[", "{"):
+            depth += 1
+        elif piece[0] in ("]", "}"):
+            depth -= 1
+        elif piece[0] == "\n" and depth <= 0:
+            return piece.end()
+    return len(text)
+
+
+def begins_with(path: Sequence[str]) -> Callable[[tuple[str, ...]], bool]:
+    """Whether a table is the one at `path` or stands below it."""
+    wanted = tuple(path)
+    return lambda key: key[: len(wanted)] == wanted

@@ -1,0 +1,196 @@
+"""Variables in a host's configuration, as ours: `${NAME}` is one in mcp-gateway.toml and in some hosts, not in all.
+
+A reference that a host replaces by an environment variable becomes `${NAME:-default}`, so that a variable that is not
+set costs one upstream its value and not the gateway its start. What a host takes as it stands is escaped (`$${`).
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+Dialect = Literal["none", "claude-code", "gemini-cli", "opencode", "cursor", "vscode", "windsurf", "cline", "any"]
+"""Whose references are meant. Sources:
+
+none: Claude Desktop, Codex, Zed and LM Studio replace nothing.
+claude-code: `${VAR}`, `${VAR:-default}` (https://code.claude.com/docs/en/mcp).
+gemini-cli: `$VAR`, `${VAR}`; kept as they stand where unset (packages/cli/src/utils/envVarResolver.ts).
+opencode: `{env:VAR}`, `{file:path}` (https://opencode.ai/docs/config).
+cursor: `${env:VAR}`, `${userHome}`, `${workspaceFolder}`, `${pathSeparator}`, `${/}` (https://cursor.com/docs/context/mcp).
+vscode: the same, and `${input:id}`, which is asked for
+    (https://code.visualstudio.com/docs/copilot/reference/mcp-configuration).
+windsurf: `${env:VAR}`, `${file:path}` (https://docs.windsurf.com/windsurf/cascade/mcp).
+cline: `${env:VAR}` (src/utils/envExpansion.ts).
+any: a file of no host that is known: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, as the gateway reads JSON files itself.
+"""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BRACES = re.compile(r"\$\{([^{}]*)\}")
+_PATTERNS: Mapping[str, re.Pattern[str]] = {
+    "claude-code": re.compile(r"\$\{([^}]+)\}"),
+    "any": re.compile(r"\$\{([^}]+)\}"),
+    "gemini-cli": re.compile(r"\$(?:(\w+)|\{([^}]+)\})", re.ASCII),
+    "opencode": re.compile(r"\{((?:env|file):[^}]+)\}"),
+}
+_DOLLAR = "${MCP_GATEWAY_DOLLAR:-$}"
+"""A dollar sign before a reference: `$${` would be an escape."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the configuration stands: what `${userHome}` and its like mean."""
+
+    home: str
+    separator: str
+    environ: Mapping[str, str]
+    project: str | None = None
+
+
+@dataclass
+class Found:
+    """What came up on the way: variables that are not set, values that a host asks for, references left as they are."""
+
+    unset: list[str] = field(default_factory=list[str])
+    asked: list[str] = field(default_factory=list[str])
+    left: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True)
+class _Variable:
+    name: str
+    default: str
+
+
+def translate(value: Any, dialect: Dialect, place: Place, found: Found) -> Any:
+    """The value with every text in it in our spelling; `found` learns what a user has to know."""
+    if isinstance(value, str):
+        return _text(value, dialect, place, found)
+    if isinstance(value, Mapping):
+        table = cast("Mapping[str, Any]", value)
+        return {key: translate(item, dialect, place, found) for key, item in table.items()}
+    if isinstance(value, list):
+        return [translate(item, dialect, place, found) for item in cast("list[Any]", value)]
+    return value
+
+
+def variable(name: str, place: Place, found: Found, default: str = "") -> str:
+    """A reference to an environment variable, in our spelling."""
+    if not default and name not in {*place.environ, *found.unset, *found.asked}:
+        found.unset.append(name)
+    return f"${{{name}:-{default}}}"
+
+
+def _text(text: str, dialect: Dialect, place: Place, found: Found) -> str:
+    if dialect == "none":
+        return _escaped(text)
+    meaning = _MEANINGS[dialect]
+    parts: list[str | _Variable] = []
+    position = 0
+    for reference in _PATTERNS.get(dialect, _BRACES).finditer(text):
+        meant = meaning(reference, place, found)
+        _add(parts, text[position : reference.start()])
+        if isinstance(meant, _Variable):
+            parts.append(meant)
+        else:
+            _add(parts, reference[0] if meant is None else meant)
+        position = reference.end()
+    _add(parts, text[position:])
+    return _joined(parts, place, found)
+
+
+def _add(parts: list[str | _Variable], text: str) -> None:
+    """Literal texts side by side are one: an escape may span them."""
+    if parts and isinstance(last := parts[-1], str):
+        parts[-1] = last + text
+    else:
+        parts.append(text)
+
+
+def _joined(parts: list[str | _Variable], place: Place, found: Found) -> str:
+    joined = ""
+    for part, following in zip(parts, [*parts[1:], ""], strict=True):
+        if isinstance(part, _Variable):
+            joined += variable(part.name, place, found, part.default)
+        elif isinstance(following, _Variable):
+            plain = part.rstrip("$")
+            joined += _escaped(plain) + _DOLLAR * (len(part) - len(plain))
+        else:
+            joined += _escaped(part)
+    return joined
+
+
+def _escaped(text: str) -> str:
+    return text.replace("${", "$${")
+
+
+Meaning = str | _Variable | None
+"""A text in place of the reference, a variable, or nothing: the reference stands for itself."""
+
+
+def _with_default(reference: re.Match[str], place: Place, found: Found) -> Meaning:
+    name, _, default = reference[1].partition(":-")
+    return _Variable(name, default) if _NAME.fullmatch(name) else None
+
+
+def _any(reference: re.Match[str], place: Place, found: Found) -> Meaning:
+    name, _, default = reference[1].removeprefix("env:").partition(":-")
+    return _Variable(name, default) if _NAME.fullmatch(name) else None
+
+
+def _gemini(reference: re.Match[str], place: Place, found: Found) -> Meaning:
+    if reference[1] is not None:
+        return _Variable(reference[1], reference[0]) if _NAME.fullmatch(reference[1]) else None
+    name, _, default = reference[2].partition(":-")
+    return _Variable(name, default) if _NAME.fullmatch(name) else None
+
+
+def _opencode(reference: re.Match[str], place: Place, found: Found) -> Meaning:
+    return _prefixed(reference[1], frozenset({"env", "file"}), place, found, reference[0])
+
+
+def _editor(kinds: frozenset[str]) -> Callable[[re.Match[str], Place, Found], Meaning]:
+    return lambda reference, place, found: _prefixed(reference[1], kinds, place, found, reference[0])
+
+
+def _prefixed(body: str, kinds: frozenset[str], place: Place, found: Found, whole: str) -> Meaning:
+    kind, _, argument = body.partition(":")
+    if kind not in kinds:
+        return None
+    name = argument.strip()
+    if kind == "env" and _NAME.fullmatch(name):
+        return _Variable(name, "")
+    if kind == "input" and name:
+        return _asked(name, place, found)
+    plain = {
+        "userHome": place.home,
+        "pathSeparator": place.separator,
+        "/": place.separator,
+        "workspaceFolder": place.project,
+        "workspaceFolderBasename": place.project and re.split(r"[\\/]", place.project.rstrip("\\/"))[-1],
+    }
+    if (text := plain.get(kind)) is not None:
+        return text
+    found.left.append(whole)
+    return None
+
+
+def _asked(identifier: str, place: Place, found: Found) -> _Variable:
+    """What a host asks its user for has to come from the environment."""
+    name = re.sub(r"[^A-Z0-9_]", "_", identifier.upper())
+    name = name if _NAME.fullmatch(name) else f"INPUT_{name}"
+    if name not in place.environ and name not in found.asked:
+        found.asked.append(name)
+    return _Variable(name, "")
+
+
+_IN_EDITORS = frozenset({"env", "userHome", "pathSeparator", "/", "workspaceFolder", "workspaceFolderBasename"})
+_MEANINGS: Mapping[str, Callable[[re.Match[str], Place, Found], Meaning]] = {
+    "claude-code": _with_default,
+    "any": _any,
+    "gemini-cli": _gemini,
+    "opencode": _opencode,
+    "cursor": _editor(_IN_EDITORS),
+    "vscode": _editor(_IN_EDITORS | {"input", "command", "config"}),
+    "windsurf": _editor(frozenset({"env", "file"})),
+    "cline": _editor(frozenset({"env"})),
+}

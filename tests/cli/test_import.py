@@ -1,0 +1,131 @@
+"""`mcp-gateway import`: three hosts' real files, as a user has them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import typer
+
+from gateway.cli import importing
+
+FILES = Path(__file__).parent.parent / "registration" / "files"
+
+
+@pytest.fixture
+def home():
+    """A home with Cursor, Claude Code and Codex, and a project of VS Code's in the working folder."""
+    here = Path.cwd()
+    (here / ".cursor").mkdir()
+    (here / ".codex").mkdir()
+    (here / ".vscode").mkdir()
+    shutil.copy(FILES / "cursor.json", here / ".cursor" / "mcp.json")
+    shutil.copy(FILES / "claude-code.json", here / ".claude.json")
+    shutil.copy(FILES / "codex.toml", here / ".codex" / "config.toml")
+    shutil.copy(FILES / "vscode.json", here / ".vscode" / "mcp.json")
+    return here
+
+
+def bytes_below(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_servers_of_every_host_are_found_and_moved_and_hosts_files_stay(command, home):
+    before = bytes_below(home)
+    ended = command("import", "--yes", "--json")
+    assert ended.code == 0
+    said = ended.json()
+    assert {(one["name"], one["host"], one["result"]) for one in said["servers"]} == {
+        ("github", "Claude Code", "new"),
+        ("socket", "Claude Code", "unusable"),
+        ("database", "Claude Code", "new"),
+        ("playwright", "Cursor", "new"),
+        ("linear", "Cursor", "new"),
+        ("Perplexity", "VS Code", "new"),
+        ("fetch", "VS Code", "new"),
+        ("context7", "Codex", "new"),
+        ("figma", "Codex", "new"),
+    }
+    target = Path(said["config"])
+    assert target == home / "mcp-gateway" / "mcp-gateway.toml"
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert {path: content for path, content in bytes_below(home).items() if path != target} == before
+    checked = command("config", "check", "--json").json()
+    assert checked["ok"]
+    assert {name for name, one in checked["upstreams"].items() if not one["enabled"]} == {"Perplexity", "figma"}
+
+
+def test_what_was_found_is_shown_without_secrets(command, home):
+    ended = command("import", "--dry-run", "claude-code", "cursor")
+    assert ended.code == 0
+    assert "no: speaks ws, which the gateway does not" in ended.out
+    assert "Claude Code, /home/me/shop" in ended.out
+    assert "postgres://" not in ended.out
+    assert "playwright: not set at the moment: PLAYWRIGHT_TOKEN\n" in ended.err
+    assert not (home / "mcp-gateway").exists()
+
+
+def test_a_second_import_finds_everything_there_already(command, home):
+    command("import", "--yes")
+    written = (home / "mcp-gateway" / "mcp-gateway.toml").read_bytes()
+    ended = command("import", "--yes")
+    assert ended.code == 0
+    assert "context7 (there already)" in ended.out
+    assert (home / "mcp-gateway" / "mcp-gateway.toml").read_bytes() == written
+
+
+def test_it_adds_to_the_configuration_in_force_and_keeps_its_text(command, home):
+    config = home / "mcp-gateway.toml"
+    config.write_text('# mine\n[upstreams.fetch]\ncommand = "other"\n')
+    assert command("import", "--yes", ".vscode/mcp.json").code == 0
+    assert config.read_text().startswith('# mine\n[upstreams.fetch]\ncommand = "other"\n')
+    assert "[upstreams.fetch-2]" in config.read_text()
+    assert f'cwd = "{home}"' in config.read_text()
+
+
+def test_at_a_terminal_it_asks_first(command, home, monkeypatch):
+    monkeypatch.setattr(importing.sys.stdin, "isatty", lambda: True, raising=False)
+    questions = []
+    monkeypatch.setattr(typer, "confirm", lambda question, **more: bool(questions.append(question)))
+    assert command("import", "codex").code == 0
+    assert questions == [f"Put 2 servers into {home / 'mcp-gateway' / 'mcp-gateway.toml'}?"]
+    assert not (home / "mcp-gateway").exists()
+
+
+def test_with_nobody_to_ask_nothing_is_written(command, home):
+    ended = command("import")
+    assert ended.code == 2
+    assert ended.err.splitlines()[-1].startswith(
+        "error: Invalid value: there is nobody to ask: --yes writes, --dry-run only shows ("
+    )
+    assert command("import", "--json").code == 2
+    assert not (home / "mcp-gateway").exists()
+
+
+def test_one_hosts_broken_file_costs_only_that_host(command, home):
+    (home / ".cursor" / "mcp.json").write_text("{")
+    ended = command("import", "--yes")
+    assert ended.code == 0
+    assert f"error: {home}/.cursor/mcp.json:1:2: is not JSON: " in ended.err
+    assert "context7" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["curser"], "no host 'curser' is known (did you mean 'cursor'?)"),
+        (["./nothing.json"], "./nothing.json: there is no such file"),
+        (["package.json"], "package.json: names no servers in a way that a known host would ("),
+        (["cursor", "--config", "x.json"], "x.json: is a JSON file of another program ("),
+    ],
+)
+def test_what_cannot_be_imported_is_one_line(command, home, given, message):
+    (home / "package.json").write_text('{"name": "x"}')
+    ended = command("import", "--yes", *given)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"error: {message}")
+    assert ended.err.count("\n") == 1
+
+
+def test_where_no_host_has_servers_that_is_said(command):
+    ended = command("import", "--yes")
+    assert (ended.code, ended.out) == (0, "no servers were found (no known host has a configuration here)\n")

@@ -1,0 +1,193 @@
+"""`mcp-gateway install` and `uninstall`: from hosts' real files to a gateway that they can start, and back."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+FILES = Path(__file__).parent.parent / "registration" / "files"
+
+
+@pytest.fixture
+def home(monkeypatch):
+    """A home with three hosts."""
+    here = Path.cwd()
+    monkeypatch.setenv("XDG_DATA_HOME", str(here / "data"))
+    for name, target in (
+        ("claude-desktop.json", "Claude/claude_desktop_config.json"),
+        ("codex.toml", ".codex/config.toml"),
+        ("zed.json", "zed/settings.json"),
+    ):
+        file = here / target
+        file.parent.mkdir()
+        shutil.copy(FILES / name, file)
+    return here
+
+
+THREE = {
+    "claude-desktop": "Claude/claude_desktop_config.json",
+    "codex": ".codex/config.toml",
+    "zed": "zed/settings.json",
+}
+
+
+def test_three_hosts_are_imported_registered_and_undone_again(command, home):
+    before = {host: (home / file).read_bytes() for host, file in THREE.items()}
+    assert command("import", "--yes").code == 0
+    for host, file in THREE.items():
+        ended = command("install", host, "--only")
+        assert ended.code == 0
+        assert f"`mcp-gateway uninstall {host}` gives it back" in ended.out
+        assert (home / file).read_bytes() != before[host]
+    listed = {one["host"]: one for one in command("install", "--list", "--json").json()}
+    assert {host for host, one in listed.items() if one["registered"]} == set(THREE)
+    assert {host: one["others"] for host, one in listed.items() if one["registered"]} == {host: [] for host in THREE}
+    for host, file in THREE.items():
+        ended = command("uninstall", host)
+        assert (ended.code, ended.out) == (0, f"{home / file}: as it was before, byte for byte\n")
+        assert (home / file).read_bytes() == before[host]
+
+
+def test_a_host_can_start_what_was_registered_in_it(command, home, pictures, tmp_path, monkeypatch):
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    program = tools / "pictures-server"
+    server = Path(__file__).parent.parent / "servers" / "pictures_stdio.py"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{server}"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    config = tmp_path / "mine.toml"
+    config.write_text('[upstreams.pics]\ncommand = "pictures-server"\n')
+    assert command("install", "codex", "--config", config, "--profile", "codex").code == 0
+    entry = tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"]["gateway"]
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "codex", "version": "1"}}
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+    ]
+    process = subprocess.Popen(  # as a desktop program does it: its own folder, and nothing but the entry's environment
+        [entry["command"], *entry["args"]],
+        env=entry["env"],
+        cwd="/",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        process.stdin.write(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+        process.stdin.flush()
+        answers = {}
+        while 2 not in answers:
+            answer = json.loads(process.stdout.readline())
+            answers[answer.get("id")] = answer
+    finally:
+        process.stdin.close()
+        process.kill()
+        process.wait(timeout=60)
+        process.stdout.close()
+    assert answers[1]["result"]["serverInfo"]["name"] == "mcp-gateway"
+    assert any(tool["name"].startswith("pics__") for tool in answers[2]["result"]["tools"])
+
+
+def test_other_servers_stay_and_are_named(command, home, pictures):
+    ended = command("install", "claude-desktop", "--config", pictures())
+    assert ended.code == 0
+    assert "its other servers stay beside it: filesystem, my notes!\n" in ended.out
+    assert "`mcp-gateway import claude-desktop` puts them behind the gateway" in ended.out
+    again = command("install", "claude-desktop", "--config", pictures())
+    assert "Claude Desktop has the gateway already, as 'gateway'\n" in again.out
+
+
+def test_taking_out_servers_that_the_gateway_does_not_have_is_a_warning(command, home, pictures):
+    ended = command("install", "claude-desktop", "--only", "--config", pictures())
+    assert ended.code == 0
+    assert "taken out: filesystem, my notes!\n" in ended.out
+    assert "warning: not behind the gateway: filesystem, my notes! (`mcp-gateway uninstall claude-desktop`" in ended.err
+
+
+def test_a_variable_that_the_host_may_not_have_is_a_warning(command, home, pictures, monkeypatch):
+    monkeypatch.setenv("SECRET_OF_MINE", "x")
+    config = pictures('env = { A = "${SECRET_OF_MINE}", B = "${B:-x}", C = "${MCP_GATEWAY_PYTHON}" }\n')
+    ended = command("install", "zed", "--config", config)
+    assert ended.err == (
+        "warning: the environment variable SECRET_OF_MINE is not set where Zed does not have it: "
+        f"write its value into {config}\n"
+    )
+
+
+def test_a_dry_run_prints_a_diff_and_changes_nothing(command, home, pictures):
+    before = (home / "zed/settings.json").read_bytes()
+    ended = command("install", "zed", "--config", pictures(), "--dry-run")
+    assert ended.code == 0
+    assert ended.out.startswith(f"--- {home}/zed/settings.json\n+++ ")
+    assert '\n+    "gateway": {\n' in ended.out
+    assert (home / "zed/settings.json").read_bytes() == before
+    assert not (home / "data").exists()
+
+
+def test_a_projects_file_is_named_by_its_path(command, home, pictures):
+    assert command("install", "vscode", "--config", pictures(), "--file", ".vscode/mcp.json", "--name", "g").code == 0
+    entry = json.loads((home / ".vscode/mcp.json").read_text())["servers"]["g"]
+    assert (entry["type"], entry["args"][-2:]) == ("stdio", ["--config", str(pictures())])
+    ended = command("uninstall", "vscode", "--file", ".vscode/mcp.json", "--name", "g")
+    assert ended.out == f"{home}/.vscode/mcp.json: removed again; there was no such file before\n"
+    assert not (home / ".vscode").exists()
+
+
+def test_what_others_changed_since_stays(command, home, pictures):
+    file = home / "zed/settings.json"
+    command("install", "zed", "--config", pictures())
+    file.write_text(file.read_text().replace('"ui_font_size": 16', '"ui_font_size": 18'))
+    ended = command("uninstall", "zed")
+    assert ended.code == 0
+    assert "the gateway's entry is taken out; the file was changed by others" in ended.out
+    assert file.read_text() == (FILES / "zed.json").read_text().replace("16", "18")
+
+
+def test_uninstalling_what_is_not_there_is_no_error(command, home):
+    ended = command("uninstall", "cursor")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.endswith(".cursor/mcp.json: the gateway is not registered as 'gateway'; nothing to do\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["codx"], "no host 'codx' is known (did you mean 'codex'?)\n"),
+        (["codex"], "there is no configuration to register (`mcp-gateway init` writes one, "),
+        (["codex", "--config", "no.toml"], "no.toml: there is no such file\n"),
+        (["codex", "--config", "CONFIG", "--profile", "codx"], "no profile"),
+        ([], "Invalid value: name a host, or use --list ("),
+        (["codex", "--json"], "Invalid value: --json goes with --list ("),
+    ],
+)
+def test_what_cannot_be_registered_is_one_line_and_nothing_is_touched(command, home, pictures, given, message):
+    before = (home / ".codex/config.toml").read_bytes()
+    ended = command("install", *[str(pictures()) if word == "CONFIG" else word for word in given])
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+    assert (home / ".codex/config.toml").read_bytes() == before
+
+
+def test_a_hosts_broken_file_is_refused_untouched_and_listed_as_such(command, home, pictures):
+    file = home / "zed/settings.json"
+    file.write_text('{"context_servers": {,}}')
+    ended = command("install", "zed", "--config", pictures())
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == (
+        f"error: {file}:1:22: is not JSON: a text in double quotes is expected here (mend it first; nothing was "
+        "changed)\n"
+    )
+    assert file.read_text() == '{"context_servers": {,}}'
+    listed = command("install", "--list")
+    assert listed.code == 0
+    assert any(line.startswith("zed ") and "file cannot be read" in line for line in listed.out.splitlines())
+    assert any(line.startswith("codex ") and "2 other servers" in line for line in listed.out.splitlines())
+    assert str(file) in listed.err
