@@ -1,10 +1,11 @@
 """The demo's report: one HTML file without scripts and without anything from elsewhere."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from typing import TypeAlias
 
 from gateway.demo.cases import Case
 from gateway.demo.outcome import Cell, Outcome, Side, summary
@@ -16,7 +17,10 @@ from gateway.simulation.seen import Seen, SeenAudio, SeenDocument, SeenImage, Se
 HEAD_CHARS = 420
 TAIL_CHARS = 140
 MOST_PIECES = 16
+NO_WORD = re.compile(r"[^A-Za-z0-9_]")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+Advice: TypeAlias = Mapping[str, Sequence[str]]
+"""By the name of a case: what its author may change, a sentence each."""
 FORMS = {
     "json": "dumped as JSON",
     "structured": "structured content",
@@ -27,16 +31,16 @@ FORMS = {
 }
 
 
-def write_page(path: Path, outcome: Outcome) -> None:
-    """Write the report to `path`."""
+def write_page(path: Path, outcome: Outcome, *, advice: Advice | None = None) -> None:
+    """Write the report to `path`; see `page`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(outcome), encoding="utf-8")
+    path.write_text(page(outcome, advice=advice), encoding="utf-8")
 
 
-def page(outcome: Outcome) -> str:
-    """The whole report."""
+def page(outcome: Outcome, *, advice: Advice | None = None) -> str:
+    """The whole report; `advice` stands below the heading of its case."""
     gallery = Gallery()
-    sections = "\n".join(_section(outcome, case, gallery) for case in outcome.cases)
+    sections = "\n".join(_section(outcome, case, gallery, (advice or {}).get(case.name, ())) for case in outcome.cases)
     style = files("gateway.demo").joinpath("page.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
@@ -81,12 +85,14 @@ def _summary_row(outcome: Outcome, case: Case) -> str:
     return f'<tr><th scope="row"><a href="#{_anchor(case)}">{escape(case.name)}</a></th>{cells}</tr>'
 
 
-def _section(outcome: Outcome, case: Case, gallery: Gallery) -> str:
+def _section(outcome: Outcome, case: Case, gallery: Gallery, advice: Sequence[str]) -> str:
     arguments = ", ".join(f"{key}={value!r}" for key, value in case.arguments.items())
     rows = "\n".join(_row(cell, gallery) for cell in outcome.row(case))
+    changes = "".join(f"<li>{escape(_clean(change))}</li>" for change in advice)
     return f"""<section id="{_anchor(case)}">
 <h2>{escape(case.name)}</h2>
 <p class="about"><code>{escape(case.upstream)}__{escape(case.tool)}({escape(arguments)})</code> {escape(case.shows)}</p>
+{f'<ul class="advice">{changes}</ul>' if changes else ""}
 <div class="heads"><span>directly</span><span>through the gateway</span></div>
 {rows}
 </section>"""
@@ -198,7 +204,9 @@ def _score(count: int, total: int, words: str) -> str:
 
 
 def _anchor(case: Case, host: Host | None = None) -> str:
-    return f"{case.tool}-{host.name}" if host else case.tool
+    """A name for a place on the page; tools may be called anything."""
+    tool = NO_WORD.sub(lambda found: f".{ord(found[0]):x}", case.tool)
+    return f"{tool}-{host.name}" if host else tool
 
 
 def _foot(outcome: Outcome) -> str:

@@ -1,7 +1,7 @@
 """Claude Code 2.1.329, measured (2026-11-20)."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from gateway.simulation.host import RASTER, Host
 from gateway.simulation.pictures import look
@@ -94,8 +94,9 @@ def _image(data: str) -> list[SeenPart]:
 def _spilled(parts: list[SeenPart], tool: Mapping[str, Any] | None) -> list[SeenPart]:
     """Measured: long text goes to a file and leaves a preview, unless there is an image beside it, or the tool's
     `_meta` allows more."""
-    meta: Any = (tool or {}).get("_meta") or {}
-    allowed = max(INLINE_CHARS, meta.get("anthropic/maxResultSizeChars", 0))
+    meta: Any = (tool or {}).get("_meta")
+    asked: Any = cast("Mapping[str, Any]", meta).get("anthropic/maxResultSizeChars") if isinstance(meta, Mapping) else 0
+    allowed = max(INLINE_CHARS, asked) if isinstance(asked, int) else INLINE_CHARS
     text = "\n".join(part.text for part in parts if isinstance(part, SeenText))
     if len(text) <= allowed or any(isinstance(part, SeenImage) for part in parts):
         return parts

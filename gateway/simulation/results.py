@@ -11,6 +11,7 @@ _MEMBERS = {
     "resource": (),
     "resource_link": ("uri", "name"),
 }
+_OPTIONAL = ("mimeType", "title", "description")
 IMAGE_PREFIX = "image/"
 VECTOR = "image/svg+xml"
 PDF = "application/pdf"
@@ -41,12 +42,20 @@ def _malformed_block(block: Any) -> str | None:
     for member in members:
         if not isinstance(known.get(member), str):
             return f"{member} is missing"
-    if known["type"] == "resource":
-        resource = known.get("resource")
-        if not isinstance(resource, dict) or not isinstance(cast("dict[str, Any]", resource).get("uri"), str):
-            return "resource.uri is missing"
-        if not any(isinstance(cast("dict[str, Any]", resource).get(key), str) for key in ("text", "blob")):
-            return "resource has neither text nor blob"
+    for member in _OPTIONAL:
+        if not isinstance(known.get(member), str | None):
+            return f"{member} is no text"
+    return _malformed_resource(known.get("resource")) if known["type"] == "resource" else None
+
+
+def _malformed_resource(resource: Any) -> str | None:
+    contents = cast("dict[str, Any]", resource) if isinstance(resource, dict) else dict[str, Any]()
+    if not isinstance(contents.get("uri"), str):
+        return "resource.uri is missing"
+    if not isinstance(contents.get("mimeType"), str | None):
+        return "resource.mimeType is no text"
+    if not any(isinstance(contents.get(key), str) for key in ("text", "blob")):
+        return "resource has neither text nor blob"
     return None
 
 

@@ -1,0 +1,146 @@
+"""For the tests of people who write MCP servers: does a host's model see what the tool returned?
+
+from gateway.testing import assert_seen
+
+assert_seen(result, host="codex", images=1)
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+
+from gateway.core.wording import plain
+from gateway.simulation.host import Host
+from gateway.simulation.hosts import SIMULATORS
+from gateway.simulation.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText
+from gateway.simulation.verdict import Verdict, judge
+
+__all__ = ["HOSTS", "assert_seen"]
+
+HOSTS: tuple[str, ...] = tuple(SIMULATORS)
+"""The names of the hosts that can be asked about; `unknown` is a client that nothing is known of."""
+
+_SHOWN = 160
+_MOST_PARTS = 12
+
+
+def assert_seen(
+    result: Any, *, host: str, images: int | None = None, tool: Any = None, through_gateway: bool = False
+) -> None:
+    """Fail unless the model of `host` gets all that a tool returned: every image as an image, every text, no base64.
+
+    `result` is a CallToolResult: as JSON (the result alone, or a JSON-RPC response), or an object of an MCP SDK. `tool`
+    is the tool as tools/list describes it, if its `outputSchema` is to count. `images` is how many images the model has
+    to see; None: as many as the result holds and the host can show. With `through_gateway` the result is shaped for
+    this host first, as the gateway would send it.
+
+    Raises:
+        AssertionError: something does not arrive; the message says what, what the model gets, and what to change.
+        ValueError: there is no such host.
+        TypeError: `result` or `tool` is neither JSON nor an object of an SDK.
+    """
+    simulated = SIMULATORS.get(host)
+    if simulated is None:
+        raise ValueError(f"no host is called {host!r}; there are: {', '.join(HOSTS)}")
+    original = _wire(result, "result")
+    declared = None if tool is None else _wire(tool, "tool")
+    sent = _shaped(original, simulated) if through_gateway else original
+    # Through the gateway, a tool loses its output schema together with the structured content.
+    seen = simulated.see(sent, None if through_gateway else declared)
+    verdict = judge(original, seen, simulated)
+    count = sum(image.picture is not None or simulated.can_show(image.media_type) for image in seen.images)
+    problems = list(verdict.problems)
+    if images is not None and count != images:
+        problems.insert(0, f"{images} images were expected, and the model sees {count}")
+    if problems:
+        raise AssertionError(
+            "\n".join(_explained(simulated, problems, verdict, seen, original, declared, through_gateway))
+        )
+
+
+def _wire(value: Any, what: str) -> dict[str, Any]:
+    """The value as JSON on the wire: a model of an SDK by its aliases, without what is not set."""
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        value = dump(mode="json", by_alias=True, exclude_none=True)
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{what} has to be JSON or an object of an MCP SDK, not {type(value).__name__}")
+    known = dict(cast("Mapping[str, Any]", value))
+    if "jsonrpc" in known and isinstance(known.get("result"), Mapping):
+        known = dict(cast("Mapping[str, Any]", known["result"]))
+    return json.loads(json.dumps(known))
+
+
+def _shaped(result: dict[str, Any], host: Host) -> dict[str, Any]:
+    """The result as the gateway sends it to this host."""
+    # A thread of its own, because the test may be running inside an event loop.
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(_shape, result, host).result()
+
+
+def _shape(result: dict[str, Any], host: Host) -> dict[str, Any]:
+    import anyio
+
+    from gateway.config.builtin_profiles import builtin_profiles
+    from gateway.config.schema import Settings
+    from gateway.core.matching import choose
+    from gateway.core.model.caller import Caller
+    from gateway.core.profiles import narrow
+    from gateway.media import MediaWorkers
+    from gateway.shaping import Shaper
+    from gateway.store import MemoryStore
+
+    async def shape() -> dict[str, Any]:
+        settings = Settings()
+        caller = Caller(revision=host.revision, client_name=str(host.client_info["name"]), user_agent=host.user_agent)
+        profile = narrow(choose(builtin_profiles(), caller, None).profile, host.revision)
+        async with MediaWorkers(settings.media) as media:
+            shaper = Shaper(MemoryStore(settings.store), media)
+            return (await shaper.shape(result, profile, owner=caller.principal)).result
+
+    return anyio.run(shape)
+
+
+def _explained(
+    host: Host,
+    problems: list[str],
+    verdict: Verdict,
+    seen: Seen,
+    original: dict[str, Any],
+    tool: dict[str, Any] | None,
+    through_gateway: bool,
+) -> Iterator[str]:
+    from gateway.diagnosis.advice import unique
+    from gateway.diagnosis.result_advice import advise_on_result
+
+    reader = "a person at" if host.for_people else "the model of"
+    by = ", through the gateway" if through_gateway else ""
+    yield f"{reader} {host.title} does not see all of it{by} ({verdict.shown} of {verdict.expected} images):"
+    yield from (f"  - {problem}" for problem in problems)
+    yield "it gets:"
+    yield from (f"  {_part(part)}" for part in seen.parts[:_MOST_PARTS])
+    if len(seen.parts) > _MOST_PARTS:
+        yield f"  ... and {len(seen.parts) - _MOST_PARTS} more parts"
+    if not seen.parts:
+        yield "  nothing"
+    advice = unique(advise_on_result(original, tool))
+    if advice:
+        yield "to change:"
+        yield from (f"  - {one}" for one in advice)
+    if not through_gateway:
+        yield "with through_gateway=True: what it would get through the gateway"
+
+
+def _part(part: SeenPart) -> str:
+    match part:
+        case SeenImage():
+            size = f" {part.pixels[0]}x{part.pixels[1]}" if part.pixels else ""
+            refused = "" if part.picture else ", which cannot be decoded"
+            return f"image {plain(part.media_type, 60)}{size}, {part.where}{refused}"
+        case SeenAudio():
+            return f"sound {plain(part.media_type, 60)}, {part.where}"
+        case SeenDocument():
+            return f"document {plain(part.media_type, 60)}, {part.where}"
+        case SeenText():
+            return f"{part.form}, {len(part.text):,} characters: {plain(part.text, _SHOWN)}"

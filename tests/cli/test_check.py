@@ -1,0 +1,255 @@
+"""`mcp-gateway check`, on real servers: what is called, what is shown, what is advised, and how it ends."""
+
+import base64
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+SERVERS = Path(__file__).parent.parent / "servers"
+READS = {"readOnlyHint": True}
+HOSTS = {"claude-code", "claude-desktop", "codex", "gemini-cli", "cline", "unknown"}
+
+
+def png(width=40, height=30):
+    out = io.BytesIO()
+    Image.linear_gradient("L").resize((width, height)).convert("RGB").save(out, "PNG")
+    return base64.b64encode(out.getvalue()).decode()
+
+
+TEXT = {"type": "text", "text": "A gradient, from black to white."}
+IMAGE = {"type": "image", "data": png(), "mimeType": "image/png"}
+
+
+def tool(name, **more):
+    return {
+        "name": name,
+        "description": f"Does {name}.",
+        "inputSchema": {"type": "object"},
+        "annotations": READS,
+    } | more
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A server of these tools and results, as the words of its command; and the calls that it got."""
+
+    class Server:
+        path = tmp_path / "script.json"
+
+        def __call__(self, *tools, **results):
+            self.path.write_text(json.dumps({"tools": tools, "results": results}))
+            return ("--", sys.executable, str(SERVERS / "scripted_stdio.py"), str(self.path))
+
+        @property
+        def calls(self):
+            path = Path(f"{self.path}.calls")
+            return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    return Server()
+
+
+def test_a_good_server_is_exit_code_0_without_anything_to_change(command, server):
+    words = server(tool("draw"), draw={"content": [TEXT]})
+    ended = command("check", "--strict", *words)
+    assert ended.code == 0
+    assert "directly everything arrives at every host" in ended.out
+    assert "through  everything arrives at every host" in ended.out
+    assert ended.out.endswith("1 calls; through the gateway everything arrives; 0 things to change\n")
+    assert server.calls == [["draw", {}]]
+
+
+def test_what_is_lost_directly_and_arrives_through_the_gateway_is_shown_with_what_to_change(command, server):
+    words = server(tool("draw"), draw={"content": [TEXT, IMAGE], "structuredContent": {"points": 3}})
+    ended = command("check", *words)
+    assert ended.code == 0
+    assert "directly codex: not seen: image/png from content[1]" in ended.out
+    assert "through  everything arrives at every host" in ended.out
+    assert "change   structuredContent: beside images it hides them" in ended.out
+    assert command("check", "--strict", *words).code == 1
+
+
+def test_json_has_every_host_both_ways(command, server):
+    words = server(tool("draw"), draw={"content": [TEXT, IMAGE | {"mimeType": "image/jpeg"}]})
+    told = command("check", "--json", *words).json()
+    assert (told["good"], told["failed"], told["skipped"]) == (True, {}, [])
+    assert {one["host"] for one in told["results"]} == HOSTS
+    assert all(one["through"]["good"] for one in told["results"])
+    assert [one["rule"] for one in told["advice"]["draw"]] == ["image-wrong-type"]
+
+
+def test_tools_that_may_do_harm_are_never_called_unasked(command, server):
+    words = server(
+        tool("looks"),
+        tool("silent", annotations={}),
+        tool("destroys", annotations={"destructiveHint": True}),
+        looks={"content": [TEXT]},
+        silent={"content": [TEXT]},
+        destroys={"content": [TEXT]},
+    )
+    ended = command("check", *words)
+    assert server.calls == [["looks", {}]]
+    assert "  destroys: it declares destructiveHint: list it in --arguments, or use --all" in ended.out
+    assert "  silent: it does not declare readOnlyHint" in ended.out
+    command("check", "--all", *words)
+    assert [name for name, _ in server.calls] == ["looks", "looks", "silent", "destroys"]
+
+
+def test_arguments_come_from_a_file_or_from_the_schema(command, server, tmp_path):
+    schema = {
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "n": {"minimum": 3}},
+        "required": ["n", "path"],
+    }
+    words = server(tool("echo", inputSchema=schema), tool("writes", annotations={}), writes={"content": [TEXT]})
+    assert command("check", *words).code == 0
+    given = tmp_path / "arguments.toml"
+    given.write_text('[[echo]]\npath = "a.png"\nn = 4\n[[echo]]\nday = 2026-01-31\n[writes]\n')
+    ended = command("check", "--arguments", given, *words)
+    assert ended.code == 0
+    assert "echo (2): " in ended.out
+    assert server.calls == [
+        ["echo", {"n": 3, "path": "."}],
+        ["echo", {"path": "a.png", "n": 4}],
+        ["echo", {"day": "2026-01-31"}],
+        ["writes", {}],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "said"),
+    [
+        ("{", "a.json", "a.json: is not JSON"),
+        ("=", "a.toml", "a.toml: is not TOML"),
+        ("[]", "a.json", "a.json: is no object of tools"),
+        ('{"eco": {}}', "a.json", "--arguments: the server has no tool 'eco' (did you mean 'echo'?)"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_one_line_and_exit_code_2(command, server, tmp_path, text, name, said):
+    path = tmp_path / name
+    path.write_text(text)
+    ended = command("check", "--arguments", path, *server(tool("echo")))
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+
+
+def test_a_tool_that_fails_is_exit_code_1_whether_it_says_so_or_refuses(command, server):
+    words = server(
+        tool("broken"),
+        tool("refuses"),
+        broken={"content": [{"type": "text", "text": "No such file."}], "isError": True},
+        refuses={"refusal": {"code": -32000, "message": "not today"}},
+    )
+    ended = command("check", "--json", *words)
+    assert ended.code == 1
+    assert "No such file." in ended.json()["failed"]["broken"]
+    assert "made up" in ended.json()["failed"]["broken"]
+    assert "not today" in ended.json()["failed"]["refuses"]
+
+
+def test_only_some_tools_and_hosts_may_be_looked_at(command, server):
+    words = server(tool("draw"), tool("drop"), draw={"content": [TEXT]}, drop={"content": [TEXT]})
+    told = command("check", "--json", "--tool", "dra*", "--host", "codex", "--host", "cline", *words).json()
+    assert [(one["case"], one["host"]) for one in told["results"]] == [("draw", "codex"), ("draw", "cline")]
+    assert command("check", "--host", "codx", *words).code == 2
+
+
+def test_where_nothing_may_be_called_nothing_is_said_to_be_good(command, server):
+    ended = command("check", *server(tool("writes", annotations={})))
+    assert ended.code == 1
+    assert "no tool was called, so nothing is known" in ended.out
+
+
+def test_the_page_has_the_pictures_and_what_to_change_and_nothing_that_runs(command, server, tmp_path):
+    hostile = '"><script>alert(1)</script>'
+    data = png(200, 160)
+    words = server(tool(hostile), **{hostile: {"content": [IMAGE | {"data": data}, {"type": "text", "text": hostile}]}})
+    page = tmp_path / "out" / "report.html"
+    ended = command("check", "--html", page, *words)
+    assert ended.code == 0
+    text = page.read_text("utf-8")
+    assert text.count(data) == 1
+    assert "<script" not in text
+    assert '<ul class="advice"><li>the tool: its name has characters' in text
+    assert f"report: {page}" in ended.err
+
+
+def test_whatever_a_server_returns_is_judged(command, server):
+    results = {
+        "a": {"content": None},
+        "b": {
+            "content": [
+                5,
+                "x",
+                {"type": "text"},
+                {"type": "resource", "resource": {"uri": "a:b", "blob": "AA", "mimeType": 5}},
+            ]
+        },
+        "c": {"structuredContent": [1]},
+        "d": {"content": [{"type": "resource_link", "uri": "a:b", "name": "b", "description": 7}], "isError": "yes"},
+        "e": {"content": [{"type": "text", "text": "\x1b]0;owned\x07"}]},
+    }
+    tools = [tool(name, _meta={"anthropic/maxResultSizeChars": "all"}) for name in results]
+    ended = command("check", *server(*tools, {"name": "bad", "inputSchema": []}, **results))
+    assert ended.code in (0, 1)
+    assert "5 calls" in ended.out
+    assert "\x1b" not in ended.out + ended.err
+    assert "the gateway withholds it" in ended.out
+
+
+def test_a_server_of_the_configuration_may_be_checked_even_where_it_is_disabled(command, server, tmp_path):
+    words = server(tool("draw"), draw={"content": [TEXT]})
+    config = tmp_path / "some.toml"
+    config.write_text(
+        f"[upstreams.mine]\nenabled = false\ncommand = {json.dumps(words[1])}\nargs = {json.dumps(words[2:])}\n"
+        '[upstreams.other]\ncommand = "/no/such/program"\n'
+    )
+    ended = command("check", "--config", config, "--upstream", "mine", "--json")
+    assert (ended.code, ended.json()["server"]) == (0, "mine")
+    refused = command("check", "--config", config, "--upstream", "mein")
+    assert (refused.code, refused.err) == (
+        2,
+        "error: --upstream: no upstream is called 'mein' (did you mean 'mine'?)\n",
+    )
+
+
+def test_a_server_at_an_address_may_be_checked(command):
+    process = subprocess.Popen(
+        [sys.executable, SERVERS / "raw_http.py", "tools-only"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        port = int(process.stdout.readline())
+        ended = command("check", f"http://127.0.0.1:{port}/mcp", "--tool", "pid", "--all", "--json")
+    finally:
+        process.kill()
+        process.stdout.close()
+        process.wait()
+    assert ended.code == 0
+    assert "structured-alone" in {one["rule"] for one in ended.json()["advice"]["pid"]}
+
+
+def test_a_server_that_is_not_there_is_exit_code_3(command):
+    ended = command("check", "--", "/no/such/program")
+    assert (ended.code, ended.out) == (3, "")
+    assert ended.err == (
+        "error: upstream 'program': the command '/no/such/program' was not found "
+        "(install it, check PATH, or give its absolute path)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("--config", "x.toml"), ("--upstream", "x", "--", "y"), ("http://", "--tool", "x"), ("ftp://x",)]
+)
+def test_a_command_line_that_names_no_server_is_refused(command, arguments):
+    assert command("check", *arguments).code in (2, 3)
+
+
+def test_a_call_that_takes_too_long_is_ended(command):
+    words = ("--", sys.executable, str(SERVERS / "raw_stdio.py"))
+    ended = command("check", "--tool", "hang", "--all", "--timeout", "0.5", "--json", *words)
+    assert ended.code == 1
+    assert "took longer than 0.5 s" in ended.json()["failed"]["hang"]
