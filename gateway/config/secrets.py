@@ -1,0 +1,48 @@
+"""Which values of the configuration must never be shown: headers, tokens, credentials in addresses, keys in env."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from gateway.config.schema import Settings, UpstreamSettings
+
+SECRET_NAME = re.compile(r"key|token|secret|passw|auth|credential|cookie", re.IGNORECASE)
+"""Names of variables and arguments whose values are secrets."""
+
+HIDDEN = "***"
+"""Stands in place of a secret."""
+
+
+def all_secrets(settings: Settings) -> Iterator[str]:
+    """Every secret in the settings: the gateway's own token, and those of all upstreams."""
+    if settings.http.token:
+        yield settings.http.token
+    for upstream in settings.upstreams.values():
+        yield from upstream_secrets(upstream)
+
+
+def upstream_secrets(settings: UpstreamSettings) -> Iterator[str]:
+    """The secrets of one upstream, in the forms that they may be repeated in."""
+    for value in settings.headers.values():
+        yield value
+        yield value.rpartition(" ")[2]
+    for name, value in settings.env.items():
+        if SECRET_NAME.search(name):
+            yield value
+    if settings.url is not None:
+        parts = urlsplit(settings.url)
+        yield from (parts.query, parts.netloc.rpartition("@")[0])
+        yield from (unquote(part) for part in parts.netloc.rpartition("@")[0].split(":", 1))
+        yield from (value for _, value in parse_qsl(parts.query))
+
+
+def longest_first(values: Iterable[str], shortest: int) -> tuple[str, ...]:
+    """The values of at least `shortest` characters (less would be found in other words), in the order to hide them."""
+    return tuple(sorted({value for value in values if len(value) >= shortest}, key=len, reverse=True))
+
+
+def hide(text: str, values: Sequence[str]) -> str:
+    """`text` with every one of `values` in it replaced."""
+    for value in values:
+        text = text.replace(value, HIDDEN)
+    return text

@@ -1,0 +1,99 @@
+"""A log handler that never waits: a thread of its own writes, and what nobody reads is dropped and counted.
+
+A host may start the gateway with a pipe for stderr and not read it. Written directly, a full pipe would stop the event
+loop, and with it every call.
+"""
+
+import contextlib
+import logging
+import os
+import threading
+from collections.abc import Callable
+from typing import TextIO
+
+MOST_WAITING = 2_000
+"""Lines that wait to be written; later ones are dropped."""
+
+_FLUSH_SECONDS = 1.0
+
+
+class BackgroundHandler(logging.Handler):
+    """Writes lines to a stream from a daemon thread, which is started by the first of them."""
+
+    def __init__(self, stream: TextIO, *, most_waiting: int = MOST_WAITING) -> None:
+        super().__init__()
+        self._write = _writer(stream)
+        self._most = most_waiting
+        self._lines: list[str] = []
+        self._dropped = 0
+        self._news = threading.Condition()
+        self._writing = self._closed = False
+        self._thread: threading.Thread | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Format the record, and leave it to be written."""
+        try:
+            line = self.format(record) + "\n"
+        except Exception:  # as every handler of the standard library: a line that cannot be made costs nothing else
+            self.handleError(record)
+            return
+        with self._news:
+            if len(self._lines) >= self._most or self._closed:
+                self._dropped += 1
+                return
+            self._lines.append(line)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._write_all, name="log", daemon=True)
+                self._thread.start()
+            self._news.notify_all()
+
+    def flush(self) -> None:
+        """Wait until everything is written, at most a second."""
+        with self._news:
+            self._news.wait_for(lambda: not self._lines and not self._writing, _FLUSH_SECONDS)
+
+    def close(self) -> None:
+        """Write what waits, and end the thread."""
+        with self._news:
+            self._closed = True
+            self._news.notify_all()
+        self.flush()
+        super().close()
+
+    def _write_all(self) -> None:
+        while True:
+            with self._news:
+                self._writing = False
+                self._news.notify_all()
+                self._news.wait_for(lambda: bool(self._lines) or self._closed)
+                if not self._lines:
+                    return
+                lines, self._lines = self._lines, []
+                dropped, self._dropped = self._dropped, 0
+                self._writing = True
+            if dropped:
+                lines.append(self.format(_dropped(dropped)) + "\n")
+            with contextlib.suppress(OSError, ValueError):  # closed: there is nobody to tell
+                self._write("".join(lines))
+
+
+def _writer(stream: TextIO) -> Callable[[str], object]:
+    """How to write to the stream: past its buffer, the lock of which must not be held when the process ends."""
+    try:
+        descriptor = None if stream.isatty() else stream.fileno()
+    except OSError:
+        descriptor = None
+    if descriptor is None:
+        return lambda text: print(text, end="", file=stream, flush=True)
+
+    def write(text: str) -> None:
+        left = text.encode(stream.encoding, "backslashreplace")
+        while left:
+            left = left[os.write(descriptor, left) :]
+
+    return write
+
+
+def _dropped(count: int) -> logging.LogRecord:
+    message = "%d log lines were dropped: nobody read them in time"
+    return logging.LogRecord(__name__, logging.WARNING, __file__, 0, message, (count,), None)

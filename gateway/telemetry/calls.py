@@ -1,0 +1,191 @@
+"""One tool call as telemetry sees it: who asked whom for what, how large it was, and what came of it."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import Any, Literal, TypeAlias, cast
+
+from gateway.core.model.caller import Caller
+from gateway.core.model.notes import Note
+from gateway.core.wording import plain, size_words
+from gateway.errors import (
+    GatewayError,
+    InvalidRequest,
+    ProfileError,
+    UpstreamError,
+    UpstreamGarbage,
+    UpstreamLost,
+    UpstreamRefused,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
+from gateway.telemetry.content import shortened
+from gateway.telemetry.logs import fields
+from gateway.telemetry.requests import request_id
+
+logger = logging.getLogger(__name__)
+
+Outcome: TypeAlias = Literal[
+    "ok",
+    "tool_error",
+    "refused",
+    "timeout",
+    "lost",
+    "unavailable",
+    "garbage",
+    "invalid",
+    "cancelled",
+    "failed",
+]
+"""What can come of a call; `tool_error` is a result with `isError`, `refused` a JSON-RPC error of the upstream's."""
+
+TOOL_ERROR: Outcome = "tool_error"
+
+OUTCOMES: tuple[tuple[type[BaseException], Outcome], ...] = (
+    (UpstreamRefused, "refused"),
+    (UpstreamTimeout, "timeout"),
+    (UpstreamLost, "lost"),
+    (UpstreamUnavailable, "unavailable"),
+    (UpstreamGarbage, "garbage"),
+    (InvalidRequest, "invalid"),
+    (ProfileError, "invalid"),
+    (asyncio.CancelledError, "cancelled"),
+    (BaseException, "failed"),
+)
+"""The outcome of a call that raised: that of the first class that fits."""
+
+_LONGEST_NAME = 100
+_CHANGED = frozenset({"converted", "resized"})
+
+
+class Call:
+    """A call while it runs, and after: filled in by routing, read by logs, traces and metrics.
+
+    Sizes are in characters of text, which for base64 are bytes. `show` says whether content may be shown.
+    """
+
+    def __init__(self, caller: Caller, profile: str, tool: str, *, show: bool = False) -> None:
+        self.tool = _shown(tool)
+        self.host = _shown(caller.client_name or caller.user_agent or "unknown")
+        self.revision = _shown(caller.revision)
+        self.profile = profile
+        self.request = request_id()
+        self.upstream = self.upstream_tool = ""
+        self.bytes_in = self.bytes_raw = self.bytes_out = self.blocks = 0
+        self.notes: Sequence[Note] = ()
+        self.outcome: Outcome = "ok"
+        self.error: str | None = None
+        self.error_code: str | None = None
+        self.arguments: str | None = None
+        self.result: str | None = None
+        self.seconds = 0.0
+        self._show = show
+        self._began = perf_counter()
+
+    def asked(self, arguments: object, size: int) -> None:
+        """The call's arguments, and their size."""
+        self.bytes_in = size
+        if self._show:
+            self.arguments = shortened(arguments)
+
+    def routed(self, upstream: str, tool: str) -> None:
+        """Whom it goes to, and what the tool is called there."""
+        self.upstream, self.upstream_tool = upstream, _shown(tool)
+
+    def answered(self, size: int) -> None:
+        """The size of the upstream's result."""
+        self.bytes_raw = size
+
+    def shaped(self, result: Mapping[str, Any], size: int, notes: Sequence[Note], *, is_error: bool) -> None:
+        """What the host gets, and what was changed on the way."""
+        content = result.get("content")
+        self.bytes_out, self.notes = size, notes
+        self.blocks = len(cast("list[Any]", content)) if isinstance(content, list) else 0
+        if is_error:
+            self.outcome = TOOL_ERROR
+        if self._show:
+            self.result = shortened(result)
+
+    def raised(self, error: BaseException) -> None:
+        """The call has no result, because of `error`."""
+        error = _sole(error)
+        self.outcome = next(outcome for kind, outcome in OUTCOMES if isinstance(error, kind))
+        if isinstance(error, UpstreamRefused):  # the words are the upstream's own, and so may hold anything
+            self.error_code = str(error.code)
+            self.error = plain(error.wire_message) if self._show else None
+        elif isinstance(error, GatewayError):
+            self.error = plain(str(error))
+            if isinstance(error, UpstreamError):
+                self.upstream = error.upstream
+        else:
+            self.error = type(error).__name__
+
+    def ended(self) -> None:
+        """It is over."""
+        self.seconds = perf_counter() - self._began
+
+    @property
+    def images_changed(self) -> int:
+        """How many images were resized or converted."""
+        return len({note.block for note in self.notes if note.kind in _CHANGED})
+
+
+def log(call: Call) -> None:
+    """One line for the call."""
+    if not logger.isEnabledFor(logging.INFO):
+        return
+    sizes = f"in {size_words(call.bytes_in)}, raw {size_words(call.bytes_raw)}, out {size_words(call.bytes_out)}"
+    logger.info(
+        "call %s: %s in %s; host %s, profile %s, upstream %s; %s; %s, %s%s",
+        call.tool,
+        call.outcome if call.error_code is None else f"{call.outcome} ({call.error_code})",
+        f"{call.seconds * 1_000:.0f} ms" if call.seconds < 10 else f"{call.seconds:.1f} s",
+        call.host,
+        call.profile,
+        call.upstream or "none",
+        sizes,
+        _counted(call.blocks, "block"),
+        _counted(len(call.notes), "note"),
+        "".join(f"; {name} {text}" for name, text in _said(call).items() if text is not None),
+        extra=fields(
+            event="call",
+            tool=call.tool,
+            outcome=call.outcome,
+            seconds=round(call.seconds, 4),
+            host=call.host,
+            profile=call.profile,
+            revision=call.revision,
+            upstream=call.upstream or None,
+            upstream_tool=call.upstream_tool or None,
+            bytes_in=call.bytes_in,
+            bytes_raw=call.bytes_raw,
+            bytes_out=call.bytes_out,
+            blocks=call.blocks,
+            notes=len(call.notes),
+            code=call.error_code,
+            **_said(call),
+        ),
+    )
+
+
+def _shown(name: str) -> str:
+    if len(name) <= _LONGEST_NAME and name.isascii() and name.isprintable():  # nearly all are: this is done per call
+        return name
+    return plain(name, _LONGEST_NAME)
+
+
+def _said(call: Call) -> dict[str, str | None]:
+    return {"cause": call.error, "arguments": call.arguments, "result": call.result}
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def _sole(error: BaseException) -> BaseException:
+    """The error itself, or the only one that task groups wrapped."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
+    return _sole(inner[0]) if len(inner) == 1 else RuntimeError("several errors at once")

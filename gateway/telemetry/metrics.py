@@ -1,0 +1,105 @@
+"""Every metric of the gateway. Label values come from the configuration and from fixed sets, never from hosts."""
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import Protocol
+
+from gateway import __version__
+from gateway.telemetry.registry import Counter, Histogram, Labels, Metric, Reading, exposition
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+
+Sizes = tuple[int, int]
+"""Bytes, and how many pieces they are."""
+
+
+class ObservedCounts(Protocol):
+    """What an upstream has been through."""
+
+    @property
+    def restarts(self) -> int: ...
+
+
+class ObservedUpstream(Protocol):
+    """What is told of an upstream: where it stands, and why. `cause` holds no secrets."""
+
+    @property
+    def state(self) -> StrEnum: ...
+    @property
+    def cause(self) -> str | None: ...
+    @property
+    def counts(self) -> ObservedCounts: ...
+
+
+def _nothing() -> Sizes:
+    return 0, 0
+
+
+class Metrics:
+    """The metrics of one gateway. `upstreams`, `store` and `sessions` say how things are now, when they are read."""
+
+    def __init__(self) -> None:
+        self.upstreams: Mapping[str, ObservedUpstream] = {}
+        self.store: Callable[[], Sizes] = _nothing
+        self.sessions: Callable[[], int] = lambda: 0
+        self.calls = Counter(
+            "mcp_gateway_calls_total", "Tool calls, by upstream and by what came of them.", ("upstream", "outcome")
+        )
+        self.call_seconds = Histogram(
+            "mcp_gateway_call_duration_seconds",
+            "How long tool calls took, from the host's request to the result for it.",
+            _SECONDS,
+            ("upstream",),
+        )
+        self.call_bytes = Counter(
+            "mcp_gateway_call_bytes_total",
+            "Sizes of calls: in, the arguments from hosts; raw, the results of upstreams; out, the results for hosts.",
+            ("upstream", "direction"),
+        )
+        self.images_converted = Counter(
+            "mcp_gateway_images_converted_total", "Images that were resized or converted for a host.", ("upstream",)
+        )
+        self.notes = Counter("mcp_gateway_notes_total", "Changes made to results, by kind.", ("kind",))
+        self.media_jobs = Counter("mcp_gateway_media_jobs_total", "Images given to the media workers.")
+        self.media_failures = Counter("mcp_gateway_media_failures_total", "Of those, the ones that failed.")
+        self.media_seconds = Histogram(
+            "mcp_gateway_media_job_duration_seconds",
+            "How long media jobs took, waiting for a worker included.",
+            _SECONDS,
+        )
+        self._all: tuple[Metric, ...] = (
+            Reading("mcp_gateway_info", "Always 1; the version.", lambda: [((__version__,), 1)], ("version",)),
+            self.calls,
+            self.call_seconds,
+            self.call_bytes,
+            self.images_converted,
+            self.notes,
+            Reading(
+                "mcp_gateway_upstream_state",
+                "1 for the state that an upstream is in, 0 for the others.",
+                self._states,
+                ("upstream", "state"),
+            ),
+            Reading(
+                "mcp_gateway_upstream_restarts_total",
+                "How often an upstream was connected to again.",
+                lambda: [((name,), upstream.counts.restarts) for name, upstream in self.upstreams.items()],
+                ("upstream",),
+                kind="counter",
+            ),
+            Reading("mcp_gateway_store_bytes", "Bytes of stored content.", lambda: [((), self.store()[0])]),
+            Reading("mcp_gateway_store_items", "Pieces of stored content.", lambda: [((), self.store()[1])]),
+            self.media_jobs,
+            self.media_failures,
+            self.media_seconds,
+            Reading("mcp_gateway_sessions", "Sessions of hosts that are open now.", lambda: [((), self.sessions())]),
+        )
+
+    def exposition(self) -> str:
+        """All of them in Prometheus' text format."""
+        return exposition(self._all)
+
+    def _states(self) -> Iterable[tuple[Labels, float]]:
+        for name, upstream in self.upstreams.items():
+            for state in type(upstream.state):
+                yield (name, state.value), float(state is upstream.state)

@@ -1,0 +1,70 @@
+"""All that is told of one running gateway: its calls as log lines, spans and numbers, and how its upstreams are."""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from opentelemetry.trace import TracerProvider
+
+from gateway.core.model.caller import Caller
+from gateway.telemetry.calls import Call, log
+from gateway.telemetry.metrics import Metrics
+from gateway.telemetry.tracing import Tracing
+
+_AT_HAND = frozenset({"ready", "sleeping"})
+"""The states of an upstream that can take a call."""
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """Whether the gateway can do what it is for, and each upstream's `state`, with its `cause` where there is one."""
+
+    ready: bool
+    upstreams: Mapping[str, Mapping[str, str]]
+
+
+class Telemetry:
+    """One gateway's. `content` lets arguments and results into the log, shortened; `tracer_provider` is for tests."""
+
+    def __init__(self, *, content: bool = False, tracer_provider: TracerProvider | None = None) -> None:
+        self.metrics = Metrics()
+        self.content = content
+        self._tracing = Tracing(tracer_provider)
+
+    @contextmanager
+    def call(self, caller: Caller, profile: str, tool: str, params: Mapping[str, Any]) -> Generator[Call]:
+        """Around one tool call, with its request's params; whoever does it fills in the `Call`."""
+        call = Call(caller, profile, tool, show=self.content)
+        with self._tracing.span(call, params.get("_meta")):
+            try:
+                yield call
+            except BaseException as error:
+                call.raised(error)
+                raise
+            finally:
+                call.ended()
+                self._count(call)
+                log(call)
+
+    def readiness(self) -> Readiness:
+        """Ready is a gateway with an upstream that can take a call, or one that has none that is enabled."""
+        upstreams = self.metrics.upstreams
+        states = {name: upstream.state.value for name, upstream in upstreams.items()}
+        wanted = [state for state in states.values() if state != "disabled"]
+        told = {
+            name: {"state": state, **({"cause": cause} if (cause := upstreams[name].cause) else {})}
+            for name, state in states.items()
+        }
+        return Readiness(not wanted or any(state in _AT_HAND for state in wanted), told)
+
+    def _count(self, call: Call) -> None:
+        metrics, upstream = self.metrics, call.upstream
+        metrics.calls.add(1, upstream, call.outcome)
+        metrics.call_seconds.observe(call.seconds, upstream)
+        for direction, size in (("in", call.bytes_in), ("raw", call.bytes_raw), ("out", call.bytes_out)):
+            metrics.call_bytes.add(size, upstream, direction)
+        for note in call.notes:
+            metrics.notes.add(1, note.kind)
+        if images := call.images_changed:
+            metrics.images_converted.add(images, upstream)

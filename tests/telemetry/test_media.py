@@ -1,0 +1,43 @@
+"""Media work, and stored content, in numbers."""
+
+import pytest
+
+from gateway.config.schema import StoreSettings
+from gateway.core.model.effects import Fitted, ImageTarget
+from gateway.core.model.media_types import PixelSize
+from gateway.errors import MediaError
+from gateway.store import MemoryStore
+from gateway.telemetry.media import CountedMedia
+from gateway.telemetry.metrics import Metrics
+
+pytestmark = pytest.mark.anyio
+DONE = Fitted("AAAA", "image/png", PixelSize(1, 1), PixelSize(2, 2))
+
+
+class Worker:
+    """Fits what is not broken."""
+
+    async def fit_image(self, content, media_type, target, crop=None):
+        if content == b"broken":
+            raise MediaError("it is broken")
+        return DONE
+
+
+async def test_jobs_and_failures_are_counted_and_change_nothing():
+    metrics = Metrics()
+    media = CountedMedia(Worker(), metrics)
+    assert await media.fit_image(b"x", "image/png", ImageTarget()) is DONE
+    with pytest.raises(MediaError, match="it is broken"):
+        await media.fit_image(b"broken", "image/png", ImageTarget())
+    assert (metrics.media_jobs.value(), metrics.media_failures.value()) == (2, 1)
+    assert "mcp_gateway_media_job_duration_seconds_count 2\n" in metrics.exposition()
+
+
+async def test_the_store_is_read_when_the_metrics_are():
+    metrics, store = Metrics(), MemoryStore(StoreSettings())
+    metrics.store = lambda: store.usage
+    await store.put(b"12345", owner="a", media_type="text/plain")
+    await store.put(b"123", owner="b", media_type="text/plain")
+    text = metrics.exposition()
+    assert "mcp_gateway_store_bytes 8\n" in text
+    assert "mcp_gateway_store_items 2\n" in text
