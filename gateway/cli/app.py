@@ -1,17 +1,34 @@
 """The commands put together, and what they share: options of all, errors, logging."""
 
-import logging
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gateway import __version__
-from gateway.cli import call, config, demo, explain, profiles, serve, tools
+from gateway.cli import (
+    call,
+    check,
+    config,
+    demo,
+    doctor,
+    explain,
+    importing,
+    init,
+    install,
+    logs,
+    profiles,
+    reload,
+    serve,
+    status,
+    stop,
+    tools,
+)
 from gateway.cli.failing import ending
 from gateway.cli.started import Started
-from gateway.cli.terminal import forgive_encodings, neutral, say
+from gateway.cli.terminal import forgive_encodings, say
+from gateway.config.schema import LoggingSettings, Settings
+from gateway.telemetry import configure_logging
 
 if TYPE_CHECKING:
     from gateway.downstream.opening import Opening
@@ -31,11 +48,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("serve")(serve.serve)
+app.command("init")(init.init)
+app.command("import")(importing.import_)
+app.command("install")(install.install)
+app.command("uninstall")(install.uninstall)
 app.command("tools")(tools.tools)
 app.command("call")(call.call)
 app.command("explain")(explain.explain)
 app.add_typer(profiles.app, name="profiles")
 app.add_typer(config.app, name="config")
+app.command("status")(status.status)
+app.command("logs")(logs.logs)
+app.command("reload")(reload.reload)
+app.command("stop")(stop.stop)
+app.command("doctor")(doctor.doctor)
+app.command("check")(check.check)
 app.command("demo")(demo.demo)
 
 
@@ -61,30 +88,16 @@ def run(arguments: Sequence[str], opening: "Opening | None" = None) -> int:
     debug = "--debug" in before
     given = [*(word for word in before if word != "--debug"), *rest]
     forgive_encodings()
-    _log(logging.DEBUG if debug else logging.INFO if given[:1] == ["serve"] else logging.ERROR)
-    return ending(lambda: app(given, prog_name="mcp-gateway", standalone_mode=False, obj=Started(opening)), debug=debug)
+    # `serve` configures it anew, as soon as it knows the configuration.
+    log = configure_logging(Settings(logging=LoggingSettings(level="error")), debug=debug)
+    started = Started(opening, debug)
+    try:
+        return ending(lambda: app(given, prog_name="mcp-gateway", standalone_mode=False, obj=started), debug=debug)
+    finally:
+        log.flush()
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """The command's own arguments, and from `--` on those of an upstream's program."""
     end = list(arguments).index("--") if "--" in arguments else len(arguments)
     return list(arguments[:end]), list(arguments[end:])
-
-
-class _Harmless(logging.Formatter):
-    """Log lines with everything that a terminal would obey written out: names and errors come from outside."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return neutral(super().format(record))
-
-
-def _log(level: int) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Harmless("%(levelname)s %(name)s: %(message)s"))
-    logging.root.handlers[:] = [handler]
-    logging.root.setLevel(logging.WARNING)
-    logging.getLogger("gateway").setLevel(level)
-    # They log what they could not parse, which is content, and failures that the gateway names itself. httpx2 logs
-    # whole addresses at INFO, which may hold secrets: never below WARNING.
-    for talkative in ("mcp", "client"):
-        logging.getLogger(talkative).setLevel(logging.WARNING if level == logging.DEBUG else logging.CRITICAL)

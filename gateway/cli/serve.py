@@ -1,21 +1,34 @@
 """`mcp-gateway serve`: the gateway itself, over stdio or HTTP."""
 
+import logging
+import os
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
+import anyio
 import typer
 
 from gateway import __version__
+from gateway.cli.attended import Reached, Start, attended_gateway
 from gateway.cli.failing import DONE, TERMINATED, refuse
-from gateway.cli.started import ConfigFile, Started, UpstreamUrls, run_until_signal, settings_for
+from gateway.cli.started import ConfigFile, Started, UpstreamUrls, loaded_for, run_until_signal
 from gateway.cli.terminal import remark
 from gateway.config.builtin_profiles import load_profiles
-from gateway.config.schema import Settings
+from gateway.config.schema import LogFormat, LogLevel, Settings
+from gateway.control.reporting import Serving
 from gateway.core.matching import find
-from gateway.runtime import open_gateway
+from gateway.telemetry import configure_logging
+from gateway.telemetry.exporting import exporting_traces
+from gateway.telemetry.logs import announce
 
 if TYPE_CHECKING:
     from gateway.downstream.opening import Opening
+    from gateway.routing import Router
+
+logger = logging.getLogger(__name__)
 
 
 def serve(
@@ -32,20 +45,30 @@ def serve(
     http: Annotated[bool, typer.Option("--http", help="Serve /mcp and /sse over HTTP, in place of stdio.")] = False,
     port: Annotated[int | None, typer.Option("--port", min=0, max=65_535, help="With --http; 0: any.")] = None,
     bind: Annotated[str | None, typer.Option("--bind", metavar="ADDRESS", help="With --http.")] = None,
+    log_format: Annotated[
+        LogFormat | None, typer.Option("--log-format", help="How stderr is written: for people, or for machines.")
+    ] = None,
+    log_level: Annotated[LogLevel | None, typer.Option("--log-level", help="The least that is logged.")] = None,
 ) -> int:
     """Serve one host over stdio, or many over HTTP."""
     if not http and (port is not None or bind is not None):
         refuse("--port and --bind need --http")
-    settings = settings_for(config, upstream, command)
+    started: Started = context.obj
+
+    def overlay(settings: Settings) -> Settings:
+        return _listening(_logging(settings, log_format, log_level), port, bind)
+
+    start = Start.of(loaded_for(config, upstream, command), profile, overlay)
+    settings = start.settings
+    configure_logging(settings, debug=started.debug)
     profiles = load_profiles(settings)
     if profile is not None:
         find(profiles, profile)
-    if http:
-        settings = _listening(settings, port, bind)
-        ended = run_until_signal(partial(_serve_http, settings, profile, tuple(profiles)), fast_loop=True)
-    else:
-        started: Started = context.obj
-        ended = run_until_signal(partial(_serve_stdio, settings, profile, started.opening or _opening(settings)))
+    with exporting_traces(os.environ, settings.gateway.name):
+        if http:
+            ended = run_until_signal(partial(_serve_http, start), fast_loop=True)
+        else:
+            ended = run_until_signal(partial(_serve_stdio, start, started.opening or _opening(settings)))
     return DONE if ended == TERMINATED else ended or DONE
 
 
@@ -53,6 +76,12 @@ def _listening(settings: Settings, port: int | None, bind: str | None) -> Settin
     given = {"port": port, "bind": bind}
     changes = {key: value for key, value in given.items() if value is not None}
     return settings.model_copy(update={"http": settings.http.model_copy(update=changes)})
+
+
+def _logging(settings: Settings, log_format: LogFormat | None, level: LogLevel | None) -> Settings:
+    given = {"format": log_format, "level": level}
+    changes = {key: value for key, value in given.items() if value is not None}
+    return settings.model_copy(update={"logging": settings.logging.model_copy(update=changes)})
 
 
 def _opening(settings: Settings) -> "Opening":
@@ -65,26 +94,56 @@ def _opening(settings: Settings) -> "Opening":
     return opening
 
 
-async def _serve_stdio(settings: Settings, profile: str | None, opening: "Opening") -> int:
+async def _serve_stdio(start: Start, opening: "Opening") -> int:
     from gateway.downstream.stdio import serve_stdio
 
-    await serve_stdio(opening, partial(open_gateway, settings, profile=profile))
+    serving = Serving(start.path, time.time(), ["stdio"])
+    reached = Reached(serving)
+
+    def applied(settings: Settings) -> None:
+        opening.introduce(opening.identity._replace(instructions=settings.gateway.instructions))
+        reached.applied(settings)
+
+    @asynccontextmanager
+    async def opened() -> "AsyncGenerator[Router]":
+        async with attended_gateway(start, serving, stop=whole.cancel, on_applied=applied) as gateway:
+            yield gateway.router
+
+    with anyio.CancelScope() as whole:
+        await serve_stdio(opening, opened, on_serving=reached.serves)
     return DONE
 
 
-async def _serve_http(settings: Settings, profile: str | None, names: tuple[str, ...]) -> int:
+async def _serve_http(start: Start) -> int:
     from gateway.downstream.handshake import Identity
     from gateway.downstream.http import http_app, serve_http
     from gateway.downstream.security import check_bind
 
+    settings = start.settings
     check_bind(settings.http)  # before any upstream is started
     identity = Identity(settings.gateway.name, __version__, instructions=settings.gateway.instructions)
     host = f"[{settings.http.bind}]" if ":" in settings.http.bind else settings.http.bind
+    serving = Serving(start.path, time.time())
+    reached = Reached(serving)
 
     def bound(port: int) -> None:
-        remark(f"listening on http://{host}:{port}/mcp (Streamable HTTP) and http://{host}:{port}/sse (HTTP+SSE)")
+        where = f"listening on http://{host}:{port}/mcp (Streamable HTTP) and http://{host}:{port}/sse (HTTP+SSE)"
+        serving.transports[:] = [f"http://{host}:{port}/mcp", f"http://{host}:{port}/sse"]
+        if settings.logging.format == "json":
+            announce(logger, where)
+        else:
+            remark(where)
 
-    async with open_gateway(settings, profile=profile) as router:
-        app = http_app(router, settings.http, identity, profile_names=names)
-        await serve_http(app, settings.http, on_bound=bound)
+    with anyio.CancelScope() as whole:
+        async with attended_gateway(start, serving, stop=whole.cancel, on_applied=reached.applied) as gateway:
+            router = gateway.router
+            app = http_app(
+                router,
+                settings.http,
+                identity,
+                profile_names=lambda: router.profile_names,
+                telemetry=router.telemetry,
+            )
+            reached.serves(app.state.downstream)
+            await serve_http(app, settings.http, on_bound=bound)
     return DONE

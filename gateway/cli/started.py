@@ -52,13 +52,19 @@ Returned = TypeVar("Returned")
 
 @dataclass(frozen=True)
 class Started:
-    """What was there before the command: the host's stdio connection, if it is being answered already."""
+    """What was there before the command: the host's stdio connection, if it is answered already, and `--debug`."""
 
     opening: "Opening | None" = None
+    debug: bool = False
 
 
 def settings_for(config: Path | None, urls: Sequence[str] | None, command: Sequence[str] | None = None) -> Settings:
-    """The settings of the file, or of the upstreams that the command line names.
+    """The settings of the file, or of the upstreams that the command line names; see `loaded_for`."""
+    return loaded_for(config, urls, command).settings
+
+
+def loaded_for(config: Path | None, urls: Sequence[str] | None, command: Sequence[str] | None = None) -> LoadedSettings:
+    """The settings of the file, or of the upstreams that the command line names: then there is no file.
 
     Raises:
         ConfigError: there is neither, or what there is cannot be used.
@@ -66,14 +72,14 @@ def settings_for(config: Path | None, urls: Sequence[str] | None, command: Seque
     if urls or command:
         if config is not None:
             refuse("give either --config or upstreams, not both")
-        return settings_from_arguments(urls or (), command or ())
+        return LoadedSettings(settings_from_arguments(urls or (), command or ()), None)
     loaded = load_settings(config)
     if loaded.path is None:
         raise ConfigError(
             "there is no configuration",
             remedy=f"write ./{FILE_NAME}, name a file with --config, or a server with --upstream URL",
         )
-    return loaded.settings
+    return loaded
 
 
 def settings_if_any(config: Path | None) -> LoadedSettings:

@@ -2,22 +2,11 @@
 
 import json
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gateway.core.wording import plain
-
-_KEPT = frozenset("\n\t")
-_BIDI = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""Characters that reorder what stands beside them: with them, one text can look like another."""
-
-
-def neutral(text: str) -> str:
-    """The text with everything that a terminal would obey written out, as `\\x1b`; line ends and tabs stay."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(char if _harmless(char) else _written_out(char) for char in text)
+from gateway.telemetry.harmless import neutral
 
 
 def say(text: str = "") -> None:
@@ -66,11 +55,3 @@ def forgive_encodings() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
-
-
-def _harmless(char: str) -> bool:
-    return char in _KEPT or (unicodedata.category(char) not in ("Cc", "Cs") and char not in _BIDI)
-
-
-def _written_out(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")

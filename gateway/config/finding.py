@@ -5,6 +5,7 @@ from pathlib import Path
 
 FILE_NAME = "mcp-gateway.toml"
 FILE_VARIABLE = "MCP_GATEWAY_CONFIG"
+CACHE_VARIABLE = "MCP_GATEWAY_CACHE"
 
 
 def find_file(path: Path | None, *, environ: Mapping[str, str], cwd: Path | None = None) -> Path | None:
@@ -22,3 +23,12 @@ def places(cwd: Path | None = None) -> Iterator[Path]:
     import platformdirs  # here, because most starts do not need it
 
     yield platformdirs.user_config_path("mcp-gateway", appauthor=False) / FILE_NAME
+
+
+def cache_folder(environ: Mapping[str, str]) -> Path | None:
+    """Where what can be found out again is kept between two runs; None when `$MCP_GATEWAY_CACHE` is set to nothing."""
+    if (named := environ.get(CACHE_VARIABLE)) is not None:
+        return Path(named) if named else None
+    import platformdirs
+
+    return platformdirs.user_cache_path("mcp-gateway", appauthor=False)

@@ -85,7 +85,7 @@ def _with_token(settings: Settings, environ: Mapping[str, str]) -> Settings:
 
 
 def _anchored(document: Mapping[str, Any], folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
-    """The document with every upstream's relative `cwd`, and `command` where it is a path, relative to `folder`."""
+    """The document with every upstream's relative `cwd`, `files`, and `command` (a path), relative to `folder`."""
     upstreams = document.get("upstreams")
     if not isinstance(upstreams, dict):
         return dict(document)
@@ -100,6 +100,9 @@ def _anchored_upstream(upstream: Any, folder: Path, environ: Mapping[str, str]) 
     anchored = dict(table)
     if isinstance(cwd := table.get("cwd"), str):
         anchored["cwd"] = str(_absolute(cwd, folder, environ))
+    if isinstance(folders := table.get("files"), list):
+        named = cast("list[Any]", folders)
+        anchored["files"] = [str(_absolute(one, folder, environ)) if isinstance(one, str) else one for one in named]
     command = table.get("command")
     if isinstance(command, str) and ("/" in command or os.sep in command):
         anchored["command"] = str(_absolute(command, folder, environ))

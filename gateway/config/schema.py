@@ -3,6 +3,7 @@
 Reading files and the environment is `gateway.config.loading`; nothing here touches either.
 """
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,6 +15,8 @@ Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Bytes = Annotated[int, Field(gt=0)]
 Transport = Literal["stdio", "http", "sse", "auto"]
 PrefixRule = Literal["always", "when-needed", "never"]
+LogFormat = Literal["text", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
 
 OWN_NAME = "gateway"
 """The name of the gateway's own tools; no upstream may have it."""
@@ -37,6 +40,17 @@ class Timeouts(Section):
     """For a whole call, whatever progress it reports."""
     idle: Seconds = 120.0
     """Without any message about the call; progress starts it anew."""
+
+
+class UpstreamLimits(Section):
+    """What one upstream may use; 0 is no limit."""
+
+    calls: Annotated[int, Field(ge=0)] = 100
+    """Calls that run at once; others wait for their turn, in order, as long as their own limit allows."""
+    memory: Annotated[int, Field(ge=0)] = 0
+    """Bytes of RAM for its process and all below it (Linux, macOS); over it, it is stopped until the next call."""
+    restarts: Annotated[int, Field(ge=0)] = 100
+    """Starts after the first within an hour; over it, it is started again by a call, or when the hour has passed."""
 
 
 class ToolTimeouts(Section):
@@ -81,7 +95,12 @@ class UpstreamSettings(Section):
     headers: dict[str, str] = Field(default_factory=dict[str, str])
     """HTTP headers that are sent to the url with every request."""
     timeout: Timeouts = Timeouts()
+    limits: UpstreamLimits = UpstreamLimits()
     tools: ToolsSettings = ToolsSettings()
+    idle_stop: Annotated[float, Field(ge=0, le=86_400)] = 0.0
+    """Seconds without a call after which it is stopped, until the next one; its tools stay listed. 0: never."""
+    files: tuple[Path, ...] = ()
+    """Folders whose media, where its text names a file in them, is shown as content: a saved PDF, a screenshot."""
     enabled: bool = True
     """Whether it is connected at all."""
     max_message_bytes: Bytes = 64 * 1024 * 1024
@@ -128,6 +147,8 @@ class HttpSettings(Section):
     """Web origins, beside the loopback ones, that may call the gateway (Origin header)."""
     max_request_bytes: Bytes = 16 * 1024 * 1024
     """The largest request that is read from a host; on stdio, the longest line."""
+    session_idle: Seconds = 1_800.0
+    """Seconds without any request or open stream after which a host's session is forgotten."""
 
 
 class StoreSettings(Section):
@@ -163,6 +184,27 @@ class LimitSettings(Section):
     """The most content blocks of one result."""
 
 
+class LoggingSettings(Section):
+    """What `serve` writes to stderr about what it does."""
+
+    format: LogFormat = "text"
+    """Lines for people, or a JSON object a line for machines."""
+    level: LogLevel = "info"
+    """The least that is logged; `info` has one line for each call."""
+    levels: dict[str, LogLevel] = Field(default_factory=dict[str, LogLevel])
+    """Another level for a part of the gateway: `{ upstream = "debug", telemetry = "warning" }`."""
+    content: bool = False
+    """Whether each call's line shows its arguments and result, shortened; base64 and secrets never."""
+
+    @field_validator("levels")
+    @classmethod
+    def _parts_exist(cls, levels: dict[str, LogLevel]) -> dict[str, LogLevel]:
+        for name in levels:
+            if not name.isidentifier() or find_spec(f"gateway.{name}") is None:
+                raise ValueError(f"the gateway has no part called {name!r}: name one of its packages, as 'upstream'")
+        return levels
+
+
 class Settings(Section):
     """The whole file."""
 
@@ -171,6 +213,7 @@ class Settings(Section):
     store: StoreSettings = StoreSettings()
     media: MediaSettings = MediaSettings()
     limits: LimitSettings = LimitSettings()
+    logging: LoggingSettings = LoggingSettings()
     upstreams: dict[Annotated[str, Field(pattern=UPSTREAM_NAME, max_length=40)], UpstreamSettings] = Field(
         default_factory=dict[str, UpstreamSettings]
     )

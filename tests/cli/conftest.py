@@ -35,6 +35,7 @@ def no_configuration(tmp_path_factory, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
     monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("run")))
     monkeypatch.delenv("MCP_GATEWAY_CONFIG", raising=False)
     monkeypatch.delenv("MCP_GATEWAY_TOKEN", raising=False)
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent.parent))
@@ -66,13 +67,33 @@ def command(capsys, logs):
 def pictures(tmp_path):
     """A configuration with the server of pictures; more lines may be added."""
 
+    def text(more: str = "", *arguments: str) -> str:
+        given = json.dumps([str(PICTURES), *arguments])
+        return f"[upstreams.pics]\ncommand = {json.dumps(sys.executable)}\nargs = {given}\n{more}"
+
     def write(more: str = "", *arguments: str) -> Path:
         path = tmp_path / "pictures.toml"
-        given = json.dumps([str(PICTURES), *arguments])
-        path.write_text(f"[upstreams.pics]\ncommand = {json.dumps(sys.executable)}\nargs = {given}\n{more}")
+        path.write_text(text(more, *arguments))
         return path
 
+    write.text = text
     return write
+
+
+@pytest.fixture
+def ask():
+    """Call a tool over a started gateway's stdio: its text. `fails`: whether it has to fail, None: then None."""
+
+    def call(process: "Process", name: str, arguments: dict | None = None, *, fails: bool | None = False) -> str | None:
+        process.send(id="ask", method="tools/call", params={"name": name, "arguments": arguments or {}})
+        answer = process.answer("ask")
+        failed = "error" in answer or answer["result"].get("isError", False)
+        if fails is None and failed:
+            return None
+        assert failed is bool(fails), answer
+        return json.dumps(answer["error"]) if "error" in answer else answer["result"]["content"][0]["text"]
+
+    return call
 
 
 class Process:

@@ -48,7 +48,7 @@ def test_a_start_on_stdio_is_recognised(arguments, expected):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["bogus"], "error: No such command 'bogus'. (--help shows how it is used)"),
+        (["xyzzy"], "error: No such command 'xyzzy'. (--help shows how it is used)"),
         (["explain"], "error: Missing argument 'FILE'. (--help shows how it is used)"),
         (["tools", "--bogus"], "error: No such option: --bogus"),
         (["serve", "--port", "1"], "error: Invalid value: --port and --bind need --http"),

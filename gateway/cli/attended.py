@@ -1,0 +1,73 @@
+"""The gateway as `serve` runs it: open to `status`, `logs`, `reload` and `stop`, and following its configuration."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gateway.config.loading import LoadedSettings, load_settings
+from gateway.config.schema import Settings
+from gateway.control.reporting import Serving
+from gateway.control.watching import fingerprint
+from gateway.runtime import Gateway, run_gateway
+
+if TYPE_CHECKING:
+    from gateway.downstream.serving import Downstream
+
+
+@dataclass(frozen=True)
+class Start:
+    """What the gateway is started from: settings and a profile for every host, and how the settings are read again."""
+
+    settings: Settings
+    profile: str | None
+    path: Path | None
+    seen: bytes | None
+    overlay: Callable[[Settings], Settings]
+    """Puts what the command line says over what the file says."""
+
+    @classmethod
+    def of(cls, loaded: LoadedSettings, profile: str | None, overlay: Callable[[Settings], Settings]) -> "Start":
+        """From settings that have just been loaded."""
+        path = loaded.path.absolute() if loaded.path is not None else None
+        seen = fingerprint(path) if path is not None else None
+        return cls(overlay(loaded.settings), profile, path, seen, overlay)
+
+    def load(self) -> Settings:
+        """The settings as the file says them now. Raises ConfigError."""
+        return self.overlay(load_settings(self.path).settings)
+
+
+class Reached:
+    """The side of the hosts, once there is one: who is connected to it, and what they are told that the gateway is."""
+
+    def __init__(self, serving: Serving) -> None:
+        self._serving = serving
+        self._downstream: Downstream | None = None
+
+    def serves(self, downstream: "Downstream") -> None:
+        """Hosts are served from now on."""
+        self._downstream = downstream
+        self._serving.guests = downstream.presence.guests
+
+    def applied(self, settings: Settings) -> None:
+        """Other settings are in force: whoever connects from now on is told."""
+        if self._downstream is not None:
+            instructions = settings.gateway.instructions
+            self._downstream.introduce(self._downstream.identity._replace(instructions=instructions))
+
+
+@asynccontextmanager
+async def attended_gateway(
+    start: Start, serving: Serving, *, stop: Callable[[], None], on_applied: Callable[[Settings], None]
+) -> AsyncGenerator[Gateway]:
+    """The running gateway. `stop` is called when somebody asks for its end."""
+    from gateway.control.attending import attended
+
+    load = start.load if start.path is not None else None
+    async with (
+        run_gateway(start.settings, profile=start.profile) as gateway,
+        attended(gateway, serving, stop=stop, load=load, seen=start.seen, on_applied=on_applied),
+    ):
+        yield gateway

@@ -1,0 +1,90 @@
+"""Two versions of the settings side by side: what differs, and what of it a running gateway can take over.
+
+Only keys are named, never values, which may be secrets.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pydantic import BaseModel
+
+from gateway.config.schema import Settings, UpstreamSettings
+
+LIVE = frozenset(
+    {"gateway.prefix", "gateway.profile", "gateway.instructions", "limits", "store", "profiles", "upstreams"}
+)
+"""Sections and keys that a running gateway takes over. Everything else is read once, when it starts."""
+
+LIVE_OF_UPSTREAM = frozenset({"tools", "timeout"})
+"""What an upstream takes over without being connected to again."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What another version of the settings changes: upstreams by name, everything else by dotted key."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    restarted: tuple[str, ...] = ()
+    """Upstreams that have to be connected to anew."""
+    adjusted: tuple[str, ...] = ()
+    """Upstreams that go on, offered or called in another way."""
+    applied: tuple[str, ...] = ()
+    """Keys that a running gateway takes over."""
+    restart_needed: tuple[str, ...] = ()
+    """Keys that count only from the next start on."""
+
+    def __bool__(self) -> bool:
+        return any((self.added, self.removed, self.restarted, self.adjusted, self.applied, self.restart_needed))
+
+
+def compare(old: Settings, new: Settings) -> Difference:
+    """What `new` changes."""
+    keys = tuple(_keys(old, new))
+    both = [name for name in new.upstreams if name in old.upstreams and new.upstreams[name] != old.upstreams[name]]
+    restarted = tuple(name for name in both if needs_restart(old.upstreams[name], new.upstreams[name]))
+    return Difference(
+        added=tuple(name for name in new.upstreams if name not in old.upstreams),
+        removed=tuple(name for name in old.upstreams if name not in new.upstreams),
+        restarted=restarted,
+        adjusted=tuple(name for name in both if name not in restarted),
+        applied=tuple(key for key in keys if _is_live(key)),
+        restart_needed=tuple(key for key in keys if not _is_live(key)),
+    )
+
+
+def live_part(old: Settings, new: Settings) -> Settings:
+    """The settings that a gateway started with `old` has after it took over what it can of `new`."""
+    fixed = [key for key in type(old.gateway).model_fields if f"gateway.{key}" not in LIVE]
+    gateway = new.gateway.model_copy(update={key: getattr(old.gateway, key) for key in fixed})
+    kept = {name: getattr(old, name) for name in Settings.model_fields if name != "gateway" and name not in LIVE}
+    return new.model_copy(update={**kept, "gateway": gateway})
+
+
+def needs_restart(old: UpstreamSettings, new: UpstreamSettings) -> bool:
+    """Whether an upstream has to be connected to anew for the new settings."""
+    return any(
+        getattr(old, key) != getattr(new, key) for key in UpstreamSettings.model_fields if key not in LIVE_OF_UPSTREAM
+    )
+
+
+def _keys(old: Settings, new: Settings) -> Iterator[str]:
+    """The dotted keys that differ, those of upstreams left out: a table's own keys, a user's profile as a whole."""
+    for section in Settings.model_fields:
+        before, after = getattr(old, section), getattr(new, section)
+        if section == "upstreams" or before == after:
+            continue
+        if isinstance(before, Mapping) and isinstance(after, Mapping):
+            before, after = cast("Mapping[str, Any]", before), cast("Mapping[str, Any]", after)
+            names = {**before, **after}
+            yield from (f"{section}.{name}" for name in names if before.get(name) != after.get(name))
+        elif isinstance(before, BaseModel):
+            fields = type(before).model_fields
+            yield from (f"{section}.{key}" for key in fields if getattr(before, key) != getattr(after, key))
+        else:
+            yield section
+
+
+def _is_live(key: str) -> bool:
+    return key in LIVE or key.partition(".")[0] in LIVE

@@ -1,0 +1,116 @@
+"""The gateway's side of the door: takes one command per connection, with limits on all that a stranger could spend."""
+
+import hmac
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from anyio.abc import SocketListener, SocketStream
+
+from gateway.control import protocol
+from gateway.control.endpoint import Endpoint
+from gateway.errors import GatewayError
+
+logger = logging.getLogger(__name__)
+
+_AT_ONCE = 16
+_SAYING = 5.0  # seconds for a caller to say what it wants, and again to take the answer
+_PAUSE = 1.0
+
+Answer = Callable[[], Awaitable[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Commands:
+    """What can be asked for. `stop` is called when the answer to it has been sent, and must not block."""
+
+    status: Answer
+    reload: Answer
+    stop: Callable[[], None]
+
+
+async def attend(listener: SocketListener, endpoint: Endpoint, commands: Commands) -> None:
+    """Answer whoever comes, until cancelled. A caller that misbehaves costs nobody anything."""
+    room = anyio.CapacityLimiter(_AT_ONCE)
+    async with listener, anyio.create_task_group() as tasks:
+        while True:
+            try:
+                stream = await listener.accept()
+            except OSError as error:  # no file descriptors left, for one
+                logger.warning("the control endpoint cannot take a caller: %s", error.strerror or error)
+                await anyio.sleep(_PAUSE)
+                continue
+            if room.available_tokens < 1:
+                await stream.aclose()
+                continue
+            room.acquire_on_behalf_of_nowait(stream)
+            tasks.start_soon(_converse, stream, endpoint, commands, room)
+
+
+async def _converse(stream: SocketStream, endpoint: Endpoint, commands: Commands, room: anyio.CapacityLimiter) -> None:
+    stopping = False
+    try:
+        async with stream:
+            line: bytes | None = None
+            with anyio.move_on_after(_SAYING):
+                line = await _line(stream)
+            if line is None:
+                return
+            reply, stopping = await _reply(line, endpoint, commands)
+            with anyio.move_on_after(_SAYING):
+                await stream.send(reply)
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+        logger.debug("a caller of the control endpoint is gone")
+    finally:
+        room.release_on_behalf_of(stream)
+        if stopping:
+            commands.stop()
+
+
+async def _line(stream: SocketStream) -> bytes | None:
+    """What comes before the first line end; None when there is too much of it, or no end."""
+    gathered = b""
+    while b"\n" not in gathered:
+        if len(gathered) > protocol.MAX_REQUEST_BYTES:
+            return None
+        try:
+            gathered += await stream.receive(protocol.MAX_REQUEST_BYTES)
+        except anyio.EndOfStream:
+            return None
+    return gathered.partition(b"\n")[0]
+
+
+async def _reply(line: bytes, endpoint: Endpoint, commands: Commands) -> tuple[bytes, bool]:
+    """The answer, and whether the gateway is to stop after it."""
+    try:
+        request = protocol.read(line)
+    except ValueError as error:
+        return protocol.refusal(f"the request cannot be read: {error}"), False
+    if endpoint.token is not None and not hmac.compare_digest(
+        str(request.get("token")).encode("utf-8", "replace"), endpoint.token.encode()
+    ):
+        return protocol.refusal("the token is wrong"), False
+    try:
+        match request.get("command"):
+            case "status":
+                return _bounded(protocol.result(await commands.status())), False
+            case "reload":
+                logger.info("asked to read the configuration again")
+                return _bounded(protocol.result(await commands.reload())), False
+            case "stop":
+                logger.info("asked to stop")
+                return protocol.result({}), True
+            case _:
+                return protocol.refusal(f"the commands are {', '.join(protocol.COMMANDS)}"), False
+    except GatewayError as error:
+        return protocol.refusal(str(error)), False
+    except Exception as error:
+        # The last frame before the caller: whatever is wrong with an answer must not end the gateway.
+        logger.exception("a command of the control endpoint failed")
+        return protocol.refusal(f"a mistake of the gateway's: {type(error).__name__}, see its log"), False
+
+
+def _bounded(reply: bytes) -> bytes:
+    return reply if len(reply) <= protocol.MAX_REPLY_BYTES else protocol.refusal("the answer would be too long")

@@ -1,0 +1,51 @@
+"""`mcp-gateway logs`: what a gateway logged, while it runs and after."""
+
+import os
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets are POSIX's")
+
+SECRET = "hidden-value-of-a-key"
+
+
+def test_the_log_is_shown_while_the_gateway_runs_and_after(start, pictures, command, ask):
+    config = pictures(f'env = {{ API_KEY = "{SECRET}" }}\n')
+    process = start("serve", "--config", config)
+    process.initialize()
+    ask(process, "pics__echo", {"name": "content-of-a-call"})
+    log = command("status", "--json").json()["gateways"][0]["log"]
+    assert os.stat(log).st_mode & 0o777 == 0o600
+    shown = command("logs")
+    assert shown.code == 0
+    assert f"process {process.process.pid}, {config}" in shown.out
+    assert "content-of-a-call" not in shown.out
+    assert SECRET not in shown.out
+    assert command("logs", "--lines", "1").out.count("\n") == 1
+    process.process.stdin.close()
+    assert process.wait() == 0
+    after = command("logs")
+    assert after.err == f"no gateway is running; this is what the last one, {process.process.pid}, left\n"
+    assert shown.out.splitlines()[0] in after.out
+    assert command("logs", "--pid", str(process.process.pid)).out == after.out
+    assert command("logs", "--pid", "1").err.startswith("error: no gateway is running")
+
+
+def test_what_is_written_is_followed_until_the_gateway_ends(start, pictures, command):
+    gateway = start("serve", "--http", "--port", "0", "--config", pictures())
+    gateway.line_with("listening on")
+    while not command("status", "--json").json()["gateways"]:
+        pass
+    follower = start("logs", "--follow", "--lines", "0")
+    # Whether it follows already cannot be seen; from then on every reload is told.
+    while follower.out.empty():
+        assert command("reload").code == 0
+    assert "asked to read the configuration again" in follower.out.get()
+    assert command("stop").code == 0
+    assert follower.wait() == 0
+    assert any("asked to stop" in line for line in follower.rest(follower.out))
+
+
+def test_without_any_log_it_says_so(command):
+    ended = command("logs")
+    assert (ended.code, ended.err) == (1, "error: no gateway is running, and none has left a log\n")

@@ -1,0 +1,105 @@
+"""`mcp-gateway status`: running gateways as their owner sees them."""
+
+import json
+import os
+import signal
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and signals are POSIX's")
+
+
+def test_a_gateway_on_stdio_tells_of_its_host_and_of_each_upstream(start, pictures, command, ask):
+    config = pictures('[upstreams.gone]\ncommand = "no-such-program-anywhere"\n')
+    process = start("serve", "--config", config)
+    process.initialize("claude-code")
+    pid = int(ask(process, "pics__pid"))
+    assert ask(process, "pics__refuse", fails=True)
+    (gateway,) = command("status", "--json").json()["gateways"]
+    assert (gateway["pid"], gateway["transports"], gateway["config"]) == (process.process.pid, ["stdio"], str(config))
+    assert gateway["memory_bytes"] > 10_000_000
+    (host,) = gateway["hosts"]
+    assert (host["name"], host["revision"], host["profile"]) == ("claude-code", "2025-06-18", "claude-code")
+    assert host["requests"] >= 2
+    pics, gone = gateway["upstreams"]
+    assert (pics["name"], pics["state"], pics["revision"], pics["pid"]) == ("pics", "ready", "2025-11-25", pid)
+    assert (pics["calls"], pics["restarts"]) == ({"total": 2, "failed": 1, "running": 0}, 0)
+    assert pics["memory_bytes"] > 1_000_000
+    assert (gone["state"], gone["pid"]) == ("failed", None)
+    assert "'no-such-program-anywhere' was not found" in gone["cause"]
+    shown = command("status").out
+    for words in ("mcp-gateway 0.", "stdio", "host claude-code 1: 2025-06-18, profile claude-code", "was not found"):
+        assert words in shown
+
+
+def test_an_upstream_that_was_killed_counts_its_restart(start, pictures, command, ask):
+    process = start("serve", "--config", pictures())
+    process.initialize()
+    pid = int(ask(process, "pics__pid"))
+    os.kill(pid, signal.SIGKILL)
+    while (again := ask(process, "pics__pid", fails=None)) is None or int(again) == pid:
+        pass
+    (pics,) = command("status", "--json").json()["gateways"][0]["upstreams"]
+    assert (pics["restarts"], pics["pid"]) == (1, int(again))
+
+
+def test_several_gateways_are_listed_and_one_can_be_chosen(start, pictures, command):
+    processes = [start("serve", "--http", "--port", "0", "--config", pictures()) for _ in range(2)]
+    for process in processes:
+        process.line_with("listening on")
+    wait_for(command, 2)
+    listed = command("status", "--json").json()["gateways"]
+    assert {gateway["pid"] for gateway in listed} == {process.process.pid for process in processes}
+    assert all(gateway["transports"][0].endswith("/mcp") for gateway in listed)
+    pid = processes[1].process.pid
+    assert [one["pid"] for one in command("status", "--json", "--pid", str(pid)).json()["gateways"]] == [pid]
+    assert len(command("status", "--json", "--name", "mcp-gateway").json()["gateways"]) == 2
+    wrong = command("status", "--name", "nobody")
+    assert (wrong.code, wrong.out) == (1, "")
+    assert f"no running gateway called 'nobody' (there are: {listed[0]['pid']} (mcp-gateway, " in wrong.err
+    for several in ("reload", "stop"):
+        refused = command(several)
+        assert refused.code == 2
+        assert "2 gateways are running (choose one with --pid: " in refused.err
+
+
+def test_without_any_it_says_how_one_is_started(command):
+    for arguments in (["status"], ["reload"], ["stop"], ["status", "--pid", "1"]):
+        ended = command(*arguments)
+        assert (ended.code, ended.out) == (1, "")
+        assert ended.err.startswith("error: no gateway is running (")
+    assert json.loads(command("status", "--json").out) == {"gateways": []}
+
+
+def test_a_killed_gateway_is_not_listed_and_one_that_hangs_is_named(start, pictures, command):
+    killed, hanging = (start("serve", "--http", "--port", "0", "--config", pictures()) for _ in range(2))
+    for process in (killed, hanging):
+        process.line_with("listening on")
+    wait_for(command, 2)
+    killed.process.kill()
+    killed.wait()
+    os.kill(hanging.process.pid, signal.SIGSTOP)
+    ended = command("status")
+    os.kill(hanging.process.pid, signal.SIGCONT)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == f"error: the gateway {hanging.process.pid} did not answer within 5 s\n"
+
+
+def test_a_door_that_cannot_be_opened_costs_one_warning(start, pictures, monkeypatch, tmp_path, ask):
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("")
+    monkeypatch.setenv("XDG_DATA_HOME", str(in_the_way))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(in_the_way))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    (tmp_path / f"runtime-{os.geteuid()}").write_text("")
+    process = start("serve", "--config", pictures())
+    process.initialize()
+    assert int(ask(process, "pics__pid"))
+    process.process.stdin.close()
+    assert process.wait() == 0
+    assert len([line for line in process.rest(process.err) if "no control endpoint" in line]) == 1
+
+
+def wait_for(command, count):
+    while len(command("status", "--json").json()["gateways"]) < count:
+        pass
