@@ -1,17 +1,62 @@
 """The composition root: the one place that builds the edges and wires them together."""
 
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gateway.config.comparing import Difference, compare, live_part
+from gateway.config.finding import cache_folder
 from gateway.config.schema import Settings
 
 if TYPE_CHECKING:
     from gateway.routing import Router
+    from gateway.store import MemoryStore
+    from gateway.telemetry.media import CountedMedia
+    from gateway.upstream import Upstreams
+
+
+@dataclass
+class Gateway:
+    """A running gateway, which takes over other settings while it runs."""
+
+    router: "Router"
+    upstreams: "Upstreams"
+    settings: Settings
+    """Those in force."""
+    _store: "MemoryStore"
+    _media: "CountedMedia"
+
+    def apply(self, settings: Settings) -> Difference:
+        """Take over what can be taken over of other settings, at once and as a whole; says what they change.
+
+        Raises, with everything as it was:
+            ConfigError: [gateway] profile does not exist, or a user's profile has the name of a built-in one.
+            ProfileError: a profile does not hold together.
+        """
+        from gateway.config.builtin_profiles import load_profiles
+        from gateway.shaping import Shaper
+
+        profiles = load_profiles(settings)
+        difference = compare(self.settings, settings)
+        self.settings = live_part(self.settings, settings)
+        self._store.resize(self.settings.store)
+        shaper = Shaper(self._store, self._media, max_blocks=self.settings.limits.blocks)
+        self.upstreams.apply(self.settings.upstreams)
+        self.router.reconfigure(self.settings, profiles, shaper)
+        return difference
 
 
 @asynccontextmanager
 async def open_gateway(settings: Settings, *, profile: str | None = None) -> "AsyncGenerator[Router]":
+    """The router of a running gateway, for whoever only asks it; see `run_gateway`."""
+    async with run_gateway(settings, profile=profile) as gateway:
+        yield gateway.router
+
+
+@asynccontextmanager
+async def run_gateway(settings: Settings, *, profile: str | None = None) -> AsyncGenerator[Gateway]:
     """A running gateway: its upstreams are connecting in the background, and its router answers at once.
 
     `profile` is the one for every host that does not choose one itself; it wins over `[gateway] profile`. Leaving ends
@@ -29,7 +74,9 @@ async def open_gateway(settings: Settings, *, profile: str | None = None) -> "As
     from gateway.routing import Router
     from gateway.shaping import Shaper
     from gateway.store import MemoryStore
-    from gateway.upstream import Upstreams
+    from gateway.telemetry import Telemetry
+    from gateway.telemetry.media import CountedMedia
+    from gateway.upstream import Catalogues, Upstreams
 
     profiles = load_profiles(settings)
     if profile is not None:
@@ -43,14 +90,20 @@ async def open_gateway(settings: Settings, *, profile: str | None = None) -> "As
 
     raised: Exception | None = None
     store = MemoryStore(settings.store)
-    upstreams = Upstreams(settings.upstreams, on_change=changed)
+    cache = cache_folder(os.environ)
+    catalogues = Catalogues(cache / "catalogues") if cache is not None else None
+    upstreams = Upstreams(settings.upstreams, on_change=changed, catalogues=catalogues)
+    telemetry = Telemetry(content=settings.logging.content)
+    telemetry.metrics.upstreams = upstreams
+    telemetry.metrics.store = lambda: store.usage
     async with MediaWorkers(settings.media) as media:
-        shaper = Shaper(store, media, max_blocks=settings.limits.blocks)
-        builtin = Builtin(store, media, read_resource)
-        router = Router(upstreams, builtin, shaper, profiles, settings, profile)
+        counted = CountedMedia(media, telemetry.metrics)
+        shaper = Shaper(store, counted, max_blocks=settings.limits.blocks)
+        builtin = Builtin(store, counted, read_resource)
+        router = Router(upstreams, builtin, shaper, profiles, settings, profile, telemetry)
         async with upstreams:
             try:
-                yield router
+                yield Gateway(router, upstreams, settings, store, counted)
             except Exception as error:
                 # Raised below, once all is closed: the task groups here would wrap it in groups of their own.
                 raised = error

@@ -28,6 +28,11 @@ class Announcer:
         self._changed: set[str] = set()
         self._wake = anyio.Event()
 
+    @property
+    def connections(self) -> int:
+        """How many hosts of the handshake era are connected."""
+        return len(self._connections)
+
     async def listen(
         self, context: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
@@ -38,13 +43,14 @@ class Announcer:
         )
         return await self._listeners(context, params.model_copy(update={"notifications": offered}))
 
-    def follow(self, session: ServerSession) -> None:
-        """Tell this host too, for as long as its connection lives (handshake era)."""
+    def follow(self, session: ServerSession) -> Connection:
+        """Tell this host too, for as long as its connection lives (handshake era); returns the connection."""
         # The SDK has no public handle for the end of a connection that its own HTTP manager opened.
         connection = session._connection  # pyright: ignore[reportPrivateUsage]
         if connection not in self._connections:
             self._connections.add(connection)
             connection.exit_stack.callback(self._connections.discard, connection)
+        return connection
 
     def changed(self, kind: str) -> None:
         """The list of this kind ("tools" or "resources") has changed. At once; what is due together is told once."""

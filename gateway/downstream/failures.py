@@ -24,6 +24,7 @@ from gateway.errors import (
     UpstreamError,
     UpstreamRefused,
 )
+from gateway.telemetry import request_id
 
 INTERNAL_ERROR = -32603
 RESOURCE_NOT_FOUND = -32002
@@ -62,9 +63,11 @@ def as_error(error: GatewayError, revision: str) -> MCPError:
 
 
 def unexpected(method: str, error: Exception) -> MCPError:
-    """A mistake of ours: everything to the log, nothing to the host."""
+    """A mistake of ours: everything to the log, to the host only the id by which it is found there."""
     _logger.error("unexpected error while answering %s", method, exc_info=error)
-    return MCPError(INTERNAL_ERROR, "Internal error of the gateway; its log has the details")
+    ident = request_id()
+    told = "Internal error of the gateway; its log has the details"
+    return MCPError(INTERNAL_ERROR, told, None if ident is None else {"requestId": ident})
 
 
 def sole_gateway_error(error: Exception) -> GatewayError | None:

@@ -143,6 +143,10 @@ class Handshake:
         self.revision = HANDSHAKE_REVISIONS[-1]
         """What was agreed on with it."""
 
+    def introduce(self, identity: Identity) -> None:
+        """Tell a host that opens its connection from now on that the gateway is this."""
+        self._identity = identity
+
     def answer(self, method: str, params: Mapping[str, Any] | None) -> dict[str, Any] | None:
         """The result of a request that belongs to the opening; None when it is for whoever serves the connection.
 

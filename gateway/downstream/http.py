@@ -20,11 +20,13 @@ from gateway.config.schema import HttpSettings
 from gateway.downstream.choosing import ChoosingProfile, ProfileNames
 from gateway.downstream.draining import Draining
 from gateway.downstream.handshake import Identity
+from gateway.downstream.observing import observing
 from gateway.downstream.security import Allowed, Guard, check_bind, refusal
 from gateway.downstream.service import Service
 from gateway.downstream.serving import Downstream
 from gateway.downstream.sse import MESSAGES_PATH, SseEndpoints
 from gateway.errors import ConfigError
+from gateway.telemetry import Telemetry
 
 GRACE_SECONDS = 3
 """How long requests that are being answered may go on when the gateway stops. Streams of events end at once."""
@@ -34,18 +36,27 @@ _KEEP_ALIVE_SECONDS = 75
 
 
 def http_app(
-    service: Service, settings: HttpSettings, identity: Identity, *, profile_names: ProfileNames = ()
+    service: Service,
+    settings: HttpSettings,
+    identity: Identity,
+    *,
+    profile_names: ProfileNames = (),
+    telemetry: Telemetry | None = None,
 ) -> Starlette:
     """The application: `/mcp`, `/sse` (each also with `/<profile>`), the route for SSE's messages, and a page at `/`.
 
-    `profile_names` are the profiles that a path or the header `X-MCP-Profile` may choose. Its lifespan has to be run.
-    `app.state.draining` is how the streams of events are ended (see `serve_http`).
+    `profile_names` are the profiles that a path or the header `X-MCP-Profile` may choose. With `telemetry` there are
+    also `/healthz`, `/readyz` and `/metrics`. Its lifespan has to be run.
+    `app.state.draining` is how the streams of events are ended (see `serve_http`), `app.state.downstream` what serves.
     """
     downstream = Downstream(service, identity)
     allowed = Allowed(settings)
     security = allowed.for_sdk()
     manager = StreamableHTTPSessionManager(
-        downstream.server, security_settings=security, max_request_body_size=settings.max_request_bytes
+        downstream.server,
+        security_settings=security,
+        max_request_body_size=settings.max_request_bytes,
+        session_idle_timeout=settings.session_idle,
     )
     sse = SseEndpoints(downstream, security, settings.max_request_bytes)
     draining = Draining()
@@ -59,9 +70,14 @@ def http_app(
         chosen = draining.ending_streams(ChoosingProfile(app, profile_names, by_header=by_header))
         return [Route(form, chosen) for form in (path, f"{path}/", path + "/{profile}")]
 
+    observed: list[BaseRoute] = []
+    if telemetry is not None:
+        telemetry.metrics.sessions = lambda: downstream.announcer.connections
+        observed = observing(telemetry)
     app = Starlette(
         routes=[
             Route("/", partial(_front_page, identity)),
+            *observed,
             *endpoint("/mcp", manager.handle_request),
             *endpoint("/sse", sse.stream),
             # Which profile is settled when the stream is opened: it stands in the path that the host is given.
@@ -74,6 +90,7 @@ def http_app(
     app.router.redirect_slashes = False
     draining.on_drain(downstream.announcer.close)
     app.state.draining = draining
+    app.state.downstream = downstream
     return app
 
 

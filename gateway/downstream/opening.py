@@ -102,6 +102,11 @@ class Opening:
         self._out = _claim(1, _stderr)
         threading.Thread(target=self._read, name="mcp-stdin", daemon=True).start()
 
+    def introduce(self, identity: Identity) -> None:
+        """Tell a host that opens its connection from now on that the gateway is this."""
+        self.identity = identity
+        self.handshake.introduce(identity)
+
     def listen(self, wake: Callable[[], None]) -> None:
         """Hand over: `wake` is called, from another thread, whenever there is something to take or the host is gone."""
         if self._switch_interval is not None:

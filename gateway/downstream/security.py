@@ -19,6 +19,13 @@ from gateway.config.schema import HttpSettings
 from gateway.downstream.calling import PRINCIPAL_SCOPE
 from gateway.errors import ConfigError
 
+HEALTH_PATH = "/healthz"
+READINESS_PATH = "/readyz"
+
+_WITHOUT_TOKEN = frozenset({HEALTH_PATH, READINESS_PATH})
+"""For those who only watch whether the gateway works. Host and Origin are checked here too, and what needs a token is
+left out: the scope has no principal then."""
+
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 _EXPOSED = "Mcp-Session-Id, WWW-Authenticate"
@@ -86,9 +93,10 @@ class Guard:
         answer = send if origin is None else _readable_for(origin, send)
         if origin is not None and scope["method"] == "OPTIONS":
             return await _preflight(headers)(scope, receive, answer)
-        if (refused := self._unauthorised(headers)) is not None:
+        if (refused := self._unauthorised(headers)) is None:
+            scope[PRINCIPAL_SCOPE] = "local" if self._token is None else "token"
+        elif scope["path"] not in _WITHOUT_TOKEN:
             return await refused(scope, receive, answer)
-        scope[PRINCIPAL_SCOPE] = "local" if self._token is None else "token"
         return await self._app(scope, receive, answer)
 
     def _foreign(self, headers: Headers) -> Response | None:

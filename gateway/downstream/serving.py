@@ -4,6 +4,7 @@ The SDK checks results against its models and drops what they do not know. What 
 reaches the wire as it is: so everything that the gateway serves is answered here, for both eras and every transport.
 """
 
+import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,12 +17,16 @@ from pydantic import ValidationError
 
 from gateway.bridging.plain import plain
 from gateway.bridging.stamping import finish
-from gateway.core.model.caller import MODERN_REVISIONS
+from gateway.core.model.caller import MODERN_REVISIONS, Caller
 from gateway.downstream.announcing import Announcer
 from gateway.downstream.calling import caller_of, checked_params
 from gateway.downstream.failures import INTERNAL_ERROR, as_error, as_result, sole_gateway_error, unexpected
 from gateway.downstream.handshake import INVALID_PARAMS, Identity, Refusal, discover_result, initialize_result
+from gateway.downstream.presence import Presence
 from gateway.downstream.service import SERVED, Service
+from gateway.telemetry import new_request
+
+_logger = logging.getLogger(__name__)
 
 
 class Downstream:
@@ -30,6 +35,7 @@ class Downstream:
     def __init__(self, service: Service, identity: Identity) -> None:
         self.identity = identity
         self.announcer = Announcer()
+        self.presence = Presence()
         self._service = service
         self._server_info = identity.server_info()
         self.server: Server[Any] = Server(
@@ -44,6 +50,11 @@ class Downstream:
         # In place of the SDK's tracing, which would wrap every message.
         self.server.middleware[:] = [self._answer]
 
+    def introduce(self, identity: Identity) -> None:
+        """Tell hosts from now on that the gateway is this."""
+        self.identity = identity
+        self._server_info = identity.server_info()
+
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """While this is open, hosts are told of changes."""
@@ -56,10 +67,16 @@ class Downstream:
 
     async def _answer(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         modern = ctx.protocol_version in MODERN_REVISIONS
-        if not modern and ctx.method != "initialize" and ctx.session.client_params is not None:
-            self.announcer.follow(ctx.session)
+        caller = self._noticed(ctx, modern)
         if ctx.request_id is None:
             return await call_next(ctx)
+        with new_request():
+            _logger.debug("%s", ctx.method)
+            return await self._answered(ctx, call_next, caller, modern)
+
+    async def _answered(
+        self, ctx: ServerRequestContext[Any, Any], call_next: CallNext, caller: Caller | None, modern: bool
+    ) -> HandlerResult:
         try:
             if ctx.method == "initialize" and not modern:
                 return initialize_result(self.identity, ctx.params)
@@ -67,9 +84,9 @@ class Downstream:
                 return discover_result(self.identity)
             if ctx.method not in SERVED:
                 return await call_next(ctx)
-            if not modern and ctx.session.client_params is None:
+            if caller is None:
                 raise Refusal(INVALID_PARAMS, "the connection has to be initialized before this request")
-            return plain(await self._serve(ctx))
+            return plain(await self._serve(ctx, caller))
         except Refusal as refusal:
             raise MCPError(refusal.code, refusal.message, refusal.data) from None
         except (MCPError, ValidationError):
@@ -77,14 +94,27 @@ class Downstream:
         except Exception as error:  # the last frame before the wire, also for what the SDK answers
             raise unexpected(ctx.method, error) from error
 
-    async def _serve(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
+    def _noticed(self, ctx: ServerRequestContext[Any, Any], modern: bool) -> Caller | None:
+        """Who asks; None as long as its connection is not initialized."""
+        if modern:
+            caller = caller_of(ctx)
+            self.presence.asked(caller)
+            return caller
+        if ctx.method == "initialize" or ctx.session.client_params is None:
+            return None
+        connection = self.announcer.follow(ctx.session)
+        caller = caller_of(ctx)
+        self.presence.asked(caller, connection, connection.exit_stack)
+        return caller
+
+    async def _serve(self, ctx: ServerRequestContext[Any, Any], caller: Caller) -> dict[str, Any]:
         method, revision = ctx.method, ctx.protocol_version
         wants_progress = progress_token_from_params(ctx.params) is not None
         try:
             result = await self._service.respond(
                 method,
                 checked_params(method, ctx.params),
-                caller_of(ctx),
+                caller,
                 on_progress=ctx.session.report_progress if wants_progress else None,
             )
         except Exception as error:  # whatever it is, the host gets an answer

@@ -37,18 +37,21 @@ async def serve_stdio(
     open_service: Callable[[], AbstractAsyncContextManager[Service]],
     *,
     linger: float = LINGER_SECONDS,
+    on_serving: Callable[[Downstream], None] | None = None,
 ) -> None:
     """Serve until the host closes its end; return at the latest `linger` seconds (and a flush) after that.
 
     `opening` has been started. What it has gathered is served as soon as `open_service()` gives the service; a host
     that leaves before has the start cancelled. To end the connection from this side, cancel this. What `open_service`
-    raises comes through as it is.
+    raises comes through as it is. `on_serving` is given what serves the host, as soon as it does.
     """
     loop = asyncio.get_running_loop()
     with anyio.CancelScope() as whole:
         inbox = _Inbox(opening, loop, whole, linger)
         async with open_service() as service:
             downstream = Downstream(service, opening.identity)
+            if on_serving is not None:
+                on_serving(downstream)
             async with downstream.running():
                 connection = StreamConnection(
                     downstream, inbox, _Outbox(opening, loop), opening.handshake, opened_elsewhere=True

@@ -12,7 +12,8 @@ from gateway.upstream import UpstreamState
 _REMEDIES = {
     UpstreamState.STARTING: "try again in a moment",
     UpstreamState.READY: "list the tools again",
-    UpstreamState.FAILED: "see upstreams.{name} in the configuration",
+    UpstreamState.FAILED: "see upstreams.{name} in the configuration, or run mcp-gateway doctor",
+    UpstreamState.SLEEPING: "list the tools again",
     UpstreamState.STOPPED: "the gateway is stopping",
     UpstreamState.DISABLED: "set upstreams.{name}.enabled = true",
 }
@@ -25,9 +26,17 @@ class Availability:
         self._upstreams = upstreams
         self._waited: set[tuple[str, str]] = set()
 
+    def forget(self) -> None:
+        """The upstreams are others now: those that start are waited for anew."""
+        self._waited.clear()
+
     async def first(self, profile: str, seconds: float) -> None:
-        """Wait at most `seconds` for the upstreams that this profile's hosts have not waited for before."""
-        names = [name for name in self.starting() if (profile, name) not in self._waited]
+        """Wait at most `seconds` for the upstreams that this profile's hosts have not waited for before.
+
+        One whose tools are known, from before or from the last run of the gateway, is not waited for.
+        """
+        unknown = [name for name in self.starting() if not self._upstreams[name].tools()]
+        names = [name for name in unknown if (profile, name) not in self._waited]
         await self.wait(names, seconds)
         self._waited.update((profile, name) for name in names)
 
@@ -46,7 +55,7 @@ class Availability:
         absent: list[str] = []
         for name in self._upstreams:
             state, cause = self._upstreams[name].state, self._upstreams[name].cause
-            if state not in (UpstreamState.READY, UpstreamState.DISABLED):
+            if state not in (UpstreamState.READY, UpstreamState.SLEEPING, UpstreamState.DISABLED):
                 absent.append(f"{name} ({state.value}{': ' + plain(cause) if cause else ''})")
         return absent
 

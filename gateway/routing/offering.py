@@ -1,7 +1,7 @@
 """What is offered to whom: catalogues per profile and revision, kept until an upstream's list changes."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -15,6 +15,9 @@ from gateway.errors import GatewayError, UnknownTool
 from gateway.routing.availability import Availability
 from gateway.routing.ports import OwnTools, TheUpstreams
 from gateway.upstream import UpstreamState
+
+ProfileNow = Callable[[], Profile]
+"""Gives the profile in force for one caller."""
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +44,11 @@ class Offering:
         self._schemas: dict[str, Mapping[str, Any]] = {}
         self._reported: set[str] = set()
 
+    def reconfigure(self, settings: GatewaySettings) -> None:
+        """Offer by other settings from now on."""
+        self._settings = settings
+        self.forget()
+
     def forget(self) -> None:
         """An upstream's list or state changed: the next question builds its catalogue anew."""
         self._catalogues.clear()
@@ -60,13 +68,16 @@ class Offering:
         """The input schema of a tool that was offered to anybody under this name; None when none was."""
         return self._schemas.get(name)
 
-    async def route(self, name: str, profile: Profile, revision: str) -> Route:
+    async def route(self, name: str, profile_now: ProfileNow, revision: str) -> Route:
         """Where a call of `name` goes. Waits, within the profile's bound, for an upstream that may bring it yet.
+
+        `profile_now` is asked again after waiting: the profiles may be others then.
 
         Raises:
             UpstreamUnavailable: the name is one of an upstream that is not there.
             UnknownTool: it is nobody's.
         """
+        profile = profile_now()
         route = self.catalogue(profile, revision).routes.get(name)
         if route is not None:
             return route
@@ -75,10 +86,11 @@ class Offering:
         awaited = [owner] if owner in starting else starting if owner is None else []
         if awaited:
             await self._availability.wait(awaited, profile.wait.tools_list)
+            profile = profile_now()
             route = self.catalogue(profile, revision).routes.get(name)
             if route is not None:
                 return route
-        raise self._unknown(name, owner, profile, revision)
+        raise self._unknown(name, self._owner(name, profile), profile, revision)
 
     def _built(self, profile: Profile, revision: str) -> Catalogue:
         lists = {name: self._upstreams[name].tools() for name in self._upstreams}

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from gateway.config.schema import UpstreamSettings
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.notes import Note
 from gateway.core.model.profile import Profile
 from gateway.core.model.wire import WireObject
 from gateway.upstream import UpstreamState
@@ -57,10 +58,12 @@ class OwnTools(Protocol):
 
 
 class AShaped(Protocol):
-    """A shaped result, and the envelope that it was made of."""
+    """A shaped result, what was changed in it, and the envelope that it was made of."""
 
     @property
     def result(self) -> dict[str, Any]: ...
+    @property
+    def notes(self) -> Sequence[Note]: ...
     @property
     def envelope(self) -> Envelope: ...
 
@@ -68,4 +71,6 @@ class AShaped(Protocol):
 class AShaper(Protocol):
     """Shapes a raw result for a profile."""
 
-    async def shape(self, result: WireObject, profile: Profile, *, owner: str) -> AShaped: ...
+    async def shape(
+        self, result: WireObject, profile: Profile, *, owner: str, notes: tuple[Note, ...] = ()
+    ) -> AShaped: ...

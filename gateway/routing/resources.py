@@ -74,6 +74,8 @@ class Resources:
         refused: UpstreamRefused | None = None
         absent: list[str] = []
         for name in self._candidates(uri):
+            if name not in self._upstreams:  # taken out of the configuration, meanwhile or before
+                continue
             try:
                 return await self._ask(name, params)
             except UpstreamRefused as error:

@@ -4,21 +4,27 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from anyio import to_thread
+
 from gateway.bridging.onward import onward
 from gateway.config.schema import Settings, Timeouts
 from gateway.core.catalogue import OWN, Catalogue, Route
 from gateway.core.matching import LOOKED_AT, choose
 from gateway.core.model.caller import Caller
+from gateway.core.model.notes import Note
 from gateway.core.model.profile import Profile
 from gateway.core.profiles import narrow
 from gateway.core.wording import failure_text, plain, size_words
 from gateway.errors import InvalidRequest, UnknownMethod
 from gateway.routing.availability import Availability
 from gateway.routing.measuring import characters
+from gateway.routing.named_files import with_named_files
 from gateway.routing.offering import Offering
 from gateway.routing.ports import AShaper, OwnTools, TheUpstreams
 from gateway.routing.resources import Resources
 from gateway.store import URI_SCHEME
+from gateway.telemetry import Telemetry
+from gateway.telemetry.calls import Call
 from gateway.upstream import ProgressCallback
 
 logger = logging.getLogger(__name__)
@@ -41,23 +47,36 @@ class Router:
         profiles: Mapping[str, Profile],
         settings: Settings,
         profile: str | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
         self._upstreams = upstreams
         self._builtin = builtin
         self._shaper = shaper
         self._profiles = profiles
         self._settings = settings
+        self._profile = profile
         self._configured = profile or settings.gateway.profile
         self._availability = Availability(upstreams)
         self._offering = Offering(upstreams, builtin, settings.gateway, self._availability)
         self._resources = Resources(upstreams)
         self._chosen: dict[tuple[str | None, ...], Profile] = {}
         self._listeners: list[Listener] = []
+        self._telemetry = telemetry or Telemetry()
+
+    @property
+    def telemetry(self) -> Telemetry:
+        """What is told of this gateway's calls and upstreams."""
+        return self._telemetry
 
     @property
     def upstreams(self) -> TheUpstreams:
         """The upstreams, each with its state and what it last said that it has."""
         return self._upstreams
+
+    @property
+    def profile_names(self) -> tuple[str, ...]:
+        """The profiles that a host may choose."""
+        return tuple(self._profiles)
 
     async def respond(
         self, method: str, params: Mapping[str, Any], caller: Caller, *, on_progress: ProgressCallback | None = None
@@ -74,7 +93,7 @@ class Router:
         profile = self.profile_of(caller)
         match method:
             case "tools/call":
-                return await self._call(params, caller, profile, on_progress)
+                return await self._call(params, caller, on_progress)
             case "resources/read":
                 return await self._read(params, caller, profile)
             case "tools/list" | "resources/list" | "resources/templates/list":
@@ -135,12 +154,32 @@ class Router:
         if kind in ("tools", "state"):
             self._offering.forget()
         if kind in ("tools", "resources"):
-            for listener in tuple(self._listeners):
-                try:
-                    listener(kind)
-                except Exception:
-                    # A listener is one host's connection; whatever is wrong with it, the others are still told.
-                    logger.exception("a listener failed")
+            self._tell(kind)
+
+    def reconfigure(self, settings: Settings, profiles: Mapping[str, Profile], shaper: AShaper) -> None:
+        """Take over other settings at once and as a whole; hosts are told if their tools may have changed.
+
+        Requests that are being answered go on with what they began with.
+        """
+        offered_by = ("prefix", "profile", "name")
+        before, after = self._settings.gateway, settings.gateway
+        anew = self._profiles != profiles or any(getattr(before, key) != getattr(after, key) for key in offered_by)
+        self._settings, self._profiles, self._shaper = settings, profiles, shaper
+        self._configured = self._profile or settings.gateway.profile
+        self._telemetry.content = settings.logging.content
+        self._chosen.clear()
+        self._availability.forget()
+        self._offering.reconfigure(settings.gateway)
+        if anew:
+            self._tell("tools")
+
+    def _tell(self, kind: str) -> None:
+        for listener in tuple(self._listeners):
+            try:
+                listener(kind)
+            except Exception:
+                # A listener is one host's connection; whatever is wrong with it, the others are still told.
+                logger.exception("a listener failed")
 
     async def read_upstream_resource(self, uri: str) -> dict[str, Any]:
         """The raw result of `resources/read` from whichever upstream has the uri."""
@@ -149,16 +188,25 @@ class Router:
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     async def _call(
-        self, params: Mapping[str, Any], caller: Caller, profile: Profile, on_progress: ProgressCallback | None
+        self, params: Mapping[str, Any], caller: Caller, on_progress: ProgressCallback | None
     ) -> dict[str, Any]:
         name, arguments = params.get("name"), params.get("arguments")
         if not isinstance(name, str):
             raise InvalidRequest("tools/call needs the name of a tool")
         if arguments is not None and not isinstance(arguments, Mapping):
             raise InvalidRequest("the arguments of a tool must be an object")
-        route = await self._offering.route(name, profile, caller.revision)
+        with self._telemetry.call(caller, self.profile_of(caller).name, name, params) as call:
+            call.asked(params.get("arguments"), characters(params.get("arguments") or {}))
+            return await self._done(call, name, params, caller, on_progress)
+
+    async def _done(
+        self, call: Call, name: str, params: Mapping[str, Any], caller: Caller, on_progress: ProgressCallback | None
+    ) -> dict[str, Any]:
+        route = await self._offering.route(name, lambda: self.profile_of(caller), caller.revision)
+        call.routed(route.upstream, route.tool)
+        profile = self.profile_of(caller)
         passed = {**onward(params), "name": route.tool}
-        if arguments is None:
+        if passed.get("arguments") is None:
             passed.pop("arguments", None)
         # Tasks are not offered, so an upstream must not be asked to make the call one.
         passed.pop("task", None)
@@ -168,10 +216,22 @@ class Router:
             raw = await self._upstreams[route.upstream].request(
                 "tools/call", passed, timeout=self._limits(route), on_progress=on_progress
             )
-        shaped = await self._shaper.shape(self._within_limit(raw, route), profile, owner=caller.principal)
+        size = characters(raw)
+        call.answered(size)
+        whole, notes = await self._with_named_files(self._within_limit(raw, size, route), route)
+        shaped = await self._shaper.shape(whole, profile, owner=caller.principal, notes=notes)
         if route.upstream != OWN:
             self._resources.remember(route.upstream, shaped.envelope)
+        call.shaped(shaped.result, characters(shaped.result), shaped.notes, is_error=shaped.envelope.is_error)
         return shaped.result
+
+    async def _with_named_files(
+        self, raw: Mapping[str, Any], route: Route
+    ) -> tuple[Mapping[str, Any], tuple[Note, ...]]:
+        settings = None if route.upstream == OWN else self._upstreams[route.upstream].settings
+        if settings is None or not settings.files or settings.command is None:
+            return raw, ()
+        return await to_thread.run_sync(with_named_files, raw, settings.files, settings.cwd)
 
     def _limits(self, route: Route) -> Timeouts:
         settings = self._upstreams[route.upstream].settings
@@ -180,9 +240,8 @@ class Router:
             settings.timeout.model_copy(update=special.model_dump(exclude_none=True)) if special else settings.timeout
         )
 
-    def _within_limit(self, raw: Mapping[str, Any], route: Route) -> Mapping[str, Any]:
+    def _within_limit(self, raw: Mapping[str, Any], size: int, route: Route) -> Mapping[str, Any]:
         limit = self._settings.limits.result_bytes
-        size = characters(raw)
         if size <= limit:
             return raw
         sizes = f"{size_words(size)}, and a result may have {size_words(limit)}"

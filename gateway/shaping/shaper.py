@@ -42,13 +42,15 @@ class Shaper:
         self._media = media
         self._max_blocks = max_blocks
 
-    async def shape(self, result: WireObject, profile: Profile, *, owner: str) -> Shaped:
+    async def shape(self, result: WireObject, profile: Profile, *, owner: str, notes: tuple[Note, ...] = ()) -> Shaped:
         """Shape one CallToolResult for a profile. `owner` is the principal that kept content belongs to.
+
+        `notes` say what was done to the result before.
 
         Never raises for what a result holds: an effect that fails is a note, and the block becomes a line.
         """
         run = to_thread.run_sync if _chars(result) > _LARGE else _at_once
-        envelope = await run(self._read, result, profile)
+        envelope = (await run(self._read, result, profile)).with_note(*notes)
         outcomes: dict[str, Outcome] = {}
         effects: list[Effect] = []
         for _ in range(ROUNDS):

@@ -54,6 +54,21 @@ class MemoryStore:
         """Why the content of (owner, id) is no more, the longest gone first."""
         self._size = 0
 
+    @property
+    def usage(self) -> tuple[int, int]:
+        """What is kept now: bytes, and how many pieces they are."""
+        return self._size, len(self._entries)
+
+    def resize(self, settings: StoreSettings) -> None:
+        """Keep to other bounds from now on; what is kept already counts as if it had been put under them."""
+        later = settings.expires - self._settings.expires
+        self._settings = settings
+        for ident, entry in self._entries.items():
+            stored = replace(entry.stored, expires_at=entry.stored.expires_at + later)
+            self._entries[ident] = entry._replace(stored=stored)
+        self._forget_expired()
+        self._make_room_for(0)
+
     async def put(self, content: bytes, *, owner: str, media_type: str, name: str | None = None) -> Stored:
         """Keep `content`; see ContentStore."""
         limit = self._settings.max_bytes

@@ -1,7 +1,9 @@
 """Upstream servers: connecting to them, supervising them, speaking to them."""
 
 from gateway.upstream.calls import ProgressCallback
+from gateway.upstream.catalogues import Catalogues
 from gateway.upstream.pool import Upstreams
-from gateway.upstream.upstream import Upstream, UpstreamState
+from gateway.upstream.states import UpstreamState
+from gateway.upstream.upstream import Upstream
 
-__all__ = ["ProgressCallback", "Upstream", "UpstreamState", "Upstreams"]
+__all__ = ["Catalogues", "ProgressCallback", "Upstream", "UpstreamState", "Upstreams"]

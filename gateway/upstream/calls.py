@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import anyio
 
@@ -26,10 +26,21 @@ class CallLimits(Protocol):
         ...
 
 
+class Obstacle(NamedTuple):
+    """What a call waits for before it is sent, as in `tools/call did not get its turn`, and what to do about that."""
+
+    words: str
+    remedy: str
+
+
 class Deadline:
-    """The deadline of one call: run the call inside `scope`, and `touch` it at every sign of life."""
+    """The deadline of one call: run the call inside `scope`, and `touch` it at every sign of life.
+
+    `obstacle` is set while the call is not sent yet: then that is why it ran out of time.
+    """
 
     def __init__(self, limits: CallLimits) -> None:
+        self.obstacle: Obstacle | None = None
         self._limits = limits
         self._end = anyio.current_time() + limits.call
         self.scope = anyio.CancelScope(deadline=self._end)
@@ -40,6 +51,9 @@ class Deadline:
 
     def error(self, upstream: str, doing: str) -> UpstreamTimeout:
         """The error for a call that ran out of time."""
+        if self.obstacle is not None:
+            words = f"{doing} {self.obstacle.words}, for {self._limits.call:g} s"
+            return UpstreamTimeout(upstream, words, remedy=self.obstacle.remedy)
         if anyio.current_time() >= self._end:
             words, key, seconds = "took longer than", "call", self._limits.call
         else:

@@ -1,18 +1,17 @@
 """Text from outside, made fit to stand in a cause: escapes neutralised, secrets hidden, length bounded."""
 
 import re
-from collections.abc import Iterable, Sequence
-from urllib.parse import parse_qsl, unquote, urlsplit
+from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from gateway.config.schema import UpstreamSettings
+from gateway.config.secrets import hide, longest_first, upstream_secrets
 from gateway.core.wording import plain
 
 _ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 """Terminal control sequences: CSI (colours, cursor), OSC (titles, links) and the two-character ones."""
 
-_SECRET_NAME = re.compile(r"key|token|secret|passw|auth|credential|cookie", re.IGNORECASE)
 _SHORTEST_SECRET = 4
-_HIDDEN = "***"
 
 _NOISE = re.compile(
     r"""^(?: Node\.js\ v\d            # what node prints after every uncaught error
@@ -44,14 +43,11 @@ class Secrets:
     """What an upstream's settings hold that must never be shown: header values, credentials in the url, keys in env."""
 
     def __init__(self, settings: UpstreamSettings) -> None:
-        found = {value for value in _secret_values(settings) if len(value) >= _SHORTEST_SECRET}
-        self._values = sorted(found, key=len, reverse=True)
+        self._values = longest_first(upstream_secrets(settings), _SHORTEST_SECRET)
 
     def hide(self, text: str) -> str:
         """`text` with every secret in it replaced."""
-        for value in self._values:
-            text = text.replace(value, _HIDDEN)
-        return text
+        return hide(text, self._values)
 
     def cause(self, text: str, longest: int = 300) -> str:
         """`text` fit to be shown: secrets hidden, and printable on one line."""
@@ -62,17 +58,3 @@ def origin_of(url: str) -> str:
     """`scheme://host:port` of a url, which is all of it that a message may show."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-
-
-def _secret_values(settings: UpstreamSettings) -> Iterable[str]:
-    for value in settings.headers.values():
-        yield value
-        yield value.rpartition(" ")[2]
-    for name, value in settings.env.items():
-        if _SECRET_NAME.search(name):
-            yield value
-    if settings.url is not None:
-        parts = urlsplit(settings.url)
-        yield from (parts.query, parts.netloc.rpartition("@")[0])
-        yield from (unquote(part) for part in parts.netloc.rpartition("@")[0].split(":", 1))
-        yield from (value for _, value in parse_qsl(parts.query))

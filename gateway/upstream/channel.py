@@ -42,7 +42,8 @@ class Channel:
     """Streams of messages to and from an upstream, open inside the context manager that yielded it.
 
     `failure_in` finds, in an error that the transport made up for a request it could not carry, what really happened;
-    `hint` says what the upstream printed that may explain a silence; `is_http` whether messages carry headers.
+    `hint` says what the upstream printed that may explain a silence; `is_http` whether messages carry headers;
+    `pid` is that of the upstream's process, if the gateway started one.
     """
 
     read: ReadStream[SessionMessage | Exception]
@@ -51,3 +52,4 @@ class Channel:
     failure_in: Callable[[ErrorData], Exception | None]
     hint: Callable[[], str | None] = _nothing
     is_http: bool = False
+    pid: int | None = None

@@ -19,8 +19,13 @@ _POSIX = frozenset(
 
 _WINDOWS = frozenset(
     {
+        "ALLUSERSPROFILE",
         "APPDATA",
-        "COMSPEC",
+        "COMMONPROGRAMFILES",
+        "COMMONPROGRAMFILES(X86)",
+        "COMMONPROGRAMW6432",
+        "COMPUTERNAME",
+        "COMSPEC",  # what starts .cmd and .bat files
         "HOMEDRIVE",
         "HOMEPATH",
         "LOCALAPPDATA",
@@ -31,6 +36,9 @@ _WINDOWS = frozenset(
         "PROCESSOR_ARCHITECTURE",
         "PROGRAMDATA",
         "PROGRAMFILES",
+        "PROGRAMFILES(X86)",
+        "PROGRAMW6432",
+        "PUBLIC",
         "SYSTEMDRIVE",
         "SYSTEMROOT",  # sockets do not work without it
         "TEMP",
@@ -46,11 +54,16 @@ def environment(
     given: Mapping[str, str], inherited: Mapping[str, str], *, platform: str = sys.platform
 ) -> dict[str, str]:
     """The environment of a child: what its settings give it, over the few variables taken from `inherited`."""
-    needed = _WINDOWS if platform == "win32" else _POSIX
+    windows = platform == "win32"
+    needed = _WINDOWS if windows else _POSIX
+    # On Windows `Path` and `PATH` are one variable: a child must not be given both.
+    replaced = {name.upper() for name in given} if windows else given.keys()
     kept = {
         name: value
         for name, value in inherited.items()
         # A value that begins with "()" is a shell function, which no server needs and some shells would run.
-        if (name.upper() in needed or name.startswith("LC_")) and not value.startswith("()")
+        if ((name.upper() if windows else name) in needed or name.startswith("LC_"))
+        and not value.startswith("()")
+        and (name.upper() if windows else name) not in replaced
     }
     return {**kept, **given}

@@ -61,6 +61,25 @@ class Stopping(Exception):
     """The gateway itself is ending the connection."""
 
 
+class Resting(Exception):
+    """The upstream had nothing to do for `seconds`, and is stopped until somebody wants it."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"idle for {seconds:g} s")
+        self.seconds = seconds
+
+
+class OverMemory(Exception):
+    """The upstream used more memory than it may, and is stopped until somebody wants it."""
+
+    def __init__(self, used: str, limit: str) -> None:
+        super().__init__(f"used {used} of memory, more than the {limit} that it may (limits.memory), and was stopped")
+
+
+class Retired(Exception):
+    """The configuration has changed while the gateway runs, and has this connection no more."""
+
+
 class NoAnswer(Exception):
     """The upstream was not ready within its start limit; `seconds`, and what it printed meanwhile."""
 
@@ -188,8 +207,21 @@ _MAX = "raise max_message_bytes if this is expected"
 TABLE: tuple[_Row, ...] = (
     # What the gateway's own transports found out: the most telling, so first.
     _Row("gateway.Stopping", UpstreamUnavailable, "is being stopped"),
+    _Row("gateway.Retired", UpstreamUnavailable, "was changed in the configuration, or taken out of it", "try again"),
     _Row("gateway.MessageTooLarge", UpstreamGarbage, _limit_words, _MAX),
     _Row("gateway.SessionExpired", UpstreamLost, "its session expired, or the server was started anew"),
+    _Row(
+        "gateway.Resting",
+        UpstreamUnavailable,
+        lambda exception, _: f"sleeps: nobody called it for {getattr(exception, 'seconds', 0):g} s",
+        "the next call wakes it up",
+    ),
+    _Row(
+        "gateway.OverMemory",
+        UpstreamLost,
+        _said,
+        "the next call starts it again: ask it for less at once, or raise limits.memory",
+    ),
     _Row("gateway.HttpStatus", UpstreamUnavailable, _status_words, _status_remedy),
     _Row("gateway.ConnectionEnded", UpstreamLost, _said),
     _Row("gateway.NotMcp", UpstreamGarbage, _said),

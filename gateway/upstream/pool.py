@@ -1,20 +1,27 @@
 """All upstreams together: each connected by its own task, none in another's way."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import anyio
 from anyio.abc import TaskGroup
 
+from gateway.config.comparing import needs_restart
 from gateway.config.schema import UpstreamSettings
-from gateway.upstream.upstream import OnChange, Upstream, UpstreamState
+from gateway.upstream.catalogues import Catalogues
+from gateway.upstream.failures import Retired
+from gateway.upstream.states import UpstreamState
+from gateway.upstream.upstream import OnChange, Upstream
 
 if TYPE_CHECKING:
     from gateway.upstream.opening import Identity
 
 STOP_GRACE = 12.0
 """Seconds for all upstreams together to be left in good order when the gateway ends."""
+
+DRAIN_SECONDS = 20.0
+"""How long calls may go on that are running on an upstream whose settings change, or that is taken out of them."""
 
 
 class Upstreams(Mapping[str, Upstream]):
@@ -29,12 +36,18 @@ class Upstreams(Mapping[str, Upstream]):
         *,
         on_change: OnChange,
         identity: "Identity | None" = None,
+        catalogues: Catalogues | None = None,
     ) -> None:
-        self._members = {
-            name: Upstream(name, one, on_change=on_change, identity=identity) for name, one in settings.items()
-        }
+        self._on_change = on_change
+        self._identity = identity
+        self._catalogues = catalogues
+        self._members = {name: self._made(name, one) for name, one in settings.items()}
         self._tasks: TaskGroup | None = None
+        self._owners: TaskGroup | None = None
+        self._leaving = anyio.Event()
         self._stopped = anyio.Event()
+        self._owned: dict[Upstream, anyio.Event] = {}
+        """Those that have an owner task, members no more among them: each with the event of that task's end."""
 
     def __getitem__(self, name: str) -> Upstream:
         return self._members[name]
@@ -54,7 +67,8 @@ class Upstreams(Mapping[str, Upstream]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         assert self._tasks is not None
-        for upstream in self._members.values():
+        self._leaving.set()
+        for upstream in {*self._members.values(), *self._owned}:
             upstream.stop()
         with anyio.move_on_after(STOP_GRACE, shield=True):
             await self._stopped.wait()
@@ -68,10 +82,83 @@ class Upstreams(Mapping[str, Upstream]):
                 await upstream.ready(timeout)
         return all(upstream.state is not UpstreamState.STARTING for upstream in self._members.values())
 
+    def apply(self, settings: Mapping[str, UpstreamSettings], *, drain: float = DRAIN_SECONDS) -> None:
+        """Take over other settings, at once and as a whole: members come, go, and are replaced where they changed.
+
+        A replaced or removed one gets no new calls; those that it has running may end within `drain` seconds, then it
+        is stopped. Its successor is there at once, with the lists last known, and connects when it is gone. Where only
+        `tools` or `timeout` changed, nothing is connected to anew. `on_change` is told of every list that changes.
+        """
+        if self._leaving.is_set():
+            return
+        news: list[tuple[str, str]] = []
+        before = dict(self._members)  # others may be going through it
+        self._members = dict[str, Upstream]()
+        for name, wanted in settings.items():
+            member = before.pop(name, None)
+            if member is None:
+                self._members[name] = self._started(name, wanted)
+            elif needs_restart(member.settings, wanted):
+                self._members[name] = self._started(name, wanted, member)
+                self._retire(member, drain)
+                news += [] if wanted.enabled else _lists_of(member)
+            else:
+                self._members[name] = member
+                if member.settings.tools != wanted.tools:
+                    news.append((name, "tools"))
+                member.adopt(wanted)
+        for member in before.values():
+            self._retire(member, drain)
+            news += _lists_of(member)
+        for name, kind in news:
+            self._on_change(name, kind)
+
+    def _made(self, name: str, settings: UpstreamSettings) -> Upstream:
+        return Upstream(name, settings, on_change=self._on_change, identity=self._identity, catalogues=self._catalogues)
+
+    def _started(self, name: str, settings: UpstreamSettings, predecessor: Upstream | None = None) -> Upstream:
+        upstream = self._made(name, settings)
+        if predecessor is not None and settings.enabled:
+            upstream.inherit(predecessor)
+        if self._owners is not None:
+            self._begin(self._owners, upstream)
+        return upstream
+
+    def _retire(self, upstream: Upstream, drain: float) -> None:
+        if self._owners is not None and upstream in self._owned:
+            self._owners.start_soon(self._drained, upstream, drain, name=f"upstream {upstream.name}, leaving")
+
+    async def _drained(self, upstream: Upstream, seconds: float) -> None:
+        with anyio.move_on_after(seconds):
+            await upstream.counts.quiet()
+        upstream.stop(Retired())
+
+    def _begin(self, owners: TaskGroup, upstream: Upstream) -> None:
+        # Two of one name at the same time could be in each other's way: one port, one lock, one browser's folder.
+        earlier = [ended for one, ended in self._owned.items() if one.name == upstream.name]
+        self._owned[upstream] = anyio.Event()
+        owners.start_soon(self._own, upstream, earlier, name=f"upstream {upstream.name}")
+
+    async def _own(self, upstream: Upstream, earlier: Sequence[anyio.Event]) -> None:
+        try:
+            for ended in earlier:
+                await ended.wait()
+            await upstream.run()
+        finally:
+            self._owned.pop(upstream).set()
+
     async def _own_all(self) -> None:
         try:
-            async with anyio.create_task_group() as owners:
+            async with anyio.create_task_group() as self._owners:
                 for upstream in self._members.values():
-                    owners.start_soon(upstream.run, name=f"upstream {upstream.name}")
+                    self._begin(self._owners, upstream)
+                await self._leaving.wait()
         finally:
+            self._owners = None
             self._stopped.set()
+
+
+def _lists_of(upstream: Upstream) -> list[tuple[str, str]]:
+    """The lists that lose something when this upstream goes."""
+    lists = {"tools": upstream.tools(), "resources": (*upstream.resources(), *upstream.templates())}
+    return [(upstream.name, kind) for kind, items in lists.items() if items]

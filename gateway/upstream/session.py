@@ -27,12 +27,13 @@ from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, LOG_LEVEL_META_KEY, MET
 from gateway.errors import GatewayError, UpstreamLost, UpstreamRefused
 from gateway.upstream.calls import Deadline, ProgressCallback, ProgressRelay
 from gateway.upstream.channel import Channel
-from gateway.upstream.failures import NotMcp, SessionExpired, Subject, explain
+from gateway.upstream.failures import ConnectionEnded, NotMcp, SessionExpired, Subject, explain
 from gateway.upstream.opening import Era, Identity, Opening, agree, envelope
 
 _MOST_PAGES = 500
 _MOST_ITEMS = 20_000
 _OURS = "io.modelcontextprotocol/"
+_RETIRING = 2.0  # seconds for other requests of an expired session to get their own answers
 _NEWS = 1.0  # seconds for a connection that has just ended to say why
 
 OnNotification = Callable[[str, Mapping[str, Any]], None]
@@ -54,12 +55,19 @@ class Session:
         self._identity = identity
         self._header_maps: dict[str, dict[tuple[str, ...], str]] = {}
         self._running = 0
+        self._fewer = anyio.Event()
+        self._expired = False
         self.opening = Opening("handshake", "")
 
     @property
     def has_ended(self) -> bool:
         """Whether the connection has ended, or can be used no more."""
-        return self._channel.ending.has_come
+        return self._expired or self._channel.ending.has_come
+
+    @property
+    def pid(self) -> int | None:
+        """The upstream's process, if the gateway started one."""
+        return self._channel.pid
 
     @property
     def ended(self) -> anyio.Event:
@@ -75,6 +83,14 @@ class Session:
         """Give the connection up, because of `failure`."""
         self._channel.ending.name(failure)
 
+    async def retire(self) -> None:
+        """Give up a session that has expired, as soon as all who use it know (each by an answer of its own)."""
+        self._expired = True
+        with anyio.move_on_after(_RETIRING):
+            while self._running and not self._channel.ending.has_come:
+                await self._fewer.wait()
+        self.finish(SessionExpired())
+
     async def open(self, known: Era | None) -> Opening:
         """Agree on era and revision; to be done once, before anything else."""
         with self._ours(None):
@@ -87,7 +103,10 @@ class Session:
     async def request(
         self, method: str, params: Mapping[str, Any], deadline: Deadline, on_progress: ProgressCallback | None = None
     ) -> dict[str, Any]:
-        """Send a request; its raw result. Progress is asked for always, since it is what keeps a long call alive."""
+        """Send a request; its raw result. Progress is asked for always, since it is what keeps a long call alive.
+
+        An UpstreamLost whose cause is SessionExpired says that the upstream refused the request without looking at it.
+        """
         relay = ProgressRelay(deadline, on_progress)
         self._running += 1
         try:
@@ -96,6 +115,8 @@ class Session:
                 return _complete(method, await self._send(method, params, relay), self._subject.name)
         finally:
             self._running -= 1
+            self._fewer.set()
+            self._fewer = anyio.Event()
             relay.close()
 
     async def list_all(self, method: str, key: str) -> tuple[dict[str, Any], ...]:
@@ -195,6 +216,8 @@ class Session:
         if error.code == CONNECTION_CLOSED and error.message == "Connection closed":
             with anyio.move_on_after(_NEWS):
                 await self.ended.wait()
+            if isinstance(self.failure, SessionExpired):  # others were refused; this one may have been run
+                raise ConnectionEnded("its session expired, or the server was started anew")
             if self.failure is not None:
                 raise self.failure
         raise UpstreamRefused(self._subject.name, error.code, error.message, error.data) from None
@@ -210,7 +233,10 @@ class Session:
             failure = explain(error, self._subject)
             # A call that runs beside this one may still be answered: then the last to fail closes the door.
             last = failure.kind is UpstreamLost and vital and self._running <= 1
-            if last or isinstance(error, SessionExpired):
+            if isinstance(error, SessionExpired):
+                self._expired = True
+                last = not self._running
+            if last:
                 self.finish(error)
             raise failure.error(self._subject.name, doing) from error
 

@@ -17,7 +17,7 @@ from mcp_types import JSONRPCRequest
 from gateway.config.schema import UpstreamSettings
 from gateway.upstream.channel import Channel, Ending
 from gateway.upstream.clients import beginning, client_options, longest_call, open_stream, same_origin
-from gateway.upstream.failures import ConnectionEnded, HttpStatus, NotMcp
+from gateway.upstream.failures import ConnectionEnded, HttpStatus, NotMcp, SessionExpired
 from gateway.upstream.messages import failed_answer, failure_in, read_messages, write_message
 
 logger = logging.getLogger(__name__)
@@ -58,6 +58,7 @@ class _Stream:
         self._response = response
         self._settings = settings
         self._ending = Ending()
+        self._accepted = False  # whether the endpoint has taken a message
         self._inbound: MemoryObjectSendStream[SessionMessage | Exception]
         self._outbound: MemoryObjectReceiveStream[SessionMessage]
         self._inbound, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -92,7 +93,7 @@ class _Stream:
                     continue
                 try:
                     await self._post(endpoint, item, _NOTICE_TIMEOUT)
-                except (HttpStatus, httpx2.RequestError) as failure:
+                except (HttpStatus, SessionExpired, httpx2.RequestError) as failure:
                     logger.debug("an upstream did not take a notification: %s", type(failure).__name__)
 
     def close(self) -> None:
@@ -111,7 +112,7 @@ class _Stream:
     async def _request(self, endpoint: str, item: SessionMessage, request_id: str | int) -> None:
         try:
             await self._post(endpoint, item, longest_call(self._settings))
-        except (HttpStatus, httpx2.RequestError) as failure:
+        except (HttpStatus, SessionExpired, httpx2.RequestError) as failure:
             # If the stream has ended meanwhile, that fails the request by itself.
             with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                 await self._inbound.send(failed_answer(request_id, failure))
@@ -126,8 +127,11 @@ class _Stream:
         )
         response = await self._client.send(request, stream=True)
         await beginning(response, _SMALL)
+        if response.status_code in (404, 410) and self._accepted:
+            raise SessionExpired
         if response.status_code >= 300:
             raise HttpStatus(response.status_code)
+        self._accepted = True
 
     def _endpoint(self, named: str) -> str:
         here = self._response.request.url

@@ -10,16 +10,16 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
-from anyio.abc import ByteReceiveStream, Process
+from anyio.abc import ByteReceiveStream
 from mcp.shared.message import SessionMessage
 
 from gateway.config.schema import UpstreamSettings
 from gateway.upstream.causes import Secrets, telling_line
 from gateway.upstream.channel import Channel, Ending
-from gateway.upstream.failures import ConnectionEnded, MessageTooLarge, NotMcp
+from gateway.upstream.failures import ConnectionEnded, MessageTooLarge, NotMcp, Stopping
 from gateway.upstream.lines import LineReader, LongLine
 from gateway.upstream.messages import answered_id, failed_answer, failure_in, read_messages, write_message
-from gateway.upstream.processes import end, exit_words, spawn
+from gateway.upstream.processes import HURRIED, LEISURELY, Child, end, exit_words, spawn
 
 logger = logging.getLogger(__name__)
 
@@ -37,9 +37,9 @@ async def open_stdio(settings: UpstreamSettings, secrets: Secrets) -> AsyncGener
 
     Raises OSError when the command cannot be started.
     """
-    process = await spawn(settings)
+    child = await spawn(settings)
     # From here to the task group nothing waits: a cancellation in between would leave the process behind.
-    pipes = _Pipes(process, settings.max_message_bytes, secrets)
+    pipes = _Pipes(child, settings.max_message_bytes, secrets)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(pipes.read_stderr)
         tasks.start_soon(pipes.read_stdout)
@@ -49,8 +49,9 @@ async def open_stdio(settings: UpstreamSettings, secrets: Secrets) -> AsyncGener
             yield pipes.channel
         finally:
             with anyio.CancelScope(shield=True):
-                if not await end(process):
-                    logger.warning("process %d of an upstream survived SIGKILL and is left behind", process.pid)
+                hurried = isinstance(pipes.channel.ending.failure, Stopping)
+                if not await end(child, HURRIED if hurried else LEISURELY):
+                    logger.warning("process %d of an upstream survived SIGKILL and is left behind", child.pid)
             tasks.cancel_scope.cancel()
             pipes.close()
 
@@ -58,8 +59,8 @@ async def open_stdio(settings: UpstreamSettings, secrets: Secrets) -> AsyncGener
 class _Pipes:
     """The three pipes of one process, each with its own task, and a fourth task that waits for its end."""
 
-    def __init__(self, process: Process, limit: int, secrets: Secrets) -> None:
-        self._process = process
+    def __init__(self, child: Child, limit: int, secrets: Secrets) -> None:
+        self._process = child.process
         self._limit = limit
         self._secrets = secrets
         self._inbound, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -73,7 +74,7 @@ class _Pipes:
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         self._garbage = 0
         self._first_garbage = ""
-        self.channel = Channel(read, write, self._ending, failure_in, self._hint)
+        self.channel = Channel(read, write, self._ending, failure_in, self._hint, pid=child.pid)
 
     async def read_stdout(self) -> None:
         lines = LineReader(self._limit)

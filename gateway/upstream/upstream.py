@@ -6,7 +6,6 @@ import logging
 import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
@@ -14,11 +13,27 @@ import anyio.to_thread
 
 from gateway import __version__
 from gateway.config.schema import UpstreamSettings
-from gateway.errors import UpstreamError, UpstreamGarbage, UpstreamRefused, UpstreamUnavailable
+from gateway.errors import UpstreamError, UpstreamLost, UpstreamRefused, UpstreamUnavailable
 from gateway.upstream.backoff import Backoff
-from gateway.upstream.calls import CallLimits, Deadline, ProgressCallback
+from gateway.upstream.bounds import Restarts, Turns, end_over_memory, rest_when_idle
+from gateway.upstream.calls import CallLimits, Deadline, Obstacle, ProgressCallback
+from gateway.upstream.catalogues import Catalogue, Catalogues
 from gateway.upstream.causes import Secrets
-from gateway.upstream.failures import Failure, HttpStatus, NoAnswer, Stopping, Subject, explain, startup
+from gateway.upstream.counting import Counts
+from gateway.upstream.failures import (
+    Failure,
+    HttpStatus,
+    NoAnswer,
+    OverMemory,
+    Resting,
+    SessionExpired,
+    Stopping,
+    Subject,
+    explain,
+    startup,
+)
+from gateway.upstream.listing import Lists, WireList
+from gateway.upstream.states import REMEDIES, UpstreamState
 
 if TYPE_CHECKING:
     from gateway.upstream.connection import TransportName
@@ -27,7 +42,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-WireList = tuple[dict[str, Any], ...]
 OnChange = Callable[[str, str], None]
 """Told of a change: the upstream's name, and what changed: `tools`, `resources` or `state`."""
 
@@ -35,36 +49,26 @@ STEADY = 20.0
 """Seconds after which a connection counts as one that holds, so that the next loss is followed by a short delay."""
 
 _LEAVING = 10.0  # seconds to leave a connection: more than a process gets to end, as the last resort
-_RELIST_PAUSE = 0.1
-_RESOURCES_SHARE = 0.2  # of the start limit, for listing resources before the upstream is called ready
 
-METHOD_NOT_FOUND = -32601
-
-_LISTS = {
-    "notifications/tools/list_changed": "tools",
-    "notifications/resources/list_changed": "resources",
-}
-
-
-class UpstreamState(StrEnum):
-    """Where an upstream stands; `Upstream.cause` says why, in words."""
-
-    STARTING = "starting"
-    READY = "ready"
-    FAILED = "failed"
-    STOPPED = "stopped"
-    DISABLED = "disabled"
+_STARTING = Obstacle("waited for it to start", "try again in a moment, or raise timeout.call")
 
 
 class Upstream:
     """One upstream. `run` is its owner: the one task that enters and leaves its connections, until `stop`.
 
     `state` and `cause` say where it stands; `server_info`, `capabilities`, `instructions`, `era` and `revision` what it
-    said when it was last connected to. The lists are the last known ones, also while it is being connected to again.
+    said when it was last connected to. The lists are the last known ones, also while it is being connected to again,
+    and (from `catalogues`) when it has not been connected to yet.
     """
 
     def __init__(
-        self, name: str, settings: UpstreamSettings, *, on_change: OnChange, identity: Identity | None = None
+        self,
+        name: str,
+        settings: UpstreamSettings,
+        *,
+        on_change: OnChange,
+        identity: Identity | None = None,
+        catalogues: Catalogues | None = None,
     ) -> None:
         self.name = name
         self.settings = settings
@@ -75,35 +79,55 @@ class Upstream:
         self.instructions: str | None = None
         self.era: Era | None = None
         self.revision: str | None = None
+        self.counts = Counts()
         self._identity: Identity = identity or {"name": "mcp-gateway", "version": __version__}
         self._subject = Subject(name, settings, Secrets(settings))
         self._on_change = on_change
-        self._tools: WireList = ()
-        self._resources: WireList = ()
-        self._templates: WireList = ()
+        self._catalogues = catalogues if settings.enabled else None
+        self._kept: Catalogue | None = None
+        self._lists = Lists(self._subject, lambda kind: on_change(name, kind))
+        self._turns = Turns(settings.limits.calls)
+        self._last_use = [0.0]  # when the last call ended; a list, for whoever watches it
         self._transport: TransportName | None = None
         self._session: Session | None = None
         self._connecting: anyio.CancelScope | None = None
         self._hint: Callable[[], str | None] = lambda: None
+        self._trouble: Failure | None = None  # what the cause was made of
+        self._ended: Exception | None = None  # what ended the last connection
         self._attempt = 0  # the number of the attempt under way, or of the last one
         self._decided = 0  # the number of the last attempt of which it is known whether it succeeded
         self._stopping = False
         self._changed = anyio.Event()
         self._wanted = anyio.Event()
-        self._stale: set[str] = set()
-        self._stale_changed = anyio.Event()
+        self._recall()
 
     def tools(self) -> WireList:
         """The last known tools, as they came."""
-        return self._tools
+        return self._lists.tools
 
     def resources(self) -> WireList:
         """The last known resources, as they came."""
-        return self._resources
+        return self._lists.resources
 
     def templates(self) -> WireList:
         """The last known resource templates, as they came."""
-        return self._templates
+        return self._lists.templates
+
+    @property
+    def pid(self) -> int | None:
+        """The process that it runs in now, if the gateway started one; its children are in a group of that id."""
+        return None if self._session is None else self._session.pid
+
+    def inherit(self, predecessor: Upstream) -> None:
+        """Take the place of one with other settings: until it is connected, its lists are the last known ones."""
+        self._lists.tools, self._lists.resources = predecessor.tools(), predecessor.resources()
+        self._lists.templates = predecessor.templates()
+        self.counts.follow(predecessor.counts)
+
+    def adopt(self, settings: UpstreamSettings) -> None:
+        """Take over settings that differ only in what needs no new connection (`tools`, `timeout`)."""
+        self.settings = settings
+        self._subject = self._lists.subject = Subject(self.name, settings, self._subject.secrets)
 
     async def ready(self, timeout: float) -> bool:
         """Wait while it is starting, at most `timeout` seconds; whether it is ready then."""
@@ -122,21 +146,33 @@ class Upstream:
     ) -> dict[str, Any]:
         """Send a request; its raw result. A lost upstream is connected to first, which `timeout.call` includes.
 
+        A request that is refused because the session has expired is sent once more, on a new session: it was not run.
+        Any other is sent once.
+
         Raises UpstreamUnavailable when it cannot be reached, UpstreamTimeout, UpstreamLost when the connection ended
-        while the request was running (it is never sent twice), UpstreamGarbage, and UpstreamRefused with the upstream's
-        own JSON-RPC error.
+        while the request was running, UpstreamGarbage, and UpstreamRefused with the upstream's own JSON-RPC error.
         """
-        deadline = Deadline(timeout)
-        with deadline.scope:
-            session = await self._connected()
-            return await session.request(method, params, deadline, on_progress)
-        raise deadline.error(self.name, method)
+        with self.counts.call():
+            deadline = Deadline(timeout)
+            try:
+                with deadline.scope:
+                    try:
+                        return await self._request(method, params, deadline, on_progress)
+                    except UpstreamLost as error:
+                        if not isinstance(error.__cause__, SessionExpired):
+                            raise
+                        logger.info("upstream %s: its session expired; a new one is opened", self.name)
+                    return await self._request(method, params, deadline, on_progress)
+                raise deadline.error(self.name, method)
+            finally:
+                self._last_use[0] = anyio.current_time()
 
     async def run(self) -> None:
         """Keep it connected until `stop`: the owner task. Does nothing for a disabled upstream."""
         if not self.settings.enabled:
             return
         backoff = Backoff()
+        restarts = Restarts(self.settings.limits.restarts)
         held: float | None = 0.0
         try:
             # Loading the SDK takes most of a second, which nobody should wait for on the event loop.
@@ -145,27 +181,43 @@ class Upstream:
                 self._attempt += 1
                 self._wanted = anyio.Event()
                 if held is not None:  # one that has just failed to start is still failed while it is tried again
-                    self._enter(UpstreamState.STARTING, self.cause)
+                    awake = self.state is UpstreamState.SLEEPING
+                    self._enter(UpstreamState.STARTING, None if awake else self.cause)
                 failure, held = await self._live(connect)
                 self._decided = self._attempt
                 if self._stopping:
                     break
-                self._enter(UpstreamState.FAILED, failure.cause)
                 if held is not None and held >= STEADY:
                     backoff.reset()
-                with anyio.move_on_after(backoff.delay()):
-                    await self._wanted.wait()
+                await self._pause(failure, backoff, restarts)
         finally:
             self._enter(UpstreamState.STOPPED, "the gateway has stopped it")
 
-    def stop(self) -> None:
-        """Ask the owner task to leave the connection and return."""
+    def stop(self, because: Exception | None = None) -> None:
+        """Ask the owner task to leave the connection and return; `because` is what calls that are running are told."""
         self._stopping = True
         self._wanted.set()
         if self._session is not None:
-            self._session.finish(Stopping())
+            self._session.finish(because or Stopping())
         elif self._connecting is not None:
             self._connecting.cancel()
+
+    async def _request(
+        self, method: str, params: Mapping[str, Any], deadline: Deadline, on_progress: ProgressCallback | None
+    ) -> dict[str, Any]:
+        deadline.obstacle = _STARTING
+        session = await self._connected()
+        async with self._turns.turn(deadline):
+            deadline.obstacle = _STARTING
+            if session.has_ended:  # while it waited for its turn
+                session = await self._connected()
+            deadline.obstacle = None
+            try:
+                return await session.request(method, params, deadline, on_progress)
+            except UpstreamLost as error:
+                if isinstance(error.__cause__, SessionExpired):
+                    await session.retire()
+                raise
 
     async def _connected(self) -> Session:
         """The session to use: the one there is, or the next, waited for at most `timeout.start` seconds."""
@@ -182,11 +234,36 @@ class Upstream:
                     self._wanted.set()
                 await self._changed.wait()
         words = "is still starting" if self.state is UpstreamState.STARTING else "is not available"
-        raise UpstreamUnavailable(self.name, f"{words}: {self.cause}" if self.cause else words)
+        said = self._trouble.words if self._trouble is not None else self.cause
+        remedy = self._trouble.remedy if self._trouble is not None else None
+        raise UpstreamUnavailable(
+            self.name,
+            f"{words}: {said}" if said else words,
+            remedy=remedy or REMEDIES[self.state].format(name=self.name),
+        )
+
+    async def _pause(self, failure: Failure, backoff: Backoff, restarts: Restarts) -> None:
+        """Say why it is not connected, and wait until it shall be: for a while, or until somebody wants it."""
+        if isinstance(self._ended, Resting):
+            self._fail(failure, UpstreamState.SLEEPING)
+            await self._wanted.wait()
+            return
+        self._fail(failure)
+        if isinstance(self._ended, OverMemory):
+            await self._wanted.wait()
+        else:
+            with anyio.move_on_after(backoff.delay()):
+                await self._wanted.wait()
+            if (pause := restarts.pause()) and not self._wanted.is_set():
+                self._fail(restarts.explained(failure))
+                with anyio.move_on_after(pause):
+                    await self._wanted.wait()
+        restarts.count()
 
     async def _live(self, connect: _Connect) -> tuple[Failure, float | None]:
         """Connect, and stay connected until it is lost: what ended it, and how long it held (None: not at all)."""
         give_up = anyio.current_time() + self.settings.timeout.start
+        self._ended = None
         failures: list[Failure] = []
         for transport in self._transports():
             life = _Life()
@@ -227,12 +304,7 @@ class Upstream:
             self.era, self.revision = opening.era, opening.revision
             self.server_info, self.capabilities = opening.server_info, opening.capabilities
             self.instructions = opening.instructions
-            self._stale.clear()
-            await self._list_tools(session)
-            with anyio.move_on_after(_RESOURCES_SHARE * self.settings.timeout.start) as listing:
-                await self._list_resources(session)
-            if listing.cancelled_caught:  # the tools do not wait for them
-                self._mark("resources")
+            await self._lists.fetch(session)
             self._transport = transport
             self._session = session
             self._decided = self._attempt
@@ -240,102 +312,72 @@ class Upstream:
             assert self._connecting is not None
             self._connecting.deadline = math.inf
             if not self._stopping:
+                self._last_use[0] = anyio.current_time()
                 self._enter(UpstreamState.READY, None)
+                await self._keep_catalogue()  # not one of the tasks that end with the connection: some are short
                 await self._tend(session)
+                self._ended = session.failure
                 life.failed(explain(session.failure or Stopping(), self._subject))
             if not self._stopping:
-                self._enter(UpstreamState.FAILED, life.failure.cause)
+                resting = isinstance(self._ended, Resting)
+                self._fail(life.failure, UpstreamState.SLEEPING if resting else UpstreamState.FAILED)
             self._connecting.deadline = anyio.current_time() + _LEAVING
 
     async def _tend(self, session: Session) -> None:
-        """Keep the lists fresh until the connection ends."""
+        """Keep the lists fresh, on disk too, and the limits, until the connection ends."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._keep_lists, session)
-            tasks.start_soon(self._listen, session)
+            tasks.start_soon(self._lists.keep, session, self._keep_catalogue)
+            tasks.start_soon(self._lists.listen, session)
+            tasks.start_soon(rest_when_idle, session, self.settings, self.counts, self._last_use)
+            tasks.start_soon(end_over_memory, session, self.settings)
             await session.ended.wait()
             tasks.cancel_scope.cancel()
 
-    async def _keep_lists(self, session: Session) -> None:
-        while True:
-            await self._stale_changed.wait()
-            stale, self._stale, self._stale_changed = self._stale, set(), anyio.Event()
-            try:
-                with anyio.move_on_after(self.settings.timeout.start):
-                    if "tools" in stale:
-                        await self._list_tools(session)
-                    if "resources" in stale:
-                        await self._list_resources(session)
-            except UpstreamError as error:
-                self._stays(error)
-            await anyio.sleep(_RELIST_PAUSE)  # an upstream that announces changes without end is asked in its turn
+    def _recall(self) -> None:
+        """Take what is known from the last run of the gateway."""
+        known = self._catalogues.recall(self.settings) if self._catalogues is not None else None
+        if known is not None:
+            self._kept = known
+            self._lists.tools, self._lists.resources = known.tools, known.resources
+            self._lists.templates = known.templates
+            self.era = known.era if known.era in ("handshake", "modern") else None
+            self.revision, self.instructions = known.revision, known.instructions
+            self.server_info, self.capabilities = known.server_info, known.capabilities
 
-    async def _listen(self, session: Session) -> None:
-        """In the stateless era changes are told only to those who listen; a subscription that ends is made anew."""
-        wanted = {f"{kind}ListChanged": True for kind in ("tools", "resources") if session.opening.announces(kind)}
-        if session.opening.era != "modern" or not wanted:
+    async def _keep_catalogue(self) -> None:
+        """Have what it says about itself at hand for the next run of the gateway."""
+        if self._catalogues is None:
             return
-        backoff = Backoff()
-        while True:
-            try:
-                await session.listen(wanted)
-            except UpstreamRefused:
-                return
-            except UpstreamError:
-                logger.debug("upstream %s: its subscription ended", self.name)
-            await anyio.sleep(backoff.delay())
-            self._mark("tools", "resources")  # nobody was told of what changed between two subscriptions
-
-    async def _list_tools(self, session: Session) -> None:
-        tools: WireList = ()
-        if session.opening.offers("tools"):
-            tools = await session.list_tools()
-        if tools != self._tools:
-            self._tools = tools
-            self._on_change(self.name, "tools")
-
-    async def _list_resources(self, session: Session) -> None:
-        before = (self._resources, self._templates)
-        if session.opening.offers("resources"):
-            self._resources = await self._listed(session, "resources/list", "resources", self._resources)
-            self._templates = await self._listed(
-                session, "resources/templates/list", "resourceTemplates", self._templates
-            )
-        else:
-            self._resources = self._templates = ()
-        if before != (self._resources, self._templates):
-            self._on_change(self.name, "resources")
-
-    async def _listed(self, session: Session, method: str, key: str, before: WireList) -> WireList:
-        """A list that an upstream may fail to give without costing anything else."""
-        try:
-            return await session.list_all(method, key)
-        except UpstreamRefused as error:
-            if error.code == METHOD_NOT_FOUND:
-                return ()
-            self._stays(error)
-        except UpstreamGarbage as error:
-            self._stays(error)
-        return before
-
-    def _stays(self, error: UpstreamError) -> None:
-        said = self._subject.secrets.cause(error.message)
-        logger.warning("%s; what it listed before stays", said)
+        lists = self._lists
+        now = Catalogue(
+            lists.tools,
+            lists.resources,
+            lists.templates,
+            self.era,
+            self.revision,
+            self.server_info,
+            self.capabilities,
+            self.instructions,
+        )
+        await anyio.to_thread.run_sync(self._catalogues.keep, self.settings, now, now == self._kept)
+        self._kept = now
 
     def _notified(self, method: str, params: Mapping[str, Any]) -> None:
         del params
-        if (kind := _LISTS.get(method)) is not None:
-            self._mark(kind)
-
-    def _mark(self, *kinds: str) -> None:
-        self._stale.update(kinds)
-        self._stale_changed.set()
+        self._lists.notified(method)
 
     def _take_hint(self, hint: Callable[[], str | None]) -> None:
         self._hint = hint
 
+    def _fail(self, failure: Failure, state: UpstreamState = UpstreamState.FAILED) -> None:
+        self._enter(state, failure.cause)
+        self._trouble = failure
+
     def _enter(self, state: UpstreamState, cause: str | None) -> None:
         news = (state, cause) != (self.state, self.cause)
-        self.state, self.cause = state, cause
+        if state is not self.state:
+            self.counts.entered(ready=state is UpstreamState.READY)
+        self.state, self.cause, self._trouble = state, cause, None
         self._changed.set()
         self._changed = anyio.Event()
         if news:

@@ -6,6 +6,7 @@ import pytest
 
 from gateway import errors
 from gateway.downstream.failures import CODES, as_error, as_result, sole_gateway_error, unexpected
+from gateway.telemetry import new_request
 
 EVERY = [
     kind
@@ -80,3 +81,9 @@ def test_a_mistake_of_ours_goes_to_the_log_and_not_to_the_host(caplog):
     assert error.code == -32603
     assert "internals" not in error.message
     assert "internals" in caplog.text
+    assert error.data is None
+
+
+def test_a_mistake_of_ours_names_the_request_by_which_the_log_has_it():
+    with new_request() as ident:
+        assert unexpected("tools/call", ValueError("internals")).error.data == {"requestId": ident}

@@ -10,6 +10,7 @@ import pytest
 from gateway.config.schema import GatewaySettings, LimitSettings, Settings, UpstreamSettings
 from gateway.core.lifting import lift
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.notes import Note
 from gateway.core.model.profile import Match, Profile, StructuredRules, ToolRules, WaitRules
 from gateway.errors import UnknownMethod, UnknownResource
 from gateway.routing import Router
@@ -112,12 +113,15 @@ class FakeOwnTools:
 class FakeShaped:
     result: dict[str, Any]
     envelope: Envelope
+    notes: tuple[Note, ...] = ()
 
 
 class FakeShaper:
     """Marks each result with the profile and the owner that it was shaped for."""
 
-    async def shape(self, result: Mapping[str, Any], profile: Profile, *, owner: str) -> FakeShaped:
+    async def shape(
+        self, result: Mapping[str, Any], profile: Profile, *, owner: str, notes: tuple[Note, ...] = ()
+    ) -> FakeShaped:
         return FakeShaped({**result, "shaped": [profile.name, owner]}, lift(result))
 
 

@@ -1,9 +1,11 @@
 """A raw MCP server on loopback HTTP: `python raw_http.py [--port N] [FLAG ...]`; prints its port on a line.
 
 Flags beside those of raw_mcp: sse-answers (Streamable HTTP answers as event streams), sessions (issues session ids and
-insists on them), get-stream (offers the standing stream). Paths: /mcp is Streamable HTTP, /sse the legacy transport,
-/sse-elsewhere names an endpoint on another origin, /redirect leads to another origin, /moved to /mcp, /status/N answers
-N, /huge never stops answering, /declared-huge says so before it begins, /squeezed answers compressed, /html is a page.
+insists on them; with bad-request it turns unknown ones down as the official TypeScript example does), get-stream
+(offers the standing stream). Paths: /mcp is Streamable HTTP, /sse the legacy transport, /sse-elsewhere names an
+endpoint on another origin, /redirect leads to another origin, /moved to /mcp, /status/N answers N, /huge never stops
+answering, /declared-huge says so before it begins, /squeezed answers compressed, /html is a page. GET /forget forgets
+all sessions, GET /calls counts the calls of each tool.
 """
 
 import itertools
@@ -38,7 +40,10 @@ class Handler(BaseHTTPRequestHandler):
             case "/mcp":
                 self.streamable(json.loads(body))
             case "/messages":
-                stream = streams[parse_qs(parts.query)["session"][0]]
+                stream = streams.get(parse_qs(parts.query)["session"][0])
+                if stream is None:
+                    self.reply(404, b"Could not find session", "text/plain")
+                    return
                 self.reply(202, b"Accepted", "text/plain")
                 message = json.loads(body)
                 threading.Thread(target=server.handle, args=(message, stream.put), daemon=True).start()
@@ -71,6 +76,12 @@ class Handler(BaseHTTPRequestHandler):
             outbox = queue.Queue()
             server.listeners.append(outbox.put)
             self.stream(outbox)
+        elif path == "/forget":
+            sessions.clear()
+            streams.clear()
+            self.reply(200, b"", "text/plain")
+        elif path == "/calls":
+            self.reply_json(200, server.calls)
         else:
             self.reply(405, b"Method Not Allowed", "text/plain")
 
@@ -89,6 +100,10 @@ class Handler(BaseHTTPRequestHandler):
                 session = f"session-{next(counter)}"
                 sessions.add(session)
                 extra["mcp-session-id"] = session
+            elif session not in sessions and "bad-request" in flags:
+                error = {"code": -32000, "message": "Bad Request: No valid session ID provided"}
+                self.reply_json(400, {"jsonrpc": "2.0", "id": message.get("id"), "error": error})
+                return
             elif session not in sessions:
                 error = {"code": -32600, "message": "Session not found"}
                 self.reply_json(404, {"jsonrpc": "2.0", "id": None, "error": error})

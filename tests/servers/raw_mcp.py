@@ -26,7 +26,7 @@ ODD_RESULT = {
 
 NAMES = (
     *("odd", "big", "pid", "die", "hang", "tick", "refuse", "env", "grow", "echo", "ask", "hold", "fork"),
-    *("interactive", "strange_type", "heard"),
+    *("interactive", "strange_type", "heard", "swell"),
 )
 
 HOLD = "import sys, time; held = open(sys.argv[1], 'w'); held.write('x'); held.flush(); time.sleep(600)"
@@ -67,6 +67,7 @@ class Server:
         self.waiting = {}
         self.listeners = []
         self.notifications = []
+        self.calls = {}
         self.lock = threading.Lock()
 
     def handle(self, message, send):
@@ -105,6 +106,7 @@ class Server:
             case "resources/templates/list":
                 return {"resourceTemplates": [{"uriTemplate": "raw://{any}", "name": "any"}]}
             case "tools/call":
+                self.calls[params["name"]] = self.calls.get(params["name"], 0) + 1
                 return getattr(self, "call_" + params["name"])(params.get("arguments") or {}, params, send)
             case "subscriptions/listen":
                 self.listeners.append(send)
@@ -162,6 +164,8 @@ class Server:
 
     def call_die(self, arguments, params, send):
         print("giving up: \x1b[31mout of cheese\x1b[0m", file=sys.stderr, flush=True)
+        if "signal" in arguments:
+            os.kill(os.getpid(), arguments["signal"])
         os._exit(arguments.get("code", 3))
 
     def call_hang(self, arguments, params, send):
@@ -213,6 +217,10 @@ class Server:
 
     def call_fork(self, arguments, params, send):
         subprocess.Popen([sys.executable, "-c", HOLD, arguments["pipe"]], stdin=subprocess.DEVNULL)
+        return {"content": []}
+
+    def call_swell(self, arguments, params, send):
+        self.swollen = b"x" * arguments["size"]
         return {"content": []}
 
     def call_heard(self, arguments, params, send):

@@ -1,9 +1,10 @@
 """A raw MCP server on stdio: `python raw_stdio.py [FLAG ...]`.
 
 Flags beside those of raw_mcp: die-at-start, die-telling (its API_TOKEN), silent (reads, answers nothing), deaf (does
-not even read), garbage (prints other things on stdout), noisy (a long line on stderr), wrong-ids (answers with strange
-ids too), stubborn (ignores SIGTERM and closed input), long-line (a huge line for every call of `odd`; with id-hidden
-it tells its id at neither end), die-with-child (leaves a child that holds stdout when `die` is called).
+not even read), garbage (prints other things on stdout), noisy (a long line on stderr), flood (lines on stderr without
+end), wrong-ids (answers with strange ids too), stubborn (ignores SIGTERM and closed input), long-line (a huge line for
+every call of `odd`; with id-hidden it tells its id at neither end), die-with-child (leaves a child that holds stdout
+when `die` is called).
 """
 
 import json
@@ -53,6 +54,12 @@ def answer(server, message):
         server.handle(message, send)
 
 
+def flood():
+    while True:
+        sys.stderr.write("noise " * 10_000 + "\n")
+        time.sleep(0.01)
+
+
 def main():
     if "die-at-start" in flags:
         print("Traceback (most recent call last):\n  File 'x'\nKeyError: 'API_KEY'\n", file=sys.stderr, end="")
@@ -67,6 +74,8 @@ def main():
         os.write(1, b"\xff\xfe broken bytes\n")
     if "noisy" in flags:
         sys.stderr.write("noise " * 100_000 + "\n")
+    if "flood" in flags:
+        threading.Thread(target=flood, daemon=True).start()
     if "deaf" in flags:
         time.sleep(600)
     server = Server(flags)

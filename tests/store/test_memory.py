@@ -43,3 +43,16 @@ async def test_what_is_gone_is_forgotten_in_the_end(monkeypatch):
         with pytest.raises(ExpiredHandle):
             await store.read(stored.handle, owner="ann")
     assert await store.read(puts[3].handle, owner="ann") == bytes([3])
+
+
+async def test_other_bounds_count_for_what_is_kept_already():
+    now = 0.0
+    store = MemoryStore(StoreSettings(max_bytes=100, expires=100), clock=lambda: now)
+    puts = [await store.put(bytes([n]) * 10, owner="ann", media_type="image/png") for n in range(4)]
+    store.resize(StoreSettings(max_bytes=25, expires=100))
+    assert [stored.handle for stored in await store.list(owner="ann")] == [stored.handle for stored in puts[2:]]
+    now = 10.0
+    store.resize(StoreSettings(max_bytes=25, expires=20))
+    fresh = await store.put(b"fresh", owner="ann", media_type="image/png")
+    now = 21.0
+    assert [stored.handle for stored in await store.list(owner="ann")] == [fresh.handle]

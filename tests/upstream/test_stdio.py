@@ -328,8 +328,9 @@ async def test_a_changed_list_is_listed_again_and_announced(connect: Any, stdio:
 
 @pytest.fixture
 def short_graces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "CLOSE_GRACE", 0.3)
-    monkeypatch.setattr(processes, "TERMINATE_GRACE", 0.3)
+    short = processes.Graces(close=0.3, terminate=0.3)
+    monkeypatch.setattr("gateway.upstream.stdio.HURRIED", short)
+    monkeypatch.setattr("gateway.upstream.stdio.LEISURELY", short)
 
 
 @pytest.mark.usefixtures("short_graces")

@@ -1,0 +1,146 @@
+"""What upstreams last said that they have, kept on disk, so that a restarted gateway lists it at once.
+
+A file for each upstream's settings, named by a hash of them: other settings are another upstream. Whatever is wrong
+with a file, it is as if there were none. The files are their owner's alone, and hold lists of tools, never results.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from gateway.config.schema import UpstreamSettings
+
+logger = logging.getLogger(__name__)
+
+VERSION = 1
+"""Of the format: a file of another version is not read."""
+
+LARGEST = 16 * 1024 * 1024
+"""Bytes of a file beyond which it is neither written nor read."""
+
+KEPT_SECONDS = 30 * 86_400
+"""Files of upstreams that were not connected to for so long are removed."""
+
+_LISTS = ("tools", "resources", "templates")
+_ENDING = ".json"
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The last known state of an upstream: raw lists, and what it said about itself when it was connected to."""
+
+    tools: tuple[dict[str, Any], ...] = ()
+    resources: tuple[dict[str, Any], ...] = ()
+    templates: tuple[dict[str, Any], ...] = ()
+    era: str | None = None
+    revision: str | None = None
+    server_info: dict[str, Any] | None = None
+    capabilities: dict[str, Any] = field(default_factory=dict[str, Any])
+    instructions: str | None = None
+
+
+class Catalogues:
+    """The files in one folder. Every method blocks for the time of a small file."""
+
+    def __init__(self, folder: Path, *, now: Callable[[], float] = time.time) -> None:
+        self._folder = folder
+        self._now = now
+
+    def recall(self, settings: UpstreamSettings) -> Catalogue | None:
+        """What is known of the upstream with these settings; None when nothing is, or nothing that can be read."""
+        path = self.path(settings)
+        try:
+            if path.stat().st_size > LARGEST:
+                return None
+            return _read(json.loads(path.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, RecursionError) as error:
+            logger.debug("the kept catalogue %s is not used: %s", path.name, type(error).__name__)
+            return None
+
+    def keep(self, settings: UpstreamSettings, catalogue: Catalogue, unchanged: bool = False) -> None:
+        """Write the file anew, whole or not at all; for one that is `unchanged`, only that it is in use.
+
+        A disk that cannot be written to costs a line in the log.
+        """
+        path = self.path(settings)
+        try:
+            if unchanged and path.exists():
+                os.utime(path)
+                return
+            content = json.dumps({"version": VERSION, **asdict(catalogue)}, separators=(",", ":")).encode("ascii")
+            if len(content) > LARGEST:
+                path.unlink(missing_ok=True)
+                return
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._write(path, content)
+            self._tidy()
+        except (OSError, ValueError, RecursionError) as error:
+            logger.debug("the catalogue %s could not be kept: %s", path.name, error)
+
+    def path(self, settings: UpstreamSettings) -> Path:
+        """The file for these settings: what decides which server it is, and as whom it is asked, as a hash."""
+        deciding = settings.model_dump(
+            mode="json", include={"command", "args", "env", "cwd", "url", "transport", "headers"}
+        )
+        text = json.dumps(deciding, sort_keys=True)
+        return self._folder / (hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40] + _ENDING)
+
+    def _write(self, path: Path, content: bytes) -> None:
+        # Made by `mkstemp`, so nobody else may read it at any time (mode 0600), and then moved into its place.
+        descriptor, draft = tempfile.mkstemp(dir=self._folder, prefix=".", suffix=".draft")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            os.replace(draft, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(draft)
+            raise
+
+    def _tidy(self) -> None:
+        oldest = self._now() - KEPT_SECONDS
+        for path in self._folder.iterdir():
+            if path.suffix in (_ENDING, ".draft"):
+                with suppress(OSError):
+                    if path.stat().st_mtime < oldest:
+                        path.unlink()
+
+
+def _read(value: object) -> Catalogue | None:
+    kept = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    if kept.pop("version", None) != VERSION:
+        return None
+    lists = {name: _objects(kept.get(name)) for name in _LISTS}
+    if any(not isinstance(tool.get("name"), str) for tool in lists["tools"]):
+        return None
+    return Catalogue(
+        **lists,
+        era=_text(kept.get("era")),
+        revision=_text(kept.get("revision")),
+        server_info=_object(kept.get("server_info")),
+        capabilities=_object(kept.get("capabilities")) or {},
+        instructions=_text(kept.get("instructions")),
+    )
+
+
+def _objects(value: object) -> tuple[dict[str, Any], ...]:
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return tuple(cast("dict[str, Any]", item) for item in items if isinstance(item, dict))
+
+
+def _object(value: object) -> dict[str, Any] | None:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
