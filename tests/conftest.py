@@ -25,6 +25,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if in_ci() and config.getoption("--update-golden"):
         raise pytest.UsageError("--update-golden is for people who look at what it writes, not for CI")
+    # What one test's upstreams said must not be what another's are known for, nor touch the user's own folders.
+    os.environ["MCP_GATEWAY_CACHE"] = ""
     # `node` is the locked one for every program that a test starts, whatever else the machine has.
     if LOCKED_NODE.is_dir():
         os.environ["PATH"] = os.pathsep.join([str(LOCKED_NODE), os.environ.get("PATH", os.defpath)])
@@ -41,9 +43,21 @@ def missing(what: str, remedy: str) -> NoReturn:
     pytest.skip(f"{what} is missing: {remedy}")
 
 
+@pytest.fixture(scope="session", name="missing")
+def missing_program() -> Callable[[str, str], NoReturn]:
+    """What to do without a program or a package: `missing(what, remedy)`."""
+    return missing
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_runtime_folder_of_anybody(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Gateways that tests start are found, and leave their logs, in a folder of the tests."""
+    os.environ["XDG_RUNTIME_DIR"] = str(tmp_path_factory.mktemp("run"))
 
 
 @pytest.fixture

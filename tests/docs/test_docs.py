@@ -31,7 +31,10 @@ def test_generated_pages_are_in_step_with_their_data() -> None:
     assert not stale, "run: .venv/bin/python docs/generate.py"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+ALL_PAGES = sorted({*PAGES, *(ROOT / "docs").rglob("*.md")})
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\((?!https?://)([^)#]+)", page.read_text("utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []

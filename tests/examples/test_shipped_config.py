@@ -35,7 +35,7 @@ def test_the_shipped_config_is_valid_with_everything_put_back_in() -> None:
     assert set(settings.profiles) == {"my-host"}
 
 
-@pytest.mark.parametrize("name", ["gateway", "http", "store", "media", "limits"])
+@pytest.mark.parametrize("name", ["gateway", "http", "store", "media", "limits", "logging"])
 def test_a_section_shows_every_key_with_its_default(name: str) -> None:
     shown = shown_defaults()[name]
     section = getattr(Settings(), name)

@@ -45,7 +45,12 @@ def group(name: str) -> list[str]:
 
 RUNTIME = PROJECT["project"]["dependencies"]
 EXTRAS = [line for extra in PROJECT["project"]["optional-dependencies"].values() for line in extra]
-ASKED = {"runtime": RUNTIME, "build": group("build"), "dev": [*RUNTIME, *EXTRAS, *group("dev")]}
+ASKED = {
+    "runtime": RUNTIME,
+    "build": group("build"),
+    "dev": [*RUNTIME, *EXTRAS, *group("dev")],
+    "old-clients": group("old-clients"),
+}
 
 
 @pytest.mark.parametrize("lock", sorted(ASKED))
