@@ -227,12 +227,12 @@ def _envelope() -> str:
 
 def main() -> int:
     """Write what has changed; with --check, only say what would."""
-    stale = [path for path, text in pages().items() if not path.exists() or path.read_text("utf-8") != text]
-    for path in stale:
+    stale = {path: text for path, text in pages().items() if not path.exists() or path.read_text("utf-8") != text}
+    for path, text in stale.items():
         print(f"{'out of date' if '--check' in sys.argv else 'written'}: {path.relative_to(DOCS.parent)}")
         if "--check" not in sys.argv:
             path.parent.mkdir(exist_ok=True)
-            path.write_text(pages()[path], "utf-8")
+            path.write_text(text, "utf-8")
     return 1 if stale and "--check" in sys.argv else 0
 
 

@@ -5,7 +5,7 @@ Reading files and the environment is `gateway.config.loading`; nothing here touc
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -226,7 +226,3 @@ class Settings(Section):
         if OWN_NAME in upstreams:
             raise ValueError(f"the name {OWN_NAME!r} is the gateway's own: give the upstream another")
         return upstreams
-
-    def to_json(self) -> dict[str, Any]:
-        """The settings as JSON values (secrets included: never log this)."""
-        return self.model_dump(mode="json")
