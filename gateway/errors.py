@@ -13,6 +13,7 @@
     │   ├── UpstreamLost         the process or the connection ended during the call
     │   ├── UpstreamGarbage      answered something that is no MCP
     │   └── UpstreamRefused      answered a JSON-RPC error of its own
+    ├── HostRefused              a host did not answer what an upstream asked of it
     ├── ContentError             stored content
     │   ├── UnknownHandle
     │   ├── ExpiredHandle
@@ -65,7 +66,11 @@ class UnknownTool(InvalidRequest):
 
 
 class UnknownResource(InvalidRequest):
-    """No upstream and no stored content has this uri."""
+    """No upstream and no stored content has this `uri`."""
+
+    def __init__(self, message: str, *, uri: str | None = None, remedy: str | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.uri = uri
 
 
 class UpstreamError(GatewayError):
@@ -105,6 +110,15 @@ class UpstreamRefused(UpstreamError):
         """The JSON-RPC error object, as the upstream sent it."""
         error: dict[str, Any] = {"code": self.code, "message": self.wire_message}
         return error if self.data is None else {**error, "data": self.data}
+
+
+class HostRefused(GatewayError):
+    """A host answered an upstream's request (sampling, elicitation, roots) with a JSON-RPC error, or not at all."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.data = data
 
 
 class ContentError(GatewayError):

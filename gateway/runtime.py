@@ -1,7 +1,7 @@
 """The composition root: the one place that builds the edges and wires them together."""
 
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from gateway.config.finding import cache_folder
 from gateway.config.schema import Settings
 
 if TYPE_CHECKING:
+    from gateway.core.model.caller import Caller
     from gateway.routing import Router
     from gateway.store import MemoryStore
     from gateway.telemetry.media import CountedMedia
@@ -56,10 +57,13 @@ async def open_gateway(settings: Settings, *, profile: str | None = None) -> "As
 
 
 @asynccontextmanager
-async def run_gateway(settings: Settings, *, profile: str | None = None) -> AsyncGenerator[Gateway]:
+async def run_gateway(
+    settings: Settings, *, profile: str | None = None, expected: "Callable[[], Caller | None] | None" = None
+) -> AsyncGenerator[Gateway]:
     """A running gateway: its upstreams are connecting in the background, and its router answers at once.
 
-    `profile` is the one for every host that does not choose one itself; it wins over `[gateway] profile`. Leaving ends
+    `profile` is the one for every host that does not choose one itself; it wins over `[gateway] profile`.
+    `expected` says which host will be the only one, as soon as that is known: upstreams are opened for it. Leaving ends
     every process and connection that was opened.
 
     Raises:
@@ -67,6 +71,7 @@ async def run_gateway(settings: Settings, *, profile: str | None = None) -> Asyn
         ProfileError: `profile` does not exist, or a profile does not hold together.
     """
     # Everything heavy is imported here, so that a command that needs no gateway does not pay for it.
+    from gateway.bridging.bridge import open_bridge
     from gateway.builtin import Builtin
     from gateway.config.builtin_profiles import load_profiles
     from gateway.core.matching import find
@@ -76,7 +81,7 @@ async def run_gateway(settings: Settings, *, profile: str | None = None) -> Asyn
     from gateway.store import MemoryStore
     from gateway.telemetry import Telemetry
     from gateway.telemetry.media import CountedMedia
-    from gateway.upstream import Catalogues, Upstreams
+    from gateway.upstream import Catalogues, Upstreams, nobody
 
     profiles = load_profiles(settings)
     if profile is not None:
@@ -92,15 +97,15 @@ async def run_gateway(settings: Settings, *, profile: str | None = None) -> Asyn
     store = MemoryStore(settings.store)
     cache = cache_folder(os.environ)
     catalogues = Catalogues(cache / "catalogues") if cache is not None else None
-    upstreams = Upstreams(settings.upstreams, on_change=changed, catalogues=catalogues)
+    upstreams = Upstreams(settings.upstreams, on_change=changed, catalogues=catalogues, expected=expected or nobody)
     telemetry = Telemetry(content=settings.logging.content)
     telemetry.metrics.upstreams = upstreams
     telemetry.metrics.store = lambda: store.usage
-    async with MediaWorkers(settings.media) as media:
+    async with MediaWorkers(settings.media) as media, open_bridge() as bridge:
         counted = CountedMedia(media, telemetry.metrics)
         shaper = Shaper(store, counted, max_blocks=settings.limits.blocks)
         builtin = Builtin(store, counted, read_resource)
-        router = Router(upstreams, builtin, shaper, profiles, settings, profile, telemetry)
+        router = Router(upstreams, builtin, shaper, profiles, settings, profile, telemetry, bridge)
         async with upstreams:
             try:
                 yield Gateway(router, upstreams, settings, store, counted)

@@ -3,17 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
-CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
-CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
-LOG_LEVEL = "io.modelcontextprotocol/logLevel"
-SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
-SERVER_INFO = "io.modelcontextprotocol/serverInfo"
-
-OF_ONE_HOP = frozenset(
-    {PROTOCOL_VERSION, CLIENT_INFO, CLIENT_CAPABILITIES, LOG_LEVEL, SUBSCRIPTION_ID, "progressToken"}
-)
-"""The `_meta` keys of a request that belong to one connection and mean nothing on the next."""
+from gateway.core.model.wire import OF_ONE_HOP
 
 
 def onward(params: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -8,8 +8,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-from gateway.bridging.onward import SERVER_INFO, SUBSCRIPTION_ID
+from gateway.core.catalogue.hints import lifetime
 from gateway.core.model.caller import MODERN_REVISIONS
+from gateway.core.model.wire import SERVER_INFO, SUBSCRIPTION_ID
 
 CACHED = frozenset(
     {
@@ -23,20 +24,31 @@ CACHED = frozenset(
 )
 """The methods whose results say for how long, and for whom, they may be kept (2026-07-28)."""
 
+_OF_A_RETRY = ("inputResponses", "requestState")
+"""What it depends on is no part of a cache's key (specification, server/utilities/caching, "Cache Key")."""
+
 _ONLY_MODERN = ("resultType", "ttlMs", "cacheScope")
 
 
 def finish(
-    method: str, result: Mapping[str, Any], revision: str, *, server_info: Mapping[str, Any] | None = None
+    method: str,
+    result: Mapping[str, Any],
+    revision: str,
+    *,
+    server_info: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The result of `method` as a host of `revision` must get it; `server_info` is what the gateway says it is.
 
     For 2026-07-28: `resultType`, the cache fields where they are due, and the gateway's stamp in `_meta` in place of
-    the upstream's. The scope is always `private`: what a host gets depends on who it is. For the handshake revisions
-    none of these, and no structured content (nor output schema) that is no object.
+    the upstream's. The scope is always `private`: what a host gets depends on who it is. What answers a retry (`params`
+    with `inputResponses` or `requestState`) must not be cached. For the handshake revisions none of these, and no
+    structured content (nor output schema) that is no object.
     """
     finished = dict(result)
     if revision in MODERN_REVISIONS:
+        if any(key in (params or {}) for key in _OF_A_RETRY):
+            finished.pop("ttlMs", None)
         return _for_modern(method, finished, server_info)
     return _for_handshake(method, finished)
 
@@ -45,9 +57,7 @@ def _for_modern(method: str, result: dict[str, Any], server_info: Mapping[str, A
     if not isinstance(result.get("resultType"), str):
         result["resultType"] = "complete"
     if method in CACHED and result["resultType"] == "complete":
-        lifetime = result.get("ttlMs")
-        sane = isinstance(lifetime, int) and not isinstance(lifetime, bool) and lifetime >= 0
-        result["ttlMs"] = lifetime if sane else 0
+        result["ttlMs"] = lifetime(result.get("ttlMs")) or 0
         result["cacheScope"] = "private"
     if server_info is not None:
         result["_meta"] = {**_meta(result), SERVER_INFO: dict(server_info)}

@@ -86,7 +86,7 @@ class Builtin:
             stored = await self._store.metadata(uri, owner=owner)
             content = await self._store.read(uri, owner=owner)
         except (UnknownHandle, ExpiredHandle) as error:
-            raise UnknownResource(f"{plain(uri)}: {error.message}", remedy=error.remedy) from error
+            raise UnknownResource(f"{plain(uri)}: {error.message}", uri=uri, remedy=error.remedy) from error
         return {"contents": [{"uri": uri, "mimeType": stored.media_type, **_value(stored, content)}]}
 
 

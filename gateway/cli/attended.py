@@ -1,15 +1,19 @@
 """The gateway as `serve` runs it: open to `status`, `logs`, `reload` and `stop`, and following its configuration."""
 
+import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.config.greeting import keep_introductions
 from gateway.config.loading import LoadedSettings, load_settings
 from gateway.config.schema import Settings
 from gateway.control.reporting import Serving
 from gateway.control.watching import fingerprint
+from gateway.core.instructions import Introductions
+from gateway.core.model.caller import Caller
 from gateway.runtime import Gateway, run_gateway
 
 if TYPE_CHECKING:
@@ -57,17 +61,40 @@ class Reached:
             instructions = settings.gateway.instructions
             self._downstream.introduce(self._downstream.identity._replace(instructions=instructions))
 
+    def introduced(self, others: Introductions) -> None:
+        """The upstreams say something else about themselves: whoever connects from now on is told."""
+        if self._downstream is not None:
+            self._downstream.introduce(self._downstream.identity._replace(others=others))
+
 
 @asynccontextmanager
 async def attended_gateway(
-    start: Start, serving: Serving, *, stop: Callable[[], None], on_applied: Callable[[Settings], None]
+    start: Start,
+    serving: Serving,
+    *,
+    stop: Callable[[], None],
+    on_applied: Callable[[Settings], None],
+    on_introduced: Callable[[Introductions], None],
+    expected: Callable[[], Caller | None] | None = None,
 ) -> AsyncGenerator[Gateway]:
-    """The running gateway. `stop` is called when somebody asks for its end."""
+    """The running gateway. `stop` is called when somebody asks for its end.
+
+    `on_introduced` is told what the upstreams say to a model, now and whenever that changes.
+    """
     from gateway.control.attending import attended
 
     load = start.load if start.path is not None else None
     async with (
-        run_gateway(start.settings, profile=start.profile) as gateway,
+        run_gateway(start.settings, profile=start.profile, expected=expected) as gateway,
         attended(gateway, serving, stop=stop, load=load, seen=start.seen, on_applied=on_applied),
     ):
+
+        def introduced(others: Introductions) -> None:
+            on_introduced(others)
+            if start.path is not None:  # a file of a few kilobytes, written seldom
+                enabled = [name for name, one in gateway.settings.upstreams.items() if one.enabled]
+                keep_introductions(start.path, enabled, others, os.environ)
+
+        gateway.router.on_introductions(introduced)
+        introduced(gateway.router.introductions)
         yield gateway

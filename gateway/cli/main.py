@@ -56,7 +56,7 @@ def _open_stdio(arguments: Sequence[str]) -> "Opening":
     options = _options(arguments)
     without_file = any(word.split("=")[0] in ("--upstream", "--") for word in arguments)
     greeting = Greeting() if without_file else read_greeting(_config_file(options), os.environ)
-    opening = Opening(Identity(greeting.name, __version__, instructions=greeting.instructions))
+    opening = Opening(Identity(greeting.name, __version__, None, greeting.instructions, greeting.others))
     try:
         opening.start()
     except OSError:

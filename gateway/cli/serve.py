@@ -19,6 +19,7 @@ from gateway.cli.terminal import remark
 from gateway.config.builtin_profiles import load_profiles
 from gateway.config.schema import LogFormat, LogLevel, Settings
 from gateway.control.reporting import Serving
+from gateway.core.instructions import Introductions
 from gateway.core.matching import find
 from gateway.telemetry import configure_logging
 from gateway.telemetry.exporting import exporting_traces
@@ -95,7 +96,7 @@ def _opening(settings: Settings) -> "Opening":
 
 
 async def _serve_stdio(start: Start, opening: "Opening") -> int:
-    from gateway.downstream.stdio import serve_stdio
+    from gateway.downstream.stdio import expected_host, serve_stdio
 
     serving = Serving(start.path, time.time(), ["stdio"])
     reached = Reached(serving)
@@ -104,9 +105,20 @@ async def _serve_stdio(start: Start, opening: "Opening") -> int:
         opening.introduce(opening.identity._replace(instructions=settings.gateway.instructions))
         reached.applied(settings)
 
+    def introduced(others: Introductions) -> None:
+        opening.introduce(opening.identity._replace(others=others))
+        reached.introduced(others)
+
     @asynccontextmanager
     async def opened() -> "AsyncGenerator[Router]":
-        async with attended_gateway(start, serving, stop=whole.cancel, on_applied=applied) as gateway:
+        async with attended_gateway(
+            start,
+            serving,
+            stop=whole.cancel,
+            on_applied=applied,
+            on_introduced=introduced,
+            expected=lambda: expected_host(opening.handshake),
+        ) as gateway:
             yield gateway.router
 
     with anyio.CancelScope() as whole:
@@ -135,12 +147,14 @@ async def _serve_http(start: Start) -> int:
             remark(where)
 
     with anyio.CancelScope() as whole:
-        async with attended_gateway(start, serving, stop=whole.cancel, on_applied=reached.applied) as gateway:
+        async with attended_gateway(
+            start, serving, stop=whole.cancel, on_applied=reached.applied, on_introduced=reached.introduced
+        ) as gateway:
             router = gateway.router
             app = http_app(
                 router,
                 settings.http,
-                identity,
+                identity._replace(others=router.introductions),
                 profile_names=lambda: router.profile_names,
                 telemetry=router.telemetry,
             )

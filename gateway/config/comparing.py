@@ -16,7 +16,7 @@ LIVE = frozenset(
 )
 """Sections and keys that a running gateway takes over. Everything else is read once, when it starts."""
 
-LIVE_OF_UPSTREAM = frozenset({"tools", "timeout"})
+LIVE_OF_UPSTREAM = frozenset({"tools", "timeout", "session_idle", "max_sessions"})
 """What an upstream takes over without being connected to again."""
 
 

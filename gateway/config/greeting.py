@@ -1,25 +1,39 @@
 """What a host is told first, read before anything else is loaded. Standard library only.
 
-`serve` over stdio answers its host's first message before the schema, and so the settings, can be imported.
+`serve` over stdio answers its host's first message before the schema, and so the settings, can be imported, and before
+any upstream is there. What the upstreams say to a model comes therefore from a file that the last run kept beside the
+catalogues, for this configuration file and these upstreams.
 """
 
-from collections.abc import Mapping
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from gateway.config.documents import read_document
 from gateway.config.expansion import expand
-from gateway.config.finding import find_file
+from gateway.config.finding import cache_folder, find_file
+from gateway.config.foreign import translate
+from gateway.core.instructions import Introductions
 from gateway.errors import ConfigError
 
 NAME = "mcp-gateway"
 
+_VERSION = 1
+"""Of the kept file's format: a file of another version is not read."""
+_LARGEST = 1024 * 1024
+"""Bytes of the kept file beyond which it is neither written nor read."""
+
 
 class Greeting(NamedTuple):
-    """`[gateway] name` and `instructions`."""
+    """`[gateway] name` and `instructions`, and what the upstreams said in the last run."""
 
     name: str = NAME
     instructions: str | None = None
+    others: Introductions = Introductions()
 
 
 def read_greeting(path: Path | None, environ: Mapping[str, str]) -> Greeting:
@@ -32,9 +46,84 @@ def read_greeting(path: Path | None, environ: Mapping[str, str]) -> Greeting:
         document = {} if found is None else read_document(found)
     except ConfigError:
         return Greeting()
-    table: Any = document.get("gateway")
-    if not isinstance(table, Mapping):
+    if found is None:
         return Greeting()
-    expanded, _ = expand(cast("Mapping[str, Any]", table), environ)
+    if found.suffix.lower() == ".json":
+        document = translate(document).document
+    expanded, _ = expand(_object(document.get("gateway")), environ)
     name, instructions = expanded.get("name"), expanded.get("instructions")
-    return Greeting(name if isinstance(name, str) else NAME, instructions if isinstance(instructions, str) else None)
+    upstreams = _object(document.get("upstreams"))
+    enabled = [name for name, one in upstreams.items() if _object(one).get("enabled") is not False]
+    return Greeting(
+        name if isinstance(name, str) else NAME,
+        instructions if isinstance(instructions, str) else None,
+        _recalled(_kept_file(found, enabled, environ)),
+    )
+
+
+def keep_introductions(
+    config: Path, upstreams: Iterable[str], introductions: Introductions, environ: Mapping[str, str]
+) -> None:
+    """Keep what the upstreams say for the next start with this configuration file and these (enabled) upstreams.
+
+    A disk that cannot be written to costs nothing but that. Blocks for the time of a small file.
+    """
+    import tempfile  # here, because nothing that is not needed for the first answer is loaded before it
+
+    path = _kept_file(config, upstreams, environ)
+    content = json.dumps({"version": _VERSION, **introductions._asdict()}).encode("ascii")
+    if path is None:
+        return
+    with suppress(OSError):
+        if not introductions.parts or len(content) > _LARGEST:
+            path.unlink(missing_ok=True)
+            return
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Made by `mkstemp`, so nobody else may read it at any time (mode 0600), and then moved into its place.
+        descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".draft")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            os.replace(draft, path)
+        except OSError:
+            os.unlink(draft)
+
+
+def _kept_file(config: Path, upstreams: Iterable[str], environ: Mapping[str, str]) -> Path | None:
+    folder = cache_folder(environ)
+    if folder is None:
+        return None
+    key = json.dumps([str(config.absolute()), *upstreams]).encode("ascii")
+    # Among the catalogues, which are tidied by age.
+    return folder / "catalogues" / f"instructions-{hashlib.sha256(key).hexdigest()[:40]}.json"
+
+
+def _recalled(path: Path | None) -> Introductions:
+    """What was kept; whatever is wrong with the file, it is as if there were none."""
+    try:
+        if path is None or path.stat().st_size > _LARGEST:
+            return Introductions()
+        kept = _object(json.loads(path.read_bytes()))
+        if kept.get("version") != _VERSION:
+            return Introductions()
+        longest = _limit(kept["longest"])
+        limits = tuple((_text(glob), _limit(limit)) for glob, limit in kept["limits"])
+        return Introductions(tuple((_text(name), _text(text)) for name, text in kept["parts"]), limits, longest)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return Introductions()
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _limit(value: object) -> int | None:
+    if value is not None and (not isinstance(value, int) or value <= 0):
+        raise TypeError
+    return value
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}

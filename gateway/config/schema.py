@@ -25,6 +25,10 @@ UPSTREAM_NAME = r"^[A-Za-z0-9]+(?:(?:-+|_)[A-Za-z0-9]+)*$"
 """Letters, digits, `-` and single `_`: so that `<upstream>__<tool>` splits in one way only."""
 
 
+SESSION = r"^(shared|host-session|principal|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+)$"
+"""Who may own an upstream's state."""
+
+
 class Section(BaseModel):
     """A table of the file: frozen, and unknown keys are errors."""
 
@@ -40,6 +44,8 @@ class Timeouts(Section):
     """For a whole call, whatever progress it reports."""
     idle: Seconds = 120.0
     """Without any message about the call; progress starts it anew."""
+    answer: Seconds = 600.0
+    """For the host, and the person in front of it, to answer what the upstream asks during a call."""
 
 
 class UpstreamLimits(Section):
@@ -97,6 +103,15 @@ class UpstreamSettings(Section):
     timeout: Timeouts = Timeouts()
     limits: UpstreamLimits = UpstreamLimits()
     tools: ToolsSettings = ToolsSettings()
+    session: Annotated[str, Field(pattern=SESSION)] | None = None
+    """Whose its state is (a browser, a login): `shared`, `host-session`, `principal` or `header:NAME`.
+
+    Left out: a host's session, or its principal and name where it has none.
+    """
+    session_idle: Seconds = 3_600.0
+    """Seconds without a call after which a session of its own, that a host was given, is closed."""
+    max_sessions: Annotated[int, Field(ge=1, le=10_000)] = 32
+    """How many sessions of their own hosts may have at once."""
     idle_stop: Annotated[float, Field(ge=0, le=86_400)] = 0.0
     """Seconds without a call after which it is stopped, until the next one; its tools stay listed. 0: never."""
     files: tuple[Path, ...] = ()

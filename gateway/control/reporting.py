@@ -120,6 +120,7 @@ def _upstream(upstream: "Upstream", memory: Mapping[int, int]) -> dict[str, Any]
         "era": upstream.era,
         "revision": upstream.revision,
         "tools": len(upstream.tools()),
+        "sessions": upstream.sessions,
         "calls": {"total": counts.total, "failed": counts.failed, "running": counts.running},
         "restarts": counts.restarts,
         "pid": upstream.pid,

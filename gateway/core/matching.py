@@ -11,14 +11,12 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from gateway.core.model.caller import Caller
+from gateway.core.model.client_names import LOOKED_AT, normalise_client_name, separated
 from gateway.core.model.profile import Match, Profile
 from gateway.errors import ProfileError
 
-LOOKED_AT = 256
-"""How many characters of a client's name or User-Agent are looked at: both come from outside."""
+__all__ = ["LOOKED_AT", "Choice", "Specificity", "choose", "find", "glob_of", "normalise_client_name", "specificity"]
 
-_BRIDGES = re.compile(r" ?\(via [^()]*\)\Z", re.IGNORECASE)
-_SEPARATORS = str.maketrans(" _/", "---")
 _WILD = re.compile(r"\*|\?|\[[^\]]*\]")
 
 
@@ -42,18 +40,6 @@ class Specificity:
     literal: int
     conditions: int
     position: int
-
-
-def normalise_client_name(name: str) -> str:
-    """The name as profiles match it: case folded; blanks, `_` and `/` as `-`; without a bridge's ` (via ...)` ending.
-
-    mcp-remote appends ` (via mcp-remote <version>)` to the name of the client behind it
-    (https://github.com/geelen/mcp-remote/pull/63).
-    """
-    plain = name[:LOOKED_AT].strip()
-    while (shorter := _BRIDGES.sub("", plain)) != plain:
-        plain = shorter.rstrip()
-    return plain.casefold().translate(_SEPARATORS)
 
 
 def choose(profiles: Mapping[str, Profile], caller: Caller, configured: str | None) -> Choice:
@@ -97,7 +83,7 @@ def find(profiles: Mapping[str, Profile], name: str) -> Profile:
 
 def glob_of(match: Match) -> str | None:
     """The glob on the client's name, normalised like the names that it meets."""
-    return None if match.client_name is None else match.client_name.casefold().translate(_SEPARATORS)
+    return None if match.client_name is None else separated(match.client_name)
 
 
 def specificity(match: Match, position: int = 0) -> Specificity:

@@ -156,7 +156,7 @@ class _Check:
     @property
     def tools(self) -> Sequence[Any]:
         """The tools as the server lists them."""
-        return self._router.upstreams[self._server].tools()
+        return self._router.upstreams[self._server].lists_for().tools
 
     @property
     def names(self) -> Mapping[str, str]:

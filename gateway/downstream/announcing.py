@@ -1,19 +1,33 @@
 """Telling hosts that a list has changed: the live connections of the handshake era, the listeners of the modern one."""
 
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import anyio
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ToolsListChanged
-from mcp_types import SubscriptionFilter, SubscriptionsListenRequestParams, SubscriptionsListenResult
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ToolsListChanged,
+)
+from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
+
+from gateway.core.model.caller import Caller
+from gateway.downstream.calling import caller_of
+from gateway.downstream.service import Service
+from gateway.errors import GatewayError, InvalidRequest
 
 _PATIENCE_SECONDS = 5.0
-_EVENTS = {"tools": ToolsListChanged, "resources": ResourcesListChanged}
+_EVENTS = {"tools": ToolsListChanged, "prompts": PromptsListChanged, "resources": ResourcesListChanged}
+_UPDATED = "updated:"
+_MOST_WATCHED = 1_000
 
 _logger = logging.getLogger(__name__)
 
@@ -21,10 +35,12 @@ _logger = logging.getLogger(__name__)
 class Announcer:
     """Knows who is to be told, and tells them. A host that does not read costs the others nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, service: Service) -> None:
+        self._service = service
         self._bus = InMemorySubscriptionBus()
         self._listeners = ListenHandler(self._bus)
-        self._connections: set[Connection] = set()
+        self._connections: dict[Connection, dict[str, Callable[[], None]]] = {}
+        """Those of the handshake era, each with the resources that it watches and how to end that."""
         self._changed: set[str] = set()
         self._wake = anyio.Event()
 
@@ -36,24 +52,54 @@ class Announcer:
     async def listen(
         self, context: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
-        """Serve one `subscriptions/listen`. Promised is only what can happen: changes of tools and of resources."""
-        asked = params.notifications
-        offered = SubscriptionFilter(
-            tools_list_changed=asked.tools_list_changed, resources_list_changed=asked.resources_list_changed
-        )
-        return await self._listeners(context, params.model_copy(update={"notifications": offered}))
+        """Serve one `subscriptions/listen`. Promised is what can happen: a resource that nobody has is left out."""
+        asked, caller = params.notifications, caller_of(context)
+        async with AsyncExitStack() as watched:
+            uris: list[str] = []
+            for uri in (asked.resource_subscriptions or ())[:_MOST_WATCHED]:
+                with suppress(GatewayError):
+                    watched.callback(await self._service.watch(uri, caller))
+                    uris.append(uri)
+            promised = asked.model_copy(update={"resource_subscriptions": uris or None})
+            return await self._listeners(context, params.model_copy(update={"notifications": promised}))
 
-    def follow(self, session: ServerSession) -> Connection:
+    def follow(self, session: ServerSession, caller: Caller) -> Connection:
         """Tell this host too, for as long as its connection lives (handshake era); returns the connection."""
         # The SDK has no public handle for the end of a connection that its own HTTP manager opened.
         connection = session._connection  # pyright: ignore[reportPrivateUsage]
         if connection not in self._connections:
-            self._connections.add(connection)
-            connection.exit_stack.callback(self._connections.discard, connection)
+            self._connections[connection] = {}
+            connection.exit_stack.callback(self._forget, connection, caller.session)
         return connection
 
+    async def subscribe(self, connection: Connection, uri: str, caller: Caller) -> None:
+        """Tell this host when the resource changes.
+
+        Raises `GatewayError` when there is none, or when the host watches too many.
+        """
+        watched = self._connections.get(connection)
+        if watched is None or uri in watched:
+            return
+        if len(watched) >= _MOST_WATCHED:
+            raise InvalidRequest(f"a host may subscribe to {_MOST_WATCHED:,} resources", remedy="unsubscribe from some")
+        watched[uri] = await self._service.watch(uri, caller)
+
+    def unsubscribe(self, connection: Connection, uri: str) -> None:
+        """Tell it no more."""
+        if (end := self._connections.get(connection, {}).pop(uri, None)) is not None:
+            end()
+
+    def _forget(self, connection: Connection, session: str | None) -> None:
+        for end in self._connections.pop(connection, {}).values():
+            end()
+        if session is not None:
+            self._service.left(session)
+
     def changed(self, kind: str) -> None:
-        """The list of this kind ("tools" or "resources") has changed. At once; what is due together is told once."""
+        """A list ("tools", "prompts", "resources") or a resource (`updated:<uri>`) has changed.
+
+        Returns at once; what is due together is told once.
+        """
         self._changed.add(kind)
         self._wake.set()
 
@@ -77,13 +123,15 @@ class Announcer:
                 self._wake = anyio.Event()
                 kinds, self._changed = sorted(self._changed), set[str]()
                 for kind in kinds:
-                    for connection in tuple(self._connections):
-                        tasks.start_soon(self._tell, connection, kind)
-                    if event := _EVENTS.get(kind):
-                        await self._bus.publish(event())
+                    uri = kind.removeprefix(_UPDATED) if kind.startswith(_UPDATED) else None
+                    for connection, watched in tuple(self._connections.items()):
+                        if uri is None or uri in watched:
+                            tasks.start_soon(self._tell, connection, kind, uri)
+                    await self._bus.publish(_EVENTS[kind]() if uri is None else ResourceUpdated(uri=uri))
 
-    async def _tell(self, connection: Connection, kind: str) -> None:
+    async def _tell(self, connection: Connection, kind: str, uri: str | None) -> None:
+        method = f"notifications/{kind}/list_changed" if uri is None else "notifications/resources/updated"
         with anyio.move_on_after(_PATIENCE_SECONDS) as patience:
-            await connection.notify(f"notifications/{kind}/list_changed", None)
+            await connection.notify(method, None if uri is None else {"uri": uri})
         if patience.cancelled_caught:
-            _logger.debug("a host did not take notifications/%s/list_changed", kind)
+            _logger.debug("a host did not take %s", method)

@@ -1,13 +1,17 @@
 """A request as the SDK hands it over: who calls, and whether it is well formed."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
 
+from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from starlette.requests import Request
 
-from gateway.bridging.onward import CLIENT_CAPABILITIES, CLIENT_INFO, onward
+from gateway.bridging.onward import onward
 from gateway.core.model.caller import MODERN_REVISIONS, Caller
+from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, LOG_LEVELS
+from gateway.downstream.hosts import introduced, level_of
 from gateway.errors import InvalidRequest
 
 PROFILE_SCOPE = "gateway.profile"
@@ -19,34 +23,39 @@ PRINCIPAL_SCOPE = "gateway.principal"
 
 def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
     """Who calls: the identity from the handshake or, since 2026-07-28, from the request itself."""
-    name, version, capabilities = _identity(context)
+    connection = context.session._connection  # pyright: ignore[reportPrivateUsage]  # the SDK has no public handle
+    info, capabilities, level = _identity(context, connection)
+    caller = Caller(
+        revision=context.protocol_version,
+        client_name=_string(info.get("name")),
+        client_version=_string(info.get("version")),
+        capabilities=capabilities,
+        client_info=info or None,
+        session=connection.session_id,
+        log_level=level,
+    )
     request = context.request
     if not isinstance(request, Request):
-        return Caller(
-            revision=context.protocol_version, client_name=name, client_version=version, capabilities=capabilities
-        )
-    return Caller(
-        revision=context.protocol_version,
-        client_name=name,
-        client_version=version,
+        return caller
+    return replace(
+        caller,
         user_agent=request.headers.get("user-agent"),
         profile=request.scope.get(PROFILE_SCOPE),
         principal=request.scope.get(PRINCIPAL_SCOPE, "local"),
-        capabilities=capabilities,
+        headers=request.headers,
     )
 
 
-def _identity(context: ServerRequestContext[Any, Any]) -> tuple[str | None, str | None, Mapping[str, Any]]:
+def _identity(
+    context: ServerRequestContext[Any, Any], connection: Connection
+) -> tuple[Mapping[str, Any], Mapping[str, Any], str | None]:
+    """clientInfo, capabilities and the level of log that is wanted."""
     if context.protocol_version in MODERN_REVISIONS:
         # As sent, not as the SDK's models read it: those lose a name that comes without a version.
         meta = _object((context.params or {}).get("_meta"))
-        info = _object(meta.get(CLIENT_INFO))
-        return _string(info.get("name")), _string(info.get("version")), _object(meta.get(CLIENT_CAPABILITIES))
-    client = context.session.client_params
-    if client is None:
-        return None, None, {}
-    capabilities = client.capabilities.model_dump(by_alias=True, mode="json", exclude_none=True)
-    return client.client_info.name, client.client_info.version, capabilities
+        return _object(meta.get(CLIENT_INFO)), _object(meta.get(CLIENT_CAPABILITIES)), _string(meta.get(LOG_LEVEL))
+    said = introduced(connection)
+    return _object(said.get("clientInfo")), _object(said.get("capabilities")), level_of(connection)
 
 
 def checked_params(method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -58,8 +67,17 @@ def checked_params(method: str, params: Mapping[str, Any] | None) -> dict[str, A
     if method == "tools/call":
         _expect(method, passed, "name", str, "a string")
         _expect(method, passed, "arguments", dict, "an object", optional=True)
-    elif method == "resources/read":
+    elif method in ("resources/read", "resources/subscribe", "resources/unsubscribe"):
         _expect(method, passed, "uri", str, "a string")
+    elif method == "logging/setLevel":
+        if passed.get("level") not in LOG_LEVELS:
+            raise InvalidRequest(f"{method}: params.level must be one of {', '.join(LOG_LEVELS)}")
+    elif method == "prompts/get":
+        _expect(method, passed, "name", str, "a string")
+        _expect(method, passed, "arguments", dict, "an object", optional=True)
+    elif method == "completion/complete":
+        _expect(method, passed, "ref", dict, "an object")
+        _expect(method, passed, "argument", dict, "an object")
     else:
         _expect(method, passed, "cursor", str, "a string", optional=True)
     return passed

@@ -59,7 +59,8 @@ def as_error(error: GatewayError, revision: str) -> MCPError:
     if isinstance(error, UpstreamRefused):
         return MCPError(_code_of_era(error.code, revision), error.wire_message, error.data)
     code = next(code for kind, code in CODES if isinstance(error, kind))
-    return MCPError(_code_of_era(code, revision), str(error))
+    data = {"uri": error.uri} if isinstance(error, UnknownResource) and error.uri is not None else None
+    return MCPError(_code_of_era(code, revision), str(error), data)
 
 
 def unexpected(method: str, error: Exception) -> MCPError:

@@ -15,7 +15,8 @@ Codes and messages are those of the SDK's server (2.3.0), so that a host cannot 
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, cast
 
-from gateway.bridging.onward import CLIENT_CAPABILITIES, PROTOCOL_VERSION, SERVER_INFO
+from gateway.core.instructions import Introductions
+from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO
 
 HANDSHAKE_REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_REVISIONS = ("2026-07-28",)
@@ -28,19 +29,35 @@ UNSUPPORTED_PROTOCOL_VERSION = -32022
 
 Era = Literal["handshake", "modern"]
 
+UI_EXTENSION = "io.modelcontextprotocol/ui"
+"""MCP Apps: tools' user interfaces are carried as they are. A server that speaks it says so without settings.
+
+Source: https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx, mcp.server.apps
+"""
+
 
 class Identity(NamedTuple):
-    """What the gateway says it is: the `serverInfo` and the `instructions` of the protocol."""
+    """What the gateway says it is: the `serverInfo` and the `instructions` of the protocol.
+
+    `instructions` are the gateway's own, `others` those of its upstreams.
+    """
 
     name: str
     version: str
     title: str | None = None
     instructions: str | None = None
+    others: Introductions = Introductions()
 
     def server_info(self) -> dict[str, Any]:
         """The protocol's `Implementation` object."""
         info: dict[str, Any] = {"name": self.name, "version": self.version}
         return info if self.title is None else {**info, "title": self.title}
+
+    def introduction(self, client: object) -> dict[str, str]:
+        """The field `instructions` for a client with this clientInfo, cut to what it keeps; empty without any."""
+        name = cast("Mapping[str, Any]", client).get("name") if isinstance(client, Mapping) else None
+        told = self.others.told(self.instructions, name if isinstance(name, str) else None)
+        return {} if told is None else {"instructions": told}
 
 
 class Refusal(Exception):
@@ -59,8 +76,19 @@ class Refusal(Exception):
 
 
 def capabilities() -> dict[str, Any]:
-    """What the gateway offers: constant, since the first answer comes before any upstream is known."""
-    return {"tools": {"listChanged": True}, "resources": {"listChanged": True}}
+    """What the gateway offers: constant, since the first answer comes before any upstream is known.
+
+    The same in every revision: those that do not know a field pass over it. `logging` is a capability of 2026-07-28
+    too, where a request names its level itself.
+    """
+    return {
+        "tools": {"listChanged": True},
+        "resources": {"listChanged": True, "subscribe": True},
+        "prompts": {"listChanged": True},
+        "completions": {},
+        "logging": {},
+        "extensions": {UI_EXTENSION: {}},
+    }
 
 
 def initialize_result(identity: Identity, params: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -86,11 +114,13 @@ def initialize_result(identity: Identity, params: Mapping[str, Any] | None) -> d
         "capabilities": capabilities(),
         "serverInfo": identity.server_info(),
     }
-    return result if identity.instructions is None else {**result, "instructions": identity.instructions}
+    return {**result, **identity.introduction(given["clientInfo"])}
 
 
-def discover_result(identity: Identity) -> dict[str, Any]:
+def discover_result(identity: Identity, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The answer to `server/discover`, complete with the fields that every result of 2026-07-28 carries."""
+    meta = (params or {}).get("_meta")
+    client = cast("Mapping[str, Any]", meta).get(CLIENT_INFO) if isinstance(meta, Mapping) else None
     result: dict[str, Any] = {
         "supportedVersions": list(MODERN_REVISIONS),
         "capabilities": capabilities(),
@@ -99,7 +129,7 @@ def discover_result(identity: Identity) -> dict[str, Any]:
         "cacheScope": "private",
         "_meta": {SERVER_INFO: identity.server_info()},
     }
-    return result if identity.instructions is None else {**result, "instructions": identity.instructions}
+    return {**result, **identity.introduction(client)}
 
 
 def enveloped(params: Mapping[str, Any] | None) -> bool:
@@ -142,6 +172,8 @@ class Handshake:
         """The params of the `initialize` that was accepted last."""
         self.revision = HANDSHAKE_REVISIONS[-1]
         """What was agreed on with it."""
+        self.envelope: Mapping[str, Any] | None = None
+        """The `_meta` of the modern era that was accepted last."""
 
     def introduce(self, identity: Identity) -> None:
         """Tell a host that opens its connection from now on that the gateway is this."""
@@ -185,8 +217,9 @@ class Handshake:
                 "accepted on it",
             )
         check_envelope(params)
+        self.envelope = (params or {}).get("_meta")
         if method == "server/discover":
-            return discover_result(self._identity)
+            return discover_result(self._identity, params)
         self.era = "modern"
         if method == "ping":
             raise Refusal(METHOD_NOT_FOUND, "Method not found", method)

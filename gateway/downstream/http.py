@@ -7,7 +7,6 @@ from functools import partial
 
 import anyio
 import uvicorn
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -17,8 +16,10 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from gateway.config.schema import HttpSettings
+from gateway.downstream.agreeing import Agreeing
 from gateway.downstream.choosing import ChoosingProfile, ProfileNames
 from gateway.downstream.draining import Draining
+from gateway.downstream.events import Events, ResumableSessions
 from gateway.downstream.handshake import Identity
 from gateway.downstream.observing import observing
 from gateway.downstream.security import Allowed, Guard, check_bind, refusal
@@ -52,8 +53,10 @@ def http_app(
     downstream = Downstream(service, identity)
     allowed = Allowed(settings)
     security = allowed.for_sdk()
-    manager = StreamableHTTPSessionManager(
+    events = Events()
+    manager = ResumableSessions(
         downstream.server,
+        events,
         security_settings=security,
         max_request_body_size=settings.max_request_bytes,
         session_idle_timeout=settings.session_idle,
@@ -63,7 +66,7 @@ def http_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
-        async with downstream.running(), manager.run():
+        async with downstream.running(), manager.run(), events.expiring():
             yield
 
     def endpoint(path: str, app: ASGIApp, *, by_header: bool = True) -> list[BaseRoute]:
@@ -78,7 +81,7 @@ def http_app(
         routes=[
             Route("/", partial(_front_page, identity)),
             *observed,
-            *endpoint("/mcp", manager.handle_request),
+            *endpoint("/mcp", Agreeing(manager.handle_request)),
             *endpoint("/sse", sse.stream),
             # Which profile is settled when the stream is opened: it stands in the path that the host is given.
             *endpoint(MESSAGES_PATH, sse.messages, by_header=False),

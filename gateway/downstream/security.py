@@ -86,6 +86,8 @@ class Guard:
             return await self._app(scope, receive, send)
         if scope["type"] != "http":
             return None  # no WebSockets here
+        # One HTTP parser keeps the blanks around a value, which do not belong to it (RFC 9110, 5.5).
+        scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         headers = Headers(scope=scope)
         origin = headers.get("origin")
         if (refused := self._foreign(headers)) is not None:

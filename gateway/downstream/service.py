@@ -4,11 +4,23 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from gateway.core.model.caller import Caller
+from gateway.upstream import Host
 
 ProgressCallback = Callable[[float, float | None, str | None], Awaitable[None]]
 """Takes progress, total and message, as `notifications/progress` has them."""
 
-SERVED = frozenset({"tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read"})
+SERVED = frozenset(
+    {
+        "tools/list",
+        "tools/call",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+        "prompts/list",
+        "prompts/get",
+        "completion/complete",
+    }
+)
 """The methods that are passed to `Service.respond`; everything else is the protocol's own business."""
 
 
@@ -16,13 +28,34 @@ class Service(Protocol):
     """The gateway behind the transports (`gateway.routing.Router` is one). All on the event loop."""
 
     async def respond(
-        self, method: str, params: Mapping[str, Any], caller: Caller, *, on_progress: ProgressCallback | None = None
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        caller: Caller,
+        *,
+        on_progress: ProgressCallback | None = None,
+        host: Host | None = None,
     ) -> dict[str, Any]:
         """The raw result of one of the `SERVED` methods. Raises `GatewayError`; cancelled when the host cancels.
 
         `params` are checked for their form and free of what belongs to the host's connection. `on_progress` is given
-        when the host asked for progress.
+        when the host asked for progress; `host` is whom an upstream may ask and tell meanwhile.
         """
+        ...
+
+    async def watch(self, uri: str, caller: Caller) -> Callable[[], None]:
+        """Have listeners told `updated:<uri>` when this resource changes; returns how to stop it.
+
+        Raises `GatewayError` when there is no such resource.
+        """
+        ...
+
+    async def roots_changed(self, session: str) -> None:
+        """The host of this session says that its roots are others."""
+        ...
+
+    def left(self, session: str) -> None:
+        """The host of this session is gone."""
         ...
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
@@ -30,5 +63,8 @@ class Service(Protocol):
         ...
 
     def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Call `listener` with "tools" or "resources" whenever that list has changed; returns how to stop it."""
+        """Call `listener` with "tools", "prompts" or "resources" when that list has changed; returns how to stop it.
+
+        With `updated:<uri>` when a resource has changed that somebody watches.
+        """
         ...

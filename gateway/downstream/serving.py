@@ -5,7 +5,7 @@ reaches the wire as it is: so everything that the gateway serves is answered her
 """
 
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -20,11 +20,17 @@ from gateway.bridging.stamping import finish
 from gateway.core.model.caller import MODERN_REVISIONS, Caller
 from gateway.downstream.announcing import Announcer
 from gateway.downstream.calling import caller_of, checked_params
-from gateway.downstream.failures import INTERNAL_ERROR, as_error, as_result, sole_gateway_error, unexpected
+from gateway.downstream.failures import as_error, as_result, sole_gateway_error, unexpected
 from gateway.downstream.handshake import INVALID_PARAMS, Identity, Refusal, discover_result, initialize_result
+from gateway.downstream.hosts import host_of, introduce, set_level
 from gateway.downstream.presence import Presence
 from gateway.downstream.service import SERVED, Service
 from gateway.telemetry import new_request
+
+ROOTS_CHANGED = "notifications/roots/list_changed"
+
+OF_THE_CONNECTION = frozenset({"resources/subscribe", "resources/unsubscribe", "logging/setLevel"})
+"""What a host of the handshake era sets for its connection; 2026-07-28 has none of it."""
 
 _logger = logging.getLogger(__name__)
 
@@ -34,7 +40,7 @@ class Downstream:
 
     def __init__(self, service: Service, identity: Identity) -> None:
         self.identity = identity
-        self.announcer = Announcer()
+        self.announcer = Announcer(service)
         self.presence = Presence()
         self._service = service
         self._server_info = identity.server_info()
@@ -65,10 +71,16 @@ class Downstream:
         finally:
             unsubscribe()
 
+    def left(self, session: str) -> None:
+        """The host of this session is gone."""
+        self._service.left(session)
+
     async def _answer(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         modern = ctx.protocol_version in MODERN_REVISIONS
         caller = self._noticed(ctx, modern)
         if ctx.request_id is None:
+            if ctx.method == ROOTS_CHANGED and caller is not None and caller.session is not None:
+                await self._service.roots_changed(caller.session)
             return await call_next(ctx)
         with new_request():
             _logger.debug("%s", ctx.method)
@@ -79,14 +91,16 @@ class Downstream:
     ) -> HandlerResult:
         try:
             if ctx.method == "initialize" and not modern:
-                return initialize_result(self.identity, ctx.params)
+                result = initialize_result(self.identity, ctx.params)
+                introduce(ctx.session._connection, ctx.params or {})  # pyright: ignore[reportPrivateUsage]
+                return result
             if ctx.method == "server/discover" and modern:
-                return discover_result(self.identity)
-            if ctx.method not in SERVED:
+                return discover_result(self.identity, ctx.params)
+            if ctx.method not in SERVED and not (ctx.method in OF_THE_CONNECTION and not modern):
                 return await call_next(ctx)
             if caller is None:
                 raise Refusal(INVALID_PARAMS, "the connection has to be initialized before this request")
-            return plain(await self._serve(ctx, caller))
+            return plain(await self._served(ctx, caller))
         except Refusal as refusal:
             raise MCPError(refusal.code, refusal.message, refusal.data) from None
         except (MCPError, ValidationError):
@@ -102,33 +116,39 @@ class Downstream:
             return caller
         if ctx.method == "initialize" or ctx.session.client_params is None:
             return None
-        connection = self.announcer.follow(ctx.session)
         caller = caller_of(ctx)
+        connection = self.announcer.follow(ctx.session, caller)
         self.presence.asked(caller, connection, connection.exit_stack)
         return caller
 
-    async def _serve(self, ctx: ServerRequestContext[Any, Any], caller: Caller) -> dict[str, Any]:
+    async def _served(self, ctx: ServerRequestContext[Any, Any], caller: Caller) -> dict[str, Any]:
         method, revision = ctx.method, ctx.protocol_version
-        wants_progress = progress_token_from_params(ctx.params) is not None
         try:
-            result = await self._service.respond(
-                method,
-                checked_params(method, ctx.params),
-                caller,
-                on_progress=ctx.session.report_progress if wants_progress else None,
-            )
+            result = await self._result(ctx, caller)
         except Exception as error:  # whatever it is, the host gets an answer
             if (known := sole_gateway_error(error)) is None:
                 raise unexpected(method, error) from error
             if (told := as_result(method, known)) is None:
                 raise as_error(known, revision) from error
             result = told
-        if revision not in MODERN_REVISIONS:
-            _refuse_unfinished(result)
-        return finish(method, result, revision, server_info=self._server_info)
+        return finish(method, result, revision, server_info=self._server_info, params=ctx.params)
 
-
-def _refuse_unfinished(result: Mapping[str, Any]) -> None:
-    """A result that asks the host for more (2026-07-28) is no result to a host that cannot be asked that way."""
-    if result.get("resultType") == "input_required":
-        raise MCPError(INTERNAL_ERROR, "the upstream asks for input in a way that this host's protocol revision lacks")
+    async def _result(self, ctx: ServerRequestContext[Any, Any], caller: Caller) -> dict[str, Any]:
+        method, params = ctx.method, checked_params(ctx.method, ctx.params)
+        connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage]  # the SDK has no public handle
+        if method == "resources/subscribe":
+            await self.announcer.subscribe(connection, params["uri"], caller)
+        elif method == "resources/unsubscribe":
+            self.announcer.unsubscribe(connection, params["uri"])
+        elif method == "logging/setLevel":
+            set_level(connection, params["level"])
+        if method in OF_THE_CONNECTION:
+            return {}
+        wants_progress = progress_token_from_params(ctx.params) is not None
+        return await self._service.respond(
+            method,
+            params,
+            caller,
+            on_progress=ctx.session.report_progress if wants_progress else None,
+            host=host_of(ctx, caller),
+        )

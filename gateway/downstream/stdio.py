@@ -5,10 +5,10 @@ import logging
 import math
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, cast
 
 import anyio
 import anyio.lowlevel
@@ -17,7 +17,9 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from gateway.downstream.handshake import INVALID_REQUEST, Refusal
+from gateway.core.model.caller import Caller
+from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
+from gateway.downstream.handshake import INVALID_REQUEST, Handshake, Refusal
 from gateway.downstream.opening import Opening
 from gateway.downstream.service import Service
 from gateway.downstream.serving import Downstream
@@ -58,6 +60,25 @@ async def serve_stdio(
                 )
                 inbox.serve_until_settled(connection)
                 await connection.serve()
+
+
+def expected_host(handshake: Handshake) -> Caller | None:
+    """The one host of a stdio connection, as far as it has said who it is."""
+    if handshake.client is not None:
+        info, capabilities, revision = handshake.client["clientInfo"], handshake.client["capabilities"], None
+    elif handshake.envelope is not None:
+        info, capabilities = handshake.envelope.get(CLIENT_INFO), handshake.envelope.get(CLIENT_CAPABILITIES)
+        revision = handshake.envelope[PROTOCOL_VERSION]
+    else:
+        return None
+    known: Mapping[str, Any] = cast("Mapping[str, Any]", info) if isinstance(info, Mapping) else {}
+    able: Mapping[str, Any] = cast("Mapping[str, Any]", capabilities) if isinstance(capabilities, Mapping) else {}
+    return Caller(
+        revision=revision or handshake.revision,
+        client_name=known.get("name"),
+        client_info=known or None,
+        capabilities=able,
+    )
 
 
 class _Inbox:

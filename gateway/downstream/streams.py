@@ -1,5 +1,6 @@
 """Serving one host over a pair of message streams (stdio, HTTP+SSE), in whichever era it speaks."""
 
+import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,8 +16,9 @@ from mcp.shared.transport_context import TransportContext
 from mcp_types import ClientCapabilities, Implementation, InitializeRequestParams
 from pydantic import ValidationError
 
-from gateway.bridging.onward import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
+from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
 from gateway.downstream.handshake import Handshake, Refusal, enveloped
+from gateway.downstream.hosts import introduce
 from gateway.downstream.serving import Downstream
 
 _ENDLESS = frozenset({"subscriptions/listen"})
@@ -38,7 +40,9 @@ class StreamConnection:
         *,
         opened_elsewhere: bool = False,
     ) -> None:
+        self._downstream = downstream
         self._server = downstream.server
+        self._session = f"stream {secrets.token_hex(8)}"
         self._handshake = handshake
         self._opened_elsewhere = opened_elsewhere
         self._dispatcher: JSONRPCDispatcher[TransportContext] = JSONRPCDispatcher(
@@ -48,7 +52,7 @@ class StreamConnection:
             inline_methods=frozenset({"initialize"}),
         )
         self._notifications = NotifyOnlyOutbound(self._dispatcher)
-        self._legacy = Connection.for_loop(self._dispatcher)
+        self._legacy = Connection.for_loop(self._dispatcher, session_id=self._session)
         self._runner = ServerRunner(self._server, self._legacy, None)
         self._client: Mapping[str, Any] | None = None
         self._answering = 0
@@ -60,6 +64,7 @@ class StreamConnection:
             await self._dispatcher.run(self._on_request, self._on_notify)
         finally:
             await aclose_shielded(self._legacy)
+            self._downstream.left(self._session)
 
     async def settle(self, patience: float) -> None:
         """Wait, at most `patience` seconds, until no request is being answered."""
@@ -106,6 +111,7 @@ class StreamConnection:
             meta.get(CLIENT_CAPABILITIES),
             outbound=self._notifications,
         )
+        connection.session_id = self._session  # one host, whose requests all come here
         return await serve_one(self._server, context, method, params, connection=connection, lifespan_state=None)
 
     async def _on_notify(
@@ -120,6 +126,7 @@ class StreamConnection:
         client = self._handshake.client
         if client is not None and client is not self._client:
             self._client = client
+            introduce(self._legacy, client)
             self._legacy.client_params = _client_params(client)
             self._legacy.protocol_version = self._handshake.revision
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import anyio
 
+from gateway.core.model.caller import Caller
 from gateway.core.wording import plain
 from gateway.errors import UpstreamUnavailable
 from gateway.routing.ports import TheUpstreams
@@ -30,15 +31,18 @@ class Availability:
         """The upstreams are others now: those that start are waited for anew."""
         self._waited.clear()
 
-    async def first(self, profile: str, seconds: float) -> None:
+    async def first(self, profile: str, seconds: float, caller: Caller) -> None:
         """Wait at most `seconds` for the upstreams that this profile's hosts have not waited for before.
 
-        One whose tools are known, from before or from the last run of the gateway, is not waited for.
+        One whose lists are known, from before or from the last run of the gateway, is not waited for; what else it
+        would show this caller is found out meanwhile.
         """
-        unknown = [name for name in self.starting() if not self._upstreams[name].tools()]
+        unknown = [name for name in self.starting() if not self._knows(name)]
         names = [name for name in unknown if (profile, name) not in self._waited]
         await self.wait(names, seconds)
         self._waited.update((profile, name) for name in names)
+        for name in self._upstreams:
+            self._upstreams[name].prepare(caller)
 
     async def wait(self, names: Iterable[str], seconds: float) -> None:
         """Wait until none of the upstreams is starting any more, at most `seconds`."""
@@ -49,6 +53,10 @@ class Availability:
     def starting(self) -> list[str]:
         """The upstreams that are starting now."""
         return [name for name in self._upstreams if self._upstreams[name].state is UpstreamState.STARTING]
+
+    def _knows(self, name: str) -> bool:
+        lists = self._upstreams[name].lists_for()
+        return any((lists.tools, lists.prompts, lists.resources, lists.templates))
 
     def missing(self) -> list[str]:
         """The upstreams that should be there and are not, each with its cause."""

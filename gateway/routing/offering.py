@@ -1,33 +1,37 @@
-"""What is offered to whom: catalogues per profile and revision, kept until an upstream's list changes."""
+"""What is offered to whom: catalogues per profile, revision and what the upstreams list for the host."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from gateway.config.schema import GatewaySettings
 from gateway.core.catalogue import OWN, Catalogue, Route, build
 from gateway.core.catalogue.names import SEPARATOR, NameRules
-from gateway.core.model.caller import REVISIONS
+from gateway.core.model.caller import REVISIONS, Caller
 from gateway.core.model.profile import Profile
+from gateway.core.model.wire import WireObject
 from gateway.core.wording import plain
 from gateway.errors import GatewayError, UnknownTool
 from gateway.routing.availability import Availability
 from gateway.routing.ports import OwnTools, TheUpstreams
+from gateway.routing.reporting import Problems
 from gateway.upstream import UpstreamState
 
 ProfileNow = Callable[[], Profile]
 """Gives the profile in force for one caller."""
+
+_Tools = Mapping[str, Sequence[WireObject]]
+"""The raw tools of each upstream."""
 
 logger = logging.getLogger(__name__)
 
 _LONGEST_NAME = 200
 _COMPARED = 500
 """How many names are compared with one that is unknown: comparing costs, and strangers choose the name."""
-_LOGGED = 50
-"""How many problems of one catalogue are logged one by one."""
-_REMEMBERED = 5_000
-"""How many logged problems are kept in mind, so as not to log them again."""
+_KEPT = 128
+"""How many catalogues are kept, the last used: an upstream may list other tools for hosts of other capabilities."""
 
 
 class Offering:
@@ -40,9 +44,9 @@ class Offering:
         self._own = own
         self._settings = settings
         self._availability = availability
-        self._catalogues: dict[tuple[str, str], Catalogue] = {}
+        self._catalogues: OrderedDict[tuple[object, ...], tuple[_Tools, Catalogue]] = OrderedDict()
         self._schemas: dict[str, Mapping[str, Any]] = {}
-        self._reported: set[str] = set()
+        self._problems = Problems()
 
     def reconfigure(self, settings: GatewaySettings) -> None:
         """Offer by other settings from now on."""
@@ -54,21 +58,27 @@ class Offering:
         self._catalogues.clear()
         self._schemas.clear()
 
-    def catalogue(self, profile: Profile, revision: str) -> Catalogue:
-        """What a profile's host of a revision is offered now. `profile` is narrowed to the revision already."""
-        key = (profile.name, revision if revision in REVISIONS else REVISIONS[0])
+    def catalogue(self, profile: Profile, caller: Caller) -> Catalogue:
+        """What a caller is offered now. `profile` is its own, narrowed to its revision already."""
+        lists = {name: self._upstreams[name].lists_for(caller).tools for name in self._upstreams}
+        revision = caller.revision if caller.revision in REVISIONS else REVISIONS[0]
+        # By the very lists, which are kept beside the catalogue: so no other list can come to have the same id.
+        key = (profile.name, revision, *((name, id(tools)) for name, tools in lists.items()))
         found = self._catalogues.get(key)
         if found is None:
-            found = self._catalogues[key] = self._built(profile, revision)
-            self._schemas.update((tool["name"], tool["inputSchema"]) for tool in found.tools)
-            self._report(found, profile.name)
-        return found
+            found = self._catalogues[key] = (lists, self._built(lists, profile, revision))
+            self._schemas.update((tool["name"], tool["inputSchema"]) for tool in found[1].tools)
+            self._report(found[1], profile.name)
+            while len(self._catalogues) > _KEPT:
+                self._catalogues.popitem(last=False)
+        self._catalogues.move_to_end(key)
+        return found[1]
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool that was offered to anybody under this name; None when none was."""
         return self._schemas.get(name)
 
-    async def route(self, name: str, profile_now: ProfileNow, revision: str) -> Route:
+    async def route(self, name: str, profile_now: ProfileNow, caller: Caller) -> Route:
         """Where a call of `name` goes. Waits, within the profile's bound, for an upstream that may bring it yet.
 
         `profile_now` is asked again after waiting: the profiles may be others then.
@@ -78,7 +88,7 @@ class Offering:
             UnknownTool: it is nobody's.
         """
         profile = profile_now()
-        route = self.catalogue(profile, revision).routes.get(name)
+        route = self.catalogue(profile, caller).routes.get(name)
         if route is not None:
             return route
         owner = self._owner(name, profile)
@@ -87,13 +97,12 @@ class Offering:
         if awaited:
             await self._availability.wait(awaited, profile.wait.tools_list)
             profile = profile_now()
-            route = self.catalogue(profile, revision).routes.get(name)
+            route = self.catalogue(profile, caller).routes.get(name)
             if route is not None:
                 return route
-        raise self._unknown(name, self._owner(name, profile), profile, revision)
+        raise self._unknown(name, self._owner(name, profile), profile, caller)
 
-    def _built(self, profile: Profile, revision: str) -> Catalogue:
-        lists = {name: self._upstreams[name].tools() for name in self._upstreams}
+    def _built(self, lists: _Tools, profile: Profile, revision: str) -> Catalogue:
         if profile.tools.helpers:
             lists = {OWN: self._own.tools(), **lists}
         settings = {name: self._upstreams[name].settings.tools for name in self._upstreams}
@@ -102,23 +111,18 @@ class Offering:
 
     def _report(self, catalogue: Catalogue, profile: str) -> None:
         logger.debug("profile %s: %d tools, %d notes", profile, len(catalogue.tools), len(catalogue.notes))
-        if len(self._reported) > _REMEMBERED:
-            self._reported.clear()
-        fresh = [note.text for note in catalogue.problems if note.text not in self._reported]
-        for text in fresh[:_LOGGED]:
-            logger.warning("tools for profile %s: %s", profile, text)
-        self._reported.update(fresh[:_LOGGED])
+        self._problems.report((note.text for note in catalogue.problems), f"tools for profile {profile}")
 
     def _owner(self, name: str, profile: Profile) -> str | None:
         """The upstream that a prefixed name belongs to, if it begins with one's prefix."""
         rules = NameRules.of(profile.tools, self._settings.name)
         return next((own for own in self._upstreams if name.startswith(rules.legal(own) + SEPARATOR)), None)
 
-    def _unknown(self, name: str, owner: str | None, profile: Profile, revision: str) -> GatewayError:
+    def _unknown(self, name: str, owner: str | None, profile: Profile, caller: Caller) -> GatewayError:
         shown = plain(name, _LONGEST_NAME)
         if owner is not None and self._upstreams[owner].state is not UpstreamState.READY:
             return self._availability.unavailable(owner, f"tool {shown!r}")
-        routes = self.catalogue(profile, revision).routes
+        routes = self.catalogue(profile, caller).routes
         likely = [offered for offered, route in routes.items() if route.upstream == owner] or list(routes)
         near = get_close_matches(shown, likely[:_COMPARED], n=3)
         hint = f"; the nearest: {', '.join(repr(match) for match in near)}" if near else ""

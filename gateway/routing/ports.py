@@ -1,15 +1,37 @@
 """What routing needs of the rooms below it, so that it can be tested without processes, stores and pictures."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gateway.config.schema import UpstreamSettings
+from gateway.core.model.caller import Caller
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
 from gateway.core.model.profile import Profile
 from gateway.core.model.wire import WireObject
 from gateway.upstream import UpstreamState
 from gateway.upstream.calls import CallLimits, ProgressCallback
+
+if TYPE_CHECKING:
+    from gateway.upstream.asking import Host
+
+Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+"""Ask an upstream (its name, a method, params) for one caller; its raw result. Raises UpstreamError."""
+
+
+class TheLists(Protocol):
+    """What an upstream last said that it has, as it came; `hints` are what each list said about itself."""
+
+    @property
+    def tools(self) -> Sequence[WireObject]: ...
+    @property
+    def resources(self) -> Sequence[WireObject]: ...
+    @property
+    def templates(self) -> Sequence[WireObject]: ...
+    @property
+    def prompts(self) -> Sequence[WireObject]: ...
+    @property
+    def hints(self) -> Mapping[str, Mapping[str, Any]]: ...
 
 
 class AnUpstream(Protocol):
@@ -25,11 +47,14 @@ class AnUpstream(Protocol):
     def settings(self) -> UpstreamSettings: ...
     @property
     def capabilities(self) -> Mapping[str, Any]: ...
+    @property
+    def revision(self) -> str | None: ...
+    @property
+    def instructions(self) -> str | None: ...
 
-    def tools(self) -> Sequence[WireObject]: ...
-    def resources(self) -> Sequence[WireObject]: ...
-    def templates(self) -> Sequence[WireObject]: ...
+    def lists_for(self, caller: Caller | None = None) -> TheLists: ...
     async def ready(self, timeout: float) -> bool: ...
+    def prepare(self, caller: Caller) -> None: ...
     async def request(
         self,
         method: str,
@@ -37,7 +62,12 @@ class AnUpstream(Protocol):
         *,
         timeout: CallLimits,
         on_progress: ProgressCallback | None = None,
+        caller: Caller | None = None,
+        host: "Host | None" = None,
     ) -> dict[str, Any]: ...
+    async def subscribe(self, uri: str, caller: Caller) -> Callable[[], None]: ...
+    async def roots_changed(self, session: str) -> None: ...
+    def left(self, session: str) -> None: ...
 
 
 class TheUpstreams(Protocol):

@@ -2,35 +2,39 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from anyio import to_thread
-
+from gateway.bridging.bridge import Bridge
 from gateway.bridging.onward import onward
-from gateway.config.schema import Settings, Timeouts
-from gateway.core.catalogue import OWN, Catalogue, Route
+from gateway.config.schema import Settings
+from gateway.core.catalogue import Catalogue
+from gateway.core.instructions import Introductions
 from gateway.core.matching import LOOKED_AT, choose
 from gateway.core.model.caller import Caller
-from gateway.core.model.notes import Note
 from gateway.core.model.profile import Profile
 from gateway.core.profiles import narrow
-from gateway.core.wording import failure_text, plain, size_words
+from gateway.core.wording import plain
 from gateway.errors import InvalidRequest, UnknownMethod
 from gateway.routing.availability import Availability
-from gateway.routing.measuring import characters
-from gateway.routing.named_files import with_named_files
+from gateway.routing.calls import Asking, Calls
+from gateway.routing.completing import Completions
+from gateway.routing.introducing import introductions
+from gateway.routing.listing import LISTS, Listing
 from gateway.routing.offering import Offering
-from gateway.routing.ports import AShaper, OwnTools, TheUpstreams
+from gateway.routing.ports import AShaper, Ask, OwnTools, TheUpstreams
+from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
 from gateway.store import URI_SCHEME
 from gateway.telemetry import Telemetry
-from gateway.telemetry.calls import Call
 from gateway.upstream import ProgressCallback
+
+if TYPE_CHECKING:
+    from gateway.upstream.asking import Host
 
 logger = logging.getLogger(__name__)
 
 Listener: TypeAlias = Callable[[str], None]
-"""Told `tools` or `resources` when that list has changed. Must not block."""
+"""Told `tools`, `prompts` or `resources` when that list has changed, `updated:<uri>` of a resource. Must not block."""
 
 _CLIENTS = 512
 """How many clients' profiles are kept in mind; clients name themselves, so this needs a bound."""
@@ -48,10 +52,10 @@ class Router:
         settings: Settings,
         profile: str | None = None,
         telemetry: Telemetry | None = None,
+        bridge: Bridge | None = None,
     ) -> None:
         self._upstreams = upstreams
         self._builtin = builtin
-        self._shaper = shaper
         self._profiles = profiles
         self._settings = settings
         self._profile = profile
@@ -59,9 +63,18 @@ class Router:
         self._availability = Availability(upstreams)
         self._offering = Offering(upstreams, builtin, settings.gateway, self._availability)
         self._resources = Resources(upstreams)
+        self._prompts = Prompts(upstreams, settings.gateway, self._availability)
+        self._completions = Completions(upstreams, self._prompts, self._resources)
+        self._listing = Listing(upstreams, builtin, self._resources, self._prompts)
+        self._introductions = introductions(upstreams, profiles, self._configured)
+        self._introduced: Callable[[Introductions], None] | None = None
         self._chosen: dict[tuple[str | None, ...], Profile] = {}
         self._listeners: list[Listener] = []
         self._telemetry = telemetry or Telemetry()
+        self._bridge = bridge or Bridge()
+        self._calls = Calls(
+            upstreams, builtin, self._bridge, self._offering, self._resources, self._telemetry, shaper, settings
+        )
 
     @property
     def telemetry(self) -> Telemetry:
@@ -79,11 +92,18 @@ class Router:
         return tuple(self._profiles)
 
     async def respond(
-        self, method: str, params: Mapping[str, Any], caller: Caller, *, on_progress: ProgressCallback | None = None
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        caller: Caller,
+        *,
+        on_progress: ProgressCallback | None = None,
+        host: "Host | None" = None,
     ) -> dict[str, Any]:
         """The result of a request, as wire JSON without what only one revision demands (`bridging` adds that).
 
-        Serves tools/list, tools/call, resources/list, resources/templates/list and resources/read.
+        Serves tools/list, tools/call, resources/list, resources/templates/list, resources/read, prompts/list,
+        prompts/get and completion/complete.
 
         Raises:
             InvalidRequest: malformed, or for something that is not there.
@@ -91,24 +111,39 @@ class Router:
             UpstreamError: whoever was asked could not answer; UpstreamRefused carries its own error.
         """
         profile = self.profile_of(caller)
+        ask = self._asking(caller, on_progress, host)
         match method:
             case "tools/call":
-                return await self._call(params, caller, on_progress)
+                asking = Asking(caller, lambda: self.profile_of(caller), on_progress, host)
+                return await self._calls.call(params, asking)
             case "resources/read":
-                return await self._read(params, caller, profile)
-            case "tools/list" | "resources/list" | "resources/templates/list":
+                return await self._read(params, caller, profile, ask)
+            case "prompts/get":
+                return await self._prompts.get(params, caller, ask, profile.wait.tools_list)
+            case "completion/complete":
+                return await self._completions.complete(params, caller, ask, profile.wait.tools_list)
+            case _ if method in LISTS:
                 _refuse_cursor(params)
-                await self._availability.first(profile.name, profile.wait.tools_list)
+                await self._availability.first(profile.name, profile.wait.tools_list, caller)
+                return await self._listing.result(method, caller, self.catalogue(caller))
             case _:
                 raise UnknownMethod(f"{plain(method, 100)!r} is not served")
-        match method:
-            case "tools/list":
-                return {"tools": list(self.catalogue(caller).tools)}
-            case "resources/list":
-                own = await self._builtin.resources(owner=caller.principal)
-                return {"resources": [*self._resources.listed(), *own]}
-            case _:
-                return {"resourceTemplates": self._resources.templates()}
+
+    def _asking(
+        self, caller: Caller | None, on_progress: ProgressCallback | None = None, host: "Host | None" = None
+    ) -> Ask:
+        """How upstreams are asked on behalf of a caller, for everything but its calls of tools."""
+
+        async def ask(name: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+            upstream = self._upstreams[name]
+            limits = upstream.settings.timeout
+            if caller is None:
+                return await upstream.request(method, params, timeout=limits)
+            return await self._bridge.request(
+                upstream, method, params, timeout=limits, on_progress=on_progress, caller=caller, host=host
+            )
+
+        return ask
 
     def profile_of(self, caller: Caller) -> Profile:
         """The profile in force for a caller, narrowed to its revision.
@@ -130,7 +165,7 @@ class Router:
 
     def catalogue(self, caller: Caller) -> Catalogue:
         """What a caller is offered now, without waiting for anybody, and the notes of what was changed or left out."""
-        return self._offering.catalogue(self.profile_of(caller), caller.revision)
+        return self._offering.catalogue(self.profile_of(caller), caller)
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool under the name that it was offered by; None when no host was offered it yet."""
@@ -148,12 +183,35 @@ class Router:
 
         return unsubscribe
 
+    async def watch(self, uri: str, caller: Caller) -> Callable[[], None]:
+        """Have listeners told `updated:<uri>` when a resource changes; what is returned ends that.
+
+        Raises:
+            UnknownResource: no upstream has it.
+            UpstreamError: its upstream cannot be asked.
+        """
+        if uri.startswith(URI_SCHEME):  # stored content never changes
+            return lambda: None
+        return await self._upstreams[self._resources.whose(uri, caller)].subscribe(uri, caller)
+
+    async def roots_changed(self, session: str) -> None:
+        """The host of this session has told that its roots are others."""
+        for name in tuple(self._upstreams):
+            await self._upstreams[name].roots_changed(session)
+
+    def left(self, session: str) -> None:
+        """The host of this session is gone: what was its own in the upstreams is nobody's now."""
+        for name in self._upstreams:
+            self._upstreams[name].left(session)
+
     def upstream_changed(self, upstream: str, kind: str) -> None:
-        """An upstream's `tools`, `resources` or `state` changed; called by whoever owns the upstreams."""
+        """What changed in an upstream (`gateway.upstream.upstream.OnChange`); called by whoever owns the upstreams."""
         logger.debug("upstream %s: %s changed", upstream, kind)
         if kind in ("tools", "state"):
             self._offering.forget()
-        if kind in ("tools", "resources"):
+        if kind == "state":
+            self._introduce()
+        else:
             self._tell(kind)
 
     def reconfigure(self, settings: Settings, profiles: Mapping[str, Profile], shaper: AShaper) -> None:
@@ -164,14 +222,35 @@ class Router:
         offered_by = ("prefix", "profile", "name")
         before, after = self._settings.gateway, settings.gateway
         anew = self._profiles != profiles or any(getattr(before, key) != getattr(after, key) for key in offered_by)
-        self._settings, self._profiles, self._shaper = settings, profiles, shaper
+        self._settings, self._profiles = settings, profiles
+        self._calls.reconfigure(settings, shaper)
         self._configured = self._profile or settings.gateway.profile
         self._telemetry.content = settings.logging.content
         self._chosen.clear()
         self._availability.forget()
         self._offering.reconfigure(settings.gateway)
+        self._prompts.reconfigure(settings.gateway)
+        self._introduce()
         if anew:
             self._tell("tools")
+        if before.prefix != after.prefix:
+            self._tell("prompts")
+
+    @property
+    def introductions(self) -> Introductions:
+        """What the upstreams say to a model, as last known."""
+        return self._introductions
+
+    def on_introductions(self, listener: Callable[[Introductions], None]) -> None:
+        """Have `listener`, and nobody else, told whenever the introductions change."""
+        self._introduced = listener
+
+    def _introduce(self) -> None:
+        now = introductions(self._upstreams, self._profiles, self._configured)
+        if now != self._introductions:
+            self._introductions = now
+            if self._introduced is not None:
+                self._introduced(now)
 
     def _tell(self, kind: str) -> None:
         for listener in tuple(self._listeners):
@@ -183,84 +262,19 @@ class Router:
 
     async def read_upstream_resource(self, uri: str) -> dict[str, Any]:
         """The raw result of `resources/read` from whichever upstream has the uri."""
-        return await self._resources.read(uri, {"uri": uri})
-
-    # -- calls ---------------------------------------------------------------------------------------------------------
-
-    async def _call(
-        self, params: Mapping[str, Any], caller: Caller, on_progress: ProgressCallback | None
-    ) -> dict[str, Any]:
-        name, arguments = params.get("name"), params.get("arguments")
-        if not isinstance(name, str):
-            raise InvalidRequest("tools/call needs the name of a tool")
-        if arguments is not None and not isinstance(arguments, Mapping):
-            raise InvalidRequest("the arguments of a tool must be an object")
-        with self._telemetry.call(caller, self.profile_of(caller).name, name, params) as call:
-            call.asked(params.get("arguments"), characters(params.get("arguments") or {}))
-            return await self._done(call, name, params, caller, on_progress)
-
-    async def _done(
-        self, call: Call, name: str, params: Mapping[str, Any], caller: Caller, on_progress: ProgressCallback | None
-    ) -> dict[str, Any]:
-        route = await self._offering.route(name, lambda: self.profile_of(caller), caller.revision)
-        call.routed(route.upstream, route.tool)
-        profile = self.profile_of(caller)
-        passed = {**onward(params), "name": route.tool}
-        if passed.get("arguments") is None:
-            passed.pop("arguments", None)
-        # Tasks are not offered, so an upstream must not be asked to make the call one.
-        passed.pop("task", None)
-        if route.upstream == OWN:
-            raw = await self._builtin.request("tools/call", passed, owner=caller.principal, profile=profile)
-        else:
-            raw = await self._upstreams[route.upstream].request(
-                "tools/call", passed, timeout=self._limits(route), on_progress=on_progress
-            )
-        size = characters(raw)
-        call.answered(size)
-        whole, notes = await self._with_named_files(self._within_limit(raw, size, route), route)
-        shaped = await self._shaper.shape(whole, profile, owner=caller.principal, notes=notes)
-        if route.upstream != OWN:
-            self._resources.remember(route.upstream, shaped.envelope)
-        call.shaped(shaped.result, characters(shaped.result), shaped.notes, is_error=shaped.envelope.is_error)
-        return shaped.result
-
-    async def _with_named_files(
-        self, raw: Mapping[str, Any], route: Route
-    ) -> tuple[Mapping[str, Any], tuple[Note, ...]]:
-        settings = None if route.upstream == OWN else self._upstreams[route.upstream].settings
-        if settings is None or not settings.files or settings.command is None:
-            return raw, ()
-        return await to_thread.run_sync(with_named_files, raw, settings.files, settings.cwd)
-
-    def _limits(self, route: Route) -> Timeouts:
-        settings = self._upstreams[route.upstream].settings
-        special = settings.tools.timeout.get(route.tool)
-        return (
-            settings.timeout.model_copy(update=special.model_dump(exclude_none=True)) if special else settings.timeout
-        )
-
-    def _within_limit(self, raw: Mapping[str, Any], size: int, route: Route) -> Mapping[str, Any]:
-        limit = self._settings.limits.result_bytes
-        if size <= limit:
-            return raw
-        sizes = f"{size_words(size)}, and a result may have {size_words(limit)}"
-        message = f"{plain(route.tool, 100)} of {route.upstream} returned {sizes}"
-        logger.warning("%s: left out", message)
-        words = failure_text(message, "Ask it for less, or raise limits.result_bytes")
-        return {"content": [{"type": "text", "text": words}], "isError": True}
+        return await self._resources.read(uri, {"uri": uri}, self._asking(None))
 
     # -- resources -----------------------------------------------------------------------------------------------------
 
-    async def _read(self, params: Mapping[str, Any], caller: Caller, profile: Profile) -> dict[str, Any]:
+    async def _read(self, params: Mapping[str, Any], caller: Caller, profile: Profile, ask: Ask) -> dict[str, Any]:
         uri = params.get("uri")
         if not isinstance(uri, str) or not uri:
             raise InvalidRequest("resources/read needs the uri of a resource")
         if uri.startswith(URI_SCHEME):
             return await self._builtin.request("resources/read", {"uri": uri}, owner=caller.principal, profile=profile)
-        if self._resources.owner(uri) is None:
-            await self._availability.first(profile.name, profile.wait.tools_list)
-        return await self._resources.read(uri, onward(params))
+        if self._resources.owner(uri, caller) is None:
+            await self._availability.first(profile.name, profile.wait.tools_list, caller)
+        return await self._resources.read(uri, onward(params), ask, caller)
 
 
 def _refuse_cursor(params: Mapping[str, Any]) -> None:

@@ -1,15 +1,22 @@
 """What bounds one call: a limit on the whole, a limit on silence, and progress that breaks the silence."""
 
 import math
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 import anyio
+import anyio.lowlevel
 
 from gateway.errors import UpstreamTimeout
 
 ProgressCallback = Callable[[float, float | None, str | None], Awaitable[None]]
 """Told of progress: how much is done, of how much in all (if known), and in words (if given)."""
+
+
+_WAITING = 256
+_LAST = 1.0
 
 
 class CallLimits(Protocol):
@@ -43,11 +50,29 @@ class Deadline:
         self.obstacle: Obstacle | None = None
         self._limits = limits
         self._end = anyio.current_time() + limits.call
+        self._held = 0
+        self._held_since = 0.0
         self.scope = anyio.CancelScope(deadline=self._end)
 
     def touch(self) -> None:
         """The upstream has just shown that it lives (or has just been asked)."""
-        self.scope.deadline = min(self._end, anyio.current_time() + self._limits.idle)
+        if not self._held:
+            self.scope.deadline = min(self._end, anyio.current_time() + self._limits.idle)
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """The time inside does not count: somebody else is being waited for."""
+        if not self._held:
+            self._held_since = anyio.current_time()
+        self._held += 1
+        self.scope.deadline = math.inf
+        try:
+            yield
+        finally:
+            self._held -= 1
+            if not self._held:
+                self._end += anyio.current_time() - self._held_since
+            self.touch()
 
     def error(self, upstream: str, doing: str) -> UpstreamTimeout:
         """The error for a call that ran out of time."""
@@ -66,30 +91,41 @@ class Deadline:
 class ProgressRelay:
     """Takes an upstream's progress notifications: each touches the deadline, and goes on to the callback, if any.
 
-    While the callback is busy only the newest is kept, so that a slow host is never buried under an eager upstream;
-    nothing is delivered after `close`, when the call has been answered.
+    While the callback is busy they wait, the oldest of very many making way, so that a slow host is never buried under
+    an eager upstream. Nothing is delivered after `close`, when the call has been answered.
     """
 
     def __init__(self, deadline: Deadline, callback: ProgressCallback | None) -> None:
         self._deadline = deadline
         self._callback = callback
-        self._newest: tuple[float, float | None, str | None] | None = None
+        self._waiting = deque[tuple[float, float | None, str | None]](maxlen=_WAITING)
         self._busy = False
+        self._idle = anyio.Event()
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
         self._deadline.touch()
         if self._callback is None or not math.isfinite(progress):
             return
-        self._newest = (progress, total, message)
+        self._waiting.append((progress, total, message))
         if self._busy:
             return
         self._busy = True
         try:
-            while self._newest is not None and self._callback is not None:
-                newest, self._newest = self._newest, None
-                await self._callback(*newest)
+            while self._waiting and self._callback is not None:
+                await self._callback(*self._waiting.popleft())
         finally:
             self._busy = False
+            self._idle.set()
+
+    async def drain(self) -> None:
+        """The answer is there: what was told before it is delivered before it, if the host takes it soon."""
+        if self._callback is None:
+            return
+        await anyio.lowlevel.checkpoint()  # the last ones have arrived, in tasks that may not have begun
+        with anyio.move_on_after(_LAST):
+            while self._busy or self._waiting:
+                self._idle = anyio.Event()
+                await self._idle.wait()
 
     def close(self) -> None:
         """The call is over."""

@@ -10,17 +10,18 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from gateway.config.schema import UpstreamSettings
+from gateway.core.catalogue.hints import NO_HINT
 
 logger = logging.getLogger(__name__)
 
-VERSION = 1
+VERSION = 2
 """Of the format: a file of another version is not read."""
 
 LARGEST = 16 * 1024 * 1024
@@ -29,22 +30,30 @@ LARGEST = 16 * 1024 * 1024
 KEPT_SECONDS = 30 * 86_400
 """Files of upstreams that were not connected to for so long are removed."""
 
-_LISTS = ("tools", "resources", "templates")
+_LISTS = ("tools", "resources", "templates", "prompts")
 _ENDING = ".json"
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The last known state of an upstream: raw lists, and what it said about itself when it was connected to."""
+    """The last known state of an upstream: raw lists, and what it said about itself when it was connected to.
+
+    `hints` are what each list said about itself (`gateway.upstream.listing.Lists`). `eras` are those that it is known
+    to speak, `silent` those that it is known not to speak: neither needs to be found out again.
+    """
 
     tools: tuple[dict[str, Any], ...] = ()
     resources: tuple[dict[str, Any], ...] = ()
     templates: tuple[dict[str, Any], ...] = ()
+    prompts: tuple[dict[str, Any], ...] = ()
+    hints: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     era: str | None = None
     revision: str | None = None
     server_info: dict[str, Any] | None = None
     capabilities: dict[str, Any] = field(default_factory=dict[str, Any])
     instructions: str | None = None
+    eras: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
 
 
 class Catalogues:
@@ -123,13 +132,17 @@ def _read(value: object) -> Catalogue | None:
     lists = {name: _objects(kept.get(name)) for name in _LISTS}
     if any(not isinstance(tool.get("name"), str) for tool in lists["tools"]):
         return None
+    hints = _object(kept.get("hints")) or {}
     return Catalogue(
         **lists,
+        hints={name: {**NO_HINT, **hint} for name in _LISTS if (hint := _object(hints.get(name))) is not None},
         era=_text(kept.get("era")),
         revision=_text(kept.get("revision")),
         server_info=_object(kept.get("server_info")),
         capabilities=_object(kept.get("capabilities")) or {},
         instructions=_text(kept.get("instructions")),
+        eras=_texts(kept.get("eras")),
+        silent=_texts(kept.get("silent")),
     )
 
 
@@ -140,6 +153,11 @@ def _objects(value: object) -> tuple[dict[str, Any], ...]:
 
 def _object(value: object) -> dict[str, Any] | None:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return tuple(item for item in items if isinstance(item, str))
 
 
 def _text(value: object) -> str | None:

@@ -10,13 +10,16 @@ from typing import Any, Literal
 
 import anyio
 from mcp.shared.dispatcher import DispatchContext
+from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
 
+from gateway.errors import HostRefused
+from gateway.upstream.asking import Conversation
 from gateway.upstream.channel import Channel
 from gateway.upstream.failures import ConnectionEnded, Stopping, Subject
-from gateway.upstream.opening import Identity
-from gateway.upstream.session import OnNotification, Session, answer_request
+from gateway.upstream.guise import Guise
+from gateway.upstream.session import OnNotification, Session
 from gateway.upstream.stdio import open_stdio
 
 TransportName = Literal["stdio", "http", "sse"]
@@ -27,9 +30,16 @@ OnHint = Callable[[Callable[[], str | None]], None]
 
 @asynccontextmanager
 async def connect(
-    transport: TransportName, subject: Subject, identity: Identity, on_notification: OnNotification, on_hint: OnHint
+    transport: TransportName,
+    subject: Subject,
+    guise: Guise,
+    conversation: Conversation,
+    on_notification: OnNotification,
+    on_hint: OnHint,
 ) -> AsyncGenerator[Session]:
     """Connect to an upstream over one transport. To be entered and left by one task (the SDK's transports demand it).
+
+    What the upstream asks is answered by the `conversation`.
 
     Raises whatever the transport raises, nested in groups; `failures.explain` understands it.
     """
@@ -37,19 +47,30 @@ async def connect(
         on_hint(channel.hint)
         dispatcher = JSONRPCDispatcher[TransportContext](channel.read, channel.write)
 
+        async def answer(
+            context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
+        ) -> dict[str, Any]:
+            del context
+            if method == "ping":
+                return {}
+            try:
+                return await conversation.answer(method, params or {})
+            except HostRefused as refusal:
+                raise MCPError(refusal.code, refusal.message, refusal.data) from None
+
         async def notified(
             context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
         ) -> None:
             del context
-            on_notification(method, params or {})
+            await on_notification(method, params or {})
 
         async def run(*, task_status: anyio.abc.TaskStatus[None]) -> None:
-            await dispatcher.run(answer_request, notified, task_status=task_status)
+            await dispatcher.run(answer, notified, task_status=task_status)
             channel.ending.name(ConnectionEnded("closed the connection"))
 
         await tasks.start(run)
         try:
-            yield Session(dispatcher, channel, subject, identity)
+            yield Session(dispatcher, channel, subject, guise)
         finally:
             channel.ending.name(Stopping())
             tasks.cancel_scope.cancel()

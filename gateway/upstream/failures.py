@@ -69,6 +69,10 @@ class Resting(Exception):
         self.seconds = seconds
 
 
+class Vacated(Exception):
+    """Whoever had state in the upstream is gone: it is started anew, so that nobody else gets it."""
+
+
 class OverMemory(Exception):
     """The upstream used more memory than it may, and is stopped until somebody wants it."""
 
@@ -216,6 +220,7 @@ TABLE: tuple[_Row, ...] = (
         lambda exception, _: f"sleeps: nobody called it for {getattr(exception, 'seconds', 0):g} s",
         "the next call wakes it up",
     ),
+    _Row("gateway.Vacated", UpstreamUnavailable, "is started anew: the host that used it is gone"),
     _Row(
         "gateway.OverMemory",
         UpstreamLost,

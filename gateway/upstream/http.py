@@ -17,6 +17,7 @@ from mcp_types import METHOD_NOT_FOUND, PARSE_ERROR, ErrorData
 from pydantic_core import from_json, to_json
 
 from gateway.config.schema import UpstreamSettings
+from gateway.upstream.asking import ongoing
 from gateway.upstream.channel import Channel, Ending
 from gateway.upstream.clients import (
     CONNECT_TIMEOUT,
@@ -113,6 +114,8 @@ class Client(httpx2.AsyncClient):
         A POST never raises: its failure is the answer. A GET (the standing stream) and a DELETE (the end of a session)
         may fail, which the SDK takes well.
         """
+        if request.method == "GET" and "last-event-id" in request.headers and (call := ongoing()) is not None:
+            await call.host.let_go()
         if request.method == "DELETE":
             _limit(request, _FAREWELL_TIMEOUT)
         elif request.method == "POST":

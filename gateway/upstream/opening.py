@@ -1,28 +1,22 @@
 """Opening the conversation: which era and revision an upstream speaks, and who it says it is.
 
-`initialize` comes first, at the newest handshake revision. A server that answers it with an error may know only the
-stateless era: then `server/discover` settles it. An upstream that turned out modern is asked the other way round when
-it is connected to again.
+The era of the host in front is tried first, so that an upstream that speaks both acts as it would without a gateway
+between; the other one follows when it is refused. A server that ignores what it does not know would cost a long wait:
+it is sent a `ping` with the question, and one that answers only the ping has answered both.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from mcp_types import (
-    CLIENT_CAPABILITIES_META_KEY,
-    CLIENT_INFO_META_KEY,
-    PROTOCOL_VERSION_META_KEY,
-    SERVER_INFO_META_KEY,
-    UNSUPPORTED_PROTOCOL_VERSION,
-)
+import anyio
 
-from gateway.core.model.caller import MODERN_REVISIONS, REVISIONS
+from gateway.core.model.caller import MODERN_REVISIONS, REVISIONS, Era
+from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION, SERVER_INFO
 from gateway.errors import UpstreamRefused
 from gateway.upstream.failures import HttpStatus, NotMcp
-
-Era = Literal["handshake", "modern"]
-"""`handshake`: revisions up to 2025-11-25, opened by `initialize`. `modern`: the stateless revisions."""
+from gateway.upstream.guise import Guise
 
 Ask = Callable[[str, Mapping[str, Any], str | None], Awaitable[dict[str, Any]]]
 """Send a request (method, params, revision to stamp into its headers) and get the raw result."""
@@ -30,8 +24,13 @@ Ask = Callable[[str, Mapping[str, Any], str | None], Awaitable[dict[str, Any]]]
 NEWEST_HANDSHAKE = next(revision for revision in reversed(REVISIONS) if revision not in MODERN_REVISIONS)
 NEWEST_MODERN = next(revision for revision in reversed(REVISIONS) if revision in MODERN_REVISIONS)
 
-Identity = Mapping[str, Any]
-"""Name and version of the gateway, as its clientInfo."""
+UNSUPPORTED_PROTOCOL_VERSION = -32022
+
+PATIENCE = 20.0
+"""Seconds for `server/discover`; a process may have to be downloaded first, so a ping usually ends the wait earlier."""
+
+GRACE = 0.5
+"""Seconds, after the ping was answered, for the answer that was asked for before."""
 
 
 @dataclass(frozen=True)
@@ -48,44 +47,59 @@ class Opening:
         """Whether the server declared a capability."""
         return isinstance(self.capabilities.get(feature), dict)
 
+    def can(self, feature: str, what: str) -> bool:
+        """Whether the server declared `what` of a capability, as `subscribe` of `resources`."""
+        declared = self.capabilities.get(feature)
+        return isinstance(declared, dict) and cast("dict[str, Any]", declared).get(what) is True
+
     def announces(self, feature: str) -> bool:
         """Whether it says when the list of this feature changes."""
-        return cast("dict[str, Any]", self.capabilities.get(feature) or {}).get("listChanged") is True
+        return self.can(feature, "listChanged")
 
 
-def envelope(revision: str, identity: Identity) -> dict[str, Any]:
-    """The `_meta` that every request of the stateless era carries. The gateway declares no capabilities (yet)."""
-    return {
-        PROTOCOL_VERSION_META_KEY: revision,
-        CLIENT_INFO_META_KEY: dict(identity),
-        CLIENT_CAPABILITIES_META_KEY: {},
+def envelope(revision: str, guise: Guise) -> dict[str, Any]:
+    """The `_meta` that every request of the stateless era carries."""
+    meta: dict[str, Any] = {
+        PROTOCOL_VERSION: revision,
+        CLIENT_INFO: dict(guise.identity),
+        CLIENT_CAPABILITIES: dict(guise.capabilities),
     }
+    return meta if guise.log_level is None else {**meta, LOG_LEVEL: guise.log_level}
 
 
-async def agree(ask: Ask, identity: Identity, known: Era | None) -> Opening:
-    """Agree on an era and a revision. `known` is what the upstream spoke before, if it was connected before.
+async def agree(ask: Ask, guise: Guise, first: Era) -> Opening:
+    """Agree on an era and a revision; `first` is the era that is tried first.
 
     Raises the server's answer to `initialize` (UpstreamRefused, HttpStatus) when it speaks neither, NotMcp when its
     answer makes no sense, and whatever else `ask` raises.
     """
-    if known == "modern":
+    if first == "modern":
         try:
-            return await _discover(ask, identity)
-        except (UpstreamRefused, HttpStatus, NotMcp):  # another server may have taken its place
-            return await _initialize(ask, identity)
+            return await _probe(ask, guise)
+        except (UpstreamRefused, NotMcp, TimeoutError):
+            return await _initialize(ask, guise)
+        except HttpStatus as refusal:
+            if not refusal.is_about_the_request:
+                raise
+            return await _initialize(ask, guise)
+    refusal: Exception
     try:
-        return await _initialize(ask, identity)
-    except (UpstreamRefused, HttpStatus) as refusal:
-        if isinstance(refusal, HttpStatus) and not refusal.is_about_the_request:
+        return await _initialize(ask, guise)
+    except (UpstreamRefused, HttpStatus, NotMcp) as error:
+        if isinstance(error, HttpStatus) and not error.is_about_the_request:
             raise
-        try:
-            return await _discover(ask, identity)
-        except (UpstreamRefused, HttpStatus):
-            raise refusal from None
+        refusal = error
+    with suppress(UpstreamRefused, HttpStatus, TimeoutError):
+        return await _probe(ask, guise)
+    raise refusal
 
 
-async def _initialize(ask: Ask, identity: Identity) -> Opening:
-    params = {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": {}, "clientInfo": dict(identity)}
+async def _initialize(ask: Ask, guise: Guise) -> Opening:
+    params = {
+        "protocolVersion": NEWEST_HANDSHAKE,
+        "capabilities": guise.for_handshake,
+        "clientInfo": dict(guise.identity),
+    }
     result = await ask("initialize", params, None)
     revision = result.get("protocolVersion")
     if revision not in REVISIONS or revision in MODERN_REVISIONS:
@@ -99,19 +113,45 @@ async def _initialize(ask: Ask, identity: Identity) -> Opening:
     )
 
 
-async def _discover(ask: Ask, identity: Identity) -> Opening:
+async def _probe(ask: Ask, guise: Guise) -> Opening:
+    """`server/discover`, waited for no longer than a server that ignores it deserves (then: TimeoutError)."""
+    opening: Opening | None = None
+    refusal: Exception = TimeoutError("server/discover is not answered")
+
+    async def hurry() -> None:
+        try:
+            await ask("ping", {"_meta": envelope(NEWEST_MODERN, guise)}, NEWEST_MODERN)
+        except (UpstreamRefused, HttpStatus, NotMcp):
+            return  # it answers what it does not serve, as no `ping` is served in the stateless era
+        await anyio.sleep(GRACE)
+        tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(hurry)
+        with anyio.move_on_after(PATIENCE):
+            try:
+                opening = await _discover(ask, guise)
+            except (UpstreamRefused, HttpStatus, NotMcp) as error:
+                refusal = error
+        tasks.cancel_scope.cancel()
+    if opening is None:
+        raise refusal
+    return opening
+
+
+async def _discover(ask: Ask, guise: Guise) -> Opening:
     try:
-        return await _discover_at(NEWEST_MODERN, ask, identity)
+        return await _discover_at(NEWEST_MODERN, ask, guise)
     except UpstreamRefused as refusal:
         supported = _object(refusal.data) if refusal.code == UNSUPPORTED_PROTOCOL_VERSION else None
         mutual = _newest_mutual(supported.get("supported") if supported else None)
-        if mutual in (None, NEWEST_MODERN):
+        if mutual is None:
             raise
-        return await _discover_at(mutual, ask, identity)
+        return await _discover_at(mutual, ask, guise)
 
 
-async def _discover_at(revision: str, ask: Ask, identity: Identity) -> Opening:
-    result = await ask("server/discover", {"_meta": envelope(revision, identity)}, revision)
+async def _discover_at(revision: str, ask: Ask, guise: Guise) -> Opening:
+    result = await ask("server/discover", {"_meta": envelope(revision, guise)}, revision)
     mutual = _newest_mutual(result.get("supportedVersions"))
     if mutual is None:
         raise NotMcp(f"speaks only protocol versions {result.get('supportedVersions')!r}, which the gateway does not")
@@ -119,7 +159,7 @@ async def _discover_at(revision: str, ask: Ask, identity: Identity) -> Opening:
     return Opening(
         "modern",
         mutual,
-        _object(meta.get(SERVER_INFO_META_KEY)) or _object(result.get("serverInfo")),
+        _object(meta.get(SERVER_INFO)) or _object(result.get("serverInfo")),
         _object(result.get("capabilities")) or {},
         _text(result.get("instructions")),
     )

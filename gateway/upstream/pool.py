@@ -1,21 +1,19 @@
 """All upstreams together: each connected by its own task, none in another's way."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import anyio
 from anyio.abc import TaskGroup
 
 from gateway.config.comparing import needs_restart
 from gateway.config.schema import UpstreamSettings
+from gateway.core.model.caller import Caller
 from gateway.upstream.catalogues import Catalogues
 from gateway.upstream.failures import Retired
 from gateway.upstream.states import UpstreamState
-from gateway.upstream.upstream import OnChange, Upstream
-
-if TYPE_CHECKING:
-    from gateway.upstream.opening import Identity
+from gateway.upstream.upstream import OnChange, Upstream, nobody
 
 STOP_GRACE = 12.0
 """Seconds for all upstreams together to be left in good order when the gateway ends."""
@@ -35,12 +33,12 @@ class Upstreams(Mapping[str, Upstream]):
         settings: Mapping[str, UpstreamSettings],
         *,
         on_change: OnChange,
-        identity: "Identity | None" = None,
         catalogues: Catalogues | None = None,
+        expected: Callable[[], Caller | None] = nobody,
     ) -> None:
         self._on_change = on_change
-        self._identity = identity
         self._catalogues = catalogues
+        self._expected = expected
         self._members = {name: self._made(name, one) for name, one in settings.items()}
         self._tasks: TaskGroup | None = None
         self._owners: TaskGroup | None = None
@@ -82,6 +80,11 @@ class Upstreams(Mapping[str, Upstream]):
                 await upstream.ready(timeout)
         return all(upstream.state is not UpstreamState.STARTING for upstream in self._members.values())
 
+    def left(self, session: str) -> None:
+        """A host's session has ended: what was its own in the upstreams is nobody's now."""
+        for upstream in self._members.values():
+            upstream.left(session)
+
     def apply(self, settings: Mapping[str, UpstreamSettings], *, drain: float = DRAIN_SECONDS) -> None:
         """Take over other settings, at once and as a whole: members come, go, and are replaced where they changed.
 
@@ -114,7 +117,7 @@ class Upstreams(Mapping[str, Upstream]):
             self._on_change(name, kind)
 
     def _made(self, name: str, settings: UpstreamSettings) -> Upstream:
-        return Upstream(name, settings, on_change=self._on_change, identity=self._identity, catalogues=self._catalogues)
+        return Upstream(name, settings, on_change=self._on_change, catalogues=self._catalogues, expected=self._expected)
 
     def _started(self, name: str, settings: UpstreamSettings, predecessor: Upstream | None = None) -> Upstream:
         upstream = self._made(name, settings)
@@ -130,7 +133,7 @@ class Upstreams(Mapping[str, Upstream]):
 
     async def _drained(self, upstream: Upstream, seconds: float) -> None:
         with anyio.move_on_after(seconds):
-            await upstream.counts.quiet()
+            await upstream.quiet()
         upstream.stop(Retired())
 
     def _begin(self, owners: TaskGroup, upstream: Upstream) -> None:
@@ -160,5 +163,9 @@ class Upstreams(Mapping[str, Upstream]):
 
 def _lists_of(upstream: Upstream) -> list[tuple[str, str]]:
     """The lists that lose something when this upstream goes."""
-    lists = {"tools": upstream.tools(), "resources": (*upstream.resources(), *upstream.templates())}
+    lists = {
+        "tools": upstream.tools(),
+        "prompts": upstream.prompts(),
+        "resources": (*upstream.resources(), *upstream.templates()),
+    }
     return [(upstream.name, kind) for kind, items in lists.items() if items]

@@ -4,12 +4,12 @@ Results stay wire JSON all the way (the SDK's typed client rejects a whole resul
 and drops fields silently); only what the protocol itself demands is looked at here.
 """
 
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, cast
 
 import anyio
-from mcp.shared.dispatcher import CallOptions, DispatchContext, Dispatcher, ProgressFnT
+from mcp.shared.dispatcher import CallOptions, Dispatcher, ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import (
     MCP_METHOD_HEADER,
@@ -22,22 +22,27 @@ from mcp.shared.inbound import (
     x_mcp_header_map,
 )
 from mcp.shared.transport_context import TransportContext
-from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, LOG_LEVEL_META_KEY, METHOD_NOT_FOUND
+from mcp_types import CONNECTION_CLOSED
 
+from gateway.core.model.caller import Era
+from gateway.core.model.wire import LOG_LEVELS, OF_ONE_HOP, WireObject
 from gateway.errors import GatewayError, UpstreamLost, UpstreamRefused
 from gateway.upstream.calls import Deadline, ProgressCallback, ProgressRelay
 from gateway.upstream.channel import Channel
 from gateway.upstream.failures import ConnectionEnded, NotMcp, SessionExpired, Subject, explain
-from gateway.upstream.opening import Era, Identity, Opening, agree, envelope
+from gateway.upstream.guise import Guise
+from gateway.upstream.opening import Opening, agree, envelope
 
 _MOST_PAGES = 500
 _MOST_ITEMS = 20_000
-_OURS = "io.modelcontextprotocol/"
 _RETIRING = 2.0  # seconds for other requests of an expired session to get their own answers
 _NEWS = 1.0  # seconds for a connection that has just ended to say why
 
-OnNotification = Callable[[str, Mapping[str, Any]], None]
+OnNotification = Callable[[str, Mapping[str, Any]], Awaitable[None]]
 """Told of every notification of the upstream: its method and params."""
+
+ANSWERED = frozenset({"complete", "input_required"})
+"""The kinds of result that the gateway can carry; one without a kind is complete, since older servers know none."""
 
 
 class Session:
@@ -47,12 +52,13 @@ class Session:
     """
 
     def __init__(
-        self, dispatcher: Dispatcher[TransportContext], channel: Channel, subject: Subject, identity: Identity
+        self, dispatcher: Dispatcher[TransportContext], channel: Channel, subject: Subject, guise: Guise
     ) -> None:
         self._dispatcher = dispatcher
         self._channel = channel
         self._subject = subject
-        self._identity = identity
+        self.guise = guise
+        self._level: str | None = None
         self._header_maps: dict[str, dict[tuple[str, ...], str]] = {}
         self._running = 0
         self._fewer = anyio.Event()
@@ -91,19 +97,32 @@ class Session:
                 await self._fewer.wait()
         self.finish(SessionExpired())
 
-    async def open(self, known: Era | None) -> Opening:
-        """Agree on era and revision; to be done once, before anything else."""
+    @property
+    def is_http(self) -> bool:
+        """Whether messages travel over Streamable HTTP."""
+        return self._channel.is_http
+
+    async def open(self, first: Era) -> Opening:
+        """Agree on era and revision, `first` being tried first; to be done once, before anything else."""
         with self._ours(None):
-            opening = await agree(self._ask, self._identity, known)
+            opening = await agree(self._ask, self.guise, first)
         self.opening = opening
         if opening.era == "handshake":
             await self._dispatcher.notify("notifications/initialized", None, {"headers": self._version_header()})
         return opening
 
     async def request(
-        self, method: str, params: Mapping[str, Any], deadline: Deadline, on_progress: ProgressCallback | None = None
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        deadline: Deadline,
+        on_progress: ProgressCallback | None = None,
+        guise: Guise | None = None,
     ) -> dict[str, Any]:
-        """Send a request; its raw result. Progress is asked for always, since it is what keeps a long call alive.
+        """Send a request; its raw result, complete or asking for input.
+
+        Progress is asked for always, since it is what keeps a long call alive. `guise` is as whom a stateless upstream
+        is asked, in place of the one that opened the session.
 
         An UpstreamLost whose cause is SessionExpired says that the upstream refused the request without looking at it.
         """
@@ -112,25 +131,34 @@ class Session:
         try:
             deadline.touch()
             with self._ours(method):
-                return _complete(method, await self._send(method, params, relay), self._subject.name)
+                answer = _answer(method, await self._send(method, params, relay, guise))
+                await relay.drain()
+                return answer
         finally:
             self._running -= 1
             self._fewer.set()
             self._fewer = anyio.Event()
             relay.close()
 
-    async def list_all(self, method: str, key: str) -> tuple[dict[str, Any], ...]:
-        """Every item of a list, page after page: objects only, bounded, and never round in circles."""
+    async def list_all(
+        self, method: str, key: str, pages: list[WireObject] | None = None
+    ) -> tuple[dict[str, Any], ...]:
+        """Every item of a list, page after page: objects only, bounded, and never round in circles.
+
+        The pages as they came are added to `pages`.
+        """
         items: list[dict[str, Any]] = []
         seen: set[str] = set()
         cursor: str | None = None
         with self._ours(method):
             for _ in range(_MOST_PAGES):
                 params = {} if cursor is None else {"cursor": cursor}
-                result = _complete(method, await self._send(method, params), self._subject.name)
+                result = _answer(method, await self._send(method, params))
                 page = result.get(key)
                 if not isinstance(page, list):
                     raise NotMcp(f"answered {method} without a list of {key}")
+                if pages is not None:
+                    pages.append(result)
                 found = cast("list[object]", page)
                 items.extend(cast("dict[str, Any]", item) for item in found if isinstance(item, dict))
                 cursor = result.get("nextCursor")
@@ -139,24 +167,46 @@ class Session:
                 seen.add(cursor)
         return tuple(items[:_MOST_ITEMS])
 
-    async def list_tools(self) -> tuple[dict[str, Any], ...]:
+    async def list_tools(self, pages: list[WireObject] | None = None) -> tuple[dict[str, Any], ...]:
         """Every tool with a name. In the stateless era over HTTP, one whose header annotations are invalid is left out,
         as the protocol demands, and those of the others are remembered for their calls.
         """
-        tools = await self.list_all("tools/list", "tools")
+        tools = await self.list_all("tools/list", "tools", pages)
         tools = tuple(tool for tool in tools if isinstance(tool.get("name"), str))
         if self.opening.era == "modern" and self._channel.is_http:
             tools = tuple(tool for tool in tools if find_invalid_x_mcp_header(tool.get("inputSchema")) is None)
             self._header_maps = {tool["name"]: x_mcp_header_map(tool.get("inputSchema")) for tool in tools}
         return tools
 
-    async def listen(self, notifications: Mapping[str, bool]) -> None:
+    async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a request of the gateway's own, on which nothing depends; its raw result."""
+        with self._ours(method, vital=False):
+            return await self._send(method, params)
+
+    async def listen(self, notifications: Mapping[str, Any]) -> None:
         """Ask a stateless upstream to tell of changes; returns when it ends the subscription.
 
         A subscription that breaks says nothing about the connection, which goes on.
         """
         with self._ours("subscriptions/listen", vital=False):
             await self._send("subscriptions/listen", {"notifications": dict(notifications)})
+
+    async def want_logs(self, level: str) -> None:
+        """Have an upstream of the handshake era log from `level` on; of all levels asked for, the least counts.
+
+        An upstream that does not care is left alone.
+        """
+        if self.opening.era != "handshake" or not self.opening.offers("logging") or level not in LOG_LEVELS:
+            return
+        if self._level is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(self._level):
+            self._level = level
+            with suppress(UpstreamRefused):
+                await self.ask("logging/setLevel", {"level": level})
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+        """Send a notification to an upstream of the handshake era; the stateless one takes none."""
+        if self.opening.era == "handshake" and not self.has_ended:
+            await self._dispatcher.notify(method, params, {"headers": self._version_header()})
 
     async def _ask(self, method: str, params: Mapping[str, Any], revision: str | None) -> dict[str, Any]:
         """A request of the opening, which carries its own envelope."""
@@ -168,27 +218,26 @@ class Session:
             await self._raise(error, method)
 
     async def _send(
-        self, method: str, params: Mapping[str, Any], on_progress: ProgressFnT | None = None
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        on_progress: ProgressFnT | None = None,
+        guise: Guise | None = None,
     ) -> dict[str, Any]:
         options: CallOptions = {"headers": self._headers(method, params)}
         if on_progress is not None:
             options["on_progress"] = on_progress
         try:
-            return await self._dispatcher.send_raw_request(method, self._stamped(params), options)
+            return await self._dispatcher.send_raw_request(method, self._stamped(params, guise or self.guise), options)
         except MCPError as error:
             await self._raise(error, method)
 
-    def _stamped(self, params: Mapping[str, Any]) -> dict[str, Any]:
+    def _stamped(self, params: Mapping[str, Any], guise: Guise) -> dict[str, Any]:
         """Params with this hop's own `_meta`: the caller's version, identity, capabilities and token stay behind."""
         given = cast("Mapping[str, Any]", params.get("_meta") or {})
-        modern = self.opening.era == "modern"
-        meta = {
-            key: value
-            for key, value in given.items()
-            if key != "progressToken" and (not key.startswith(_OURS) or (modern and key == LOG_LEVEL_META_KEY))
-        }
-        if modern:
-            meta |= envelope(self.opening.revision, self._identity)
+        meta = {key: value for key, value in given.items() if key not in OF_ONE_HOP}
+        if self.opening.era == "modern":
+            meta |= envelope(self.opening.revision, guise)
         rest = {key: value for key, value in params.items() if key != "_meta"}
         return {**rest, "_meta": meta} if meta else rest
 
@@ -241,30 +290,9 @@ class Session:
             raise failure.error(self._subject.name, doing) from error
 
 
-def _complete(method: str, result: dict[str, Any], upstream: str) -> dict[str, Any]:
-    """The result, if it is one. One without a type is complete: older servers do not know the field."""
+def _answer(method: str, result: dict[str, Any]) -> dict[str, Any]:
+    """The result, if it is of a kind that can be carried."""
     kind = result.get("resultType") or "complete"
-    if kind == "complete":
-        return result
-    if kind == "input_required":
-        asked = _asked(result.get("inputRequests"))
-        message = f"{method} needs an answer from a person{asked} before it can go on, which is not supported yet"
-        raise UpstreamRefused(upstream, INTERNAL_ERROR, message)
-    raise NotMcp(f"answered {method} with a result of the unknown type {str(kind)[:40]!r}")
-
-
-def _asked(requests: object) -> str:
-    values = cast("dict[str, object]", requests).values() if isinstance(requests, dict) else ()
-    methods = {cast("dict[str, object]", one).get("method") for one in values if isinstance(one, dict)}
-    named = sorted(method for method in methods if isinstance(method, str))
-    return f" ({', '.join(named)})" if named else ""
-
-
-async def answer_request(
-    context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    """How the gateway answers an upstream's own requests: `ping`, and nothing else, since it declares nothing else."""
-    del context, params
-    if method == "ping":
-        return {}
-    raise MCPError(METHOD_NOT_FOUND, f"the gateway does not serve {method}")
+    if kind not in ANSWERED:
+        raise NotMcp(f"answered {method} with a result of the unknown type {str(kind)[:40]!r}")
+    return result

@@ -1,64 +1,56 @@
-"""One supervised upstream: connected by a task of its own, connected again when it is lost, its lists kept at hand."""
+"""One upstream: a standing link that keeps its lists at hand, and a link for every owner of state in it."""
 
 from __future__ import annotations
 
-import logging
-import math
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext, suppress
+from contextvars import Context
+from functools import partial
+from typing import Any, get_args
 
 import anyio
 import anyio.to_thread
+from anyio.abc import TaskGroup
 
-from gateway import __version__
 from gateway.config.schema import UpstreamSettings
-from gateway.errors import UpstreamError, UpstreamLost, UpstreamRefused, UpstreamUnavailable
-from gateway.upstream.backoff import Backoff
-from gateway.upstream.bounds import Restarts, Turns, end_over_memory, rest_when_idle
-from gateway.upstream.calls import CallLimits, Deadline, Obstacle, ProgressCallback
+from gateway.core.model.caller import Caller, Era
+from gateway.errors import UpstreamUnavailable
+from gateway.upstream.asking import Host
+from gateway.upstream.calls import CallLimits, ProgressCallback
 from gateway.upstream.catalogues import Catalogue, Catalogues
 from gateway.upstream.causes import Secrets
 from gateway.upstream.counting import Counts
-from gateway.upstream.failures import (
-    Failure,
-    HttpStatus,
-    NoAnswer,
-    OverMemory,
-    Resting,
-    SessionExpired,
-    Stopping,
-    Subject,
-    explain,
-    startup,
-)
+from gateway.upstream.failures import Subject
+from gateway.upstream.guise import Guise, guise_of
+from gateway.upstream.link import Link
 from gateway.upstream.listing import Lists, WireList
+from gateway.upstream.opening import Opening
+from gateway.upstream.sessions import Eras, Sessions
 from gateway.upstream.states import REMEDIES, UpstreamState
 
-if TYPE_CHECKING:
-    from gateway.upstream.connection import TransportName
-    from gateway.upstream.opening import Era, Identity
-    from gateway.upstream.session import Session
-
-logger = logging.getLogger(__name__)
-
 OnChange = Callable[[str, str], None]
-"""Told of a change: the upstream's name, and what changed: `tools`, `resources` or `state`."""
+"""Told of a change: the upstream's name, and what changed: `tools`, `prompts`, `resources`, `state`, or
+`updated:<uri>` for one resource.
+"""
 
-STEADY = 20.0
-"""Seconds after which a connection counts as one that holds, so that the next loss is followed by a short delay."""
 
-_LEAVING = 10.0  # seconds to leave a connection: more than a process gets to end, as the last resort
+_KINDS = 32
+"""How many kinds of hosts have their lists kept: hosts declare what they like, so this needs a bound."""
 
-_STARTING = Obstacle("waited for it to start", "try again in a moment, or raise timeout.call")
+
+def nobody() -> Caller | None:
+    """No host is expected: the standing link speaks for the gateway itself."""
+    return None
 
 
 class Upstream:
-    """One upstream. `run` is its owner: the one task that enters and leaves its connections, until `stop`.
+    """One upstream server. `run` is its owner: the task below which its links live, until `stop`.
 
-    `state` and `cause` say where it stands; `server_info`, `capabilities`, `instructions`, `era` and `revision` what it
-    said when it was last connected to. The lists are the last known ones, also while it is being connected to again,
-    and (from `catalogues`) when it has not been connected to yet.
+    What it says about itself, and the lists, are those of the standing link, last known also while it is away, and
+    (from `catalogues`) before it has been connected to. A host whose capabilities, and so whose lists, differ has a
+    link of its own; what such a link listed is kept for its like (`lists_for`).
+
+    `expected` is the host that is known to come, as on stdio: then the standing link is opened for it.
     """
 
     def __init__(
@@ -67,74 +59,131 @@ class Upstream:
         settings: UpstreamSettings,
         *,
         on_change: OnChange,
-        identity: Identity | None = None,
         catalogues: Catalogues | None = None,
+        expected: Callable[[], Caller | None] = nobody,
     ) -> None:
         self.name = name
-        self.settings = settings
-        self.state = UpstreamState.STARTING if settings.enabled else UpstreamState.DISABLED
-        self.cause: str | None = None if settings.enabled else "disabled in the configuration (enabled = false)"
-        self.server_info: dict[str, Any] | None = None
-        self.capabilities: dict[str, Any] = {}
-        self.instructions: str | None = None
-        self.era: Era | None = None
-        self.revision: str | None = None
-        self.counts = Counts()
-        self._identity: Identity = identity or {"name": "mcp-gateway", "version": __version__}
         self._subject = Subject(name, settings, Secrets(settings))
         self._on_change = on_change
+        self._expected = expected
         self._catalogues = catalogues if settings.enabled else None
         self._kept: Catalogue | None = None
-        self._lists = Lists(self._subject, lambda kind: on_change(name, kind))
-        self._turns = Turns(settings.limits.calls)
-        self._last_use = [0.0]  # when the last call ended; a list, for whoever watches it
-        self._transport: TransportName | None = None
-        self._session: Session | None = None
-        self._connecting: anyio.CancelScope | None = None
-        self._hint: Callable[[], str | None] = lambda: None
-        self._trouble: Failure | None = None  # what the cause was made of
-        self._ended: Exception | None = None  # what ended the last connection
-        self._attempt = 0  # the number of the attempt under way, or of the last one
-        self._decided = 0  # the number of the last attempt of which it is known whether it succeeded
-        self._stopping = False
-        self._changed = anyio.Event()
-        self._wanted = anyio.Event()
+        self._unkept = anyio.Event()
+        self._tasks: TaskGroup | None = None
+        self._early: list[Link] = []
+        """Links that were wanted before `run`."""
+        self._lists: dict[tuple[Era, str], Lists] = {}
+        self.eras = Eras()
+        self.standing = self._link(self._expected_guise, self._expected_era, standing=True)
+        self._sessions = Sessions(self.standing, self.eras, self._made, self._begin, self._end)
         self._recall()
 
-    def tools(self) -> WireList:
-        """The last known tools, as they came."""
-        return self._lists.tools
+    # -- what it is ----------------------------------------------------------------------------------------------------
 
-    def resources(self) -> WireList:
-        """The last known resources, as they came."""
-        return self._lists.resources
+    @property
+    def settings(self) -> UpstreamSettings:
+        """Its settings."""
+        return self._subject.settings
 
-    def templates(self) -> WireList:
-        """The last known resource templates, as they came."""
-        return self._lists.templates
+    @property
+    def state(self) -> UpstreamState:
+        """Where it stands."""
+        return self.standing.state
+
+    @property
+    def cause(self) -> str | None:
+        """Why it is not ready."""
+        return self.standing.cause
+
+    @property
+    def counts(self) -> Counts:
+        """What it has been through."""
+        return self.standing.counts
 
     @property
     def pid(self) -> int | None:
-        """The process that it runs in now, if the gateway started one; its children are in a group of that id."""
-        return None if self._session is None else self._session.pid
+        """The process of its standing link."""
+        return self.standing.pid
 
-    def inherit(self, predecessor: Upstream) -> None:
-        """Take the place of one with other settings: until it is connected, its lists are the last known ones."""
-        self._lists.tools, self._lists.resources = predecessor.tools(), predecessor.resources()
-        self._lists.templates = predecessor.templates()
-        self.counts.follow(predecessor.counts)
+    @property
+    def sessions(self) -> int:
+        """How many owners have a session of theirs now."""
+        return len(self._sessions)
 
-    def adopt(self, settings: UpstreamSettings) -> None:
-        """Take over settings that differ only in what needs no new connection (`tools`, `timeout`)."""
-        self.settings = settings
-        self._subject = self._lists.subject = Subject(self.name, settings, self._subject.secrets)
+    @property
+    def opening(self) -> Opening:
+        """What it said when it was last connected to; all empty when it never was."""
+        return self.standing.opening or Opening("handshake", "")
+
+    @property
+    def era(self) -> Era | None:
+        """The era that is spoken on the standing link."""
+        return self.standing.era
+
+    @property
+    def revision(self) -> str | None:
+        """The protocol revision that is spoken there."""
+        return self.opening.revision or None
+
+    @property
+    def server_info(self) -> dict[str, Any] | None:
+        """What it calls itself."""
+        return self.opening.server_info
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """What it declares."""
+        return self.opening.capabilities
+
+    @property
+    def instructions(self) -> str | None:
+        """What it tells a model about itself."""
+        return self.opening.instructions
+
+    def tools(self, caller: Caller | None = None) -> WireList:
+        """The last known tools, as they came; those that a caller like this one is shown."""
+        return self.lists_for(caller).tools
+
+    def prompts(self, caller: Caller | None = None) -> WireList:
+        """The last known prompts, as they came."""
+        return self.lists_for(caller).prompts
+
+    def resources(self, caller: Caller | None = None) -> WireList:
+        """The last known resources, as they came."""
+        return self.lists_for(caller).resources
+
+    def templates(self, caller: Caller | None = None) -> WireList:
+        """The last known resource templates, as they came."""
+        return self.lists_for(caller).templates
+
+    def lists_for(self, caller: Caller | None = None) -> Lists:
+        """The lists for a caller: those of its own session, else those that a host of its kind was shown."""
+        if caller is None:
+            return self.standing.lists
+        own = self._sessions.there(caller)
+        if own is not None and own.has_listed:
+            return own.lists
+        return self._lists.get(self._kind(caller), self.standing.lists)
+
+    # -- asking it -----------------------------------------------------------------------------------------------------
 
     async def ready(self, timeout: float) -> bool:
         """Wait while it is starting, at most `timeout` seconds; whether it is ready then."""
-        with anyio.move_on_after(timeout):
-            while self.state is UpstreamState.STARTING:
-                await self._changed.wait()
-        return self.state is UpstreamState.READY
+        return await self.standing.ready(timeout)
+
+    def prepare(self, caller: Caller) -> None:
+        """Find out, in the background and once for each kind of host, which lists a host like this one is shown.
+
+        `on_change` is told when they differ from those that are known.
+        """
+        if self.state is UpstreamState.READY and not self.knows(caller):
+            with suppress(UpstreamUnavailable):
+                self._served(caller)
+
+    def knows(self, caller: Caller) -> bool:
+        """Whether it is known which lists a host of this era, with these capabilities, is shown."""
+        kind = self._kind(caller)
+        return kind in self._lists or kind == (self.standing.era, self.standing.guise.mark)
 
     async def request(
         self,
@@ -143,269 +192,179 @@ class Upstream:
         *,
         timeout: CallLimits,
         on_progress: ProgressCallback | None = None,
+        caller: Caller | None = None,
+        host: Host | None = None,
     ) -> dict[str, Any]:
-        """Send a request; its raw result. A lost upstream is connected to first, which `timeout.call` includes.
+        """Send a request, for a caller over the session that is its own; its raw result. See `Link.request`.
 
-        A request that is refused because the session has expired is sent once more, on a new session: it was not run.
-        Any other is sent once.
-
-        Raises UpstreamUnavailable when it cannot be reached, UpstreamTimeout, UpstreamLost when the connection ended
-        while the request was running, UpstreamGarbage, and UpstreamRefused with the upstream's own JSON-RPC error.
+        Raises UpstreamError: as `Link.request`, and UpstreamUnavailable when there may be no more sessions.
         """
-        with self.counts.call():
-            deadline = Deadline(timeout)
-            try:
-                with deadline.scope:
-                    try:
-                        return await self._request(method, params, deadline, on_progress)
-                    except UpstreamLost as error:
-                        if not isinstance(error.__cause__, SessionExpired):
-                            raise
-                        logger.info("upstream %s: its session expired; a new one is opened", self.name)
-                    return await self._request(method, params, deadline, on_progress)
-                raise deadline.error(self.name, method)
-            finally:
-                self._last_use[0] = anyio.current_time()
+        link, guise = self._served(caller)
+        with nullcontext() if link is self.standing else self.counts.call():
+            return await link.request(method, params, timeout=timeout, on_progress=on_progress, host=host, guise=guise)
+
+    async def subscribe(self, uri: str, caller: Caller) -> Callable[[], None]:
+        """Be told (`updated:<uri>`) when a resource changes in the caller's session; returns how to end that."""
+        link, _ = self._served(caller)
+        await link.subscriptions.add(uri)
+        return partial(link.subscriptions.remove, uri)
+
+    async def roots_changed(self, session: str) -> None:
+        """A host has told that its roots are others."""
+        for link in self._sessions.of_session(session):
+            await link.notify("notifications/roots/list_changed")
+
+    def left(self, session: str) -> None:
+        """A host's session has ended."""
+        self._sessions.left(session)
+
+    # -- its life ------------------------------------------------------------------------------------------------------
+
+    def inherit(self, predecessor: Upstream) -> None:
+        """Take the place of one with other settings: until it is connected, its lists are the last known ones."""
+        self.standing.lists.take(predecessor.standing.lists)
+        self.counts.follow(predecessor.counts)
+
+    def adopt(self, settings: UpstreamSettings) -> None:
+        """Take over settings that differ only in what needs no new connection (`tools`, `timeout`)."""
+        self._subject = Subject(self.name, settings, self._subject.secrets)
+        for link in self._links():
+            link.adopt(self._subject)
 
     async def run(self) -> None:
-        """Keep it connected until `stop`: the owner task. Does nothing for a disabled upstream."""
+        """Keep it connected until `stop`, and its catalogue kept. Does nothing for a disabled upstream."""
         if not self.settings.enabled:
             return
-        backoff = Backoff()
-        restarts = Restarts(self.settings.limits.restarts)
-        held: float | None = 0.0
-        try:
-            # Loading the SDK takes most of a second, which nobody should wait for on the event loop.
-            connect = await anyio.to_thread.run_sync(_machinery)
-            while not self._stopping:
-                self._attempt += 1
-                self._wanted = anyio.Event()
-                if held is not None:  # one that has just failed to start is still failed while it is tried again
-                    awake = self.state is UpstreamState.SLEEPING
-                    self._enter(UpstreamState.STARTING, None if awake else self.cause)
-                failure, held = await self._live(connect)
-                self._decided = self._attempt
-                if self._stopping:
-                    break
-                if held is not None and held >= STEADY:
-                    backoff.reset()
-                await self._pause(failure, backoff, restarts)
-        finally:
-            self._enter(UpstreamState.STOPPED, "the gateway has stopped it")
+        async with anyio.create_task_group() as background:
+            background.start_soon(self._keep_catalogue)
+            background.start_soon(self._sessions.expire)
+            try:
+                async with anyio.create_task_group() as self._tasks:
+                    for link in self._early:
+                        self._begin(link)
+                    await self.standing.run()
+                    self.stop()
+            finally:
+                self._tasks = None
+            background.cancel_scope.cancel()
 
     def stop(self, because: Exception | None = None) -> None:
-        """Ask the owner task to leave the connection and return; `because` is what calls that are running are told."""
-        self._stopping = True
-        self._wanted.set()
-        if self._session is not None:
-            self._session.finish(because or Stopping())
-        elif self._connecting is not None:
-            self._connecting.cancel()
+        """Ask everything to end; `because` is what calls that are running are told."""
+        for link in self._links():
+            link.stop(because)
 
-    async def _request(
-        self, method: str, params: Mapping[str, Any], deadline: Deadline, on_progress: ProgressCallback | None
-    ) -> dict[str, Any]:
-        deadline.obstacle = _STARTING
-        session = await self._connected()
-        async with self._turns.turn(deadline):
-            deadline.obstacle = _STARTING
-            if session.has_ended:  # while it waited for its turn
-                session = await self._connected()
-            deadline.obstacle = None
-            try:
-                return await session.request(method, params, deadline, on_progress)
-            except UpstreamLost as error:
-                if isinstance(error.__cause__, SessionExpired):
-                    await session.retire()
-                raise
+    async def quiet(self) -> None:
+        """Wait until no call is running, for whomever."""
+        for link in tuple(self._links()):
+            await link.counts.quiet()
 
-    async def _connected(self) -> Session:
-        """The session to use: the one there is, or the next, waited for at most `timeout.start` seconds."""
-        with anyio.move_on_after(self.settings.timeout.start):
-            # Wait for the attempt under way, or have the next one begin at once; if that fails, so does the request.
-            awaited = self._attempt if self._decided < self._attempt else self._attempt + 1
-            while self.state not in (UpstreamState.DISABLED, UpstreamState.STOPPED) and not self._stopping:
-                session = self._session
-                if session is not None and self.state is UpstreamState.READY and not session.has_ended:
-                    return session
-                if self._decided >= awaited:
-                    break
-                if self._attempt < awaited:
-                    self._wanted.set()
-                await self._changed.wait()
-        words = "is still starting" if self.state is UpstreamState.STARTING else "is not available"
-        said = self._trouble.words if self._trouble is not None else self.cause
-        remedy = self._trouble.remedy if self._trouble is not None else None
-        raise UpstreamUnavailable(
-            self.name,
-            f"{words}: {said}" if said else words,
-            remedy=remedy or REMEDIES[self.state].format(name=self.name),
-        )
+    def _links(self) -> Iterator[Link]:
+        yield self.standing
+        yield from self._sessions.links()
 
-    async def _pause(self, failure: Failure, backoff: Backoff, restarts: Restarts) -> None:
-        """Say why it is not connected, and wait until it shall be: for a while, or until somebody wants it."""
-        if isinstance(self._ended, Resting):
-            self._fail(failure, UpstreamState.SLEEPING)
-            await self._wanted.wait()
-            return
-        self._fail(failure)
-        if isinstance(self._ended, OverMemory):
-            await self._wanted.wait()
+    def _kind(self, caller: Caller) -> tuple[Era, str]:
+        return self.eras.for_host(caller.era), guise_of(caller).mark
+
+    def _served(self, caller: Caller | None) -> tuple[Link, Guise | None]:
+        return (self.standing, None) if caller is None else self._sessions.of(caller)
+
+    def _expected_guise(self) -> Guise:
+        caller = self._expected()
+        return Guise() if caller is None else guise_of(caller)
+
+    def _expected_era(self) -> Era:
+        """That of the host which is expected; else the one that costs least.
+
+        A stateless connection to a server far away is shared by all stateless hosts. A process is started in the era
+        that nearly all servers know: some of the older ones end at the first message that is no `initialize`.
+        """
+        caller = self._expected()
+        return self.eras.for_host(caller.era if caller is not None else "modern" if self.settings.url else "handshake")
+
+    def _link(self, guise: Callable[[], Guise], first: Callable[[], Era], *, standing: bool) -> Link:
+        return Link(self._subject, guise=guise, first=first, on_event=self._happened, standing=standing)
+
+    def _made(self, guise: Guise, era: Era) -> Link:
+        return self._link(lambda: guise, lambda: self.eras.for_host(era), standing=False)
+
+    def _begin(self, link: Link) -> None:
+        if self.state in (UpstreamState.DISABLED, UpstreamState.STOPPED):
+            remedy = REMEDIES[self.state].format(name=self.name)
+            raise UpstreamUnavailable(self.name, f"is not available: {self.cause}", remedy=remedy)
+        if self._tasks is None:
+            self._early.append(link)
         else:
-            with anyio.move_on_after(backoff.delay()):
-                await self._wanted.wait()
-            if (pause := restarts.pause()) and not self._wanted.is_set():
-                self._fail(restarts.explained(failure))
-                with anyio.move_on_after(pause):
-                    await self._wanted.wait()
-        restarts.count()
+            # In a context of its own: the link outlives the call that it is made for, and is no part of it in any log.
+            Context().run(partial(self._tasks.start_soon, link.run, name=f"upstream {self.name}, a session"))
 
-    async def _live(self, connect: _Connect) -> tuple[Failure, float | None]:
-        """Connect, and stay connected until it is lost: what ended it, and how long it held (None: not at all)."""
-        give_up = anyio.current_time() + self.settings.timeout.start
-        self._ended = None
-        failures: list[Failure] = []
-        for transport in self._transports():
-            life = _Life()
-            with anyio.CancelScope(deadline=give_up) as self._connecting:
-                try:
-                    await self._live_over(connect, transport, life)
-                except Exception as error:  # whatever a transport raises ends this connection and nothing else
-                    life.failed(explain(error, self._subject))
-            if self._connecting.cancelled_caught:
-                life.failed(explain(NoAnswer(self.settings.timeout.start, self._hint()), self._subject))
-            self._session = self._connecting = None
-            if life.began is not None:
-                return life.failure, anyio.current_time() - life.began
-            failures.append(life.failure)
-            if not life.try_other or self._stopping:
-                break
-        self._transport = None
-        return startup(failures, self._subject), None
+    def _end(self, link: Link) -> None:
+        link.stop()
+        for kind in [kind for kind, lists in self._lists.items() if lists is link.lists]:
+            del self._lists[kind]  # nobody keeps them fresh any more
 
-    def _transports(self) -> tuple[TransportName, ...]:
-        if self.settings.command is not None:
-            return ("stdio",)
-        if self.settings.transport in ("http", "sse"):
-            return (cast("TransportName", self.settings.transport),)
-        return ("http", "sse") if self._transport is None else (self._transport,)
+    def _happened(self, link: Link, event: str) -> None:
+        if event == "opened":
+            self._opened(link)
+        elif event == "broken off":
+            self.eras.broken_off(link.tried)
+        if link is self.standing:
+            if event == "listed":
+                self._unkept.set()
+            if event == "state" and self.state is not UpstreamState.READY:
+                self._sessions.lost()
+        if (event == "state" and link is not self.standing) or event in ("opened", "listed", "broken off"):
+            return
+        self._on_change(self.name, event)
 
-    async def _live_over(self, connect: _Connect, transport: TransportName, life: _Life) -> None:
-        async with connect(transport, self._subject, self._identity, self._notified, self._take_hint) as session:
-            try:
-                opening = await session.open(self.era)
-            except UpstreamError as error:
-                refusal = error.__cause__
-                life.try_other = isinstance(error, UpstreamRefused) or (
-                    isinstance(refusal, HttpStatus) and refusal.is_about_the_request
-                )
-                life.failed(explain(error, self._subject))
-                return
-            self.era, self.revision = opening.era, opening.revision
-            self.server_info, self.capabilities = opening.server_info, opening.capabilities
-            self.instructions = opening.instructions
-            await self._lists.fetch(session)
-            self._transport = transport
-            self._session = session
-            self._decided = self._attempt
-            life.began = anyio.current_time()
-            assert self._connecting is not None
-            self._connecting.deadline = math.inf
-            if not self._stopping:
-                self._last_use[0] = anyio.current_time()
-                self._enter(UpstreamState.READY, None)
-                await self._keep_catalogue()  # not one of the tasks that end with the connection: some are short
-                await self._tend(session)
-                self._ended = session.failure
-                life.failed(explain(session.failure or Stopping(), self._subject))
-            if not self._stopping:
-                resting = isinstance(self._ended, Resting)
-                self._fail(life.failure, UpstreamState.SLEEPING if resting else UpstreamState.FAILED)
-            self._connecting.deadline = anyio.current_time() + _LEAVING
-
-    async def _tend(self, session: Session) -> None:
-        """Keep the lists fresh, on disk too, and the limits, until the connection ends."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._lists.keep, session, self._keep_catalogue)
-            tasks.start_soon(self._lists.listen, session)
-            tasks.start_soon(rest_when_idle, session, self.settings, self.counts, self._last_use)
-            tasks.start_soon(end_over_memory, session, self.settings)
-            await session.ended.wait()
-            tasks.cancel_scope.cancel()
+    def _opened(self, link: Link) -> None:
+        opening = link.opening
+        assert opening is not None
+        if self._kept is not None and self._kept.server_info != opening.server_info:
+            self.eras.silent.clear()  # another version may have learned another era
+        self.eras.found(link.tried, opening.era)
+        self._sessions.opened(link)
+        if self.standing.opening is not None:  # whoever found it out: which eras it speaks is kept
+            self._unkept.set()
+        if link is not self.standing:
+            if len(self._lists) >= _KINDS:
+                self._lists.clear()
+            before = self._lists.get((opening.era, link.guise.mark), self.standing.lists)
+            self._lists[opening.era, link.guise.mark] = link.lists
+            for kind in link.lists.differing(before):
+                self._on_change(self.name, kind)
 
     def _recall(self) -> None:
         """Take what is known from the last run of the gateway."""
         known = self._catalogues.recall(self.settings) if self._catalogues is not None else None
-        if known is not None:
-            self._kept = known
-            self._lists.tools, self._lists.resources = known.tools, known.resources
-            self._lists.templates = known.templates
-            self.era = known.era if known.era in ("handshake", "modern") else None
-            self.revision, self.instructions = known.revision, known.instructions
-            self.server_info, self.capabilities = known.server_info, known.capabilities
+        if known is None:
+            return
+        self._kept = known
+        self.standing.lists.take(known)
+        self.eras.spoken.update(era for era in get_args(Era) if era in known.eras)
+        self.eras.silent.update(era for era in get_args(Era) if era in known.silent)
+        era: Era = "modern" if known.era == "modern" else "handshake"
+        self.standing.opening = Opening(
+            era, known.revision or "", known.server_info, known.capabilities, known.instructions
+        )
 
     async def _keep_catalogue(self) -> None:
         """Have what it says about itself at hand for the next run of the gateway."""
         if self._catalogues is None:
             return
-        lists = self._lists
-        now = Catalogue(
-            lists.tools,
-            lists.resources,
-            lists.templates,
-            self.era,
-            self.revision,
-            self.server_info,
-            self.capabilities,
-            self.instructions,
-        )
-        await anyio.to_thread.run_sync(self._catalogues.keep, self.settings, now, now == self._kept)
-        self._kept = now
-
-    def _notified(self, method: str, params: Mapping[str, Any]) -> None:
-        del params
-        self._lists.notified(method)
-
-    def _take_hint(self, hint: Callable[[], str | None]) -> None:
-        self._hint = hint
-
-    def _fail(self, failure: Failure, state: UpstreamState = UpstreamState.FAILED) -> None:
-        self._enter(state, failure.cause)
-        self._trouble = failure
-
-    def _enter(self, state: UpstreamState, cause: str | None) -> None:
-        news = (state, cause) != (self.state, self.cause)
-        if state is not self.state:
-            self.counts.entered(ready=state is UpstreamState.READY)
-        self.state, self.cause, self._trouble = state, cause, None
-        self._changed.set()
-        self._changed = anyio.Event()
-        if news:
-            if state is UpstreamState.FAILED:
-                logger.warning("upstream %s: %s", self.name, cause)
-            self._on_change(self.name, "state")
-
-
-class _Life:
-    """What came of one attempt to connect: when it was ready, if it was, and the first thing that went wrong."""
-
-    def __init__(self) -> None:
-        self.began: float | None = None
-        self.try_other = False
-        self._failure: Failure | None = None
-
-    def failed(self, failure: Failure) -> None:
-        self._failure = self._failure or failure
-
-    @property
-    def failure(self) -> Failure:
-        return self._failure or Failure(UpstreamUnavailable, "is being stopped")
-
-
-_Connect = Callable[..., AbstractAsyncContextManager["Session"]]
-
-
-def _machinery() -> _Connect:
-    from gateway.upstream.connection import connect
-
-    return connect
+        while True:
+            await self._unkept.wait()
+            self._unkept = anyio.Event()
+            opening = self.opening
+            now = Catalogue(
+                **self.standing.lists.known(),
+                era=opening.era,
+                revision=opening.revision,
+                server_info=opening.server_info,
+                capabilities=opening.capabilities,
+                instructions=opening.instructions,
+                eras=tuple(sorted(self.eras.spoken)),
+                silent=tuple(sorted(self.eras.silent)),
+            )
+            with anyio.CancelScope(shield=True):  # a short command ends as soon as it has its answer
+                await anyio.to_thread.run_sync(self._catalogues.keep, self.settings, now, now == self._kept)
+            self._kept = now

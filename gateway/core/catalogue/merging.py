@@ -7,23 +7,19 @@ very same objects; each edit is a note.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol
 
-from gateway.core.catalogue.names import SEPARATOR, NameRules, Names
+from gateway.core.catalogue.names import NameRules, Names
+from gateway.core.catalogue.prefixes import OWN, Prefixing, PrefixRule, identity
 from gateway.core.catalogue.repair import is_object_schema, repaired, unusable
 from gateway.core.model.caller import REVISIONS, at_least
 from gateway.core.model.notes import Note
 from gateway.core.model.profile import Profile
+from gateway.core.model.texts import cut
 from gateway.core.model.wire import WireObject
 from gateway.core.wording import plain
 
-PrefixRule: TypeAlias = Literal["always", "when-needed", "never"]
-
-OWN = "gateway"
-"""The upstream that is the gateway itself. Its tools come first, keep their names, and need no prefix."""
-
 _LONGEST_SHOWN = 100
-_ELLIPSIS = " …"
 
 
 class Selection(Protocol):
@@ -105,12 +101,8 @@ class _Candidate:
     description: str | None
 
     @property
-    def identity(self) -> str:
-        return f"{self.upstream}{SEPARATOR}{self.tool}"
-
-    @property
-    def prefixed(self) -> str:
-        return f"{self.upstream}{SEPARATOR}{self.name}"
+    def key(self) -> str:
+        return self.tool
 
 
 class _Merger:
@@ -165,10 +157,10 @@ class _Merger:
 
     def offer(self, candidates: Sequence[_Candidate], prefix: PrefixRule) -> None:
         names = Names(self.rules)
-        shared = self._shared(candidates) if prefix == "when-needed" else frozenset[str]()
+        prefixing = Prefixing.of(prefix, self.rules, candidates)
         left_out: list[str] = []
         for candidate in candidates:
-            given = names.give(self._wanted(candidate, prefix, shared), candidate.identity)
+            given = names.give(prefixing.wanted(candidate), identity(candidate))
             # Names are given to those beyond the limit too: so a name does not hang on the limit.
             if self.profile.tools.max_tools is not None and len(self.tools) >= self.profile.tools.max_tools:
                 left_out.append(given.name)
@@ -187,20 +179,6 @@ class _Merger:
         if left_out:
             limit = self.profile.tools.max_tools
             self.problem("dropped", f"{len(left_out)} tools beyond the host's limit of {limit}: {', '.join(left_out)}")
-
-    def _shared(self, candidates: Sequence[_Candidate]) -> frozenset[str]:
-        """The names that tools of more than one upstream would have without a prefix."""
-        owners: dict[str, set[str]] = {}
-        for candidate in candidates:
-            owners.setdefault(self.rules.fitted(candidate.name, candidate.identity), set()).add(candidate.upstream)
-        return frozenset(name for name, upstreams in owners.items() if len(upstreams) > 1)
-
-    def _wanted(self, candidate: _Candidate, prefix: PrefixRule, shared: frozenset[str]) -> tuple[str, ...]:
-        if candidate.upstream == OWN:
-            return (candidate.name,)
-        if prefix == "always" or self.rules.fitted(candidate.name, candidate.identity) in shared:
-            return (candidate.prefixed,)
-        return (candidate.name, candidate.prefixed)
 
     def _edited(self, candidate: _Candidate, offered: str) -> dict[str, Any]:
         tool, changes = repaired(candidate.declared)
@@ -241,18 +219,6 @@ class _Merger:
         if added:
             tool["_meta"] = {**present, **added}
             self.edit(tool["name"], f"_meta {', '.join(sorted(added))} added for this host")
-
-
-def cut(text: str, longest: int) -> str:
-    """At most `longest` characters of a text, ending at a paragraph, a sentence or a word where one is near."""
-    if len(text) <= longest:
-        return text
-    if longest <= len(_ELLIPSIS):
-        return text[:longest]
-    window = text[: longest - len(_ELLIPSIS)]
-    ends = (window.rfind("\n\n"), window.rfind(". ") + 1, window.rfind("\n"), window.rfind(" "))
-    end = next((end for end in ends if end > len(window) // 2), len(window))
-    return window[:end].rstrip() + _ELLIPSIS
 
 
 def _selected(name: str, selection: Selection) -> bool:

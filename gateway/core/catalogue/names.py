@@ -1,4 +1,4 @@
-"""Names of tools as a host takes them: legal, within its budget, each given once, and stable.
+"""Names of tools and prompts as a host takes them: legal, within its budget, each given once, and stable.
 
 A name depends on its own upstream and tool only, as long as no other tool wants the same one; then the earlier upstream
 of the configuration keeps it. MCP itself allows 1 to 128 characters of `A-Za-z0-9_.-` (specification, server/tools,
@@ -61,15 +61,16 @@ class Given:
 
 @dataclass
 class Names:
-    """Gives out names, each once."""
+    """Gives out names, each once, to things of one `kind`."""
 
     rules: NameRules
+    kind: str = "tool"
     _taken: set[str] = field(default_factory=set[str])
 
     def give(self, wanted: tuple[str, ...], identity: str) -> Given:
         """The first of the wanted names that is free; if none is, the last one with a hash of `identity`.
 
-        `identity` is unique among all tools.
+        `identity` is unique among all that get names.
         """
         for index, name in enumerate(wanted):
             fitted = self.rules.fitted(name, identity)
@@ -89,6 +90,6 @@ class Names:
         changes = (
             "characters that the host does not take replaced" if legal != wanted else None,
             f"shortened to {self.rules.budget} characters" if len(legal) > self.rules.budget else None,
-            "another tool has that name" if collided else None,
+            f"another {self.kind} has that name" if collided else None,
         )
         return Given(name, tuple(change for change in changes if change), collided)

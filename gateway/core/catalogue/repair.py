@@ -1,16 +1,18 @@
-"""What upstreams get wrong in declaring a tool or a resource, and what becomes of it.
+"""What upstreams get wrong in declaring a tool, a prompt or a resource, and what becomes of it.
 
-Some hosts validate a whole list at once, so that one malformed tool costs them all of them. A tool that cannot be used
-as declared is withheld; a malformed member that a tool can do without is left out. Everything else stays as it came,
-members that we do not know included.
-Source of the shapes: https://modelcontextprotocol.io/specification/2025-11-25/schema (Tool, ToolAnnotations, Icon).
+Some hosts validate a whole list at once, so that one malformed tool costs them all of them. One that cannot be used as
+declared is withheld; a malformed member that it can do without is left out. Everything else stays as it came, members
+that we do not know included.
+Source of the shapes: https://modelcontextprotocol.io/specification/2025-11-25/schema (Tool, ToolAnnotations, Prompt,
+PromptArgument, Resource, Icon).
 """
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
+from gateway.core.model.texts import visible
 from gateway.core.model.wire import WireObject
+from gateway.core.wording import plain
 
 
 def unusable(tool: Any) -> str | None:
@@ -29,11 +31,7 @@ def unusable(tool: Any) -> str | None:
 
 def repaired(tool: WireObject) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The tool without what a host would fail on, and each change in words. What is right stays the same object."""
-    edited, changes = dict(tool), list[str]()
-    for member, is_right in _MEMBERS.items():
-        if member in edited and not is_right(edited[member]):
-            del edited[member]
-            changes.append(f"malformed {member} left out")
+    edited, changes = _without_malformed(tool, _MEMBERS)
     annotations = edited.get("annotations")
     if annotations is not None:
         wrong = [hint for hint, value in annotations.items() if not _HINTS.get(hint, _anything)(value)]
@@ -51,26 +49,49 @@ def repaired_resource(declared: Any, key: str) -> dict[str, Any] | None:
     """
     if not isinstance(declared, Mapping):
         return None
-    resource = dict(cast("WireObject", declared))
+    resource, _ = _without_malformed(cast("WireObject", declared), _RESOURCE_MEMBERS)
     for member in (key, "name"):
         if not isinstance(resource.get(member), str) or not resource[member]:
             return None
-    for member, is_right in _RESOURCE_MEMBERS.items():
-        if member in resource and not is_right(resource[member]):
-            del resource[member]
-    for member in ("name", "title", "description"):
-        if member in resource:
-            resource[member] = visible(resource[member])
+    _visible_members(resource, ("name", "title", "description"))
     return resource
+
+
+def unusable_prompt(prompt: Any) -> str | None:
+    """Why a prompt cannot be offered at all, in words; None when it can."""
+    if not isinstance(prompt, Mapping):
+        return "it is no object"
+    declared = cast("WireObject", prompt)
+    name, arguments = declared.get("name"), declared.get("arguments")
+    if not isinstance(name, str) or not name.strip():
+        return "it has no name"
+    if arguments is not None and not (
+        isinstance(arguments, list) and all(map(_has_name, cast("list[Any]", arguments)))
+    ):
+        return "its arguments are no list of objects with names"
+    return None
+
+
+def repaired_prompt(prompt: WireObject) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The prompt without what a host would fail on, and each change in words. What is right stays the same object."""
+    edited, changes = _without_malformed(prompt, _PROMPT_MEMBERS)
+    if edited.get("arguments", ()) is None:
+        del edited["arguments"]
+    changes += _visible_members(edited, ("title", "description"))
+    arguments: list[dict[str, Any]] = []
+    for argument in edited.get("arguments", ()):
+        sound, wrong = _without_malformed(argument, _ARGUMENT_MEMBERS)
+        wrong += _visible_members(sound, ("title", "description"))
+        changes += [f"argument {plain(sound['name'], 100)}: {change}" for change in wrong]
+        arguments.append(sound)
+    if arguments and arguments != edited["arguments"]:
+        edited["arguments"] = arguments
+    return edited, tuple(changes)
 
 
 def _tamed(tool: dict[str, Any]) -> list[str]:
     """Makes control characters visible in what hosts print: escape sequences there can hide text or fake it."""
-    changes = list[str]()
-    for member in ("title", "description"):
-        if member in tool and (tame := visible(tool[member])) != tool[member]:
-            tool[member] = tame
-            changes.append(f"control characters in its {member} made visible")
+    changes = _visible_members(tool, ("title", "description"))
     annotations = tool.get("annotations")
     if annotations and (title := annotations.get("title")) and (tame := visible(title)) != title:
         tool["annotations"] = {**annotations, "title": tame}
@@ -78,17 +99,25 @@ def _tamed(tool: dict[str, Any]) -> list[str]:
     return changes
 
 
-def visible(text: str) -> str:
-    """The text with control characters as the pictures that Unicode has for them; tabs and line breaks stay."""
-    return text.translate(_PICTURES) if _CONTROL.search(text) else text
+def _without_malformed(
+    declared: WireObject, members: Mapping[str, Callable[[Any], bool]]
+) -> tuple[dict[str, Any], list[str]]:
+    edited, changes = dict(declared), list[str]()
+    for member, is_right in members.items():
+        if member in edited and not is_right(edited[member]):
+            del edited[member]
+            changes.append(f"malformed {member} left out")
+    return edited, changes
 
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_PICTURES: Mapping[int, int] = {
-    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"},
-    0x7F: 0x2421,
-    **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
-}
+def _visible_members(declared: dict[str, Any], members: Iterable[str]) -> list[str]:
+    """Makes control characters visible in what hosts print."""
+    changes = list[str]()
+    for member in members:
+        if member in declared and (tame := visible(declared[member])) != declared[member]:
+            declared[member] = tame
+            changes.append(f"control characters in its {member} made visible")
+    return changes
 
 
 def is_object_schema(schema: Any) -> bool:
@@ -130,6 +159,10 @@ def _are_icons(value: Any) -> bool:
     )
 
 
+def _has_name(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(cast("WireObject", value).get("name"), str)
+
+
 def _anything(_: Any) -> bool:
     return True
 
@@ -151,6 +184,17 @@ _RESOURCE_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
     "annotations": _is_object,
     "icons": _are_icons,
     "_meta": _is_object,
+}
+_PROMPT_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
+    "title": _is_text,
+    "description": _is_text,
+    "icons": _are_icons,
+    "_meta": _is_object,
+}
+_ARGUMENT_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
+    "title": _is_text,
+    "description": _is_text,
+    "required": _is_flag,
 }
 _HINTS: Mapping[str, Callable[[Any], bool]] = {
     "title": _is_text,

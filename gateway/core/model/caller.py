@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+Era = Literal["handshake", "modern"]
+"""`handshake`: revisions up to 2025-11-25, opened by `initialize`. `modern`: the stateless revisions."""
 
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 """The protocol revisions, oldest first: an enumerated set, never compared as dates."""
@@ -23,6 +26,9 @@ class Caller:
 
     `client_name` and `client_version` are its clientInfo; `user_agent` is of the HTTP request, if any; `profile` was
     chosen explicitly (flag, path, header); `principal` owns what the calls store: the authenticated one, else `local`.
+    `client_info` is its clientInfo as it came; `session` the host's own connection (a stdio process, an SSE stream, a
+    Streamable HTTP session), None for a host without one; `headers` are those of the HTTP request, names in lower case;
+    `log_level` is the least that it wants to be told, None when it never said.
     """
 
     revision: str = REVISIONS[0]
@@ -32,8 +38,17 @@ class Caller:
     profile: str | None = None
     principal: str = "local"
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    client_info: Mapping[str, Any] | None = None
+    session: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    log_level: str | None = None
 
     @property
     def is_modern(self) -> bool:
         """Whether the host speaks the stateless era (2026-07-28)."""
         return self.revision in MODERN_REVISIONS
+
+    @property
+    def era(self) -> Era:
+        """The era that the host speaks."""
+        return "modern" if self.is_modern else "handshake"

@@ -184,10 +184,22 @@ class ToolRules(Rules):
     meta: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
+class InstructionRules(Rules):
+    """What a host keeps of the instructions that it is told when it connects: `max_chars`, the rest is cut off."""
+
+    max_chars: Count | None = None
+
+
 class WaitRules(Rules):
-    """`tools_list`: how many seconds a first tools/list waits for upstreams that are still starting."""
+    """How long is waited, in seconds.
+
+    `tools_list`: a first tools/list for upstreams that are still starting. `progress_every`: where the host asked for
+    progress of a call and the upstream tells none for so long, progress is told in its place, because the host gives a
+    call up that it hears nothing of (left out: never).
+    """
 
     tools_list: Annotated[float, Field(ge=0, le=60)] = 5.0
+    progress_every: Annotated[float, Field(gt=0, le=3_600)] | None = None
 
 
 class Profile(Rules):
@@ -217,6 +229,7 @@ class Profile(Rules):
     error: ErrorRules = ErrorRules()
     limits: LimitRules = LimitRules()
     tools: ToolRules = ToolRules()
+    instructions: InstructionRules = InstructionRules()
     wait: WaitRules = WaitRules()
     evidence: Mapping[str, Evidence] = Field(default_factory=dict[str, Evidence])
     """For each dotted path that some fact sets: how it is known."""

@@ -1,0 +1,146 @@
+"""Calls of tools: to whoever has the tool, and the result in the shape that the host shows best."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from anyio import to_thread
+
+from gateway.bridging.asking import INPUT_REQUIRED
+from gateway.bridging.bridge import Bridge
+from gateway.bridging.onward import onward
+from gateway.config.schema import Settings, Timeouts
+from gateway.core.catalogue import OWN, Route
+from gateway.core.model.caller import Caller
+from gateway.core.model.notes import Note
+from gateway.core.model.profile import Profile
+from gateway.core.wording import failure_text, plain, size_words
+from gateway.errors import InvalidRequest
+from gateway.routing.keeping import keeping_alive
+from gateway.routing.measuring import characters
+from gateway.routing.named_files import with_named_files
+from gateway.routing.offering import Offering
+from gateway.routing.ports import AShaper, OwnTools, TheUpstreams
+from gateway.routing.resources import Resources
+from gateway.telemetry import Telemetry
+from gateway.telemetry.calls import Call
+from gateway.upstream import Host, ProgressCallback
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Who calls, and how to reach its host while the call runs. `profile` is asked anew: it may change meanwhile."""
+
+    caller: Caller
+    profile: Callable[[], Profile]
+    on_progress: ProgressCallback | None = None
+    host: Host | None = None
+
+
+class Calls:
+    """Answers `tools/call`."""
+
+    def __init__(
+        self,
+        upstreams: TheUpstreams,
+        builtin: OwnTools,
+        bridge: Bridge,
+        offering: Offering,
+        resources: Resources,
+        telemetry: Telemetry,
+        shaper: AShaper,
+        settings: Settings,
+    ) -> None:
+        self._upstreams = upstreams
+        self._builtin = builtin
+        self._bridge = bridge
+        self._offering = offering
+        self._resources = resources
+        self._telemetry = telemetry
+        self._shaper = shaper
+        self._settings = settings
+
+    def reconfigure(self, settings: Settings, shaper: AShaper) -> None:
+        """Take over other settings; calls that are running go on with what they began with."""
+        self._settings, self._shaper = settings, shaper
+
+    async def call(self, params: Mapping[str, Any], asking: Asking) -> dict[str, Any]:
+        """The shaped result; to a host of 2026-07-28 also one that asks for input.
+
+        Raises:
+            InvalidRequest: malformed, or no such tool.
+            UpstreamError: whoever was asked could not answer.
+        """
+        name, arguments = params.get("name"), params.get("arguments")
+        if not isinstance(name, str):
+            raise InvalidRequest("tools/call needs the name of a tool")
+        if arguments is not None and not isinstance(arguments, Mapping):
+            raise InvalidRequest("the arguments of a tool must be an object")
+        with self._telemetry.call(asking.caller, asking.profile().name, name, params) as call:
+            call.asked(params.get("arguments"), characters(params.get("arguments") or {}))
+            return await self._done(call, name, params, asking)
+
+    async def _done(self, call: Call, name: str, params: Mapping[str, Any], asking: Asking) -> dict[str, Any]:
+        route = await self._offering.route(name, asking.profile, asking.caller)
+        call.routed(route.upstream, route.tool)
+        shaper, profile = self._shaper, asking.profile()
+        passed = {**onward(params), "name": route.tool}
+        if passed.get("arguments") is None:
+            passed.pop("arguments", None)
+        # Tasks are not offered, so an upstream must not be asked to make the call one.
+        passed.pop("task", None)
+        raw = await self._asked(route, passed, asking, profile)
+        size = characters(raw)
+        call.answered(size)
+        if raw.get("resultType") == INPUT_REQUIRED:
+            call.shaped(raw, size, (), is_error=False)
+            return raw
+        whole, notes = await self._with_named_files(self._within_limit(raw, size, route), route)
+        shaped = await shaper.shape(whole, profile, owner=asking.caller.principal, notes=notes)
+        if route.upstream != OWN:
+            self._resources.remember(route.upstream, shaped.envelope)
+        call.shaped(shaped.result, characters(shaped.result), shaped.notes, is_error=shaped.envelope.is_error)
+        return shaped.result
+
+    async def _asked(self, route: Route, params: Mapping[str, Any], asking: Asking, profile: Profile) -> dict[str, Any]:
+        if route.upstream == OWN:
+            return await self._builtin.request("tools/call", params, owner=asking.caller.principal, profile=profile)
+        upstream = self._upstreams[route.upstream]
+        async with keeping_alive(asking.on_progress, profile.wait.progress_every) as on_progress:
+            return await self._bridge.request(
+                upstream,
+                "tools/call",
+                params,
+                timeout=self._limits(route),
+                on_progress=on_progress,
+                caller=asking.caller,
+                host=asking.host,
+            )
+
+    async def _with_named_files(
+        self, raw: Mapping[str, Any], route: Route
+    ) -> tuple[Mapping[str, Any], tuple[Note, ...]]:
+        settings = None if route.upstream == OWN else self._upstreams[route.upstream].settings
+        if settings is None or not settings.files or settings.command is None:
+            return raw, ()
+        return await to_thread.run_sync(with_named_files, raw, settings.files, settings.cwd)
+
+    def _limits(self, route: Route) -> Timeouts:
+        settings = self._upstreams[route.upstream].settings
+        special = settings.tools.timeout.get(route.tool)
+        return (
+            settings.timeout.model_copy(update=special.model_dump(exclude_none=True)) if special else settings.timeout
+        )
+
+    def _within_limit(self, raw: Mapping[str, Any], size: int, route: Route) -> Mapping[str, Any]:
+        limit = self._settings.limits.result_bytes
+        if size <= limit:
+            return raw
+        sizes = f"{size_words(size)}, and a result may have {size_words(limit)}"
+        message = f"{plain(route.tool, 100)} of {route.upstream} returned {sizes}"
+        logger.warning("%s: left out", message)
+        words = failure_text(message, "Ask it for less, or raise limits.result_bytes")
+        return {"content": [{"type": "text", "text": words}], "isError": True}

@@ -1,0 +1,93 @@
+"""Prompts of all upstreams as one list, and the way from an offered name to whoever has it."""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from gateway.bridging.onward import onward
+from gateway.config.schema import GatewaySettings
+from gateway.core.catalogue import PromptCatalogue, PromptRoute, build_prompts
+from gateway.core.catalogue.names import SEPARATOR
+from gateway.core.model.caller import Caller
+from gateway.core.wording import plain
+from gateway.errors import GatewayError, InvalidRequest
+from gateway.routing.availability import Availability
+from gateway.routing.ports import Ask, TheUpstreams
+from gateway.routing.reporting import Problems
+from gateway.upstream import UpstreamState
+
+_LONGEST_NAME = 200
+_COMPARED = 500
+"""How many names are compared with one that is unknown."""
+
+
+class Prompts:
+    """The merged list, and `prompts/get`."""
+
+    def __init__(self, upstreams: TheUpstreams, settings: GatewaySettings, availability: Availability) -> None:
+        self._upstreams = upstreams
+        self._settings = settings
+        self._availability = availability
+        self._last: tuple[Mapping[str, Sequence[Any]], PromptCatalogue] | None = None
+        self._problems = Problems()
+
+    def reconfigure(self, settings: GatewaySettings) -> None:
+        """Offer by other settings from now on."""
+        self._settings = settings
+        self._last = None
+
+    def catalogue(self, caller: Caller) -> PromptCatalogue:
+        """What a caller is offered now."""
+        lists = {name: self._upstreams[name].lists_for(caller).prompts for name in self._upstreams}
+        if self._last is None or not _same(self._last[0], lists):
+            self._last = (lists, build_prompts(lists, self._settings.prefix))
+            self._problems.report((note.text for note in self._last[1].problems), "prompts")
+        return self._last[1]
+
+    async def get(self, params: Mapping[str, Any], caller: Caller, ask: Ask, wait: float) -> dict[str, Any]:
+        """The raw result of `prompts/get`, as the upstream that has the prompt gives it.
+
+        Raises:
+            InvalidRequest: no prompt has this name.
+            UpstreamError: its upstream is not there, or did not answer; UpstreamRefused carries its own error.
+        """
+        name = params.get("name")
+        if not isinstance(name, str) or not name:
+            raise InvalidRequest("prompts/get needs the name of a prompt")
+        route = await self.route(name, caller, wait)
+        passed = {**onward(params), "name": route.prompt}
+        if passed.get("arguments") is None:
+            passed.pop("arguments", None)
+        return await ask(route.upstream, "prompts/get", passed)
+
+    async def route(self, name: str, caller: Caller, wait: float) -> PromptRoute:
+        """Where a prompt is asked for. Waits, at most `wait` seconds, for an upstream that may bring it yet.
+
+        Raises:
+            UpstreamUnavailable: the name is one of an upstream that is not there.
+            InvalidRequest: it is nobody's.
+        """
+        route = self.catalogue(caller).routes.get(name)
+        if route is None:
+            owner, starting = self._owner(name), self._availability.starting()
+            awaited = [each for each in starting if owner in (each, None)]
+            await self._availability.wait(awaited, wait)
+            route = self.catalogue(caller).routes.get(name)
+        if route is None:
+            raise self._unknown(name, caller)
+        return route
+
+    def _owner(self, name: str) -> str | None:
+        return next((own for own in self._upstreams if name.startswith(own + SEPARATOR)), None)
+
+    def _unknown(self, name: str, caller: Caller) -> GatewayError:
+        shown, owner = plain(name, _LONGEST_NAME), self._owner(name)
+        if owner is not None and self._upstreams[owner].state is not UpstreamState.READY:
+            return self._availability.unavailable(owner, f"prompt {shown!r}")
+        near = get_close_matches(shown, list(self.catalogue(caller).routes)[:_COMPARED], n=3)
+        hint = f"; the nearest: {', '.join(repr(match) for match in near)}" if near else ""
+        return InvalidRequest(f"no prompt is named {shown!r}{hint}", remedy="list the prompts again")
+
+
+def _same(before: Mapping[str, Sequence[Any]], now: Mapping[str, Sequence[Any]]) -> bool:
+    return list(before) == list(now) and all(before[name] is now[name] for name in now)

@@ -1,0 +1,56 @@
+"""As whom the gateway speaks to an upstream: as the host in front, since an upstream acts on what a host can do."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from gateway import __version__
+from gateway.core.model.caller import Caller
+
+GATEWAY: Mapping[str, Any] = {"name": "mcp-gateway", "version": __version__}
+"""The clientInfo of the gateway itself, where no single host is in front."""
+
+_TASKS = "io.modelcontextprotocol/tasks"
+_NOT_CARRIED = frozenset({"tasks"})
+"""Client capabilities whose messages do not go through the gateway (tasks of 2025-11-25, an experiment since ended)."""
+
+
+@dataclass(frozen=True)
+class Guise:
+    """The clientInfo and the capabilities that an upstream is shown, and the least level of log that is wanted."""
+
+    identity: Mapping[str, Any] = field(default_factory=lambda: GATEWAY)
+    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    log_level: str | None = None
+    tells_of_roots: bool = True
+    """Whether the host can tell that its roots have changed: a stateless one cannot, whatever it declares."""
+
+    @property
+    def is_interactive(self) -> bool:
+        """Whether an upstream may ask something of the host."""
+        return any(key in self.capabilities for key in ("sampling", "elicitation", "roots"))
+
+    @property
+    def for_handshake(self) -> dict[str, Any]:
+        """The capabilities as they are declared in `initialize`."""
+        if self.tells_of_roots or not isinstance(self.capabilities.get("roots"), Mapping):
+            return dict(self.capabilities)
+        return {**self.capabilities, "roots": {}}
+
+    @property
+    def mark(self) -> str:
+        """The capabilities as text: equal for equal ones."""
+        return json.dumps(self.capabilities, sort_keys=True, default=str)
+
+
+def guise_of(caller: Caller) -> Guise:
+    """What an upstream is shown of a host: what the host declared, and never more."""
+    capabilities = {key: value for key, value in caller.capabilities.items() if key not in _NOT_CARRIED}
+    extensions = capabilities.get("extensions")
+    if isinstance(extensions, Mapping) and _TASKS in extensions:
+        kept = {key: value for key, value in cast("Mapping[str, Any]", extensions).items() if key != _TASKS}
+        capabilities["extensions"] = kept
+        if not kept:
+            del capabilities["extensions"]
+    return Guise(caller.client_info or GATEWAY, capabilities, caller.log_level, not caller.is_modern)

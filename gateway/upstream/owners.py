@@ -1,0 +1,30 @@
+"""Whose state an upstream's session holds: a browser, a login, a working folder."""
+
+from gateway.core.model.caller import Caller
+
+SHARED = "shared"
+
+_HEADER = "header:"
+
+
+def owner_of(rule: str | None, caller: Caller) -> str:
+    """The owner of the state that a caller's calls act on.
+
+    `rule` is what the configuration says of the upstream. `shared`: one for all; `principal`: whoever is calling;
+    `header:NAME`: what an HTTP header says, within the principal, so that nobody can name another's;
+    `host-session`, and without a rule: the host's own connection. A host without one (all of 2026-07-28 over HTTP), or
+    without the header, is known by its principal and its name.
+    """
+    if rule == "shared":
+        return SHARED
+    if rule == "principal":
+        return f"principal {caller.principal}"
+    if rule is not None and rule.startswith(_HEADER):
+        value = caller.headers.get(rule.removeprefix(_HEADER).lower())
+        return f"header {caller.principal!r} {value}" if value else client_of(caller)
+    return f"session {caller.session}" if caller.session is not None else client_of(caller)
+
+
+def client_of(caller: Caller) -> str:
+    """A host as far as it is known without a session: its principal and its name."""
+    return f"client {caller.principal!r} {caller.client_name or ''}"

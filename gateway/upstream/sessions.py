@@ -1,0 +1,229 @@
+"""The links of one upstream by whom they belong to: each owner's state stays its own, and there for its next call."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import anyio
+
+from gateway.core.model.caller import Caller, Era
+from gateway.errors import UpstreamUnavailable
+from gateway.upstream.guise import Guise, guise_of
+from gateway.upstream.link import Link
+from gateway.upstream.owners import SHARED, client_of, owner_of
+from gateway.upstream.states import UpstreamState
+
+logger = logging.getLogger(__name__)
+
+_LOOKS = 60.0
+"""The most seconds between two looks for sessions that nobody has used for long."""
+
+
+class Key(NamedTuple):
+    """What tells one session from another: the owner of its state, the era, and what its host declared."""
+
+    owner: str
+    era: Era
+    capabilities: str
+
+
+@dataclass(eq=False)
+class Seat:
+    """A link and whom it belongs to. `heir` may take it over when its owner's session has ended."""
+
+    link: Link
+    heir: str | None
+    is_left: bool = False
+
+
+class Eras:
+    """Which eras an upstream is known to speak, and which not: found once, and kept."""
+
+    def __init__(self) -> None:
+        self.spoken: set[Era] = set()
+        self.silent: set[Era] = set()
+        self._doubted: Era | None = None
+
+    def found(self, wanted: Era, spoken: Era) -> None:
+        """`wanted` was tried first, and `spoken` was agreed on."""
+        self.spoken.add(spoken)
+        if wanted != spoken:
+            self.silent.add(wanted)
+        if self._doubted == "modern":  # some servers end at a question that they do not know
+            self.silent.add(self._doubted)
+        self.silent.discard(spoken)
+        self._doubted = None
+
+    def broken_off(self, wanted: Era) -> None:
+        """Nothing came of a connection that tried `wanted` first: the next one tries the other era first."""
+        self._doubted = None if wanted in self.spoken else wanted
+
+    def for_host(self, era: Era) -> Era:
+        """The era to speak for a host of `era`: the same, unless the upstream is known not to."""
+        other: Era = "handshake" if era == "modern" else "modern"
+        return other if era in self.silent or era == self._doubted else era
+
+
+class Sessions:
+    """Finds the link for a caller, and makes it when there is none: at most `max_sessions` of them.
+
+    The standing link serves the first owner whom it suits; it stays that one's for as long as its connection holds, and
+    when the owner is gone, so is the connection. `end` is told of every other link that has no owner any more.
+    """
+
+    def __init__(
+        self,
+        standing: Link,
+        eras: Eras,
+        make: Callable[[Guise, Era], Link],
+        begin: Callable[[Link], None],
+        end: Callable[[Link], None],
+    ) -> None:
+        self._standing = standing
+        self._eras = eras
+        self._make = make
+        self._begin = begin
+        self._end = end
+        self._seats: dict[Key, Seat] = {}
+
+    def __len__(self) -> int:
+        return len(self._seats)
+
+    def links(self) -> Iterator[Link]:
+        """The links that are somebody's, the standing one aside."""
+        return (seat.link for seat in tuple(self._seats.values()) if seat.link is not self._standing)
+
+    def of(self, caller: Caller) -> tuple[Link, Guise]:
+        """The link that serves this caller, and as whom it is to speak.
+
+        Raises:
+            UpstreamUnavailable: all sessions that the upstream may have are in use.
+        """
+        settings = self._standing.settings
+        era = self._eras.for_host(caller.era)
+        guise = guise_of(caller)
+        key = self._key(owner_of(settings.session, caller), era, guise)
+        heir = client_of(caller) if settings.session is None and caller.session is not None else None
+        seat = self._seats.get(key) or self._inherited(key, heir)
+        if seat is None:
+            seat = self._seats[key] = Seat(self._link(key, guise, era), heir)
+        return seat.link, guise
+
+    def there(self, caller: Caller) -> Link | None:
+        """The link that serves this caller, if it has one already."""
+        era = self._eras.for_host(caller.era)
+        owner = owner_of(self._standing.settings.session, caller)
+        seat = self._seats.get(self._key(owner, era, guise_of(caller)))
+        return None if seat is None else seat.link
+
+    def left(self, session: str) -> None:
+        """A host's session has ended: what was its own is kept for the next session of the same client."""
+        mine = [key for key in self._seats if key.owner == f"session {session}"]
+        for key in mine:
+            seat = self._seats.pop(key)
+            place = None if seat.heir is None else key._replace(owner=f"left by {seat.heir}")
+            if place is None or place in self._seats:
+                self._vacate(seat.link)
+            else:
+                seat.is_left = True
+                self._seats[place] = seat
+
+    def of_session(self, session: str) -> list[Link]:
+        """The links that belong to a host's session."""
+        return [seat.link for key, seat in self._seats.items() if key.owner == f"session {session}"]
+
+    def opened(self, link: Link) -> None:
+        """A link has been connected: it is entered under the era that is really spoken on it.
+
+        One whose place is taken is nobody's any more: it is kept for the calls that run on it, until it is idle.
+        """
+        assert link.era is not None
+        for key in [key for key, seat in self._seats.items() if seat.link is link]:
+            place = self._key(key.owner, link.era, link.guise)
+            if place != key:
+                seat = self._seats.pop(key)
+                if place in self._seats:
+                    seat.is_left, place = True, place._replace(owner=f"nobody {id(link)}")
+                self._seats[place] = seat
+
+    def lost(self) -> None:
+        """The connection of the standing link is gone, and with it whatever state somebody had there.
+
+        Who is calling has the next one: his call may be what it is opened for.
+        """
+        if not self._standing.is_idle:
+            return
+        for key in [key for key, seat in self._seats.items() if seat.link is self._standing]:
+            del self._seats[key]
+
+    async def expire(self) -> None:
+        """End the sessions that nobody has used for `session_idle` seconds, for as long as this runs."""
+        while True:
+            idle = self._standing.settings.session_idle
+            await anyio.sleep(min(_LOOKS, idle / 4))
+            before = anyio.current_time() - idle
+            for key, seat in tuple(self._seats.items()):
+                link = seat.link
+                if link is self._standing and key.owner == SHARED:
+                    continue
+                if link.is_idle and not link.subscriptions.uris and link.last_use[0] < before:
+                    logger.debug("upstream %s: a session idle for %g s is closed", link.name, idle)
+                    del self._seats[key]
+                    self._vacate(link)
+
+    def _key(self, owner: str, era: Era, guise: Guise) -> Key:
+        """A stateless upstream is told with each request who asks; over HTTP it has nothing that could be owned."""
+        if era == "modern" and "modern" in self._eras.spoken:
+            remote = self._standing.settings.url is not None
+            return Key(SHARED if remote else owner, era, "")
+        return Key(owner, era, guise.mark)
+
+    def _link(self, key: Key, guise: Guise, era: Era) -> Link:
+        if not self._is_free_for(key) and len(self._seats) >= self._standing.settings.max_sessions:
+            self._make_room()
+        if self._is_free_for(key):
+            link = self._standing
+        else:
+            link = self._make(guise, era)
+            self._begin(link)
+        link.last_use[0] = anyio.current_time()
+        return link
+
+    def _is_free_for(self, key: Key) -> bool:
+        """Whether the standing link is nobody's, and suits."""
+        standing = self._standing
+        era, guise = standing.prospect
+        return (
+            not any(seat.link is standing for seat in self._seats.values())
+            and key == self._key(key.owner, era, guise)
+            and standing.state is not UpstreamState.DISABLED
+        )
+
+    def _vacate(self, link: Link) -> None:
+        """A link has no owner any more: nobody else may meet what he left there."""
+        if link is self._standing:
+            link.vacate()
+        else:
+            self._end(link)
+
+    def _inherited(self, key: Key, heir: str | None) -> Seat | None:
+        seat = None if heir is None else self._seats.pop(key._replace(owner=f"left by {heir}"), None)
+        if seat is not None:
+            seat.is_left = False
+            self._seats[key] = seat
+        return seat
+
+    def _make_room(self) -> None:
+        """Close the session that was left longest ago."""
+        left = [(seat.link.last_use[0], key) for key, seat in self._seats.items() if seat.is_left and seat.link.is_idle]
+        if not left:
+            name, most = self._standing.name, self._standing.settings.max_sessions
+            raise UpstreamUnavailable(
+                name,
+                f"all {most} sessions that it may have are in use (max_sessions)",
+                remedy=f"try again later, or raise upstreams.{name}.max_sessions",
+            )
+        self._vacate(self._seats.pop(min(left)[1]).link)
