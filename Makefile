@@ -14,7 +14,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 	--custom-compile-command "make lock" $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage check check-style check-types check-imports check-locks format docs build lock soak clean
+.PHONY: help setup demo test coverage check check-style check-types check-imports check-locks format docs conformance build lock soak clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -55,6 +55,9 @@ format: setup ## rewrite the code in the project's style
 
 docs: setup ## write the pages anew that are generated from data
 	@$(BIN)/python docs/generate.py
+
+conformance: setup ## the official suite, directly and through the gateway; writes docs/conformance.md, fails on any loss
+	@PATH="$(CURDIR)/$(VENV)/node/bin:$$PATH" $(BIN)/python tests/conformance/run.py $(ARGS)
 
 soak: $(VENV)/.gateway ## 500 abandoned sessions and 500 killed upstreams; prints whether all is as before
 	@$(BIN)/python benchmarks/soak.py $(ARGS)

@@ -40,6 +40,13 @@ def test_the_upstreams_lifetime_is_kept_but_never_its_scope():
     assert (finished["ttlMs"], finished["cacheScope"]) == (500, "private")
 
 
+@pytest.mark.parametrize("key", ["inputResponses", "requestState"])
+def test_what_answers_a_retry_is_never_to_be_kept(key):
+    params = {"uri": "x", key: None}
+    assert finish("resources/read", {"ttlMs": 500}, MODERN, params=params)["ttlMs"] == 0
+    assert finish("resources/read", {"ttlMs": 500}, MODERN, params={"uri": "x"})["ttlMs"] == 500
+
+
 @pytest.mark.parametrize("lifetime", [-1, True, "500", 1.5, None])
 def test_a_lifetime_that_is_none_becomes_zero(lifetime):
     assert finish("tools/list", {"ttlMs": lifetime}, MODERN)["ttlMs"] == 0

@@ -8,6 +8,7 @@ import pytest
 
 from gateway.config.builtin_profiles import builtin_profiles, load_builtin, load_profiles
 from gateway.config.schema import Settings
+from gateway.core.instructions import LONGEST
 from gateway.core.matching import glob_of, specificity
 from gateway.core.profiles import PATHS, set_paths, value_at
 from gateway.errors import ConfigError, ProfileError
@@ -127,7 +128,9 @@ def test_the_default_is_what_the_design_says():
         "tools.max_tools": None,
         "tools.helpers": True,
         "tools.meta": {},
+        "instructions.max_chars": LONGEST,
         "wait.tools_list": 5.0,
+        "wait.progress_every": 10.0,
     }
 
 

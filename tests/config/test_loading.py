@@ -1,15 +1,17 @@
 """Reading mcp-gateway.toml: where it is found, what is made of it, and the one line for everything that is wrong."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from gateway.config.greeting import read_greeting
+from gateway.config.greeting import keep_introductions, read_greeting
 from gateway.config.loading import load_settings
 from gateway.config.schema import Settings
 from gateway.config.validation import NAME_RULE
+from gateway.core.instructions import Introductions
 from gateway.errors import ConfigError
 
 TABLE = '[upstreams.files]\ncommand = "files"\n'
@@ -312,13 +314,13 @@ def test_the_greeting_is_what_the_settings_will_say(tmp_path):
     path = write(tmp_path, '[gateway]\nname = "mine-${N}"\ninstructions = "Ask."\n')
     environ = {"N": "1"}
     settings = load(path, environ).gateway
-    assert read_greeting(path, environ) == (settings.name, settings.instructions) == ("mine-1", "Ask.")
+    assert read_greeting(path, environ)[:2] == (settings.name, settings.instructions) == ("mine-1", "Ask.")
 
 
 @pytest.mark.parametrize("text", ["gateway = 3\n", "[gateway]\nname = 3\n", "a = ", "", None])
 def test_the_greeting_is_the_default_where_the_file_says_nothing_or_is_wrong(tmp_path, text):
     path = tmp_path / "no.toml" if text is None else write(tmp_path, text)
-    assert read_greeting(path, {}) == (Settings().gateway.name, Settings().gateway.instructions)
+    assert read_greeting(path, {})[:2] == (Settings().gateway.name, Settings().gateway.instructions)
 
 
 def test_the_greeting_is_read_without_anything_heavy():
@@ -329,3 +331,68 @@ def test_the_greeting_is_read_without_anything_heavy():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert run.stdout.strip() == "[]"
+
+
+def keep(path, environ, **upstreams):
+    said = Introductions(tuple(upstreams.items()), (("claude-code", 20), ("x*", None)), 50)
+    keep_introductions(path, upstreams, said, environ)
+    return said
+
+
+def test_what_upstreams_said_in_the_last_run_is_told_in_this_one(tmp_path):
+    text = """[upstreams.b]
+command = "x"
+[upstreams.off]
+command = "x"
+enabled = false
+[upstreams.a]
+command = "x"
+"""
+    path, environ = write(tmp_path, text), {"MCP_GATEWAY_CACHE": str(tmp_path / "cache")}
+    assert read_greeting(path, environ).others == Introductions()
+    said = keep(path, environ, b="Be b.", a="Be \ud800.")
+    assert read_greeting(path, environ).others == said
+    (kept,) = (tmp_path / "cache" / "catalogues").iterdir()
+    if os.name == "posix":
+        assert kept.stat().st_mode & 0o777 == 0o600
+    path.write_text(text.replace("[upstreams.a]", "[upstreams.c]"))
+    assert read_greeting(path, environ).others == Introductions()  # other upstreams, other words
+
+
+def test_a_foreign_file_is_greeted_by_the_names_that_its_servers_get(tmp_path):
+    path, environ = tmp_path / "hosts.json", {"MCP_GATEWAY_CACHE": str(tmp_path / "cache")}
+    path.write_text('{"mcpServers": {"my files": {"command": "x"}}}')
+    names = list(load(path, environ).upstreams)
+    said = keep(path, environ, **dict.fromkeys(names, "Read."))
+    assert read_greeting(path, environ).others == said
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b"\xff", b'{"version": 9}', b'{"version": 1, "parts": [], "limits": []}', b"[" * 200_000]
+    + [
+        b'{"version": 1, "parts": %s, "limits": %s, "longest": %s}' % wrong
+        for wrong in (
+            (b"3", b"[]", b"1"),
+            (b'[["a", 3]]', b"[]", b"1"),
+            (b"[]", b'[["a", -1]]', b"1"),
+            (b"[]", b"[]", b"0"),
+        )
+    ],
+)
+def test_a_kept_greeting_that_is_not_sound_is_as_good_as_none(tmp_path, content):
+    path, environ = write(tmp_path, "[upstreams.a]\ncommand = 'x'\n"), {"MCP_GATEWAY_CACHE": str(tmp_path / "cache")}
+    keep(path, environ, a="Be a.")
+    (kept,) = (tmp_path / "cache" / "catalogues").iterdir()
+    kept.write_bytes(content)
+    assert read_greeting(path, environ).others == Introductions()
+
+
+def test_a_greeting_is_forgotten_when_there_is_nothing_to_say_and_kept_nowhere_when_that_is_wanted(tmp_path):
+    path, environ = write(tmp_path, ""), {"MCP_GATEWAY_CACHE": str(tmp_path / "cache")}
+    keep(path, environ, a="Be a.")
+    keep_introductions(path, ["a"], Introductions(), environ)
+    assert list((tmp_path / "cache" / "catalogues").iterdir()) == []
+    keep(path, {"MCP_GATEWAY_CACHE": ""}, a="Be a.")
+    (tmp_path / "file").write_text("in the way")
+    keep(path, {"MCP_GATEWAY_CACHE": str(tmp_path / "file")}, a="Be a.")

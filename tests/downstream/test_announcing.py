@@ -5,9 +5,27 @@ import pytest
 from mcp.server.connection import Connection
 from mcp.server.session import ServerSession
 
+from gateway.core.model.caller import Caller
 from gateway.downstream.announcing import Announcer
 
 pytestmark = pytest.mark.anyio
+
+
+class Watched:
+    """A service that lets everything be watched, and remembers what is."""
+
+    def __init__(self):
+        self.uris = []
+
+    async def watch(self, uri, caller):
+        self.uris.append(uri)
+        return lambda: self.uris.remove(uri)
+
+    def left(self, session):
+        raise AssertionError("these hosts have no session")
+
+
+SERVICE = Watched()
 
 
 class Host:
@@ -34,11 +52,11 @@ class Host:
             await self.news.wait()
 
     def follow(self, announcer):
-        announcer.follow(ServerSession(self, self.connection))
+        announcer.follow(ServerSession(self, self.connection), Caller(session=None))
 
 
 async def test_every_live_host_is_told_and_one_that_does_not_read_delays_nobody():
-    announcer, stuck, first, second = Announcer(), Host(reads=False), Host(), Host()
+    announcer, stuck, first, second = Announcer(SERVICE), Host(reads=False), Host(), Host()
     with anyio.fail_after(4):
         async with announcer.running():
             for host in (stuck, first, second):
@@ -51,7 +69,7 @@ async def test_every_live_host_is_told_and_one_that_does_not_read_delays_nobody(
 
 
 async def test_changes_that_come_together_are_told_once_each():
-    announcer, host = Announcer(), Host()
+    announcer, host = Announcer(SERVICE), Host()
     with anyio.fail_after(5):
         async with announcer.running():
             host.follow(announcer)
@@ -67,7 +85,7 @@ async def test_changes_that_come_together_are_told_once_each():
 
 
 async def test_a_host_whose_connection_has_ended_is_told_nothing():
-    announcer, gone, here = Announcer(), Host(), Host()
+    announcer, gone, here = Announcer(SERVICE), Host(), Host()
     with anyio.fail_after(5):
         async with announcer.running():
             gone.follow(announcer)
@@ -76,3 +94,23 @@ async def test_a_host_whose_connection_has_ended_is_told_nothing():
             announcer.changed("tools")
             await here.told_times(1)
     assert gone.told == []
+
+
+async def test_a_changed_resource_is_told_to_those_who_watch_it_until_they_are_gone():
+    service, watching, other = Watched(), Host(), Host()
+    announcer = Announcer(service)
+    with anyio.fail_after(5):
+        async with announcer.running():
+            for host in (watching, other):
+                host.follow(announcer)
+            await announcer.subscribe(watching.connection, "a://1", Caller())
+            await announcer.subscribe(watching.connection, "a://2", Caller())
+            announcer.unsubscribe(watching.connection, "a://2")
+            assert service.uris == ["a://1"]
+            announcer.changed("updated:a://2")
+            announcer.changed("updated:a://1")
+            await watching.told_times(1)
+            await watching.connection.exit_stack.aclose()
+            assert service.uris == []
+    assert watching.told == [("notifications/resources/updated", {"uri": "a://1"})]
+    assert other.told == []

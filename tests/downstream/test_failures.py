@@ -11,8 +11,9 @@ from gateway.telemetry import new_request
 EVERY = [
     kind
     for _, kind in inspect.getmembers(errors, inspect.isclass)
-    if issubclass(kind, errors.GatewayError) and kind is not errors.UpstreamRefused
+    if issubclass(kind, errors.GatewayError) and kind not in (errors.UpstreamRefused, errors.HostRefused)
 ]
+"""Every error that a host may be told of in the gateway's own words."""
 
 
 def make(kind):

@@ -1,6 +1,7 @@
 """The era of a connection, and what is answered before anything is ready: against the rules of the SDK's own server."""
 
 import anyio
+import mcp_types._v2026_07_28
 import pytest
 from mcp.server.lowlevel import Server
 from mcp.server.runner import serve_dual_era_loop
@@ -9,6 +10,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
+from gateway.core.instructions import Introductions
 from gateway.core.model import caller
 from gateway.downstream import handshake
 from gateway.downstream.handshake import Handshake, Identity, Refusal
@@ -142,3 +144,32 @@ def test_the_revisions_are_those_of_the_core_and_of_the_sdk():
     assert handshake.HANDSHAKE_REVISIONS == HANDSHAKE_PROTOCOL_VERSIONS
     assert handshake.MODERN_REVISIONS == MODERN_PROTOCOL_VERSIONS
     assert (*handshake.HANDSHAKE_REVISIONS, *handshake.MODERN_REVISIONS) == caller.REVISIONS
+
+
+SAID = Introductions((("charts", "Draw " * 100),), (("tester", 60),), 300)
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "longest"),
+    [
+        ("initialize", INITIALIZE, 60),
+        ("initialize", {**INITIALIZE, "clientInfo": {"name": "Other", "version": "1"}}, 300),
+        ("server/discover", MODERN, 60),
+        ("server/discover", meta(protocolVersion="2026-07-28", clientCapabilities={}), 300),
+        ("server/discover", meta(protocolVersion="2026-07-28", clientCapabilities={}, clientInfo={"name": 3}), 300),
+    ],
+)
+def test_a_host_is_told_what_the_upstreams_say_cut_to_what_it_keeps(method, params, longest):
+    connection = Handshake(IDENTITY)
+    connection.introduce(IDENTITY._replace(others=SAID))
+    told = connection.answer(method, params)["instructions"]
+    assert told.startswith("Be kind.")
+    assert longest - 10 < len(told) <= longest if longest > 60 else told == "Be kind."
+
+
+def test_what_is_offered_is_the_same_in_every_era_and_known_to_the_protocol():
+    offered = handshake.capabilities()
+    assert handshake.discover_result(IDENTITY)["capabilities"] == offered
+    modern = mcp_types._v2026_07_28.ServerCapabilities.model_validate(offered)
+    assert modern.model_dump(by_alias=True, exclude_none=True) == offered
+    assert offered["resources"] == {"listChanged": True, "subscribe": True}

@@ -94,7 +94,9 @@ async def test_the_opening_offers_what_is_true(served, mode):
             offered = client.server_capabilities
             assert offered.tools.list_changed is True
             assert offered.resources.list_changed is True
-            assert offered.prompts is None
+            assert offered.resources.subscribe is True
+            assert offered.prompts.list_changed is True
+            assert offered.completions is not None
             assert client.instructions == "Be kind."
 
 
@@ -122,16 +124,22 @@ async def test_changes_of_the_lists_are_told_to_every_live_connection(served, mo
 async def test_changes_of_the_lists_reach_a_modern_subscription(served, wire):
     with anyio.fail_after(30):
         async with served() as gateway, httpx2.AsyncClient() as client:
-            wanted = wire.modern({"notifications": {"toolsListChanged": True, "resourceSubscriptions": ["note://one"]}})
+            uris = ["note://one", "note://nobody-has-it"]
+            wanted = wire.modern({"notifications": {"toolsListChanged": True, "resourceSubscriptions": uris}})
             message = wire.request("sub", "subscriptions/listen", wanted)
             headers = {**MODERN, "Mcp-Method": "subscriptions/listen"}
             async with client.stream("POST", f"{gateway.url}/mcp", json=message, headers=headers) as response:
                 events = (json.loads(line[6:]) async for line in response.aiter_lines() if line.startswith("data: "))
                 acknowledged = await anext(events)
-                assert acknowledged["params"]["notifications"] == {"toolsListChanged": True}
+                promised = {"toolsListChanged": True, "resourceSubscriptions": ["note://one"]}
+                assert acknowledged["params"]["notifications"] == promised
                 gateway.service.change("resources")
                 gateway.service.change("tools")
                 assert (await anext(events))["method"] == "notifications/tools/list_changed"
+                gateway.service.change("updated:note://another")
+                gateway.service.change("updated:note://one")
+                updated = await anext(events)
+                assert (updated["method"], updated["params"]["uri"]) == ("notifications/resources/updated", uris[0])
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -13,7 +13,14 @@ from mcp import Client
 
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 SERVER_INFO = {"name": "sample", "version": "1.0", "title": "Sample"}
-OFFERED = {"tools": {"listChanged": True}, "resources": {"listChanged": True}}
+OFFERED = {
+    "tools": {"listChanged": True},
+    "resources": {"listChanged": True, "subscribe": True},
+    "prompts": {"listChanged": True},
+    "completions": {},
+    "logging": {},
+    "extensions": {"io.modelcontextprotocol/ui": {}},
+}
 
 
 def opened(host, wire, revision="2025-06-18"):
@@ -139,7 +146,10 @@ def test_requests_before_the_handshake_are_refused_and_the_handshake_still_works
 
 def test_the_service_hears_who_calls(stdio_host, wire):
     host = opened(stdio_host(), wire, "2024-11-05")
-    assert host.ask(wire.request(1, "tools/call", {"name": "who"}))["result"]["structuredContent"] == {
+    seen = host.ask(wire.request(1, "tools/call", {"name": "who"}))["result"]["structuredContent"]
+    again = host.ask(wire.request(2, "tools/call", {"name": "who"}))["result"]["structuredContent"]
+    assert seen.pop("session") == again["session"]
+    assert seen == {
         "revision": "2024-11-05",
         "client_name": "Tester",
         "client_version": "9",
@@ -147,6 +157,9 @@ def test_the_service_hears_who_calls(stdio_host, wire):
         "profile": None,
         "principal": "local",
         "capabilities": {"roots": {"listChanged": True}},
+        "client_info": {"name": "Tester", "version": "9"},
+        "headers": {},
+        "log_level": None,
     }
     modern = stdio_host()
     caller = modern.ask(wire.request(1, "tools/call", wire.modern({"name": "who"})))["result"]["structuredContent"]
@@ -209,7 +222,7 @@ def test_changes_of_the_lists_reach_a_subscription_in_the_modern_era(stdio_host,
     host.send(wire.request("sub", "subscriptions/listen", wire.modern(wanted)))
     acknowledged = host.receive()
     assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
-    assert acknowledged["params"]["notifications"] == {"toolsListChanged": True}
+    assert acknowledged["params"]["notifications"] == {"toolsListChanged": True, "promptsListChanged": True}
     for kind in ("resources", "tools"):
         host.send(wire.request(kind, "tools/call", wire.modern({"name": "change", "arguments": {"kind": kind}})))
     came = [host.receive() for _ in range(3)]

@@ -11,7 +11,8 @@ from gateway.config.schema import Section, Settings, UpstreamSettings
 
 FILE = Path(__file__).resolve().parents[2] / "mcp-gateway.toml"
 NO_DEFAULT = {"gateway.profile", "gateway.instructions", "http.token"}
-"""Keys that show a value although they are left out by default."""
+OF_AN_UPSTREAM = {"command", "url", "args", "cwd", "session"}
+"""Keys that show a value although they are left out by default: of the sections, and of an upstream."""
 
 
 def shown_defaults() -> dict[str, dict[str, Any]]:
@@ -52,5 +53,5 @@ def test_the_upstreams_show_every_key_with_its_default() -> None:
     shown = {**upstreams["documents"], **upstreams["charts"]}
     assert set(shown) == set(UpstreamSettings.model_fields)
     defaults = UpstreamSettings(command="x").model_dump(mode="json")
-    for key in set(shown) - {"command", "url", "args", "cwd"}:
+    for key in set(shown) - OF_AN_UPSTREAM:
         assert shown[key] == defaults[key], key

@@ -19,6 +19,17 @@ from gateway.upstream import UpstreamState
 Answer = Callable[[str, Mapping[str, Any]], Any]
 
 
+@dataclass(frozen=True)
+class FakeLists:
+    """What an upstream last said that it has."""
+
+    tools: Sequence[Any]
+    resources: Sequence[Any]
+    templates: Sequence[Any]
+    prompts: Sequence[Any]
+    hints: Mapping[str, Mapping[str, Any]]
+
+
 @dataclass
 class FakeUpstream:
     """An upstream whose lists and answers a test sets. `asked` keeps every request, with its limits.
@@ -31,30 +42,38 @@ class FakeUpstream:
     tool_list: Sequence[Any] = ()
     resource_list: Sequence[Any] = ()
     template_list: Sequence[Any] = ()
+    prompt_list: Sequence[Any] = ()
+    hints: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    offers: tuple[str, ...] = ()
+    revision: str | None = "2025-11-25"
+    instructions: str | None = None
     settings: UpstreamSettings = field(default_factory=lambda: UpstreamSettings(command="fake"))
     state: UpstreamState = UpstreamState.READY
     cause: str | None = None
     answer: Answer = lambda method, params: {"content": [{"type": "text", "text": "ok"}]}
     asked: list[tuple[str, Mapping[str, Any], Any]] = field(default_factory=list)
+    asked_for: list[tuple[Any, Any]] = field(default_factory=list)
     settled: anyio.Event = field(default_factory=anyio.Event)
     awaited: int = 0
 
     @property
     def capabilities(self) -> dict[str, Any]:
-        return {"resources": {}} if self.resource_list or self.template_list else {}
+        lists = {
+            "tools": self.tool_list,
+            "resources": self.resource_list or self.template_list,
+            "prompts": self.prompt_list,
+        }
+        return {**{name: {} for name, items in lists.items() if items}, **{name: {} for name in self.offers}}
 
-    def tools(self) -> Sequence[Any]:
-        return self.tool_list
-
-    def resources(self) -> Sequence[Any]:
-        return self.resource_list
-
-    def templates(self) -> Sequence[Any]:
-        return self.template_list
+    def lists_for(self, caller: Any = None) -> "FakeLists":
+        return FakeLists(self.tool_list, self.resource_list, self.template_list, self.prompt_list, self.hints)
 
     def become(self, state: UpstreamState, cause: str | None = None) -> None:
         self.state, self.cause = state, cause
         self.settled.set()
+
+    def prepare(self, caller):
+        pass
 
     async def ready(self, timeout: float) -> bool:
         self.awaited += 1
@@ -69,8 +88,11 @@ class FakeUpstream:
         *,
         timeout: Any,
         on_progress: Any = None,
+        caller: Any = None,
+        host: Any = None,
     ) -> Any:
         self.asked.append((method, params, timeout))
+        self.asked_for.append((caller, host))
         if on_progress is not None:
             await on_progress(1.0, 2.0, "half")
         result = self.answer(method, params)
@@ -142,6 +164,16 @@ def make_router(
 @pytest.fixture
 def fake_upstream() -> type[FakeUpstream]:
     return FakeUpstream
+
+
+@pytest.fixture
+def shaper() -> FakeShaper:
+    return FakeShaper()
+
+
+@pytest.fixture
+def profiles() -> Mapping[str, Profile]:
+    return PROFILES
 
 
 @pytest.fixture

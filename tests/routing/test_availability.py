@@ -5,6 +5,7 @@ from typing import Any
 import anyio
 import pytest
 
+from gateway.core.model.caller import Caller
 from gateway.routing.availability import Availability
 from gateway.upstream import UpstreamState
 
@@ -34,7 +35,7 @@ async def test_one_that_starts_is_not_waited_for_when_its_tools_are_known(
     members = upstreams(fake_upstream, fake_upstreams, known=starting, unknown=starting)
     members["known"].tool_list = [{"name": "draw"}]
     with anyio.fail_after(5):
-        await Availability(members).first("default", 0.05)
+        await Availability(members).first("default", 0.05, Caller())
     assert (members["known"].awaited, members["unknown"].awaited) == (0, 1)
 
 

@@ -190,3 +190,45 @@ async def test_what_cannot_be_opened_says_why():
     with pytest.raises(ConfigError):
         async with open_gateway(Settings(gateway=GatewaySettings(profile="no-such"))):
             pass
+
+
+@pytest.mark.parametrize("flags", [(), ("modern",)])
+async def test_prompts_completions_and_user_interfaces_of_a_server_arrive_as_they_are(flags: tuple[str, ...]):
+    raw = UpstreamSettings(
+        command=sys.executable, args=(str(SERVERS / "raw_stdio.py"), "prompts", "apps", *flags), cwd=SERVERS
+    )
+    with anyio.fail_after(60):
+        async with open_gateway(Settings(upstreams={"raw": raw}), profile="passthrough") as router:
+            assert await router.upstreams["raw"].ready(30)
+            listed = await router.respond("prompts/list", {}, UNKNOWN)
+            review, greet = listed["prompts"]
+            asked = {"name": "raw__review", "arguments": {"code": "x = 1"}}
+            prompt = await router.respond("prompts/get", asked, UNKNOWN)
+            ref = {"ref": {"type": "ref/prompt", "name": "raw__review"}, "argument": {"name": "code", "value": "x"}}
+            completed = await router.respond("completion/complete", ref, UNKNOWN)
+            tools = (await router.respond("tools/list", {}, UNKNOWN))["tools"]
+            (uri,) = {tool["_meta"]["ui"]["resourceUri"] for tool in tools if "_meta" in tool}
+            shown = await router.respond("resources/read", {"uri": uri}, UNKNOWN)
+    assert (review["name"], review["icons"], review["_meta"]) == (
+        "raw__review",
+        [{"src": "data:image/png;base64,AAAA"}],
+        {"a/b": 1},
+    )
+    assert review["arguments"] == [{"name": "code", "title": "The code", "required": True, "later": 1}]
+    assert greet == {"name": "raw__greet"}
+    assert listed["_meta"] == {"raw/page": 2, "raw/first": True}
+    assert listed.get("ttlMs") == (5_000 if flags else None)
+    assert [message["content"]["type"] for message in prompt["messages"]] == ["resource_link", "image", "video"]
+    assert prompt["messages"][2]["later"] is None
+    assert (prompt["later"], prompt["asked"]["name"]) == ({"kept": True}, "review")
+    assert completed["completion"] == {"values": ["review"], "later": 1}
+    assert completed["asked"]["argument"] == ref["argument"]
+    assert shown["contents"] == [
+        {
+            "uri": "ui://raw/board",
+            "mimeType": "text/html;profile=mcp-app",
+            "text": "<!doctype html><title>board</title>",
+            "_meta": {"ui": {"csp": {"connectDomains": ["https://example.org"]}, "prefersBorder": True}},
+        }
+    ]
+    assert shown["ttlMs"] == 700

@@ -59,7 +59,6 @@ async def test_a_changed_list_is_seen_by_the_next_request_and_told_to_listeners(
     unsubscribe = gateway.subscribe(heard.append)
     assert names(await gateway.respond("tools/list", {}, PLAIN)) == ["charts__draw"]
     charts.tool_list = [tool("draw"), tool("paint")]
-    assert names(await gateway.respond("tools/list", {}, PLAIN)) == ["charts__draw"]
     gateway.upstream_changed("charts", "tools")
     gateway.upstream_changed("charts", "state")
     gateway.upstream_changed("charts", "resources")

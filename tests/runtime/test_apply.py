@@ -66,7 +66,7 @@ async def test_prefix_profile_and_limits_are_taken_over_at_once():
         )
         assert gateway.router.profile_of(HOST).name == "claude-code"
         gateway.apply(after)
-        assert told == ["tools"]
+        assert told == ["tools", "prompts"]
         assert gateway.router.profile_of(HOST).name == "mine"
         assert "mine" in gateway.router.profile_names
         assert (await names(gateway))[0] == "picture"

@@ -14,6 +14,7 @@ from gateway.errors import (
     UpstreamRefused,
     UpstreamTimeout,
 )
+from gateway.upstream import Host
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
@@ -42,9 +43,29 @@ class SampleService:
         self.events: list[str] = []
         self.happened = asyncio.Condition()
         self.listeners: list[Callable[[str], None]] = []
+        self.watched: list[str] = []
+        self.gone: list[str] = []
+
+    async def watch(self, uri: str, caller: Caller) -> Callable[[], None]:
+        if uri != "note://one":
+            raise UnknownResource(f"no resource {uri}")
+        self.watched.append(uri)
+        return lambda: self.watched.remove(uri)
+
+    async def roots_changed(self, session: str) -> None:
+        await self._record("roots changed")
+
+    def left(self, session: str) -> None:
+        self.gone.append(session)
 
     async def respond(
-        self, method: str, params: Mapping[str, Any], caller: Caller, *, on_progress: ProgressCallback | None = None
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        caller: Caller,
+        *,
+        on_progress: ProgressCallback | None = None,
+        host: Host | None = None,
     ) -> dict[str, Any]:
         match method:
             case "tools/list":
@@ -113,7 +134,8 @@ class SampleService:
                 print("this must not reach the host")
                 return _text("printed")
             case "who":
-                return _text("you") | {"structuredContent": {**vars(caller), "capabilities": dict(caller.capabilities)}}
+                known = {**vars(caller), "capabilities": dict(caller.capabilities), "headers": dict(caller.headers)}
+                return _text("you") | {"structuredContent": known}
             case "change":
                 self.change(arguments["kind"])
                 return _text("changed")

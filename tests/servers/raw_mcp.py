@@ -41,6 +41,44 @@ TOOLS = [
     for name in NAMES
 ]
 
+APP = "ui://raw/board"
+APP_TOOLS = [
+    {"name": "board", "inputSchema": {"type": "object"}, "_meta": {"ui": {"resourceUri": APP}, "ui/resourceUri": APP}}
+]
+APP_CONTENT = {
+    "uri": APP,
+    "mimeType": "text/html;profile=mcp-app",
+    "text": "<!doctype html><title>board</title>",
+    "_meta": {"ui": {"csp": {"connectDomains": ["https://example.org"]}, "prefersBorder": True}},
+}
+
+PROMPT_PAGES = [
+    {
+        "prompts": [
+            {
+                "name": "review",
+                "title": "Review",
+                "arguments": [{"name": "code", "title": "The code", "required": True, "later": 1}],
+                "icons": [{"src": "data:image/png;base64,AAAA"}],
+                "_meta": {"a/b": 1},
+            }
+        ],
+        "nextCursor": "two",
+        "ttlMs": 9_000,
+        "_meta": {"raw/page": 1, "raw/first": True},
+    },
+    {"prompts": [{"name": "greet"}, "no object"], "ttlMs": 5_000, "_meta": {"raw/page": 2}},
+]
+PROMPT = {
+    "description": "as asked",
+    "messages": [
+        {"role": "user", "content": {"type": "resource_link", "uri": "raw://unlisted", "name": "x", "later": 1}},
+        {"role": "assistant", "content": {"type": "image", "mimeType": "image/png", "data": "AAAA", "_meta": {"k": 1}}},
+        {"role": "user", "content": {"type": "video", "data": "AAAA"}, "later": None},
+    ],
+    "later": {"kept": True},
+}
+
 HEADER_TOOLS = [
     {
         "name": name,
@@ -108,6 +146,14 @@ class Server:
             case "tools/call":
                 self.calls[params["name"]] = self.calls.get(params["name"], 0) + 1
                 return getattr(self, "call_" + params["name"])(params.get("arguments") or {}, params, send)
+            case "prompts/list" if "prompts" in self.flags:
+                return PROMPT_PAGES[params.get("cursor") == "two"]
+            case "prompts/get" if "prompts" in self.flags:
+                return PROMPT | {"asked": params}
+            case "completion/complete" if "prompts" in self.flags:
+                return {"completion": {"values": [params["ref"].get("name", "?")], "later": 1}, "asked": params}
+            case "resources/read" if "apps" in self.flags and params["uri"] == APP:
+                return {"contents": [APP_CONTENT], "ttlMs": 700}
             case "subscriptions/listen":
                 self.listeners.append(send)
                 return None
@@ -142,7 +188,8 @@ class Server:
 
     def capabilities(self):
         both = {"tools": {"listChanged": True}, "resources": {}}
-        return {"tools": {}} if "tools-only" in self.flags else both
+        more = {"prompts": {"listChanged": True}, "completions": {}} if "prompts" in self.flags else {}
+        return {"tools": {}} if "tools-only" in self.flags else both | more
 
     def list_tools(self, params):
         if "loop" in self.flags:
@@ -151,7 +198,7 @@ class Server:
             page = int(params.get("cursor") or 0)
             following = {"nextCursor": str(page + 1) if page < 3 else ""}
             return {"tools": [{"name": f"page{page}", "inputSchema": {}}, "no object", {"no": "name"}]} | following
-        return {"tools": self.tools}
+        return {"tools": self.tools + (APP_TOOLS if "apps" in self.flags else [])}
 
     def call_odd(self, arguments, params, send):
         return ODD_RESULT

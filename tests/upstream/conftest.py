@@ -65,7 +65,9 @@ def connect(changes: Changes) -> Connect:
     async def connected(settings: UpstreamSettings, *, ready: bool = True, era: Any = None) -> AsyncIterator[Upstream]:
         with anyio.fail_after(30):
             upstreams = Upstreams({"raw": settings}, on_change=changes)
-            upstreams["raw"].era = era
+            if era is not None:
+                upstreams["raw"].eras.found(era, era)
+                upstreams["raw"].eras.silent.add("handshake" if era == "modern" else "modern")
             async with upstreams:
                 assert await upstreams.settled(20)
                 if ready:

@@ -18,7 +18,7 @@ async def test_a_deadline_moves_with_every_sign_of_life_but_never_past_the_end()
     assert short.scope.deadline == pytest.approx(now + 2, abs=1)
 
 
-async def test_a_slow_listener_gets_the_newest_progress_and_is_never_called_twice_at_a_time() -> None:
+async def test_a_slow_listener_gets_all_progress_in_order_and_is_never_called_twice_at_a_time() -> None:
     heard: list[float] = []
     go_on = anyio.Event()
     inside = 0
@@ -39,7 +39,11 @@ async def test_a_slow_listener_gets_the_newest_progress_and_is_never_called_twic
             for step in (2.0, 3.0, 4.0):
                 await relay(step, None, None)
             go_on.set()
-    assert heard == [1.0, 4.0]
+            await relay.drain()
+            assert heard == [1.0, 2.0, 3.0, 4.0]
+            relay.close()
+            await relay(5.0, None, None)
+    assert heard == [1.0, 2.0, 3.0, 4.0]
 
 
 async def test_nothing_is_heard_after_the_call_is_over_or_of_progress_that_is_no_number() -> None:

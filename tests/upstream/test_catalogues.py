@@ -17,11 +17,15 @@ FULL = Catalogue(
     tools=({"name": "draw", "inputSchema": {}, "odd": [1.5, None, 12345678901234567890, "\ud800"]},),
     resources=({"uri": "raw://one"},),
     templates=({"uriTemplate": "raw://{x}"},),
+    prompts=({"name": "greet", "arguments": []},),
+    hints={"prompts": {"ttlMs": 5, "_meta": {"a/b": 1}}, "tools": {"ttlMs": None, "_meta": {}}},
     era="modern",
     revision="2026-07-28",
     server_info={"name": "x"},
     capabilities={"tools": {}},
     instructions="be kind",
+    eras=("handshake",),
+    silent=("modern",),
 )
 
 
@@ -70,9 +74,9 @@ def test_settings_that_say_nothing_of_the_server_do_not_count(tmp_path: Path) ->
         b"{",
         b"[]",
         b"\xff\xfe",
-        b'{"version": 2, "tools": []}',
+        b'{"version": 1, "tools": []}',
         b'{"tools": []}',
-        b'{"version": 1, "tools": [{"no": "name"}]}',
+        b'{"version": 2, "tools": [{"no": "name"}]}',
         b"[" * 200_000,
     ],
 )
@@ -84,7 +88,8 @@ def test_a_file_that_is_not_sound_is_as_good_as_none(tmp_path: Path, content: by
 
 def test_fields_of_the_wrong_kind_are_left_out(tmp_path: Path) -> None:
     catalogues = Catalogues(tmp_path)
-    wrong = {"version": 1, "tools": [1, {"name": "x"}], "resources": "no", "era": 3, "capabilities": [], "later": 1}
+    wrong = {"version": 2, "tools": [1, {"name": "x"}], "resources": "no", "era": 3, "capabilities": [], "later": 1}
+    wrong |= {"prompts": 5, "hints": {"tools": 3, "nothing": {}}, "eras": "modern", "silent": [1]}
     catalogues.path(SETTINGS).write_text(json.dumps(wrong))
     assert catalogues.recall(SETTINGS) == Catalogue(tools=({"name": "x"},))
 

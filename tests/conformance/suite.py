@@ -1,0 +1,151 @@
+"""Running the official conformance suite, and reading what it writes."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+PACKAGE = Path("@modelcontextprotocol/conformance")
+NODE = 22
+PATIENCE = 120
+"""Seconds for one run of the suite; a client has half as long."""
+STAMP = re.compile(r"-\d{4}-\d\d-\d\dT[\d-]+Z$")
+"""What the suite appends to a scenario's name, for the folder of its results."""
+
+CLIENT_SCENARIOS: dict[str, tuple[str, ...]] = {
+    "2025-11-25": (
+        "initialize",
+        "tools_call",
+        "elicitation-sep1034-client-defaults",
+        "sse-retry",
+        "json-schema-2020-12-preservation",
+    ),
+    "2026-07-28": (
+        "tools_call",
+        "request-metadata",
+        "sep-2322-client-request-state",
+        "http-standard-headers",
+        "http-custom-headers",
+        "http-invalid-tool-headers",
+        "json-schema-ref-no-deref",
+        "json-schema-2020-12-preservation",
+    ),
+}
+"""The client scenarios by the revision that the suite's server speaks: all but those of OAuth (`auth/*`), since the
+gateway does not sign in to upstreams."""
+
+
+class Broken(Exception):
+    """The suite itself did not do its work."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that the suite has looked at. Some ids stand for several: the name tells them apart."""
+
+    scenario: str
+    id: str
+    name: str
+    status: str
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """An installed suite."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, node_modules: Path) -> "Suite":
+        """The suite among these npm packages.
+
+        Raises:
+            Broken: it is not there, or what would run it is not.
+        """
+        if (found := _node()) < NODE:
+            raise Broken(f"the suite needs Node {NODE} or newer, and `node` is {found or 'missing'}: run `make setup`")
+        if not (node_modules / PACKAGE / "package.json").exists():
+            raise Broken(f"npm's {PACKAGE} is not in {node_modules}: run `make setup` with the npm registry in reach")
+        return cls(node_modules / PACKAGE)
+
+    @property
+    def version(self) -> str:
+        return json.loads((self.folder / "package.json").read_text("utf-8"))["version"]
+
+    def server(self, url: str, era: str) -> list[Check]:
+        """What all server scenarios of this revision find at `url`."""
+        return self._run("server", "--url", url, "--suite", "all", "--spec-version", era)
+
+    def client(self, scenario: str, era: str, *options: str) -> list[Check]:
+        """What one client scenario finds about `client.py`, called with these options."""
+        # The suite splits the command at its spaces, and gives the parts to a shell.
+        command = " ".join(shlex.quote(part) for part in [sys.executable, str(HERE / "client.py"), *options])
+        environ = {"PYTHONPATH": str(ROOT), "NO_PROXY": "127.0.0.1,localhost"}
+        arguments = (
+            "--command",
+            command,
+            "--timeout",
+            str(PATIENCE * 500),
+            "--scenario",
+            scenario,
+            "--spec-version",
+            era,
+        )
+        return self._run("client", *arguments, environ=environ)
+
+    def _run(self, *arguments: str, environ: Mapping[str, str] | None = None) -> list[Check]:
+        with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
+            command = ["node", str(self.folder / "dist" / "index.js"), *arguments, "--output-dir", folder]
+            said = _run(command, {**os.environ, **(environ or {})})
+            checks = read(Path(folder))
+        if not checks:
+            raise Broken(f"{' '.join(arguments)}: no results\n{said[-600:]}")
+        return checks
+
+
+def _node() -> int:
+    """The major version of the `node` on the PATH; 0 where there is none."""
+    if shutil.which("node") is None:
+        return 0
+    said = subprocess.run(["node", "--version"], stdout=subprocess.PIPE, text=True, timeout=PATIENCE, check=True).stdout
+    return int(said.removeprefix("v").split(".")[0])
+
+
+def _run(command: list[str], environ: Mapping[str, str]) -> str:
+    """Run it, and give what it has said. One that takes too long is ended: what it has not written is missing."""
+    with subprocess.Popen(
+        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8"
+    ) as process:
+        try:
+            return process.communicate(timeout=PATIENCE)[0]
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.communicate()[0]
+
+
+def read(folder: Path) -> list[Check]:
+    """The results in a folder that the suite has written. What it only mentions (`INFO`) is no check.
+
+    A scenario that broke off has written nothing, so all its checks are missing.
+    """
+    found: list[Check] = []
+    for path in sorted(folder.glob("*/checks.json")):
+        scenario = STAMP.sub("", path.parent.name).removeprefix("server-")
+        found += [_check(scenario, check) for check in json.loads(path.read_text("utf-8")) if check["status"] != "INFO"]
+    return found
+
+
+def _check(scenario: str, check: Mapping[str, Any]) -> Check:
+    message = check.get("errorMessage") or ""
+    return Check(scenario, check["id"], check["name"], check["status"], message)

@@ -1,0 +1,475 @@
+"""Which connection serves whom: real links that are never run, and real processes that say which one they are."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from gateway.config.schema import Timeouts, UpstreamSettings
+from gateway.core.model.caller import Caller, Era
+from gateway.errors import UpstreamUnavailable
+from gateway.upstream import Upstream, Upstreams, UpstreamState
+from gateway.upstream.causes import Secrets
+from gateway.upstream.failures import Subject
+from gateway.upstream.guise import Guise
+from gateway.upstream.link import Link
+from gateway.upstream.opening import Opening
+from gateway.upstream.sessions import Eras, Sessions
+
+pytestmark = pytest.mark.anyio
+
+LIMITS = Timeouts(call=10, idle=10)
+BRIDGE = Path(__file__).parent.parent / "servers" / "bridge_server.py"
+
+ANN = Caller(revision="2025-11-25", client_name="host", session="ann-1")
+BOB = replace(ANN, client_name="another", session="bob-1")
+EVE = replace(ANN, principal="eve", session="eve-1")
+MODERN = Caller(revision="2026-07-28", client_name="host")
+ASKABLE: Mapping[str, Any] = {"sampling": {}}
+
+
+def bridge(*flags: str, **settings: Any) -> UpstreamSettings:
+    """Settings that start tests/servers/bridge_server.py over stdio."""
+    return UpstreamSettings(command=sys.executable, args=(str(BRIDGE), *flags), **settings)
+
+
+class House:
+    """The sessions of one upstream over links that nobody runs; `begun` are those that were made."""
+
+    def __init__(self, **settings: Any) -> None:
+        given = settings if "url" in settings else {"command": "x", **settings}
+        self.subject = Subject("x", UpstreamSettings(**given), Secrets(UpstreamSettings(command="x")))
+        self.begun: list[Link] = []
+        self.ended: list[Link] = []
+        self.has_ended = anyio.Event()
+        self.eras = Eras()
+        self.standing = self.link(Guise(), "handshake", standing=True)
+        self.sessions = Sessions(self.standing, self.eras, self.link, self.begun.append, self.end)
+
+    def link(self, guise: Guise, era: Era, *, standing: bool = False) -> Link:
+        return Link(
+            self.subject,
+            guise=lambda: guise,
+            first=lambda: self.eras.for_host(era),
+            on_event=lambda link, event: None,
+            standing=standing,
+        )
+
+    def end(self, link: Link) -> None:
+        self.ended.append(link)
+        self.has_ended.set()
+
+    def of(self, caller: Caller) -> Link:
+        return self.sessions.of(caller)[0]
+
+    def opens(self, link: Link, era: Era) -> Link:
+        """A link is connected, and this era is spoken on it."""
+        link.opening = Opening(era, "2026-07-28" if era == "modern" else "2025-11-25")
+        link.state = UpstreamState.READY
+        self.eras.found(link.tried, era)
+        self.sessions.opened(link)
+        return link
+
+    @property
+    def kept(self) -> list[Link]:
+        return [self.standing, *self.sessions.links()]
+
+
+# -- owners
+
+
+async def test_the_standing_link_is_the_first_owners_and_nobody_elses() -> None:
+    house = House()
+    house.opens(house.standing, "handshake")
+    assert house.of(ANN) is house.standing
+    assert house.of(BOB) is not house.standing
+    assert house.of(ANN) is house.standing
+    assert house.of(BOB) is house.begun[0]
+    assert len(house.begun) == 1
+
+
+async def test_the_standing_link_is_not_for_a_host_that_declares_something_else() -> None:
+    house = House()
+    house.opens(house.standing, "handshake")
+    able = house.of(replace(ANN, capabilities=ASKABLE))
+    assert able is not house.standing
+    assert able.guise.capabilities == ASKABLE
+    assert house.of(BOB) is house.standing
+
+
+async def test_the_standing_link_is_not_for_a_host_of_the_other_era() -> None:
+    house = House()
+    house.opens(house.standing, "handshake")
+    house.eras.silent.clear()
+    assert house.of(MODERN) is not house.standing
+
+
+async def test_before_it_is_connected_the_standing_link_is_for_hosts_of_the_era_that_it_will_try() -> None:
+    house = House()
+    assert house.of(MODERN) is not house.standing
+    assert house.of(ANN) is house.standing
+
+
+async def test_what_a_host_declares_decides_beside_its_owner() -> None:
+    house = House(session="shared")
+    plain, able = house.of(ANN), house.of(replace(ANN, capabilities=ASKABLE))
+    assert plain is not able
+    assert house.of(BOB) is plain
+    assert house.of(replace(EVE, capabilities=ASKABLE)) is able
+
+
+@pytest.mark.parametrize(
+    ("rule", "same", "other"),
+    [
+        (None, ANN, replace(ANN, session="ann-2")),
+        ("host-session", ANN, replace(ANN, session="ann-2")),
+        ("principal", BOB, EVE),
+        ("shared", EVE, None),
+        ("header:X-User", replace(BOB, headers={"x-user": "u"}), replace(EVE, headers={"x-user": "u"})),
+    ],
+)
+async def test_each_rule_says_who_has_the_same_session(rule: str | None, same: Caller, other: Caller | None) -> None:
+    house = House(session=rule)
+    first = replace(ANN, headers={"x-user": "u"})
+    link = house.of(first)
+    assert house.of(first) is link
+    if rule != "header:X-User":
+        assert house.of(same) is link
+    else:
+        assert house.of(same) is link
+        assert house.of(replace(first, headers={"x-user": "v"})) is not link
+    if other is not None:
+        assert house.of(other) is not link
+
+
+async def test_a_connection_that_is_lost_has_no_owner_any_more_and_its_successor_is_free() -> None:
+    house = House()
+    house.opens(house.standing, "handshake")
+    assert house.of(ANN) is house.standing
+    house.sessions.lost()
+    assert house.of(BOB) is house.standing
+
+
+# -- hosts that come and go
+
+
+async def test_a_session_for_each_call_finds_what_the_one_before_left() -> None:
+    house = House()
+    house.of(BOB)  # has the standing link
+    link = house.of(ANN)
+    for number in range(2, 5):
+        house.sessions.left(f"ann-{number - 1}")
+        assert house.of(replace(ANN, session=f"ann-{number}")) is link
+    assert house.ended == []
+
+
+@pytest.mark.parametrize("heir", [EVE, replace(ANN, client_name="another", session="n"), replace(MODERN)])
+async def test_what_a_session_left_is_for_its_own_client_only(heir: Caller) -> None:
+    house = House()
+    link = house.of(ANN)
+    house.sessions.left("ann-1")
+    assert house.of(heir) is not link
+
+
+async def test_two_sessions_of_one_client_that_are_open_at_once_do_not_share_and_one_of_them_is_kept() -> None:
+    house = House()
+    house.of(BOB)
+    first, second = house.of(ANN), house.of(replace(ANN, session="ann-2"))
+    assert first is not second
+    house.sessions.left("ann-1")
+    house.sessions.left("ann-2")
+    assert house.ended == [second]
+    assert house.of(replace(ANN, session="ann-3")) is first
+
+
+async def test_a_session_that_is_the_hosts_alone_ends_with_it() -> None:
+    house = House(session="host-session")
+    house.of(BOB)
+    link = house.of(ANN)
+    house.sessions.left("ann-1")
+    assert house.ended == [link]
+    assert link not in house.kept
+
+
+@pytest.mark.parametrize("rule", ["principal", "shared", "header:X-User"])
+async def test_the_end_of_a_hosts_session_ends_nothing_that_is_not_its_own(rule: str) -> None:
+    house = House(session=rule)
+    caller = replace(ANN, headers={"x-user": "u"})
+    link = house.of(caller)
+    house.sessions.left("ann-1")
+    assert house.of(replace(caller, session="ann-2")) is link
+    assert house.ended == []
+
+
+async def test_a_host_without_sessions_never_takes_over_one_that_another_left() -> None:
+    house = House()
+    link = house.of(ANN)
+    house.sessions.left("ann-1")
+    assert house.of(replace(ANN, session=None)) is not link
+
+
+# -- bounds
+
+
+async def test_all_sessions_in_use_is_an_error_that_names_the_setting() -> None:
+    house = House(max_sessions=2)
+    house.of(ANN), house.of(BOB)
+    with pytest.raises(UpstreamUnavailable, match=r"all 2 sessions .*max_sessions.*upstreams\.x\.max_sessions"):
+        house.of(EVE)
+    assert house.of(ANN) is house.standing
+
+
+async def test_a_session_that_was_left_makes_room_the_oldest_first() -> None:
+    house = House(max_sessions=3)
+    house.opens(house.standing, "handshake")
+    links = [house.of(caller) for caller in (ANN, BOB, EVE)]
+    links[1].last_use[0], links[2].last_use[0] = 2.0, 1.0
+    house.sessions.left("bob-1"), house.sessions.left("eve-1")
+    newcomer = house.of(replace(ANN, client_name="newcomer", session="n"))
+    assert house.ended == [links[2]]
+    assert house.of(replace(BOB, session="bob-2")) is links[1]
+    assert newcomer in house.kept
+
+
+async def test_a_session_that_was_left_in_the_middle_of_a_call_does_not_make_room() -> None:
+    house = House(max_sessions=2)
+    house.of(ANN)
+    link = house.of(BOB)
+    house.sessions.left("bob-1")
+    with link.counts.call(), pytest.raises(UpstreamUnavailable, match="max_sessions"):
+        house.of(EVE)
+    assert house.of(EVE) is not link
+
+
+async def test_sessions_that_nobody_uses_are_closed_and_others_are_not() -> None:
+    house = House(session_idle=0.05)
+    house.of(BOB)
+    idle, busy, told = house.of(ANN), house.of(EVE), house.of(replace(ANN, session="ann-2"))
+    with anyio.fail_after(5), busy.counts.call():
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(told.subscriptions.add, "x://y")
+            tasks.start_soon(house.sessions.expire)
+            await house.has_ended.wait()
+            tasks.cancel_scope.cancel()
+    assert house.ended == [idle]
+    assert house.of(EVE) is busy
+    assert house.of(replace(ANN, session="ann-2")) is told
+    assert house.of(ANN) is not idle
+
+
+# -- eras
+
+
+async def test_what_was_wanted_and_not_spoken_is_not_asked_for_again() -> None:
+    eras = Eras()
+    assert eras.for_host("modern") == "modern"
+    eras.found("modern", "handshake")
+    assert (eras.for_host("modern"), eras.for_host("handshake")) == ("handshake", "handshake")
+    eras.found("handshake", "modern")  # another server has taken its place
+    assert (eras.for_host("modern"), eras.for_host("handshake")) == ("modern", "modern")
+
+
+async def test_an_era_that_was_not_tried_is_not_known_to_be_missing() -> None:
+    eras = Eras()
+    eras.found("handshake", "handshake")
+    assert eras.for_host("modern") == "modern"
+
+
+async def test_a_session_is_found_again_whatever_era_it_turned_out_to_speak() -> None:
+    house = House()
+    link = house.of(MODERN)
+    house.opens(link, "handshake")
+    assert house.of(MODERN) is link
+    other = House()
+    link = other.of(ANN)
+    other.opens(link, "modern")
+    assert other.of(ANN) is link
+
+
+async def test_a_stateless_upstream_over_http_has_one_link_for_all() -> None:
+    house = House(url="http://127.0.0.1:1/mcp")
+    house.eras.spoken.add("modern")
+    link = house.opens(house.of(MODERN), "modern")
+    for caller in (replace(MODERN, client_name="x", capabilities=ASKABLE), replace(MODERN, principal="eve")):
+        assert house.of(caller) is link
+
+
+async def test_a_stateless_upstream_in_a_process_has_one_process_for_each_owner_whatever_it_declares() -> None:
+    house = House()
+    house.eras.spoken.add("modern")
+    link = house.opens(house.of(MODERN), "modern")
+    assert house.of(replace(MODERN, capabilities=ASKABLE)) is link
+    assert house.of(replace(MODERN, client_name="x")) is not link
+
+
+async def test_links_of_which_one_would_have_been_enough_are_not_lost_sight_of() -> None:
+    house = House(url="http://127.0.0.1:1/mcp")
+    hosts = [replace(MODERN, client_name=name) for name in "abc"]
+    links = [house.of(host) for host in hosts]  # before it is known what the upstream speaks
+    for link in links:
+        house.opens(link, "modern")
+    assert house.of(hosts[0]) is house.of(hosts[1]) is house.of(hosts[2])
+    assert set(links) <= set(house.kept)
+
+
+async def test_a_link_that_speaks_another_era_than_all_thought_is_not_lost_sight_of_nor_given_to_others() -> None:
+    house = House(url="http://127.0.0.1:1/mcp")
+    house.eras.spoken.add("modern")
+    link = house.of(MODERN)
+    house.opens(link, "handshake")  # another server has taken the place of the one that is remembered
+    assert link in house.kept
+    assert house.of(replace(MODERN, principal="eve")) is not link
+
+
+# -- real processes
+
+
+async def pid_of(upstream: Upstream, caller: Caller) -> int:
+    result = await upstream.request("tools/call", {"name": "pid"}, timeout=LIMITS, caller=caller)
+    return result["structuredContent"]["pid"]
+
+
+async def test_what_was_left_on_the_standing_connection_is_nobody_elses(connect: Any, stdio: Any) -> None:
+    async with connect(stdio(session="host-session")) as upstream:
+        first = await pid_of(upstream, ANN)
+        upstream.left("ann-1")
+        assert await pid_of(upstream, EVE) != first
+        assert await pid_of(upstream, replace(ANN, session="ann-2")) != first
+
+
+async def test_of_two_that_one_client_left_the_second_is_nobodys(connect: Any, stdio: Any) -> None:
+    async with connect(stdio()) as upstream:
+        second = await pid_of(upstream, replace(ANN, session="ann-2"))  # on the standing connection
+        first = await pid_of(upstream, ANN)
+        upstream.left("ann-1")
+        upstream.left("ann-2")
+        assert await pid_of(upstream, EVE) not in (first, second)
+        assert await pid_of(upstream, replace(ANN, session="ann-3")) == first
+
+
+async def test_making_room_does_not_stop_the_upstream(connect: Any, stdio: Any) -> None:
+    async with connect(stdio(max_sessions=1)) as upstream:
+        first = await pid_of(upstream, ANN)
+        upstream.left("ann-1")
+        assert await pid_of(upstream, BOB) != first
+        assert upstream.state is not UpstreamState.STOPPED
+        with pytest.raises(UpstreamUnavailable, match="max_sessions"):
+            await pid_of(upstream, EVE)
+        upstream.left("bob-1")
+        assert await pid_of(upstream, EVE) != first
+
+
+async def test_what_an_idle_host_left_on_the_standing_connection_is_closed_too(
+    connect: Any, stdio: Any, changes: Any
+) -> None:
+    async with connect(stdio(session_idle=0.2)) as upstream:
+        first = await pid_of(upstream, ANN)
+        await changes.until(lambda: upstream.state is UpstreamState.STARTING)
+        assert await pid_of(upstream, ANN) != first
+
+
+async def test_who_wakes_an_upstream_up_has_it_alone(connect: Any, stdio: Any, changes: Any) -> None:
+    async with connect(stdio(idle_stop=0.2)) as upstream:
+        await changes.until(lambda: upstream.state is UpstreamState.SLEEPING)
+        first = await pid_of(upstream, ANN)
+        assert await pid_of(upstream, EVE) != first
+
+
+async def test_who_brings_a_dead_upstream_back_has_it_alone(connect: Any, stdio: Any, changes: Any) -> None:
+    async with connect(stdio()) as upstream:
+        with pytest.raises(Exception, match="exited"):
+            await upstream.request("tools/call", {"name": "die"}, timeout=LIMITS, caller=ANN)
+        first = await pid_of(upstream, ANN)
+        assert await pid_of(upstream, EVE) != first
+        assert await pid_of(upstream, ANN) == first
+
+
+async def test_a_disabled_upstream_says_so_to_every_host(connect: Any, stdio: Any) -> None:
+    async with connect(stdio(enabled=False), ready=False) as upstream:
+        for caller in (ANN, replace(ANN, capabilities=ASKABLE), MODERN):
+            with pytest.raises(UpstreamUnavailable, match="disabled"):
+                await pid_of(upstream, caller)
+
+
+async def test_a_host_that_comes_before_the_upstream_is_run_is_served_when_it_is(stdio: Any, changes: Any) -> None:
+    upstream = Upstream("raw", stdio(), on_change=changes)
+    found: list[int] = []
+    both = anyio.Event()
+
+    async def call(caller: Caller) -> None:
+        found.append(await pid_of(upstream, caller))
+        if len(found) == 2:
+            both.set()
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call, ANN)
+            tasks.start_soon(call, replace(EVE, capabilities=ASKABLE))
+            await anyio.wait_all_tasks_blocked()
+            tasks.start_soon(upstream.run)
+            await both.wait()
+            upstream.stop()
+    assert len(set(found)) == 2
+    with pytest.raises(UpstreamUnavailable, match="stopped"):
+        await call(replace(BOB, capabilities=ASKABLE))
+
+
+async def test_all_calls_are_counted_whoevers_link_they_take(connect: Any, stdio: Any) -> None:
+    async with connect(stdio()) as upstream:
+        for caller in (ANN, EVE, ANN, BOB):
+            await pid_of(upstream, caller)
+        assert upstream.counts.total == 4
+        assert upstream.counts.running == 0
+
+
+async def test_everything_ends_at_once_though_several_found_the_same_stateless_upstream(
+    serve: Any, changes: Any
+) -> None:
+    async with serve("modern") as origin:
+        upstreams = Upstreams({"raw": UpstreamSettings(url=f"{origin}/mcp", transport="http")}, on_change=changes)
+        with anyio.fail_after(30):
+            async with upstreams:
+                upstream = upstreams["raw"]
+
+                async def call(name: str) -> None:
+                    await pid_of(upstream, replace(MODERN, client_name=name))
+
+                async with anyio.create_task_group() as tasks:
+                    for name in "abc":
+                        tasks.start_soon(call, name)
+                began = anyio.current_time()
+        assert anyio.current_time() - began < 5
+
+
+async def test_the_state_of_a_host_without_sessions_is_there_for_its_next_call(connect: Any, stdio: Any) -> None:
+    async with connect(stdio()) as upstream:
+        assert await pid_of(upstream, MODERN) == await pid_of(upstream, MODERN)
+        assert await pid_of(upstream, replace(MODERN, principal="eve")) != await pid_of(upstream, MODERN)
+
+
+async def test_an_upstream_of_both_eras_speaks_the_hosts(connect: Any) -> None:
+    async with connect(bridge("--era", "both")) as upstream:
+
+        async def era(caller: Caller) -> str:
+            params = {"name": "echo_client", "arguments": {}}
+            result = await upstream.request("tools/call", params, timeout=LIMITS, caller=caller)
+            return result["structuredContent"]["era"]
+
+        assert [await era(caller) for caller in (ANN, MODERN, ANN, MODERN)] == ["handshake", "modern"] * 2
+
+
+async def test_a_host_is_shown_as_what_it_is(connect: Any) -> None:
+    able = replace(
+        ANN, client_info={"name": "host", "version": "7"}, capabilities={"sampling": {}, "roots": {"listChanged": True}}
+    )
+    async with connect(bridge("--era", "both")) as upstream:
+        for caller in (able, replace(able, revision="2026-07-28")):
+            params = {"name": "echo_client", "arguments": {}}
+            result = await upstream.request("tools/call", params, timeout=LIMITS, caller=caller)
+            seen = result["structuredContent"]
+            assert seen["client"] == {"name": "host", "version": "7"}
+            assert seen["capabilities"] == {"sampling": {}, "roots": {"listChanged": True}}
