@@ -19,7 +19,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
 
-setup: $(VENV)/.gateway $(VENV)/.development $(VENV)/.old-clients node_modules/.installed ## install everything that development needs
+setup: $(VENV)/.gateway $(VENV)/.development $(VENV)/.old-clients $(VENV)/.data-designer node_modules/.installed ## install everything that development needs
 
 demo: $(VENV)/.gateway ## set up what it needs, and run the whole path with every bundled example
 	@$(BIN)/mcp-gateway demo $(ARGS)
@@ -72,6 +72,7 @@ lock: setup ## write the lock files anew after a change of requirements (UPGRADE
 	@$(LOCK) -c requirements/dev.txt -o requirements/runtime.txt pyproject.toml
 	@$(LOCK) -c requirements/dev.txt --group pyproject.toml:build -o requirements/build.txt
 	@$(LOCK) --group pyproject.toml:old-clients -o requirements/old-clients.txt
+	@$(LOCK) --group pyproject.toml:data-designer -o requirements/data-designer.txt
 	@$(NPM) install --package-lock-only --loglevel=error
 
 clean: ## remove everything that was made here
@@ -112,6 +113,12 @@ $(VENV)/.old-clients: $(VENV)/.development requirements/old-clients.txt
 	@echo "Installing clients with an older MCP SDK into $(VENV)/clients ..."
 	@$(BIN)/python -m venv --clear --without-pip $(VENV)/clients
 	@$(PIP) --python $(VENV)/clients install --no-compile --require-hashes --only-binary :all: -r requirements/old-clients.txt
+	@touch $@
+
+$(VENV)/.data-designer: $(VENV)/.development requirements/data-designer.txt
+	@echo "Installing data-designer into $(VENV)/data-designer ..."
+	@$(BIN)/python -m venv --clear --without-pip $(VENV)/data-designer
+	@$(PIP) --python $(VENV)/data-designer install --no-compile --require-hashes --only-binary :all: -r requirements/data-designer.txt
 	@touch $@
 
 node_modules/.installed: $(VENV)/.development package.json package-lock.json .npmrc

@@ -1,7 +1,7 @@
 """Write the parts of the documentation that follow from data: `python docs/generate.py`; `--check` only compares.
 
-Generated are docs/configuration.md, docs/profiles.md, docs/cli.md, docs/envelope.md, docs/models/, docs/hosts/, and
-the table of hosts in the README. A test holds them to the data.
+Generated are docs/configuration.md, docs/profiles.md, docs/cli.md, docs/envelope.md, docs/models/, docs/hosts/, the
+table of hosts in the README and that of clients in docs/proxy.md. A test holds them to the data.
 """
 
 import json
@@ -14,24 +14,27 @@ import typer
 from gateway.cli.app import app
 from gateway.config.builtin_profiles import builtin_profiles, model_profiles
 from gateway.config.reference import describe_keys, describe_profile_keys
-from gateway.core.model.envelope import envelope_json_schema
+from gateway.core.model.envelope import RAW_KEY, envelope_json_schema
+from gateway.core.model.media_types import extension
 from gateway.core.model.model_profile import ModelImages, ModelMedia, ModelProfile
 from gateway.core.model.profile import Evidence, Profile
 from gateway.core.profiles import value_at
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
-from host_pages import host_pages  # noqa: E402 - the module beside this one
+from host_pages import host_pages  # noqa: E402 - the modules beside this one
+from matrix_table import matrix_table  # noqa: E402
+from peer_tables import tables  # noqa: E402
 
 README = DOCS.parent / "README.md"
-BEGIN, END = "<!-- hosts:begin (written by docs/generate.py) -->\n", "<!-- hosts:end -->"
 
 
 def pages() -> dict[Path, str]:
     """Every generated page, whole."""
     profiles = builtin_profiles()
     return {
-        README: _readme(profiles),
+        README: _filled(README, "hosts", _hosts(profiles)),
+        DOCS / "proxy.md": _filled(DOCS / "proxy.md", "clients", matrix_table()),
         DOCS / "configuration.md": _configuration(),
         DOCS / "profiles.md": _profiles(profiles),
         DOCS / "cli.md": _commands(),
@@ -41,9 +44,11 @@ def pages() -> dict[Path, str]:
     }
 
 
-def _readme(profiles: Mapping[str, Profile]) -> str:
-    before, rest = README.read_text("utf-8").split(BEGIN, 1)
-    return before + BEGIN + _hosts(profiles) + END + rest.split(END, 1)[1]
+def _filled(page: Path, name: str, text: str) -> str:
+    """A page with this text in the place of that name."""
+    begin, end = f"<!-- {name}:begin (written by docs/generate.py) -->\n", f"<!-- {name}:end -->"
+    before, rest = page.read_text("utf-8").split(begin, 1)
+    return before + begin + text + end + rest.split(end, 1)[1]
 
 
 def _hosts(profiles: Mapping[str, Profile]) -> str:
@@ -189,13 +194,39 @@ def _models(profiles: Mapping[str, ModelProfile]) -> dict[Path, str]:
         kinds = " | ".join(_place(rules) for rules in (profile.image, profile.audio, profile.document, profile.video))
         error = "the API's flag" if profile.error.flag else "`ERROR:` in the text"
         lines.append(f"| [{profile.title}]({name}.md) (`{name}`) | {kinds} | {error} |")
+    lines += ["", _blind(profiles), tables(list(profiles))]
     return {DOCS / "models" / "README.md": "\n".join(lines) + "\n", **pages}
+
+
+def _blind(profiles: Mapping[str, ModelProfile]) -> str:
+    """Which models see no images, and which take them in the tool's message where others of the target do not."""
+    lines = [
+        "## Models that differ\n",
+        "Matched on the name that the model is asked for by, with or without whose it is (`openai/gpt-3.5-turbo`). A"
+        " model that sees no images gets lines that name them. What a target is based on counts for it too, unless it"
+        " has a list of its own.\n",
+        "| target | models | |",
+        "|---|---|---|",
+    ]
+    for name, profile in sorted(profiles.items()):
+        for globs, what in (
+            (profile.blind_models, "see no images"),
+            (profile.image.in_tool_models, "take images in the tool's message"),
+        ):
+            if globs and not (profile.lineage and globs in _globs(profiles[profile.lineage[0]])):
+                lines.append(f"| {name} | {', '.join(f'`{glob}`' for glob in globs)} | {what} |")
+    return "\n".join([*lines, ""])
+
+
+def _globs(profile: ModelProfile) -> tuple[tuple[str, ...], ...]:
+    return profile.blind_models, profile.image.in_tool_models
 
 
 def _place(rules: ModelImages | ModelMedia) -> str:
     if rules.place == "none":
         return "-"
-    types = ", ".join(kind.split("/")[-1] for kind in rules.types)
+    named = (extension(kind) if kind.startswith("application/") else kind.split("/")[-1] for kind in rules.types)
+    types = ", ".join(named)
     return f"{'in the tool message' if rules.place == 'in_tool' else 'after'}: {types}"
 
 
@@ -221,7 +252,17 @@ def _envelope() -> str:
         "# The envelope\n\n"
         "*Written by docs/generate.py.* One canonical form for every `CallToolResult`, of any protocol revision: the\n"
         "blocks in their order with every field that arrived, structured content, the error flag, and everything else\n"
-        f"under `rest`. Its JSON schema:\n\n```json\n{schema}\n```\n"
+        "under `rest`.\n\n"
+        "## What an upstream may add\n\n"
+        "| | |\n|---|---|\n"
+        f"| `_meta[\"{RAW_KEY}\"]` of a result | the content of a tool's message in a model API's own shape, by target:"
+        ' `{"anthropic_messages": [{"type": "search_result", ...}]}`. That target gets it as it is, all others get the'
+        " content. Only what may stand in a tool's message is taken ([which](models/README.md)), at most 100 blocks and"
+        " 20,000,000 characters; what is not taken is noted. Hosts with little room are not sent it. |\n"
+        "| a `resource_link` with the uri `openai-file:<id>`, `anthropic-file:<id>`, `gemini-file:files/<id>` or"
+        " `mistral-file:<id>` | a file that this provider keeps: its API gets it by its id, if the link's `mimeType` is"
+        " one that the API takes; on all others it is a line, and noted. |\n\n"
+        f"## Its JSON schema\n\n```json\n{schema}\n```\n"
     )
 
 

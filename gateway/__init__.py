@@ -1,7 +1,8 @@
 """One MCP server in front of many, whose results arrive in the shape that each host really shows its model.
 
 As a library: `lift` reads a CallToolResult into an `Envelope`, and `lower_turn` writes the results of a turn in the
-form that a model API accepts. Nothing is imported before it is used.
+form that a model API accepts. `open` (in process) and `connect` (over HTTP) give an agent loop the tools of a gateway
+as a `Toolset`. Nothing is imported before it is used.
 """
 
 from importlib import import_module
@@ -11,19 +12,40 @@ if TYPE_CHECKING:
     from gateway.core.lifting import lift
     from gateway.core.lowering.openai_view import openai_view
     from gateway.core.model.envelope import Envelope
+    from gateway.opened import open as open
+    from gateway.shaping.histories import Resolved, resolve_messages
     from gateway.shaping.turns import LoweredTurn, lower_turn, lower_turn_now
+    from gateway.toolset import Toolset
+    from gateway.toolset.connecting import connect
 
 __version__ = "0.1.0"
 
-__all__ = ["Envelope", "LoweredTurn", "lift", "lower_turn", "lower_turn_now", "openai_view"]
+# Without `open`: whoever imports everything keeps the builtin of that name.
+__all__ = [
+    "Envelope",
+    "LoweredTurn",
+    "Resolved",
+    "Toolset",
+    "connect",
+    "lift",
+    "lower_turn",
+    "lower_turn_now",
+    "openai_view",
+    "resolve_messages",
+]
 
 _HOMES = {
     "Envelope": "gateway.core.model.envelope",
     "LoweredTurn": "gateway.shaping.turns",
+    "Resolved": "gateway.shaping.histories",
+    "Toolset": "gateway.toolset",
+    "connect": "gateway.toolset.connecting",
     "lift": "gateway.core.lifting",
     "lower_turn": "gateway.shaping.turns",
     "lower_turn_now": "gateway.shaping.turns",
+    "open": "gateway.opened",
     "openai_view": "gateway.core.lowering.openai_view",
+    "resolve_messages": "gateway.shaping.histories",
 }
 
 

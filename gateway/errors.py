@@ -14,6 +14,12 @@
     │   ├── UpstreamGarbage      answered something that is no MCP
     │   └── UpstreamRefused      answered a JSON-RPC error of its own
     ├── HostRefused              a host did not answer what an upstream asked of it
+    ├── ToolsetError             an agent loop's toolset
+    │   ├── ToolNotOffered       allowed, and no provider offers it
+    │   ├── ToolOfferedTwice     a name that more than one tool has
+    │   ├── ToolNotAllowed       the model called a tool that is not allowed
+    │   ├── TurnsSpent           the model goes on calling after it was refused
+    │   └── GatewayUnreachable   there is no gateway at the url, or it refused
     ├── ContentError             stored content
     │   ├── UnknownHandle
     │   ├── ExpiredHandle
@@ -119,6 +125,30 @@ class HostRefused(GatewayError):
         super().__init__(message)
         self.code = code
         self.data = data
+
+
+class ToolsetError(GatewayError):
+    """An agent loop's toolset cannot do what was asked; the message begins with its alias, where it has one."""
+
+
+class ToolNotOffered(ToolsetError):
+    """A tool is in `allow_tools`, and none of the providers offers it."""
+
+
+class ToolOfferedTwice(ToolsetError):
+    """A name stands for more than one tool, so nobody can say which is meant."""
+
+
+class ToolNotAllowed(ToolsetError):
+    """The model called a tool that exists and is not in `allow_tools`, or is of another provider."""
+
+
+class TurnsSpent(ToolsetError):
+    """The model goes on calling tools after its calls were refused."""
+
+
+class GatewayUnreachable(ToolsetError):
+    """No gateway answers at the url, it does not take the token, or the connection was lost."""
 
 
 class ContentError(GatewayError):

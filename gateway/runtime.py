@@ -13,6 +13,7 @@ from gateway.config.schema import Settings
 if TYPE_CHECKING:
     from gateway.core.model.caller import Caller
     from gateway.routing import Router
+    from gateway.shaping.repairing import Repairer
     from gateway.store import MemoryStore
     from gateway.telemetry.media import CountedMedia
     from gateway.upstream import Upstreams
@@ -28,6 +29,12 @@ class Gateway:
     """Those in force."""
     _store: "MemoryStore"
     _media: "CountedMedia"
+
+    def repairer(self) -> "Repairer":
+        """What repairs requests to model APIs, over the same store: handles that hosts were given are known to it."""
+        from gateway.shaping.repairing import RememberingFitter, Repairer
+
+        return Repairer(self._store, RememberingFitter(self._media), self.settings.model_proxy.history)
 
     def apply(self, settings: Settings) -> Difference:
         """Take over what can be taken over of other settings, at once and as a whole; says what they change.

@@ -18,6 +18,7 @@ from gateway.cli import (
     install,
     logs,
     profiles,
+    proxy,
     reload,
     serve,
     status,
@@ -48,6 +49,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("serve")(serve.serve)
+app.command("proxy")(proxy.proxy)
 app.command("init")(init.init)
 app.command("import")(importing.import_)
 app.command("install")(install.install)

@@ -14,6 +14,7 @@ import typer
 from gateway import __version__
 from gateway.cli.attended import Reached, Start, attended_gateway
 from gateway.cli.failing import DONE, TERMINATED, refuse
+from gateway.cli.proxy import proxy_beside
 from gateway.cli.started import ConfigFile, Started, UpstreamUrls, loaded_for, run_until_signal
 from gateway.cli.terminal import remark
 from gateway.config.builtin_profiles import load_profiles
@@ -98,6 +99,7 @@ def _opening(settings: Settings) -> "Opening":
 async def _serve_stdio(start: Start, opening: "Opening") -> int:
     from gateway.downstream.stdio import expected_host, serve_stdio
 
+    settings = start.settings
     serving = Serving(start.path, time.time(), ["stdio"])
     reached = Reached(serving)
 
@@ -111,14 +113,17 @@ async def _serve_stdio(start: Start, opening: "Opening") -> int:
 
     @asynccontextmanager
     async def opened() -> "AsyncGenerator[Router]":
-        async with attended_gateway(
-            start,
-            serving,
-            stop=whole.cancel,
-            on_applied=applied,
-            on_introduced=introduced,
-            expected=lambda: expected_host(opening.handshake),
-        ) as gateway:
+        async with (
+            attended_gateway(
+                start,
+                serving,
+                stop=whole.cancel,
+                on_applied=applied,
+                on_introduced=introduced,
+                expected=lambda: expected_host(opening.handshake),
+            ) as gateway,
+            proxy_beside(gateway, settings, essential=False),
+        ):
             yield gateway.router
 
     with anyio.CancelScope() as whole:
@@ -147,9 +152,12 @@ async def _serve_http(start: Start) -> int:
             remark(where)
 
     with anyio.CancelScope() as whole:
-        async with attended_gateway(
-            start, serving, stop=whole.cancel, on_applied=reached.applied, on_introduced=reached.introduced
-        ) as gateway:
+        async with (
+            attended_gateway(
+                start, serving, stop=whole.cancel, on_applied=reached.applied, on_introduced=reached.introduced
+            ) as gateway,
+            proxy_beside(gateway, settings, essential=True),
+        ):
             router = gateway.router
             app = http_app(
                 router,

@@ -86,7 +86,8 @@ def _host(host: Mapping[str, Any]) -> str:
 
 def _row(upstream: Mapping[str, Any]) -> Sequence[str]:
     calls, memory = upstream["calls"], upstream["memory_bytes"]
-    about = upstream["cause"] or f"{upstream['transport']}, {upstream['revision'] or '-'}, {upstream['tools']} tools"
+    has = f"{upstream['tools']} tools, sessions: {upstream['sessions']}"
+    about = upstream["cause"] or f"{upstream['transport']}, {upstream['revision'] or '-'}, {has}"
     return (
         upstream["name"],
         upstream["state"],

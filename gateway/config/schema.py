@@ -3,6 +3,7 @@
 Reading files and the environment is `gateway.config.loading`; nothing here touches either.
 """
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal
@@ -166,6 +167,53 @@ class HttpSettings(Section):
     """Seconds without any request or open stream after which a host's session is forgotten."""
 
 
+class HistorySettings(Section):
+    """How much media of a conversation's tool results goes on to a model API; what does not becomes a line."""
+
+    results: Annotated[int, Field(ge=0)] = 20
+    """The newest results with media that go on in full: at least so many, fewer than twice as many. 0: all."""
+    bytes: Annotated[int, Field(ge=0)] = 20_000_000
+    """At most so many bytes of media together. 0: whatever the API takes."""
+
+
+class ModelProxySettings(Section):
+    """The proxy in front of a model API, which puts media in tool results where the model sees it."""
+
+    to: str | None = None
+    """The base url of the model API, as `https://api.openai.com/v1`; left out: `serve` runs no proxy."""
+    bind: str = "127.0.0.1"
+    """The address that is listened on; any but a loopback one needs a token."""
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8485
+    """The port; 0 takes a free one."""
+    token: str | None = None
+    """What clients must send as `X-MCP-Gateway-Token`; their Authorization header belongs to the model API."""
+    profile: str | None = None
+    """The model profile; left out: chosen by the base url and the model's name."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names, beside the loopback ones and `bind`, under which the proxy may be called (Host header)."""
+    allowed_origins: tuple[str, ...] = ()
+    """Web origins, beside the loopback ones, that may call the proxy (Origin header)."""
+    max_request_bytes: Bytes = 64 * 1024 * 1024
+    """The largest request that is taken from a client."""
+    timeout: Seconds = 600.0
+    """Seconds without a byte from the model API."""
+    history: HistorySettings = HistorySettings()
+
+    @field_validator("to")
+    @classmethod
+    def _is_address(cls, to: str | None) -> str | None:
+        if to is not None and not re.fullmatch(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?", to):
+            raise ValueError("give the base url of the model API: http:// or https://, no user, no query")
+        return to
+
+    @field_validator("token")
+    @classmethod
+    def _is_no_blank(cls, token: str | None) -> str | None:
+        if token is not None and not token.strip():
+            raise ValueError("is empty: leave it out, or give one that cannot be guessed")
+        return token
+
+
 class StoreSettings(Section):
     """Where content that a host cannot show is kept."""
 
@@ -225,6 +273,7 @@ class Settings(Section):
 
     gateway: GatewaySettings = GatewaySettings()
     http: HttpSettings = HttpSettings()
+    model_proxy: ModelProxySettings = ModelProxySettings()
     store: StoreSettings = StoreSettings()
     media: MediaSettings = MediaSettings()
     limits: LimitSettings = LimitSettings()

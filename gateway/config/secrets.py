@@ -15,8 +15,9 @@ HIDDEN = "***"
 
 def all_secrets(settings: Settings) -> Iterator[str]:
     """Every secret in the settings: the gateway's own token, and those of all upstreams."""
-    if settings.http.token:
-        yield settings.http.token
+    for token in (settings.http.token, settings.model_proxy.token):
+        if token:
+            yield token
     for upstream in settings.upstreams.values():
         yield from upstream_secrets(upstream)
 

@@ -87,6 +87,8 @@ def found_in(mended: Mended, declared: str | None) -> Found | None:
         return None
     finding = media_types.inspect_base64(mended.data)
     told = media_types.normalise(declared) or media_types.normalise(mended.media_type)
+    if finding.media_type == "application/zip" and told is not None and told.startswith(media_types.ZIPPED):
+        finding = media_types.Finding(told)
     return Found(
         data=mended.data,
         byte_size=decoded_size(mended.data),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
-from gateway.core.model.model_profile import ModelMatch, ModelProfile, ModelSource
+from gateway.core.model.model_profile import ModelMatch, ModelProfile, ModelSource, Place
 from gateway.core.resolving import Resolver
 from gateway.errors import ProfileError
 
@@ -33,7 +33,7 @@ def choose_model_profile(
 ) -> ModelProfile:
     """The profile of `target`, or the closest one that extends it and matches the model or the base url.
 
-    Of several that match, the one whose patterns are longest.
+    Of several that match, the one whose patterns are longest; then as it is for this very model (`narrowed`).
 
     Raises:
         ProfileError: there is no such target; the nearest is named.
@@ -49,7 +49,43 @@ def choose_model_profile(
             closeness = max((_closeness(match, model, base_url) for match in profile.match), default=0)
             if closeness > best:
                 chosen, best = profile, closeness
-    return chosen
+    return narrowed(chosen, model)
+
+
+def narrowed(profile: ModelProfile, model: str | None) -> ModelProfile:
+    """The profile as it is for one model: without vision, or with its images in the tool's message."""
+    if _names(profile.blind_models, model):
+        return profile.model_copy(update={"vision": False})
+    if _names(profile.image.in_tool_models, model):
+        return with_tool_images(profile, "in_tool")
+    return profile
+
+
+def with_tool_images(profile: ModelProfile, place: Place) -> ModelProfile:
+    """The profile with the images of tools in another place.
+
+    Raises:
+        ProfileError: the API leaves no choice.
+    """
+    if profile.writing not in _CHOOSING:
+        raise ProfileError(
+            f"{profile.name} leaves no choice of where the images of tools go",
+            remedy="leave tool_images out: its profile puts them where the API takes them",
+        )
+    return profile.model_copy(update={"image": profile.image.model_copy(update={"place": place})})
+
+
+_CHOOSING = frozenset({"openai_chat", "ollama"})
+"""The forms whose servers differ from model to model in what their chat templates do with a tool's images."""
+
+
+def _names(globs: tuple[str, ...], model: str | None) -> bool:
+    """Whether a glob is for this model, named with or without whose it is: `openai/gpt-3.5-turbo`."""
+    if model is None:
+        return False
+    whole = model.casefold()
+    names = (whole, whole.rsplit("/", 1)[-1])
+    return any(fnmatchcase(name, glob) for glob in globs for name in names)
 
 
 def _closeness(match: ModelMatch, model: str | None, base_url: str | None) -> int:

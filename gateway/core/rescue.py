@@ -1,6 +1,7 @@
 """Rescue: media that stands where no model can see it becomes blocks of its own.
 
-Looked for: data URIs in text (also in Markdown images and <img> tags), text that is nothing but base64, JSON in text,
+Looked for: data URIs in text (also in Markdown images and <img> tags), text that is nothing but base64, JSON in text
+(also as a string within JSON), base64 between quotes in other text (broken JSON, what a client printed of an object),
 and structured content. Where the bytes stood, a short marker stays. The same bytes are never shown twice: real servers
 send every image both as a block and in structured content (server-filesystem), or as text and in structured content.
 """
@@ -34,7 +35,8 @@ _DATA_URI = re.compile(
 _AROUND = 200
 _OPENING = re.compile(r"""(?:!\[(?P<alt>[^\]\n]{0,100})\]\(|<img\b[^<>]{0,100}?\bsrc\s?=\s?["'])\Z""")
 _CLOSING = re.compile(r"""\)|["'][^<>]{0,200}>""")
-_ONLY_BASE64 = re.compile(r"[A-Za-z0-9+/\r\n]{64,}={0,2}\s*")
+_QUOTED = re.compile(r"""(?<=["'])[A-Za-z0-9+/_-]{64,}+={0,2}+(?=\\{0,3}["'])""")
+_ONLY_BASE64 = re.compile(r"[A-Za-z0-9+/_\r\n-]{64,}={0,2}\s*")
 
 
 @dataclass
@@ -114,10 +116,33 @@ def _from_text(block: TextBlock, index: int, rescuer: _Rescuer) -> Iterator[Bloc
         yield from hidden
     elif _ONLY_BASE64.fullmatch(text) and (taken := rescuer.take(text, None, "base64 in text", index)):
         yield taken[1] or _with_text(block, rescued(taken[0].media_type or "", taken[0].byte_size))
-    elif "base64," in text:
-        yield from _from_data_uris(block, index, rescuer)
     else:
-        yield block
+        for part in _from_data_uris(block, index, rescuer) if "base64," in text else (block,):
+            yield from _from_quotes(part, index, rescuer) if isinstance(part, TextBlock) else (part,)
+
+
+def _from_quotes(block: TextBlock, index: int, rescuer: _Rescuer) -> Iterator[Block]:
+    """The text with markers in place of quoted base64, and the media after it."""
+    hidden: list[Block] = []
+    text = _marked(_QUOTED, block.text, rescuer, "quoted base64 in text", index, hidden)
+    yield block if text == block.text else _with_text(block, text)
+    yield from hidden
+
+
+def _marked(
+    pattern: re.Pattern[str], text: str, rescuer: _Rescuer, where: str, index: int | None, hidden: list[Block]
+) -> str:
+    """The text with a marker in place of every match that is media; the blocks for it are added to `hidden`."""
+
+    def replaced(match: re.Match[str]) -> str:
+        taken = rescuer.take(match[0], None, where, index)
+        if taken is None:
+            return match[0]
+        if taken[1] is not None:
+            hidden.append(taken[1])
+        return rescued(taken[0].media_type or "", taken[0].byte_size)
+
+    return pattern.sub(replaced, text)
 
 
 def _from_data_uris(block: TextBlock, index: int, rescuer: _Rescuer) -> Iterator[Block]:
@@ -155,30 +180,50 @@ def _with_wrapping(text: str, start: int, end: int, done: int) -> tuple[int, int
 
 def _from_json(value: Any, rescuer: _Rescuer, where: str, index: int | None) -> tuple[Any, list[Block]]:
     """The value with markers in place of media, and the blocks for what was not shown yet."""
-    hidden: list[Block] = []
+    walker = _Walker(rescuer, where, index)
+    return walker.walk(value, None, 0), walker.hidden
 
-    def walk(node: Any, declared: str | None, depth: int) -> Any:
+
+@dataclass
+class _Walker:
+    """One walk through JSON, and the blocks for the media in it that was not shown yet."""
+
+    rescuer: _Rescuer
+    where: str
+    index: int | None
+    hidden: list[Block] = field(default_factory=list[Block])
+
+    def walk(self, node: Any, declared: str | None, depth: int) -> Any:
         if isinstance(node, str):
-            taken = rescuer.take(node, declared, where, index) if _may_be_media(node) else None
-            if taken is None:
-                return node
-            if taken[1] is not None:
-                hidden.append(taken[1])
-            return rescued(taken[0].media_type or "", taken[0].byte_size)
+            return self._string(node, declared, depth)
         if depth > _DEEPEST:
             return node
         if isinstance(node, list):
             items = cast("list[Any]", node)
-            walked = [walk(item, declared, depth + 1) for item in items]
+            walked = [self.walk(item, declared, depth + 1) for item in items]
             return walked if any(new is not old for new, old in zip(walked, items, strict=True)) else items
         if isinstance(node, dict):
             members = cast("dict[str, Any]", node)
             named = next((members[key] for key in _TYPE_KEYS if isinstance(members.get(key), str)), None)
-            walked = {key: walk(item, named, depth + 1) for key, item in members.items()}
+            walked = {key: self.walk(item, named, depth + 1) for key, item in members.items()}
             return walked if any(walked[key] is not members[key] for key in members) else members
         return node
 
-    return walk(value, None, 0), hidden
+    def _string(self, text: str, declared: str | None, depth: int) -> str:
+        """A string that is media, JSON of its own, or text with media in it."""
+        taken = self.rescuer.take(text, declared, self.where, self.index) if _may_be_media(text) else None
+        if taken is not None:
+            if taken[1] is not None:
+                self.hidden.append(taken[1])
+            return rescued(taken[0].media_type or "", taken[0].byte_size)
+        if len(text) < _SHORTEST or depth > _DEEPEST:
+            return text
+        if _looks_like_json(text) and (parsed := _parse(text)) is not None:
+            walked = self.walk(parsed, None, depth + 1)
+            return text if walked is parsed else json.dumps(walked, ensure_ascii=False)
+        for pattern in (_DATA_URI, _QUOTED):
+            text = _marked(pattern, text, self.rescuer, self.where, self.index, self.hidden)
+        return text
 
 
 def _may_be_media(text: str) -> bool:

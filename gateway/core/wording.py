@@ -70,7 +70,8 @@ def caption(name: str, known: str, changed: str | None, handle: str | None) -> s
 
 def whose(name: str, tool: str, call: str) -> str:
     """Stands before media that follows the tool messages of a turn: which one it is, and whose result it belongs to."""
-    return f"[{name}, from the result of {plain(tool, 100)}, call {plain(call, 100)}]"
+    named = f", call {plain(call, 100)}" if call else ""
+    return f"[{name}, from the result of {plain(tool, 100)}{named}]"
 
 
 def scaled(original: PixelSize, shown: PixelSize) -> str:
@@ -123,3 +124,37 @@ def blocks_left_out(count: int, limit: int) -> str:
 def failure_text(message: str, remedy: str | None) -> str:
     """An error of the gateway's own, told to a model as a tool's result."""
     return f"[{message}{'. ' + remedy if remedy else ''}]"
+
+
+# -- told to a model in an agent loop ----------------------------------------------------------------------------------
+
+CALLS_REFUSED = (
+    "Tool call refused: the limit of turns with tool calls is reached. "
+    "Give your final answer now, without calling further tools."
+)
+"""The result of every call once the turns of a toolset are spent."""
+
+
+def malformed_arguments(written: str) -> str:
+    """The result of a call whose arguments are no JSON object."""
+    return failure_text(f"The arguments are not a JSON object, so nothing was called: {plain(written, 200)}", None)
+
+
+def shown_with_result(handle: str) -> str:
+    """Stands in JSON where a line named content that now follows the result."""
+    return f"[{handle}: shown with this result]"
+
+
+def older_media(kind: str, known: str, handle: str | None) -> str:
+    """Stands for media of an older result, left out of a request. It has no number, and is never opened again."""
+    return media_line(kind, known, "of an older result, left out here", handle, None)
+
+
+def same_media(kind: str, known: str, tool: str, call: str) -> str:
+    """Stands for media that an earlier result of the conversation shows already."""
+    return f"[{kind}: {known}, the same as in the result of {plain(tool, 100)}, call {plain(call, 100)}]"
+
+
+def media_by_reference(kind: str, number: int) -> str:
+    """The name of media that a client gave by its address, where it goes on after the results."""
+    return f"{kind} by address {number}"

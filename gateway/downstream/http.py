@@ -1,12 +1,9 @@
 """Serving hosts over HTTP: Streamable HTTP at /mcp and HTTP+SSE at /sse, both eras, in one ASGI application."""
 
-import socket
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 
-import anyio
-import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -22,18 +19,12 @@ from gateway.downstream.draining import Draining
 from gateway.downstream.events import Events, ResumableSessions
 from gateway.downstream.handshake import Identity
 from gateway.downstream.observing import observing
-from gateway.downstream.security import Allowed, Guard, check_bind, refusal
+from gateway.downstream.security import Guard, allowed_by, check_bind, for_sdk, refusal
 from gateway.downstream.service import Service
 from gateway.downstream.serving import Downstream
 from gateway.downstream.sse import MESSAGES_PATH, SseEndpoints
-from gateway.errors import ConfigError
+from gateway.listening import Listening, serve
 from gateway.telemetry import Telemetry
-
-GRACE_SECONDS = 3
-"""How long requests that are being answered may go on when the gateway stops. Streams of events end at once."""
-
-_KEEP_ALIVE_SECONDS = 75
-"""Longer than the pools of common clients hold a connection: a request never meets one that is just being closed."""
 
 
 def http_app(
@@ -51,8 +42,8 @@ def http_app(
     `app.state.draining` is how the streams of events are ended (see `serve_http`), `app.state.downstream` what serves.
     """
     downstream = Downstream(service, identity)
-    allowed = Allowed(settings)
-    security = allowed.for_sdk()
+    allowed = allowed_by(settings)
+    security = for_sdk(allowed)
     events = Events()
     manager = ResumableSessions(
         downstream.server,
@@ -104,68 +95,8 @@ async def serve_http(app: Starlette, settings: HttpSettings, *, on_bound: Callab
     caller's business. Raises `ConfigError` when the address cannot be had, or may not be used (`check_bind`).
     """
     check_bind(settings)
-    with closing(_listen(settings)) as listener:
-        server = _Server(app)
-        async with anyio.create_task_group() as tasks:
-            last_words = anyio.CancelScope(shield=True)
-
-            async def run() -> None:
-                with last_words:
-                    await server.serve(sockets=[listener])
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(run)
-            try:
-                await server.answering.wait()
-                if on_bound is not None:
-                    on_bound(listener.getsockname()[1])
-                await anyio.sleep_forever()
-            finally:
-                app.state.draining.begin()
-                server.should_exit = True
-                last_words.deadline = anyio.current_time() + 2 * GRACE_SECONDS
-
-
-class _Server(uvicorn.Server):
-    """uvicorn, which says when it answers, and leaves signals and logging alone."""
-
-    def __init__(self, app: Starlette) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                lifespan="on",
-                ws="none",
-                log_config=None,
-                access_log=False,  # paths and queries name sessions
-                proxy_headers=False,
-                server_header=False,
-                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-                timeout_graceful_shutdown=GRACE_SECONDS,
-            )
-        )
-        self.answering = anyio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.answering.set()
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
-
-
-def _listen(settings: HttpSettings) -> socket.socket:
-    try:
-        found = socket.getaddrinfo(settings.bind, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        # `localhost` is both: the older one is what clients try without being asked to.
-        family, *_, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
-        return socket.create_server((str(address[0]), settings.port), family=family)
-    except OSError as error:
-        raise ConfigError(
-            f"cannot listen on {settings.bind} port {settings.port}: {error.strerror or error}",
-            where="http.port",
-            remedy="choose another port, or 0 for any that is free",
-        ) from error
+    listening = Listening(settings.bind, settings.port, "http.port")
+    await serve(app, listening, on_bound=on_bound, on_stop=app.state.draining.begin)
 
 
 def _front_page(identity: Identity, _: Request) -> Response:

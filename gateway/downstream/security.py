@@ -1,12 +1,9 @@
 """Who may talk to the gateway over HTTP: the same checks before every route.
 
-A web page that a user happens to visit can make the browser send requests to 127.0.0.1, and with a name of its own that
-leads there (DNS rebinding) it reads the answers, too. So the Host header must name us, and an Origin, which browsers
-add, must be one that was allowed. Beyond loopback a bearer token is asked for, always.
+Host and Origin are checked (`gateway.listening` says why); beyond loopback a bearer token is asked for, always.
 """
 
 import hmac
-import ipaddress
 import json
 from collections.abc import Iterable, Mapping
 
@@ -18,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway.config.schema import HttpSettings
 from gateway.downstream.calling import PRINCIPAL_SCOPE
 from gateway.errors import ConfigError
+from gateway.listening import Allowed, is_loopback
 
 HEALTH_PATH = "/healthz"
 READINESS_PATH = "/readyz"
@@ -26,15 +24,13 @@ _WITHOUT_TOKEN = frozenset({HEALTH_PATH, READINESS_PATH})
 """For those who only watch whether the gateway works. Host and Origin are checked here too, and what needs a token is
 left out: the scope has no principal then."""
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-
 _EXPOSED = "Mcp-Session-Id, WWW-Authenticate"
 _METHODS = "GET, POST, DELETE, OPTIONS"
 
 
 def check_bind(settings: HttpSettings) -> None:
     """Raise `ConfigError` when others than this machine could reach the gateway without a token."""
-    if not settings.token and not _is_loopback(settings.bind):
+    if not settings.token and not is_loopback(settings.bind):
         raise ConfigError(
             f"{settings.bind} can be reached from other machines, so a token is needed",
             where="http.bind",
@@ -48,29 +44,16 @@ def refusal(status: int, message: str, headers: Mapping[str, str] | None = None)
     return Response(body, status_code=status, headers=headers, media_type="application/json")
 
 
-class Allowed:
-    """The values of Host and Origin that are taken."""
+def allowed_by(settings: HttpSettings) -> Allowed:
+    """The values of Host and Origin that the settings allow."""
+    return Allowed(settings.bind, settings.allowed_hosts, settings.allowed_origins)
 
-    def __init__(self, settings: HttpSettings) -> None:
-        hosts = (*LOOPBACK, _bracketed(settings.bind), *settings.allowed_hosts)
-        local = (f"{scheme}://{host}" for scheme in ("http", "https") for host in LOOPBACK)
-        origins = (*local, *settings.allowed_origins)
-        self._hosts = frozenset(_without_wildcard(host) for host in hosts)
-        self._origins = frozenset(_without_wildcard(origin.rstrip("/")) for origin in origins)
 
-    def host(self, value: str) -> bool:
-        """Whether a Host header names us. An entry without a port stands for every port."""
-        return _matches(value, self._hosts)
-
-    def origin(self, value: str) -> bool:
-        """Whether a page of this origin may call. An entry without a port stands for every port."""
-        return _matches(value, self._origins)
-
-    def for_sdk(self) -> TransportSecuritySettings:
-        """The same lists in the SDK's form: its transports check on their own once more."""
-        return TransportSecuritySettings(
-            allowed_hosts=_with_ports(self._hosts), allowed_origins=_with_ports(self._origins)
-        )
+def for_sdk(allowed: Allowed) -> TransportSecuritySettings:
+    """The same lists in the SDK's form: its transports check on their own once more."""
+    return TransportSecuritySettings(
+        allowed_hosts=_with_ports(allowed.hosts), allowed_origins=_with_ports(allowed.origins)
+    )
 
 
 class Guard:
@@ -137,27 +120,6 @@ def _preflight(headers: Headers) -> Response:
     if wanted := headers.get("access-control-request-headers"):
         allowed["Access-Control-Allow-Headers"] = wanted
     return Response(status_code=204, headers=allowed)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host and not host.startswith("[") else host
-
-
-def _without_wildcard(entry: str) -> str:
-    return entry.lower().removesuffix(":*")
-
-
-def _matches(value: str, entries: frozenset[str]) -> bool:
-    value = value.lower()
-    name, colon, port = value.rpartition(":")
-    return value in entries or (bool(colon) and port.isdecimal() and name in entries)
 
 
 def _with_ports(entries: Iterable[str]) -> list[str]:

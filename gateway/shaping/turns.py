@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from gateway.config.builtin_profiles import model_profiles
 from gateway.config.schema import MediaSettings
-from gateway.core.assembling import Assembled, assemble
+from gateway.core.assembling import Assembled, Choices, assemble
 from gateway.core.lifting import lift
 from gateway.core.lowering import (
     anthropic_messages,
@@ -24,7 +24,7 @@ from gateway.core.model.envelope import Envelope
 from gateway.core.model.model_profile import ModelProfile, Writing
 from gateway.core.model.notes import Note
 from gateway.core.model.turn import Call, Turn
-from gateway.core.model_profiles import choose_model_profile
+from gateway.core.model_profiles import choose_model_profile, with_tool_images
 from gateway.core.planning import ROUNDS
 from gateway.core.rescue import rescue
 from gateway.errors import InvalidRequest, UnsupportedContent
@@ -43,7 +43,9 @@ WRITERS: Mapping[Writing, Callable[[Turn], list[dict[str, Any]]]] = {
     "ollama": ollama.write,
 }
 
-OnUnsupported: TypeAlias = Literal["note", "error"]
+OnUnsupported: TypeAlias = Literal["note", "error", "transcode"]
+Links: TypeAlias = Literal["text", "native"]
+ToolImages: TypeAlias = Literal["in_tool", "follow_up"]
 
 
 @dataclass(frozen=True)
@@ -63,38 +65,48 @@ async def lower_turn(
     store: ContentStore | None = None,
     owner: str = "local",
     on_unsupported: OnUnsupported = "note",
+    links: Links = "text",
+    tool_images: ToolImages | None = None,
 ) -> LoweredTurn:
     """The messages that give a model the results of all its calls, in the one form that its API accepts.
 
     Args:
         calls: in the order of the assistant's calls. Each is a mapping or an object with `id`, `name`, `result` and, if
             you like, `arguments`; the result is an `Envelope`, a CallToolResult's JSON, or an SDK's CallToolResult.
+            `_meta["mcp-gateway/raw"]` of a result may hold the API's own content, by target; it is sent as it is.
         target: `openai_chat`, `openai_responses`, `anthropic_messages`, `gemini`, ... (docs/models/README.md).
         model: the model's name, where it decides (`gemini-2.5-pro` has other rules than `gemini-3-pro`).
         base_url: the API's address, where it decides (`https://api.deepseek.com`).
         store: where content is kept that the API cannot take; without one it is named, and not kept.
         owner: whom the kept content belongs to.
-        on_unsupported: `note`: what the API cannot take becomes a line of text; `error`: it is refused.
+        on_unsupported: what becomes of content of a kind that the API cannot take. `note`: one line of text names it;
+            `error`: the turn is refused; `transcode`: another kind, where there is one (the source of a drawing as
+            text), else a line. Images of a type that is not taken are converted in any case, files of text are text.
+        links: `text`: a link is one line; `native`: an API that fetches addresses itself gets them, where the link
+            says the type. The gateway fetches nothing. A provider's file (`openai-file:file-abc`) needs no choice.
+        tool_images: where images go with a server whose model's chat template decides (vLLM, llama.cpp, Ollama, ...):
+            into the tool's message, or after. None: as the profile knows it of the model, after where it does not.
 
     Images are fitted in worker processes where they have to be.
 
     Raises:
-        ProfileError: there is no such target.
+        ProfileError: there is no such target, or it leaves no choice of `tool_images`.
         InvalidRequest: a call without id, name or result.
         UnsupportedContent: with `on_unsupported="error"`, the API cannot take something.
     """
     from gateway.media import MediaWorkers  # processes are wanted only where an image has to be fitted
 
-    profile = choose_model_profile(model_profiles(), target, model=model, base_url=base_url)
+    profile = _profile(target, model, base_url, tool_images)
+    choices = Choices(links_native=links == "native", drawings_as_text=on_unsupported == "transcode")
     turn = [_call(call) for call in calls]
     outcomes: dict[str, Outcome] = {}
-    assembled = assemble(turn, profile, outcomes)
+    assembled = assemble(turn, profile, outcomes, choices)
     async with MediaWorkers(MediaSettings()) as media:
         for _ in range(ROUNDS):
             if not assembled.wanted:
                 break
-            outcomes |= await perform(assembled.wanted, store or _Nowhere(), media, owner)
-            assembled = assemble(turn, profile, outcomes)
+            outcomes |= await perform(assembled.wanted, store or Nowhere(), media, owner)
+            assembled = assemble(turn, profile, outcomes, choices)
     return _written(assembled, profile, on_unsupported)
 
 
@@ -105,22 +117,31 @@ def lower_turn_now(
     model: str | None = None,
     base_url: str | None = None,
     on_unsupported: OnUnsupported = "note",
+    links: Links = "text",
+    tool_images: ToolImages | None = None,
 ) -> LoweredTurn:
     """`lower_turn` without effects and without await: what needs one (an image to be fitted) becomes a line.
 
     Raises:
         ProfileError, InvalidRequest, UnsupportedContent: as `lower_turn`.
     """
-    profile = choose_model_profile(model_profiles(), target, model=model, base_url=base_url)
+    profile = _profile(target, model, base_url, tool_images)
+    drawings = on_unsupported == "transcode"
+    choices = Choices(links_native=links == "native", drawings_as_text=drawings, fits=False)
     turn = [_call(call) for call in calls]
     outcomes: dict[str, Outcome] = {}
-    assembled = assemble(turn, profile, outcomes)
+    assembled = assemble(turn, profile, outcomes, choices)
     for _ in range(ROUNDS):
         if not assembled.wanted:
             break
         outcomes |= {key: _undone(effect) for key, effect in assembled.wanted.items()}
-        assembled = assemble(turn, profile, outcomes)
+        assembled = assemble(turn, profile, outcomes, choices)
     return _written(assembled, profile, on_unsupported)
+
+
+def _profile(target: str, model: str | None, base_url: str | None, tool_images: ToolImages | None) -> ModelProfile:
+    profile = choose_model_profile(model_profiles(), target, model=model, base_url=base_url)
+    return profile if tool_images is None else with_tool_images(profile, tool_images)
 
 
 def _undone(effect: Effect) -> Outcome:
@@ -164,7 +185,7 @@ def as_envelope(result: Any) -> Envelope:
     return lift(dump(mode="json", by_alias=True, exclude_none=True))
 
 
-class _Nowhere:
+class Nowhere:
     """A store that keeps nothing."""
 
     async def put(self, content: bytes, *, owner: str, media_type: str, name: str | None = None) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
@@ -13,8 +12,9 @@ import anyio.to_thread
 
 from gateway.config.schema import UpstreamSettings
 from gateway.core.model.caller import Era
-from gateway.errors import UpstreamError, UpstreamLost, UpstreamRefused, UpstreamUnavailable
+from gateway.errors import UpstreamError, UpstreamLost, UpstreamRefused
 from gateway.upstream.asking import Conversation, Host
+from gateway.upstream.attempts import Attempt, Connect, machinery, unavailable
 from gateway.upstream.backoff import Backoff
 from gateway.upstream.bounds import Restarts, Turns, end_over_memory, rest_when_idle
 from gateway.upstream.calls import CallLimits, Deadline, Obstacle, ProgressCallback
@@ -34,7 +34,7 @@ from gateway.upstream.failures import (
 )
 from gateway.upstream.guise import Guise
 from gateway.upstream.listing import Lists
-from gateway.upstream.states import REMEDIES, UpstreamState
+from gateway.upstream.states import UpstreamState
 from gateway.upstream.subscribing import ACKNOWLEDGED, UPDATED, Subscriptions
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class Link:
         held: float | None = 0.0
         try:
             # Loading the SDK takes most of a second, which nobody should wait for on the event loop.
-            connect = await anyio.to_thread.run_sync(_machinery)
+            connect = await anyio.to_thread.run_sync(machinery)
             while not self._stopping:
                 self._attempt += 1
                 self._wanted = anyio.Event()
@@ -281,14 +281,7 @@ class Link:
                 if self._attempt < awaited:
                     self._wanted.set()
                 await self._changed.wait()
-        words = "is still starting" if self.state is UpstreamState.STARTING else "is not available"
-        said = self._trouble.words if self._trouble is not None else self.cause
-        remedy = self._trouble.remedy if self._trouble is not None else None
-        raise UpstreamUnavailable(
-            self.name,
-            f"{words}: {said}" if said else words,
-            remedy=remedy or REMEDIES[self.state].format(name=self.name),
-        )
+        raise unavailable(self.name, self.state, self.cause, self._trouble)
 
     async def _pause(self, failure: Failure, backoff: Backoff, restarts: Restarts) -> None:
         """Say why it is not connected, and wait until it shall be: for a while, or until somebody wants it."""
@@ -310,13 +303,13 @@ class Link:
                     await self._wanted.wait()
         restarts.count()
 
-    async def _live(self, connect: _Connect) -> tuple[Failure, float | None]:
+    async def _live(self, connect: Connect) -> tuple[Failure, float | None]:
         """Connect, and stay connected until it is lost: what ended it, and how long it held (None: not at all)."""
         give_up = anyio.current_time() + self.settings.timeout.start
         self._ended = None
         failures: list[Failure] = []
         for transport in self._transports():
-            life = _Life()
+            life = Attempt()
             with anyio.CancelScope(deadline=give_up) as self._connecting:
                 try:
                     await self._live_over(connect, transport, life)
@@ -343,7 +336,7 @@ class Link:
             return (cast("TransportName", self.settings.transport),)
         return ("http", "sse") if self._transport is None else (self._transport,)
 
-    async def _live_over(self, connect: _Connect, transport: TransportName, life: _Life) -> None:
+    async def _live_over(self, connect: Connect, transport: TransportName, life: Attempt) -> None:
         self.guise, self.tried = self._next_guise(), self._first()
         async with connect(
             transport, self.subject, self.guise, self.conversation, self._notified, self._take_hint
@@ -422,28 +415,3 @@ class Link:
             if state is UpstreamState.FAILED:
                 logger.warning("upstream %s: %s", self.name, cause)
             self._on_event(self, "state")
-
-
-class _Life:
-    """What came of one attempt to connect: when it was ready, if it was, and the first thing that went wrong."""
-
-    def __init__(self) -> None:
-        self.began: float | None = None
-        self.try_other = False
-        self._failure: Failure | None = None
-
-    def failed(self, failure: Failure) -> None:
-        self._failure = self._failure or failure
-
-    @property
-    def failure(self) -> Failure:
-        return self._failure or Failure(UpstreamUnavailable, "is being stopped")
-
-
-_Connect = Callable[..., AbstractAsyncContextManager["Session"]]
-
-
-def _machinery() -> _Connect:
-    from gateway.upstream.connection import connect
-
-    return connect

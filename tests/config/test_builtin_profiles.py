@@ -27,6 +27,7 @@ def test_the_hosts_that_ship():
         "codex",
         "gemini-cli",
         "cline",
+        "data-designer",
         "inspector",
     }
 
@@ -168,6 +169,10 @@ def test_the_default_is_what_the_design_says():
                 "text.max_chars": 6_500,
                 "tools.host_prefix": "{server}__",
             },
+        ),
+        (
+            "data-designer",
+            {"order": "kept", "blob.show": "line", "error.media": "keep", "error.prefix": True, "match": ()},
         ),
     ],
 )

@@ -132,3 +132,42 @@ def test_words_around_a_data_uri_are_kept(before: str, after: str) -> None:
     words = "".join(block.text for block in envelope.blocks if block.type == "text")
     assert "".join((before + after).split()) == "".join(words.split())
     assert [block.data for block in envelope.blocks if block.type == "image"] == [RED]
+
+
+def test_base64_between_quotes_is_found_in_text_that_is_no_json() -> None:
+    printed = f"[ImageContent(type='image', data='{RED}', mimeType='image/png')] and 'a' * 3"
+    envelope = rescued(text(printed))
+    assert [block.type for block in envelope.blocks] == ["text", "image"]
+    assert RED not in shown(envelope)[0]
+    assert shown(envelope)[1] == RED
+
+
+def test_json_with_words_around_it_keeps_its_words() -> None:
+    said = f"the tool failed with: {json.dumps([image(RED), image(BLUE)])}"
+    envelope = rescued(text(said))
+    assert shown(envelope)[1:] == [RED, BLUE]
+    assert shown(envelope)[0].startswith('the tool failed with: [{"type": "image", "data": "[image/png, ')
+
+
+def test_json_within_a_string_of_json_is_looked_into() -> None:
+    inner = json.dumps({"plot": {"image/png": RED}, "rows": [1]})
+    envelope = rescued(text(json.dumps({"result": inner})))
+    assert shown(envelope)[1] == RED
+    kept = json.loads(json.loads(shown(envelope)[0])["result"])
+    assert kept["rows"] == [1]
+    assert kept["plot"]["image/png"].startswith("[image/png, ")
+
+
+def test_escaped_json_in_words_is_looked_into() -> None:
+    escaped = json.dumps(json.dumps({"data": RED}))
+    assert shown(rescued(text(f"said: {escaped}")))[1] == RED
+
+
+def test_a_data_uri_within_a_string_of_json_is_found() -> None:
+    envelope = rescued(text(json.dumps({"markdown": f"see ![x](data:image/png;base64,{RED}) here"})))
+    assert shown(envelope)[1] == RED
+
+
+def test_quoted_words_that_look_like_base64_stay_what_they_are() -> None:
+    words = "token = '" + "abcd" * 40 + "'"
+    assert rescued(text(words)).notes == ()

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 from gateway.config.schema import HttpSettings
 from gateway.downstream.handshake import Identity
 from gateway.downstream.http import http_app, serve_http
-from gateway.downstream.security import Allowed, check_bind
+from gateway.downstream.security import allowed_by, check_bind
 from gateway.errors import ConfigError
 
 ROUTES = (
@@ -111,7 +111,7 @@ async def test_a_call_with_the_token_belongs_to_its_owner(served, wire):
     ],
 )
 def test_a_host_is_ours_by_name_with_any_port_unless_one_is_given(value, named):
-    allowed = Allowed(HttpSettings(bind="10.0.0.7", allowed_hosts=("Gateway.example", "strict.example:443")))
+    allowed = allowed_by(HttpSettings(bind="10.0.0.7", allowed_hosts=("Gateway.example", "strict.example:443")))
     assert allowed.host(value) is named
 
 
@@ -130,11 +130,11 @@ def test_a_host_is_ours_by_name_with_any_port_unless_one_is_given(value, named):
     ],
 )
 def test_an_origin_is_allowed_with_its_scheme(value, named):
-    assert Allowed(HttpSettings(allowed_origins=("https://app.example/",))).origin(value) is named
+    assert allowed_by(HttpSettings(allowed_origins=("https://app.example/",))).origin(value) is named
 
 
 def test_an_ipv6_address_to_bind_to_is_a_host_in_brackets():
-    assert Allowed(HttpSettings(bind="fd00::7")).host("[fd00::7]:8484")
+    assert allowed_by(HttpSettings(bind="fd00::7")).host("[fd00::7]:8484")
 
 
 def test_a_page_of_an_allowed_origin_may_read_the_answers(ask):

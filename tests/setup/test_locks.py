@@ -50,6 +50,7 @@ ASKED = {
     "build": group("build"),
     "dev": [*RUNTIME, *EXTRAS, *group("dev")],
     "old-clients": group("old-clients"),
+    "data-designer": group("data-designer"),
 }
 
 

@@ -113,10 +113,14 @@ def _link(desk: Desk, index: int, block: LinkBlock) -> Fate:
     if desk.profile.link.show == "native":
         return AsIs(block.wire(), "link", wording.plain(block.uri))
     desk.note("named", "a link as a line", index)
+    return AsLine(link_words(block, readable=desk.profile.tools.helpers))
+
+
+def link_words(block: LinkBlock, *, readable: bool) -> str:
+    """A link as one line of text; `readable`: the gateway's own tool can read it."""
     size = wording.size_words(block.size) if block.size is not None else None
     known = wording.facts(_declared(block.mime_type), size)
-    name = block.title or block.name or ""
-    return AsLine(wording.link_line(name, known, block.uri, block.description, desk.profile.tools.helpers))
+    return wording.link_line(block.title or block.name or "", known, block.uri, block.description, readable)
 
 
 def _unknown(desk: Desk, index: int, block: UnknownBlock) -> Fate:

@@ -13,12 +13,14 @@ def write(turn: Turn) -> list[dict[str, Any]]:
     """The one user message after the assistant's."""
     content = [_tool_result(answer) for answer in turn.answers]
     for follow_up in turn.follow_ups:
-        content += [_block(Words(follow_up.caption)), _block(follow_up.media)]
+        content += [part(Words(follow_up.caption)), part(follow_up.media)]
     return [{"role": "user", "content": content}]
 
 
 def _tool_result(answer: Answer) -> dict[str, Any]:
-    blocks = [_block(part) for part in answer.parts if not (isinstance(part, Words) and not part.text.strip())]
+    blocks = [part(one) for one in answer.parts if not (isinstance(one, Words) and not one.text.strip())]
+    if answer.raw is not None:
+        blocks = answer.raw
     result: dict[str, Any] = {"type": "tool_result", "tool_use_id": answer.call.id}
     if blocks:
         result["content"] = blocks
@@ -27,13 +29,21 @@ def _tool_result(answer: Answer) -> dict[str, Any]:
     return result
 
 
-def _block(part: Part) -> dict[str, Any]:
-    if isinstance(part, Words):
-        return {"type": "text", "text": part.text}
-    source = {"type": "base64", "media_type": part.media_type, "data": part.data}
-    if part.kind == "image":
-        return {"type": "image", "source": source}
-    return {"type": "document", "source": source, **_titled(part)}
+def part(one: Part) -> dict[str, Any]:
+    """One content block: `text`, `image` or `document`."""
+    if isinstance(one, Words):
+        return {"type": "text", "text": one.text}
+    if one.kind == "image":
+        return {"type": "image", "source": _source(one)}
+    return {"type": "document", "source": _source(one), **_titled(one)}
+
+
+def _source(media: Media) -> dict[str, str]:
+    if media.file_id:
+        return {"type": "file", "file_id": media.file_id}
+    if media.ref:
+        return {"type": "url", "url": media.url}
+    return {"type": "base64", "media_type": media.media_type, "data": media.data}
 
 
 def _titled(media: Media) -> dict[str, str]:

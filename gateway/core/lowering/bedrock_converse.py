@@ -8,7 +8,7 @@ have letters, digits, single blanks, - ( ) [ ] only, has to be unique, and needs
 import re
 from typing import Any
 
-from gateway.core.model.turn import Answer, Media, Turn, Words
+from gateway.core.model.turn import Answer, Media, Part, Turn, Words
 
 _FORMATS = {
     "image/png": "png",
@@ -16,6 +16,10 @@ _FORMATS = {
     "image/gif": "gif",
     "image/webp": "webp",
     "application/pdf": "pdf",
+    "application/msword": "doc",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
     "video/mp4": "mp4",
     "video/webm": "webm",
     "video/quicktime": "mov",
@@ -27,32 +31,33 @@ def write(turn: Turn) -> list[dict[str, Any]]:
     """The one user message after the assistant's."""
     content: list[dict[str, Any]] = [{"toolResult": _tool_result(answer)} for answer in turn.answers]
     for follow_up in turn.follow_ups:
-        content += [{"text": follow_up.caption}, _block(follow_up.media)]
+        content += [part(Words(follow_up.caption)), part(follow_up.media)]
     return [{"role": "user", "content": content}]
 
 
 def _tool_result(answer: Answer) -> dict[str, Any]:
-    blocks: list[dict[str, Any]] = []
-    for part in answer.parts:
-        if isinstance(part, Media):
-            blocks.append(_block(part))
-        elif part.text.strip():
-            blocks.append({"text": part.text})
-    if any("document" in block for block in blocks) and not any(isinstance(part, Words) for part in answer.parts):
-        blocks.insert(0, {"text": answer.text})
+    if answer.raw is not None:
+        blocks = answer.raw
+    else:
+        blocks = [part(one) for one in answer.parts if isinstance(one, Media) or one.text.strip()]
+    if any("document" in block for block in blocks) and not any("text" in block for block in blocks):
+        blocks = [{"text": answer.text}, *blocks]
     status = "error" if answer.is_error else "success"
     return {"toolUseId": answer.call.id, "status": status, "content": blocks}
 
 
-def _block(media: Media) -> dict[str, Any]:
-    source = {"bytes": media.data}
-    file_format = _FORMATS.get(media.media_type, media.media_type.rsplit("/", 1)[-1])
-    if media.kind == "document":
-        return {"document": {"format": file_format, "name": _document_name(media), "source": source}}
-    return {media.kind: {"format": file_format, "source": source}}
+def part(one: Part) -> dict[str, Any]:
+    """One content block: `text`, `image`, `document` or `video`."""
+    if isinstance(one, Words):
+        return {"text": one.text}
+    source = {"s3Location": {"uri": one.url}} if one.ref else {"bytes": one.data}
+    file_format = _FORMATS.get(one.media_type, one.media_type.rsplit("/", 1)[-1])
+    if one.kind == "document":
+        return {"document": {"format": file_format, "name": _document_name(one), "source": source}}
+    return {one.kind: {"format": file_format, "source": source}}
 
 
 def _document_name(media: Media) -> str:
     """A name in the allowed characters, unique in the turn by the number of its label."""
-    title = re.sub(r"[^A-Za-z0-9()\[\]-]+", " ", (media.title or "").rsplit(".", 1)[0])
-    return " ".join(f"{title} {media.label}".split())[:200]
+    title = (media.title or "").rsplit(".", 1)[0]
+    return " ".join(re.sub(r"[^A-Za-z0-9()\[\]-]+", " ", f"{title[:150]} {media.label}").split())

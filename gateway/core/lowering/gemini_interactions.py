@@ -7,6 +7,9 @@ from typing import Any
 
 from gateway.core.model.turn import Answer, Part, Turn, Words
 
+_FILES = "https://generativelanguage.googleapis.com/v1beta/"
+"""Before the name of a file that Google keeps: `files/abc`."""
+
 
 def write(turn: Turn) -> list[dict[str, Any]]:
     """The inputs after the model's calls: one `function_result` for each."""
@@ -19,11 +22,15 @@ def _result(answer: Answer) -> dict[str, Any]:
         "call_id": answer.call.id,
         "name": answer.call.name,
         "is_error": answer.is_error,
-        "result": [_content(part) for part in answer.parts],
+        "result": [part(one) for one in answer.parts] if answer.raw is None else answer.raw,
     }
 
 
-def _content(part: Part) -> dict[str, Any]:
-    if isinstance(part, Words):
-        return {"type": "text", "text": part.text}
-    return {"type": part.kind, "mime_type": part.media_type, "data": part.data}
+def part(one: Part) -> dict[str, Any]:
+    """One piece of content: `text`, `image`, `audio`, `document` or `video`."""
+    if isinstance(one, Words):
+        return {"type": "text", "text": one.text}
+    if one.ref:
+        uri = f"{_FILES}{one.file_id}" if one.file_id else one.url
+        return {"type": one.kind, "mime_type": one.media_type, "uri": uri}
+    return {"type": one.kind, "mime_type": one.media_type, "data": one.data}

@@ -7,7 +7,7 @@ from typing import Any, cast
 from gateway.core import wording
 from gateway.core.deciding import AsImage, AsIs, AsLine, AsText, Decisions, Fate, decide
 from gateway.core.model.effects import Outcome
-from gateway.core.model.envelope import Envelope
+from gateway.core.model.envelope import RAW_KEY, Envelope
 from gateway.core.model.notes import Note
 from gateway.core.model.profile import Profile
 
@@ -29,7 +29,7 @@ def lower(envelope: Envelope, profile: Profile, outcomes: Mapping[str, Outcome])
     writer = _Writer(profile)
     for fate in decisions.fates:
         writer.write(fate)
-    result: dict[str, Any] = {**envelope.rest, "content": writer.content(decisions)}
+    result: dict[str, Any] = {**_rest(envelope, profile), "content": writer.content(decisions)}
     notes = (*envelope.notes, *decisions.notes, *writer.notes())
     if decisions.structured:
         result["structuredContent"] = envelope.structured_content
@@ -38,6 +38,13 @@ def lower(envelope: Envelope, profile: Profile, outcomes: Mapping[str, Outcome])
     elif not isinstance(result.get("isError", False), bool) and profile.text.empty == "named":
         del result["isError"]
     return Lowered(result, notes)
+
+
+def _rest(envelope: Envelope, profile: Profile) -> dict[str, Any]:
+    """Every other member of the result; without the raw shapes for model APIs where the room is limited."""
+    if RAW_KEY not in envelope.meta or profile.limits.result_chars is None:
+        return envelope.rest
+    return {**envelope.rest, "_meta": {key: value for key, value in envelope.meta.items() if key != RAW_KEY}}
 
 
 @dataclass

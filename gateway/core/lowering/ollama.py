@@ -9,12 +9,19 @@ from gateway.core.model.turn import Answer, Turn
 
 
 def write(turn: Turn) -> list[dict[str, Any]]:
-    """The messages after the assistant's: one tool message for each call, in order."""
-    return [_tool_message(answer) for answer in turn.answers]
+    """The messages after the assistant's: one tool message for each call, in order, then at most one user message."""
+    messages = [_tool_message(answer) for answer in turn.answers]
+    if turn.follow_ups:
+        captions = "\n".join(follow_up.caption for follow_up in turn.follow_ups)
+        images = [follow_up.media.data for follow_up in turn.follow_ups]
+        messages.append({"role": "user", "content": captions, "images": images})
+    return messages
 
 
 def _tool_message(answer: Answer) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "tool", "tool_name": answer.call.name, "content": answer.text}
+    if answer.raw is not None:
+        return {**message, "content": "", **answer.raw}
     if images := [media.data for media in answer.media]:
         message["images"] = images
     return message

@@ -7,7 +7,7 @@ input_audio and file parts.
 
 from typing import Any
 
-from gateway.core.model.turn import Answer, Media, Turn, Words
+from gateway.core.model.turn import Answer, Part, Turn, Words
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 
@@ -18,28 +18,34 @@ def write(turn: Turn) -> list[dict[str, Any]]:
     if turn.follow_ups:
         parts: list[dict[str, Any]] = []
         for follow_up in turn.follow_ups:
-            parts += [{"type": "text", "text": follow_up.caption}, part(follow_up.media)]
+            parts += [part(Words(follow_up.caption)), part(follow_up.media)]
         messages.append({"role": "user", "content": parts})
     return messages
 
 
-def part(media: Media) -> dict[str, Any]:
-    """One content part: `image_url`, `input_audio`, `file`, or vLLM's `video_url`."""
-    match media.kind:
+def part(one: Part) -> dict[str, Any]:
+    """One content part: `text`, `image_url`, `input_audio`, `file`, or vLLM's `video_url`."""
+    if isinstance(one, Words):
+        return {"type": "text", "text": one.text}
+    if one.file_id:
+        return {"type": "file", "file": {"file_id": one.file_id}}
+    match one.kind:
         case "image":
-            return {"type": "image_url", "image_url": {"url": media.data_uri}}
+            return {"type": "image_url", "image_url": {"url": one.url}}
         case "audio":
-            audio_format = _AUDIO_FORMATS.get(media.media_type, media.media_type.removeprefix("audio/"))
-            return {"type": "input_audio", "input_audio": {"data": media.data, "format": audio_format}}
+            audio_format = _AUDIO_FORMATS.get(one.media_type, one.media_type.removeprefix("audio/"))
+            return {"type": "input_audio", "input_audio": {"data": one.data, "format": audio_format}}
         case "document":
-            name = media.title or f"{media.label.replace(' ', '-')}.pdf"
-            return {"type": "file", "file": {"filename": name, "file_data": media.data_uri}}
+            name = one.title or f"{one.label.replace(' ', '-')}.pdf"
+            return {"type": "file", "file": {"filename": name, "file_data": one.url}}
         case "video":
-            return {"type": "video_url", "video_url": {"url": media.data_uri}}
+            return {"type": "video_url", "video_url": {"url": one.url}}
 
 
 def _tool_message(answer: Answer) -> dict[str, Any]:
     content: str | list[dict[str, Any]] = answer.text
-    if answer.media:
-        content = [{"type": "text", "text": one.text} if isinstance(one, Words) else part(one) for one in answer.parts]
+    if answer.raw is not None:
+        content = answer.raw
+    elif answer.media:
+        content = [part(one) for one in answer.parts]
     return {"role": "tool", "tool_call_id": answer.call.id, "content": content}

@@ -15,24 +15,30 @@ def write(turn: Turn) -> list[dict[str, Any]]:
     if turn.follow_ups:
         content: list[dict[str, Any]] = []
         for follow_up in turn.follow_ups:
-            content += [_part(Words(follow_up.caption)), _part(follow_up.media)]
+            content += [part(Words(follow_up.caption)), part(follow_up.media)]
         items.append({"type": "message", "role": "user", "content": content})
     return items
 
 
 def _output(answer: Answer) -> dict[str, Any]:
     output: str | list[dict[str, Any]] = answer.text
-    if answer.media:
-        output = [_part(part) for part in answer.parts]
+    if answer.raw is not None:
+        output = answer.raw
+    elif answer.media:
+        output = [part(one) for one in answer.parts]
     return {"type": "function_call_output", "call_id": answer.call.id, "output": output}
 
 
-def _part(part: Part) -> dict[str, Any]:
-    if isinstance(part, Words):
-        return {"type": "input_text", "text": part.text}
-    if part.kind == "image":
-        return {"type": "input_image", "image_url": part.data_uri, "detail": "auto"}
-    return {"type": "input_file", "filename": _file_name(part), "file_data": part.data_uri}
+def part(one: Part) -> dict[str, Any]:
+    """One part: `input_text`, `input_image` or `input_file`, the latter two also by file id or address."""
+    if isinstance(one, Words):
+        return {"type": "input_text", "text": one.text}
+    if one.kind == "image":
+        source = {"file_id": one.file_id} if one.file_id else {"image_url": one.url}
+        return {"type": "input_image", **source, "detail": "auto"}
+    if one.ref:
+        return {"type": "input_file", "file_id" if one.file_id else "file_url": one.ref.value}
+    return {"type": "input_file", "filename": _file_name(one), "file_data": one.url}
 
 
 def _file_name(media: Media) -> str:

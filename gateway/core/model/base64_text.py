@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 _BROKEN = re.compile(r"[^A-Za-z0-9+/]")
 _SPACE = re.compile(r"\s+")
+URI_PREFIX = "a data: prefix"
+URL_SAFE = "the URL-safe alphabet"
 _DATA_URI = re.compile(r"\Adata:([^,;]*)((?:;[^,;]*)*),", re.IGNORECASE)
 
 
@@ -30,7 +32,7 @@ def mend(text: str) -> Mended:
         if ";base64" not in prefix[2].lower():
             return Mended(None, prefix[1] or None, ())
         media_type, data = prefix[1] or None, data[prefix.end() :]
-        mended.append("a data: prefix")
+        mended.append(URI_PREFIX)
     if _SPACE.search(data):
         data = _SPACE.sub("", data)
         mended.append("white space")
@@ -41,7 +43,7 @@ def mend(text: str) -> Mended:
         body = body.replace("-", "+").replace("_", "/")
         if _BROKEN.search(body):
             return Mended(None, media_type, ())
-        mended.append("the URL-safe alphabet")
+        mended.append(URL_SAFE)
     if len(body) % 4 == 1 or not body:
         return Mended(None, media_type, ())
     whole = body + "=" * (-len(body) % 4)

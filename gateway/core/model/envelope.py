@@ -7,6 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from gateway.core.model.blocks import Block
 from gateway.core.model.notes import Note
 
+RAW_KEY = "mcp-gateway/raw"
+"""The key of a result's `_meta` under which an upstream gives a model API's own shape, by the target's name."""
+
 
 class Envelope(BaseModel):
     """What a tool returned, in order and whole.

@@ -30,6 +30,13 @@ ALWAYS_RECOGNISED = frozenset(
 )
 """Types whose content `inspect` always tells: bytes that are called one of these and are not recognised are not it."""
 
+ZIPPED = (
+    "application/vnd.openxmlformats-officedocument.",
+    "application/vnd.oasis.opendocument.",
+    "application/epub+zip",
+)
+"""How the types begin whose content is a zip archive: the bytes tell no more, the declared type does."""
+
 EXTENSIONS = {
     "image/png": "png",
     "image/jpeg": "jpg",
@@ -44,6 +51,12 @@ EXTENSIONS = {
     "audio/flac": "flac",
     "audio/ogg": "ogg",
     "application/pdf": "pdf",
+    "application/msword": "doc",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.ms-powerpoint": "ppt",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
     "application/zip": "zip",
     "application/gzip": "gz",
     "application/json": "json",

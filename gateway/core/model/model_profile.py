@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from gateway.core.model.profile import Count, Evidence, Rules, Source
+from gateway.core.model.turn import MediaKind
 
 Place = Literal["in_tool", "follow_up", "none"]
 """Where content goes: into the tool's message, into one message after all tool messages of the turn, or nowhere."""
@@ -37,6 +38,8 @@ class ModelImages(Rules):
     max_edge: Count | None = None
     max_bytes: Count | None = None
     max_count: Count | None = None
+    in_tool_models: tuple[str, ...] = ()
+    """Models (globs) whose images go into the tool's message, where those of the others follow."""
 
 
 class ModelMedia(Rules):
@@ -55,6 +58,26 @@ class ModelErrors(Rules):
 
     flag: bool = False
     text_only: bool = False
+
+
+class ModelRefs(Rules):
+    """Content that the API fetches itself, named in a link: where it goes, schemes of its uri, kinds of media."""
+
+    place: Place = "none"
+    schemes: tuple[str, ...] = ()
+    kinds: tuple[MediaKind, ...] = ()
+
+
+class ModelRaw(Rules):
+    """What an upstream may give as this API's own content of a tool's message, to be sent as it is.
+
+    `form`: a list of blocks that name their kind under `type` (`typed`), or that have one member called after it
+    (`keyed`); or an object with some of the members (`members`). `kinds`: for each kind what a block has to have; for
+    `members` the JSON type of each.
+    """
+
+    form: Literal["typed", "keyed", "members"] = "typed"
+    kinds: Mapping[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
 
 
 class ModelText(Rules):
@@ -87,10 +110,19 @@ class ModelProfile(Rules):
     writing: Writing = "openai_chat"
     vision: bool = True
     """Whether the model sees images at all; without, it gets lines that name them."""
+    blind_models: tuple[str, ...] = ()
+    """Models (globs) that see no images although the API takes them."""
     image: ModelImages = ModelImages()
     audio: ModelMedia = ModelMedia()
     document: ModelMedia = ModelMedia()
     video: ModelMedia = ModelMedia()
     error: ModelErrors = ModelErrors()
     text: ModelText = ModelText()
+    file: ModelRefs = ModelRefs()
+    """Files that the provider of the API keeps, by id: `openai-file:file-abc`."""
+    link: ModelRefs = ModelRefs()
+    """Addresses that the API fetches: followed only where the caller asks for it (`links="native"`)."""
+    raw: ModelRaw = ModelRaw()
+    max_request_bytes: Count | None = None
+    """The largest request that the API takes, where it is known."""
     evidence: Mapping[str, Evidence] = Field(default_factory=dict[str, Evidence])

@@ -14,6 +14,7 @@ NoteKind = Literal[
     "moved",  # another place in the result
     "named",  # replaced by one line of text that names it
     "cut",  # text shortened
+    "raw",  # the API's own shape, given by the upstream, in place of the content
     "dropped",  # left out, with its content reachable nowhere else
     "schema",  # a tool's name, description or schema was edited
     "failed",  # an effect did not succeed; what was done instead is said

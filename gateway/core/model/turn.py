@@ -27,10 +27,18 @@ class Words:
 
 
 @dataclass(frozen=True)
+class Ref:
+    """Content that the API gets by itself: a `file` that its provider keeps, by id, or whatever is at a `url`."""
+
+    kind: Literal["file", "url"]
+    value: str
+
+
+@dataclass(frozen=True)
 class Media:
     """Content with bytes: base64 `data` of `media_type`. `label` names it within the turn: `image 2`.
 
-    `title` is what the upstream called it, where it did (the end of a resource's uri).
+    `title` is what the upstream called it, where it did (the end of a resource's uri). With a `ref` there is no data.
     """
 
     kind: MediaKind
@@ -38,11 +46,17 @@ class Media:
     data: str
     label: str
     title: str | None = None
+    ref: Ref | None = None
 
     @property
-    def data_uri(self) -> str:
-        """The content as a `data:` URI (RFC 2397)."""
-        return f"data:{self.media_type};base64,{self.data}"
+    def url(self) -> str:
+        """Where the content is: the address that it has, or a `data:` URI (RFC 2397)."""
+        return self.ref.value if self.ref else f"data:{self.media_type};base64,{self.data}"
+
+    @property
+    def file_id(self) -> str | None:
+        """The provider's id of the file that this is, if it is one."""
+        return self.ref.value if self.ref and self.ref.kind == "file" else None
 
 
 Part: TypeAlias = Words | Media
@@ -50,11 +64,15 @@ Part: TypeAlias = Words | Media
 
 @dataclass(frozen=True)
 class Answer:
-    """What goes into one call's tool message, in order; never empty. `is_error`: the API's own flag is to be set."""
+    """What goes into one call's tool message, in order; never empty. `is_error`: the API's own flag is to be set.
+
+    `raw` is the content in the API's own shape, to be written as it is in place of the parts.
+    """
 
     call: Call
     parts: tuple[Part, ...]
     is_error: bool = False
+    raw: Any = None
 
     @property
     def text(self) -> str:

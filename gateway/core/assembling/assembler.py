@@ -1,32 +1,35 @@
-"""Assembling: the results of a turn as the parts that a model API takes, each where it may stand.
-
-Media that may not stand in a tool's message goes into ONE follow-up after ALL tool messages, because OpenAI-style APIs
-refuse anything between them; a marker stays where it stood, and the same label stands before it there.
-"""
+"""The run over a turn: each block of each result becomes words, media in its place, or a line."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gateway.core import wording
+from gateway.core.assembling.raw import raw_content
+from gateway.core.assembling.references import is_file, reference
+from gateway.core.assembling.rules import rules_for, shows_images
+from gateway.core.assembling.texts import with_texts
 from gateway.core.deciding import AsImage, AsIs, AsLine, AsText, Fate, decide
+from gateway.core.deciding.blocks import link_words
 from gateway.core.model import media_types
-from gateway.core.model.blocks import AudioBlock, Block, Found, ImageBlock, ResourceBlock
-from gateway.core.model.effects import Effect, Outcome
+from gateway.core.model.blocks import AudioBlock, Block, Found, ImageBlock, LinkBlock, ResourceBlock
+from gateway.core.model.effects import Effect, Keep, Kept, Outcome
 from gateway.core.model.media_types import PixelSize
-from gateway.core.model.model_profile import ModelProfile, Place
+from gateway.core.model.model_profile import ModelImages, ModelMedia, ModelProfile, Place
 from gateway.core.model.notes import Note
-from gateway.core.model.profile import (
-    AudioRules,
-    BlobRules,
-    EmbeddedTextRules,
-    ImageRules,
-    LinkRules,
-    Profile,
-    StructuredRules,
-    TextRules,
-    UnknownRules,
-)
 from gateway.core.model.turn import Answer, Call, FollowUp, Media, MediaKind, Part, Turn, Words
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a caller may choose. `links_native`: addresses in links are handed on to APIs that fetch them themselves.
+
+    `drawings_as_text`: a drawing (SVG) that cannot be sent as an image becomes its source; `fits`: whether images can
+    be fitted at all.
+    """
+
+    links_native: bool = False
+    drawings_as_text: bool = False
+    fits: bool = True
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,14 @@ class Assembled:
     notes: tuple[Note, ...]
 
 
-def assemble(calls: Sequence[Call], profile: ModelProfile, outcomes: Mapping[str, Outcome]) -> Assembled:
+def assemble(
+    calls: Sequence[Call], profile: ModelProfile, outcomes: Mapping[str, Outcome], choices: Choices | None = None
+) -> Assembled:
     """The turn for a model profile, given the outcomes so far. Pure; never raises.
 
     Effects and outcomes are keyed `<index of the call>/<key within its result>`.
     """
-    assembler = _Assembler(profile)
+    assembler = _Assembler(profile, choices or Choices())
     for index, call in enumerate(calls):
         mine = {key.split("/", 1)[1]: outcome for key, outcome in outcomes.items() if key.startswith(f"{index}/")}
         assembler.add(index, call, mine)
@@ -56,16 +61,30 @@ class _Assembler:
     """One run over a turn. Numbers and the count of images go on from call to call."""
 
     profile: ModelProfile
+    choices: Choices
     answers: list[Answer] = field(default_factory=list[Answer])
     follow_ups: list[FollowUp] = field(default_factory=list[FollowUp])
     wanted: dict[str, Effect] = field(default_factory=dict[str, Effect])
     notes: list[Note] = field(default_factory=list[Note])
     numbers: dict[str, int] = field(default_factory=dict[str, int])
-    documents: int = 0
+    index: int = 0
+    """The call at work."""
+    kept: Mapping[str, Outcome] = field(default_factory=dict[str, Outcome])
+    """What became of that of its content which was too much."""
 
     def add(self, index: int, call: Call, outcomes: Mapping[str, Outcome]) -> None:
-        envelope, errors = call.envelope, self.profile.error
-        decisions = decide(envelope, self._rules(), outcomes)
+        errors = self.profile.error
+        raw, note = raw_content(call.envelope, self.profile)
+        self.notes += [note] if note else []
+        if raw is not None:
+            stand_in = Words(wording.marker("document"))
+            self.answers.append(Answer(call, (stand_in,), call.envelope.is_error and errors.flag, raw))
+            return
+        drawings = self.choices.drawings_as_text and not (self.choices.fits and shows_images(self.profile))
+        envelope = with_texts(call.envelope, drawings=drawings)
+        self.kept = {key: one for key, one in outcomes.items() if key.startswith("over:")}
+        self.index = index
+        decisions = decide(envelope, rules_for(self.profile, self.numbers.get("image shown", 0)), outcomes)
         self.wanted |= {f"{index}/{effect.key}": effect for effect in decisions.wanted}
         self.notes += [*envelope.notes, *decisions.notes]
         flagged = envelope.is_error and errors.flag
@@ -81,40 +100,10 @@ class _Assembler:
             parts.insert(0, Words(wording.NO_TEXT_ERROR))
         self.answers.append(Answer(call, tuple(parts), flagged))
 
-    def _rules(self) -> Profile:
-        """What may leave as media, as the rules that decide every result; the count goes on over the turn."""
-        image, audio, document, video = (
-            self.profile.image,
-            self.profile.audio,
-            self.profile.document,
-            self.profile.video,
-        )
-        shows = self.profile.vision and image.place != "none"
-        left = None if image.max_count is None else image.max_count - self.numbers.get("image shown", 0)
-        files = [*(document.types if document.place != "none" else ()), *(video.types if video.place != "none" else ())]
-        files += audio.types if audio.place != "none" else ()
-        return Profile(
-            name=self.profile.name,
-            text=TextRules(max_chars=self.profile.text.max_chars, empty="named"),
-            image=ImageRules(
-                show="native" if shows and (left is None or left > 0) else "line",
-                types=(*image.types, *image.follow_up_types),
-                max_edge=image.max_edge,
-                max_bytes=image.max_bytes,
-                max_count=left if left is None or left > 0 else None,
-            ),
-            audio=AudioRules(show="native" if audio.place != "none" else "line", types=audio.types),
-            blob=BlobRules(show="native" if files else "line", types=tuple(files), image_as_image=True),
-            embedded_text=EmbeddedTextRules(show="text"),
-            link=LinkRules(show="line"),
-            unknown=UnknownRules(show="line"),
-            structured=StructuredRules(send="never"),
-        )
-
     def _place(self, parts: list[Part], call: Call, fate: Fate, block: Block | None, *, text_only: bool) -> None:
         match fate:
             case AsText():
-                if fate.text:
+                if fate.text.strip():
                     parts.append(Words(fate.text))
             case AsLine():
                 parts.append(Words(self._line(fate)))
@@ -122,10 +111,12 @@ class _Assembler:
                 if fate.uri:
                     parts.append(Words(wording.link_line("", "", fate.uri, None, readable=False)))
                 media = Media("image", fate.media_type, fate.data, self._label("image"), _title(fate.uri))
-                self.numbers["image shown"] = self.numbers.get("image shown", 0) + 1
+                self._count_image()
                 late = fate.media_type in self.profile.image.follow_up_types
                 place: Place = "follow_up" if late or text_only else self.profile.image.place
                 self._media(parts, call, media, place, _changed(fate.original, fate.pixels))
+            case AsIs() if isinstance(block, LinkBlock):
+                self._link(parts, call, block, text_only=text_only)
             case AsIs():
                 found = block.found if isinstance(block, ImageBlock | AudioBlock | ResourceBlock) else None
                 if found is not None:
@@ -134,16 +125,55 @@ class _Assembler:
     def _bytes(self, parts: list[Part], call: Call, found: Found, block: Block | None, *, text_only: bool) -> None:
         family = media_types.family(found.media_type)
         kind: MediaKind = family if family in ("audio", "video") else "document"  # pyright: ignore[reportAssignmentType]
-        rules = {"audio": self.profile.audio, "video": self.profile.video, "document": self.profile.document}[kind]
+        rules = self._taken(kind)
         title = _title(block.resource.uri) if isinstance(block, ResourceBlock) else None
         label = self._label(kind)
-        if rules.max_count is not None and self.numbers[kind] > rules.max_count:
+        if self._is_too_many(kind):
             why = f"only {rules.max_count} of a kind are taken at once"
-            parts.append(Words(wording.media_line(label, found.media_type or "", why, None, None)))
+            known = wording.facts(wording.plain(title) if title else None, found.media_type)
+            parts.append(Words(wording.media_line(label, known, why, self._keep(label, found, title), None)))
             self.notes.append(Note(kind="named", text=f"{label} of {call.name}: {why}"))
             return
         media = Media(kind, found.media_type or "application/octet-stream", found.data, label, title)
         self._media(parts, call, media, "follow_up" if text_only else rules.place, None)
+
+    def _keep(self, label: str, found: Found, title: str | None) -> str | None:
+        """The handle of content that is too much for the API; None while it is not kept, or where it could not be."""
+        key = f"over:{label}"
+        outcome = self.kept.get(key)
+        if outcome is None:
+            media_type = found.media_type or "application/octet-stream"
+            self.wanted[f"{self.index}/{key}"] = Keep(key, found.data, False, media_type, title)
+        return outcome.handle if isinstance(outcome, Kept) else None
+
+    def _link(self, parts: list[Part], call: Call, block: LinkBlock, *, text_only: bool) -> None:
+        parts.append(Words(link_words(block, readable=False)))
+        found = reference(block, self.profile, native=self.choices.links_native)
+        kind = found[0].kind if found else None
+        if found is None or kind is None or self._is_too_many(kind, ahead=1):
+            why = ", a provider's file that this API cannot read" if is_file(block) else ""
+            self.notes.append(Note(kind="named", text=f"a link of {call.name} as a line{why}"))
+            return
+        media, rules = replace(found[0], label=self._label(kind)), found[1]
+        if kind == "image":
+            self._count_image()
+        what = "a provider's file" if media.file_id else "an address that the API fetches"
+        self.notes.append(Note(kind="converted", text=f"a link of {call.name} as {media.label}, {what}"))
+        self._media(parts, call, media, "follow_up" if text_only else rules.place, None)
+
+    def _taken(self, kind: MediaKind) -> ModelImages | ModelMedia:
+        profile = self.profile
+        return {"image": profile.image, "audio": profile.audio, "video": profile.video, "document": profile.document}[
+            kind
+        ]
+
+    def _is_too_many(self, kind: MediaKind, ahead: int = 0) -> bool:
+        counted = self.numbers.get("image shown" if kind == "image" else kind, 0)
+        limit = self._taken(kind).max_count
+        return limit is not None and counted + ahead > limit
+
+    def _count_image(self) -> None:
+        self.numbers["image shown"] = self.numbers.get("image shown", 0) + 1
 
     def _media(self, parts: list[Part], call: Call, media: Media, place: Place, changed: str | None) -> None:
         if place == "in_tool":

@@ -1,0 +1,50 @@
+"""Which values of the headers Host and Origin are taken.
+
+A web page that a user happens to visit can make the browser send requests to 127.0.0.1, and with a name of its own that
+leads there (DNS rebinding) it reads the answers, too. So the Host header must name us, and an Origin, which browsers
+add, must be one that was allowed.
+"""
+
+import ipaddress
+from collections.abc import Iterable
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+class Allowed:
+    """The values of Host and Origin that are taken: the loopback ones, the address that is bound, and those given."""
+
+    def __init__(self, bind: str, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
+        local = (f"{scheme}://{host}" for scheme in ("http", "https") for host in LOOPBACK)
+        self.hosts = frozenset(_without_wildcard(host) for host in (*LOOPBACK, _bracketed(bind), *hosts))
+        self.origins = frozenset(_without_wildcard(origin.rstrip("/")) for origin in (*local, *origins))
+
+    def host(self, value: str) -> bool:
+        """Whether a Host header names us. An entry without a port stands for every port."""
+        return _matches(value, self.hosts)
+
+    def origin(self, value: str) -> bool:
+        """Whether a page of this origin may call. An entry without a port stands for every port."""
+        return _matches(value, self.origins)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches the address."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def _without_wildcard(entry: str) -> str:
+    return entry.lower().removesuffix(":*")
+
+
+def _matches(value: str, entries: frozenset[str]) -> bool:
+    value = value.lower()
+    name, colon, port = value.rpartition(":")
+    return value in entries or (bool(colon) and port.isdecimal() and name in entries)

@@ -1,0 +1,40 @@
+"""Headers on their way: what belongs to one connection, and what is the proxy's own, stays here."""
+
+from collections.abc import Iterable
+
+PROXY_HEADER = "x-mcp-gateway-token"
+"""Where the token for the proxy itself travels: the Authorization header belongs to the model API."""
+REPAIRS = b"x-mcp-gateway-repairs"
+
+RawHeaders = list[tuple[bytes, bytes]]
+
+# RFC 9110 section 7.6.1
+_HOP_BY_HOP = frozenset(
+    {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te"}
+    | {b"trailer", b"transfer-encoding", b"upgrade"}
+)
+_OURS = frozenset({b"host", b"content-length", b"expect", PROXY_HEADER.encode()})
+
+
+def onward(headers: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
+    """A client's headers for the model API; the length of the body is for whoever sends it to say."""
+    given = list(headers)
+    dropped = _HOP_BY_HOP | _OURS | _named_by_connection(given)
+    return [(name, value) for name, value in given if name.lower() not in dropped]
+
+
+def back(headers: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
+    """The model API's headers for the client."""
+    given = list(headers)
+    dropped = _HOP_BY_HOP | _named_by_connection(given)
+    return [(name.lower(), value) for name, value in given if name.lower() not in dropped]
+
+
+def value_of(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
+    """The first value of a header, empty where there is none."""
+    return next((value for key, value in headers if key.lower() == name), b"")
+
+
+def _named_by_connection(headers: RawHeaders) -> frozenset[bytes]:
+    values = [value for name, value in headers if name.lower() == b"connection"]
+    return frozenset(name.strip().lower() for value in values for name in value.split(b","))

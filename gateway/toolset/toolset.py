@@ -1,0 +1,291 @@
+"""The toolset: schemas for the model, its completion in, the messages that go on with the conversation out."""
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import anyio
+
+from gateway.config.builtin_profiles import model_profiles
+from gateway.core.catalogue.names import NameRules
+from gateway.core.completions import anthropic_messages, gemini, openai_chat, openai_responses
+from gateway.core.completions.calls import ToolCall
+from gateway.core.lifting import lift
+from gateway.core.model.envelope import Envelope
+from gateway.core.model_profiles import choose_model_profile
+from gateway.core.wording import CALLS_REFUSED, failure_text, malformed_arguments, plain
+from gateway.errors import ConfigError, GatewayError, InvalidRequest, TurnsSpent, UpstreamTimeout
+from gateway.shaping.turns import lower_turn, lower_turn_now
+from gateway.toolset.choosing import Chosen, choose
+from gateway.toolset.responded import Responded, ToolResult
+from gateway.toolset.source import Source
+
+logger = logging.getLogger(__name__)
+
+MAX_TOOL_CALL_TURNS = 10
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the completions of an API are read, and how tools are described to it."""
+
+    names: NameRules
+    schemas: Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]]
+    tool_calls: Callable[[Any], tuple[ToolCall, ...]]
+    assistant_messages: Callable[[Any], list[dict[str, Any]]]
+
+    @classmethod
+    def of(cls, module: ModuleType) -> "Dialect":
+        """The dialect that a module of `gateway.core.completions` reads."""
+        return cls(module.NAMES, module.schemas, module.tool_calls, module.assistant_messages)
+
+
+DIALECTS: Mapping[str, Dialect] = {
+    "openai_chat": Dialect.of(openai_chat),
+    "openai_responses": Dialect.of(openai_responses),
+    "anthropic_messages": Dialect.of(anthropic_messages),
+    "gemini": Dialect.of(gemini),
+}
+"""By the wire form of a target: every target that is written in one of these has its completions read too."""
+
+
+class Toolset:
+    """The tools of a gateway for ONE conversation with a model; `fresh()` gives the same for another conversation.
+
+        messages = [{"role": "user", "content": "..."}]
+        while True:
+            completion = await client.chat.completions.create(messages=messages, tools=await tools.schemas(), ...)
+            messages += await tools.respond(completion)
+            if not tools.has_tool_calls(completion):
+                break
+
+    Completions are the official SDK's objects or their JSON. `OpenGateway.toolset` says what the options mean.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        api: str,
+        model: str | None = None,
+        base_url: str | None = None,
+        alias: str | None = None,
+        providers: Collection[str] | None = None,
+        allow_tools: Collection[str] | None = None,
+        max_tool_call_turns: int = MAX_TOOL_CALL_TURNS,
+        timeout: float | None = None,
+    ) -> None:
+        self.alias = alias
+        self._who = f"toolset {alias!r}: " if alias else ""
+        self._target = (api, model, base_url)
+        self._dialect = _dialect(self._who, api, model, base_url)
+        self._source = source
+        self._providers = _names(self._who, "providers", providers)
+        self._allow = _names(self._who, "allow_tools", allow_tools)
+        if max_tool_call_turns < 0:
+            raise ConfigError(f"{self._who}max_tool_call_turns cannot be {max_tool_call_turns}")
+        if timeout is not None and timeout <= 0:
+            raise ConfigError(f"{self._who}timeout has to be more than 0 seconds")
+        self.max_tool_call_turns = max_tool_call_turns
+        self.timeout = timeout
+        self.turns = 0
+        """Turns with tool calls so far; parallel calls are one turn."""
+        self._refused = False
+        self._chosen: Chosen | None = None
+
+    def fresh(self) -> "Toolset":
+        """The same toolset for another conversation: no turn is spent."""
+        api, model, base_url = self._target
+        return Toolset(
+            self._source,
+            api=api,
+            model=model,
+            base_url=base_url,
+            alias=self.alias,
+            providers=self._providers,
+            allow_tools=self._allow,
+            max_tool_call_turns=self.max_tool_call_turns,
+            timeout=self.timeout,
+        )
+
+    async def schemas(self) -> list[dict[str, Any]]:
+        """The tools as the API's `tools` takes them, asked of the gateway anew.
+
+        Waits for providers that are still starting, each within its own limit.
+
+        Raises:
+            ConfigError: a provider does not exist.
+            ToolNotOffered: an allowed tool is offered by none of the providers.
+            ToolOfferedTwice: an allowed name stands for several tools.
+            GatewayUnreachable: the gateway is gone.
+        """
+        chosen = await self._choose()
+        return self._dialect.schemas(chosen.described())
+
+    def tool_call_count(self, completion: Any) -> int:
+        """How many tools the model calls. Raises InvalidRequest: `completion` is none."""
+        return len(self._dialect.tool_calls(completion))
+
+    def has_tool_calls(self, completion: Any) -> bool:
+        """Whether the model calls any tool. Raises InvalidRequest: `completion` is none."""
+        return self.tool_call_count(completion) > 0
+
+    async def respond(self, completion: Any) -> Responded:
+        """Make the calls of a completion, all at once, and give the messages that go into the history.
+
+        The assistant's message, with its reasoning, comes first; without tool calls it is all. A call that fails (a
+        tool that is unknown or not allowed, malformed arguments, a timeout, an upstream that is away) is an error text
+        for the model, and its `results[n].error` says why; the other calls are not touched by it. When
+        `max_tool_call_turns` are spent, nothing is called and the answer is that of `refuse`.
+
+        Raises:
+            InvalidRequest: `completion` is none.
+            TurnsSpent: the model calls tools after it was refused already.
+            ConfigError, ToolsetError: as `schemas`.
+        """
+        calls = self._dialect.tool_calls(completion)
+        if not calls:
+            return Responded(self._dialect.assistant_messages(completion))
+        if self.turns >= self.max_tool_call_turns:
+            return self._refuse_once(completion)
+        chosen = self._chosen or await self._choose()
+        self.turns += 1
+        results: dict[int, ToolResult] = {}
+
+        async def make(place: int, call: ToolCall) -> None:
+            results[place] = await self._made(call, chosen)
+
+        async with anyio.create_task_group() as tasks:
+            for place, call in enumerate(calls):
+                tasks.start_soon(make, place, call)
+        in_order = [results[place] for place in range(len(calls))]
+        api, model, base_url = self._target
+        turn = await lower_turn([_answered(one) for one in in_order], api, model=model, base_url=base_url)
+        return Responded(self._dialect.assistant_messages(completion), turn.messages, in_order, turn.notes)
+
+    def refuse(self, completion: Any, message: str | None = None) -> Responded:
+        """The same messages with a refusal for every call, and nothing called; counts as no turn.
+
+        Raises:
+            InvalidRequest: `completion` is none.
+        """
+        envelope = _text(message or CALLS_REFUSED)
+        results = [ToolResult(call, envelope) for call in self._dialect.tool_calls(completion)]
+        assistant = self._dialect.assistant_messages(completion)
+        if not results:
+            return Responded(assistant)
+        api, model, base_url = self._target
+        turn = lower_turn_now([_answered(one) for one in results], api, model=model, base_url=base_url)
+        return Responded(assistant, turn.messages, results, turn.notes, refused=True)
+
+    def _refuse_once(self, completion: Any) -> Responded:
+        if self._refused:
+            raise TurnsSpent(
+                f"{self._who}the model goes on calling tools after {self.turns} turns and a refusal",
+                remedy="ask it once more without tools, or raise max_tool_call_turns",
+            )
+        self._refused = True
+        return self.refuse(completion)
+
+    async def _choose(self) -> Chosen:
+        offer = await self._source.offer(self._providers)
+        self._chosen = choose(offer, self._providers, self._allow, self._dialect.names, self._who)
+        return self._chosen
+
+    async def _made(self, call: ToolCall, chosen: Chosen) -> ToolResult:
+        """One call; whatever goes wrong with it is its result."""
+        if call.malformed is not None:
+            told = malformed_arguments(call.malformed)
+            return ToolResult(call, _text(told, is_error=True), InvalidRequest("the arguments are no JSON object"))
+        try:
+            return ToolResult(call, lift(await self._called(call, chosen)))
+        except GatewayError as error:
+            return ToolResult(call, _text(failure_text(error.message, error.remedy), is_error=True), error)
+
+    async def _called(self, call: ToolCall, chosen: Chosen) -> Mapping[str, Any]:
+        tool = chosen.find(call.name)
+        with anyio.move_on_after(self.timeout):
+            try:
+                return await self._source.call(tool.name, call.arguments)
+            except GatewayError:
+                raise
+            except Exception as error:
+                # Whatever is wrong with one call, the others of the turn are still answered.
+                logger.exception("a call of %s failed", plain(tool.name))
+                raise GatewayError(f"the call failed: {type(error).__name__}") from error
+        raise UpstreamTimeout(tool.provider, f"{tool.own_name} took longer than {self.timeout:g} s")
+
+
+class OpenGateway:
+    """A gateway whose tools a program may use, in process (`gateway.open`) or over HTTP (`gateway.connect`)."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def toolset(
+        self,
+        *,
+        api: str,
+        model: str | None = None,
+        base_url: str | None = None,
+        alias: str | None = None,
+        providers: Collection[str] | None = None,
+        allow_tools: Collection[str] | None = None,
+        max_tool_call_turns: int = MAX_TOOL_CALL_TURNS,
+        timeout: float | None = None,
+    ) -> Toolset:
+        """Tools for one conversation with a model.
+
+        Args:
+            api: the model's API, a target of `lower_turn`: `openai_chat`, `openai_responses`, `anthropic_messages`,
+                `gemini`, or any other that speaks one of these forms.
+            model: the model's name, where it decides what the API takes.
+            base_url: the API's address, where it decides.
+            alias: what messages call this toolset.
+            providers: the upstreams whose tools it has, by their names; None: all of them.
+            allow_tools: the tools that it has, by the names that the gateway offers or that the upstreams use; None:
+                every one.
+            max_tool_call_turns: how many completions with tool calls are answered; further ones are refused.
+            timeout: seconds for each call; None: the upstream's own limits.
+
+        Raises:
+            ProfileError: there is no such API.
+            ConfigError: its completions cannot be read, or an option makes no sense.
+        """
+        return Toolset(
+            self._source,
+            api=api,
+            model=model,
+            base_url=base_url,
+            alias=alias,
+            providers=providers,
+            allow_tools=allow_tools,
+            max_tool_call_turns=max_tool_call_turns,
+            timeout=timeout,
+        )
+
+
+def _dialect(who: str, api: str, model: str | None, base_url: str | None) -> Dialect:
+    profile = choose_model_profile(model_profiles(), api, model=model, base_url=base_url)
+    dialect = DIALECTS.get(profile.writing)
+    if dialect is None:
+        known = ", ".join(DIALECTS)
+        raise ConfigError(f"{who}completions of {api} cannot be read", remedy=f"those that can: {known}")
+    return dialect
+
+
+def _names(who: str, option: str, given: Collection[str] | None) -> tuple[str, ...] | None:
+    if isinstance(given, str):
+        raise ConfigError(f"{who}{option} is a list of names, as [{given!r}]")
+    return None if given is None else tuple(given)
+
+
+def _answered(result: ToolResult) -> dict[str, Any]:
+    call = result.call
+    return {"id": call.id, "name": call.name, "arguments": dict(call.arguments), "result": result.envelope}
+
+
+def _text(text: str, *, is_error: bool = False) -> Envelope:
+    return lift({"content": [{"type": "text", "text": text}], "isError": is_error})

@@ -1,0 +1,116 @@
+"""`mcp-gateway proxy`, and the proxy beside `serve`, as processes of their own."""
+
+import base64
+import io
+import json
+import threading
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from PIL import Image
+
+
+@pytest.fixture
+def api():
+    """A model API that keeps the bodies of its requests."""
+    bodies: list[dict] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            self.send_response(200)
+            self.send_header("content-length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.bodies = bodies
+        server.url = f"http://127.0.0.1:{server.server_port}/v1"
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+
+
+def png() -> str:
+    buffer = io.BytesIO()
+    Image.new("RGB", (40, 30), "red").save(buffer, "PNG")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def post(url, content):
+    body = json.dumps({"messages": [{"role": "tool", "tool_call_id": "c", "content": content}]}).encode()
+    request = urllib.request.Request(f"{url}/chat/completions", body)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return answer.headers["x-mcp-gateway-repairs"]
+
+
+def images(body):
+    parts = [
+        part for message in body["messages"] if isinstance(message["content"], list) for part in message["content"]
+    ]
+    return [part["image_url"]["url"].partition(",")[2] for part in parts if part["type"] == "image_url"]
+
+
+def base_url(process):
+    """What the command says that a client is given."""
+    return process.line_with("OpenAI").split()[0]
+
+
+def test_the_proxy_says_its_base_urls_and_repairs(start, api):
+    process = start("proxy", "--to", api.url, "--port", "0", "--explain")
+    url = base_url(process)
+    assert url.endswith("/v1")
+    assert process.line_with("Anthropic").split()[0] == url.removesuffix("/v1")
+    assert post(url, f"data:image/png;base64,{png()}") == "1"
+    assert images(api.bodies[0]) == [png()]
+    assert process.line_with("--- messages.0.content")
+    shortened = process.line_with("data:image/png;base64,")
+    assert len(shortened) < 100
+    assert process.line_with("+++")
+
+
+def test_an_image_is_fitted_to_the_model_behind(start, api, tmp_path):
+    config = tmp_path / "gateway.toml"
+    config.write_text(f'[model_proxy]\nto = "{api.url}"\nport = 0\n')
+    url = base_url(start("proxy", "--config", config))
+    tiff = io.BytesIO()
+    Image.new("RGB", (40, 30), "red").save(tiff, "TIFF")
+    assert post(url, f"data:image/tiff;base64,{base64.b64encode(tiff.getvalue()).decode()}") == "1"
+    (shown,) = images(api.bodies[0])
+    assert Image.open(io.BytesIO(base64.b64decode(shown))).format == "PNG"
+
+
+def test_beside_serve_the_proxy_opens_the_handles_that_hosts_were_given(start, api, pictures):
+    config = pictures(f'[model_proxy]\nto = "{api.url}"\nport = 0\n')
+    process = start("serve", "--config", config, "--profile", "cline")
+    url = base_url(process)
+    process.initialize("cline")
+    process.send(id="list", method="tools/list", params={})
+    process.answer("list")
+    process.send(id="call", method="tools/call", params={"name": "pics__picture", "arguments": {}})
+    result = process.answer("call")["result"]
+    assert {block["type"] for block in result["content"]} == {"text"}
+    assert post(url, json.dumps(result)) == "1"
+    assert len(images(api.bodies[0])) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "give --to URL"),
+        (("--to", "api.example"), "base url"),
+        (("--to", "http://127.0.0.1:1", "--bind", "0.0.0.0"), "token"),
+        (("--to", "http://127.0.0.1:1", "--profile", "vlm"), "vllm"),
+        (("--to", "http://127.0.0.1:1", "--profile", "cohere"), "not proxied"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_a_line(command, arguments, words):
+    ended = command("proxy", *arguments)
+    assert ended.code == 2
+    assert words in ended.err
+    assert ended.err.count("\n") == 1

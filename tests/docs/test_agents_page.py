@@ -1,0 +1,56 @@
+"""The loop on docs/agents.md runs as it stands, and the page names every error and option that there is."""
+
+import inspect
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import uvicorn
+
+import gateway
+from gateway import errors
+from gateway.simulation.model_apis.server import model_server
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "agents.md").read_text("utf-8")
+
+
+def test_the_loop_shows_its_model_an_image(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    server = ROOT / "tests" / "servers" / "agent_stdio.py"
+    config = f'[upstreams.charts]\ncommand = "${{MCP_GATEWAY_PYTHON}}"\nargs = ["{server.as_posix()}"]\n'
+    (tmp_path / "mcp-gateway.toml").write_text(config, "utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        models = uvicorn.Server(uvicorn.Config(model_server(), log_level="warning", lifespan="off"))
+        thread = threading.Thread(target=models.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+            more = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "no-key", "NO_PROXY": "127.0.0.1"}
+            done = subprocess.run(
+                [sys.executable, "-c", code],
+                cwd=tmp_path,
+                env={**os.environ, **more, "PYTHONPATH": str(ROOT)},
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+        finally:
+            models.should_exit = True
+            thread.join(60)
+    assert done.stdout.startswith("I see 1 image: image/png"), done.stderr
+
+
+def test_the_page_names_every_option_and_every_error() -> None:
+    options = inspect.signature(gateway.Toolset.__init__).parameters
+    assert {name for name in options if f"`{name}`" not in PAGE} == {"self", "source"}
+    own = {
+        name for name, kind in vars(errors).items() if isinstance(kind, type) and errors.ToolsetError in kind.__bases__
+    }
+    assert own
+    assert [name for name in own if f"| `{name}` |" not in PAGE] == []

@@ -1,0 +1,107 @@
+"""The agents of examples/agents, each as a process of its own, against the stand-ins of the model APIs."""
+
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+import uvicorn
+
+from gateway.simulation.model_apis import seen
+from gateway.simulation.model_apis.server import ModelServer, model_server
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFIG = ROOT / "examples" / "agents" / "mcp-gateway.toml"
+OLD_CLIENTS = Path(sys.prefix) / "clients" / Path(sys.executable).relative_to(sys.prefix)
+LIMIT = 120
+APIS = {
+    "openai_chat": "/v1/chat/completions",
+    "openai_responses": "/v1/responses",
+    "anthropic_messages": "/v1/messages",
+    "gemini": "/models/gemini-3-pro:generateContent",
+}
+
+
+@pytest.fixture(scope="module")
+def address() -> Generator[tuple[str, ModelServer]]:
+    """The stand-ins, served in a thread, and the application with what it was asked."""
+    app = model_server()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}", app
+        finally:
+            server.should_exit = True
+            thread.join(LIMIT)
+
+
+@pytest.fixture
+def models(address: tuple[str, ModelServer]) -> tuple[str, ModelServer]:
+    address[1].requests.clear()
+    return address
+
+
+@pytest.fixture(scope="module")
+def served() -> Generator[str]:
+    """The url of a gateway with the configuration of the agents, in a process of its own."""
+    command = [sys.executable, "-m", "gateway", "serve", "--config", str(CONFIG), "--http", "--port", "0"]
+    with subprocess.Popen(command, cwd=ROOT, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            said = next(line for line in process.stderr if line.startswith("listening on "))
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            yield said.split()[2]
+        finally:
+            process.terminate()
+            process.wait(LIMIT)
+
+
+def environment(url: str = "", **more: str) -> dict[str, str]:
+    bases = {"OPENAI_BASE_URL": f"{url}/v1", "ANTHROPIC_BASE_URL": url, "GOOGLE_GEMINI_BASE_URL": url}
+    keys = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"), "no-key")
+    return {**os.environ, **bases, **keys, "PYTHONPATH": str(ROOT), "NO_PROXY": "127.0.0.1", **more}
+
+
+def run(name: str, variables: dict[str, str], python: Path | str = sys.executable) -> str:
+    command = [str(python), str(ROOT / "examples" / "agents" / f"{name}.py")]
+    done = subprocess.run(
+        command, cwd=ROOT, env=variables, capture_output=True, text=True, encoding="utf-8", timeout=LIMIT, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr[-4000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_loop_on_an_api_shows_its_model_the_image(models: tuple[str, ModelServer], api: str) -> None:
+    url, app = models
+    assert run(api, environment(url)).startswith("I see 1 image: image/png 960x600")
+    first, last = app.requests
+    assert last.path.endswith(APIS[api])
+    model = {"model": "gemini-3-pro"} if api == "gemini" else {}
+    assert [one.media_type for one in seen(api, {**last.json, **model})] == ["image/png"]
+    assert len(last.body) > len(first.body)
+
+
+@pytest.mark.parametrize(("framework", "package"), [("pydantic_ai", "pydantic_ai"), ("openai_agents", "agents")])
+def test_a_framework_with_the_gateway_as_its_server_shows_its_model_the_image(
+    models: tuple[str, ModelServer], served: str, missing: Callable[[str, str], NoReturn], framework: str, package: str
+) -> None:
+    if importlib.util.find_spec(package) is None:
+        missing(package, "run `make setup`, and the tests with .venv/bin/python")
+    answer = run(f"with_{framework}", environment(models[0], GATEWAY_URL=served))
+    assert answer.startswith("I see 1 image: image/png 960x600")
+
+
+def test_langchain_with_the_gateway_as_its_server_gives_its_model_the_image(served: str, missing: Any) -> None:
+    if not OLD_CLIENTS.exists():
+        missing("the environment of LangChain", "run `make setup`, and the tests with .venv/bin/python")
+    answer = run("with_langchain", environment(GATEWAY_URL=served), OLD_CLIENTS)
+    assert answer == "I see 1 image: image/png\n"
