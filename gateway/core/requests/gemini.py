@@ -66,8 +66,8 @@ def _look(finder: Finder, where: Where, response: dict[str, Any], strays: list[t
         finder.envelope(where, call, whole, native=True)
         return
     blocks: tuple[Block, ...] = (*spoken.blocks, *beside)
-    taken = tuple((*where[:3], index) for index, _ in strays)
-    finder.envelope(where, call, spoken.model_copy(update={"blocks": blocks}), taken=taken)
+    whole = spoken.model_copy(update={"blocks": blocks})
+    finder.envelope(where, call, whole, taken=tuple(index for index, _ in strays))
 
 
 def _is_own(part: dict[str, Any]) -> bool:

@@ -31,7 +31,8 @@ class Piece:
     `result` counts the results of the whole request. `native`: it is in the API's own form for media already.
     `by_reference`: it names its content by an address or a file's id, and has no bytes. `foreign`: it holds no media,
     but stands beside media that is written anew, in a form that this API does not know. `changed`: its envelope is no
-    more what stands in the request. `taken`: elements of a list that belong to it, and go when it is written anew.
+    more what stands in the request. `taken`: the indices, in the list that its turn's `after` leads
+    into, of elements that belong to it: they go when it is written anew.
     """
 
     where: Where
@@ -41,7 +42,7 @@ class Piece:
     by_reference: bool = False
     foreign: bool = False
     changed: bool = False
-    taken: tuple[Where, ...] = ()
+    taken: tuple[int, ...] = ()
 
     @property
     def found(self) -> tuple[Found, ...]:
@@ -88,16 +89,17 @@ class Dialect:
 
 def splice(request: Mapping[str, Any], turns: Sequence[RepairedTurn], dialect: Dialect, write: Write) -> dict[str, Any]:
     """The request with the answers in place of the pieces. Everything else in it is as it was."""
-    holders = [where[:-1] for turn in turns for piece, _ in turn.answers for where in (piece.where, *piece.taken)]
+    holders = [piece.where[:-1] for turn in turns for piece, _ in turn.answers]
     spliced = _with_copies(request, [(), *holders, *(turn.after[:-1] for turn in turns)])
     for turn in reversed(turns):
+        elements, at = value_at(spliced, turn.after[:-1]), cast("int", turn.after[-1])
+        taken = sorted((index for piece, _ in turn.answers for index in piece.taken), reverse=True)
+        _delete(elements, [index for index in taken if index >= at])
         if turn.follow_ups or turn.carried:
-            at = turn.after[-1]
-            value_at(spliced, turn.after[:-1])[at:at] = dialect.follow_up(turn, write)
+            elements[at:at] = dialect.follow_up(turn, write)
         for piece, answer in reversed(turn.answers):
             dialect.put(value_at(spliced, piece.where[:-1]), piece.where[-1], answer, write)
-        for where in sorted((where for piece, _ in turn.answers for where in piece.taken), reverse=True):
-            del value_at(spliced, where[:-1])[where[-1]]
+        _delete(elements, [index for index in taken if index < at])
     return cast("dict[str, Any]", spliced)
 
 
@@ -106,6 +108,12 @@ def value_at(request: Any, where: Where) -> Any:
     for key in where:
         request = request[key]
     return request
+
+
+def _delete(elements: list[Any], indices: Sequence[int]) -> None:
+    """Take out elements of a list, the last of them first."""
+    for index in indices:
+        del elements[index]
 
 
 def _with_copies(value: Any, wheres: Sequence[Where]) -> Any:
@@ -145,7 +153,7 @@ class Finder:
         *,
         native: bool = False,
         foreign: bool = False,
-        taken: tuple[Where, ...] = (),
+        taken: tuple[int, ...] = (),
     ) -> None:
         """A result, or a part of one. It is kept when there is media or a handle in it, or when it is `foreign`."""
         if foreign or has_media(envelope) or handles_in(envelope):
