@@ -75,6 +75,8 @@ def checked_params(method: str, params: Mapping[str, Any] | None) -> dict[str, A
     elif method == "prompts/get":
         _expect(method, passed, "name", str, "a string")
         _expect(method, passed, "arguments", dict, "an object", optional=True)
+    elif method.startswith("tasks/"):
+        _expect(method, passed, "taskId", str, "a string")
     elif method == "completion/complete":
         _expect(method, passed, "ref", dict, "an object")
         _expect(method, passed, "argument", dict, "an object")

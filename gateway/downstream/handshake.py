@@ -36,6 +36,10 @@ Source: https://github.com/modelcontextprotocol/ext-apps/blob/main/specification
 """
 
 
+TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
+"""Tasks of 2026-07-28: those of upstreams are carried (https://modelcontextprotocol.io/seps/2663-tasks-extension)."""
+
+
 class Identity(NamedTuple):
     """What the gateway says it is: the `serverInfo` and the `instructions` of the protocol.
 
@@ -75,19 +79,20 @@ class Refusal(Exception):
         return error if self.data is None else {**error, "data": self.data}
 
 
-def capabilities() -> dict[str, Any]:
+def capabilities(*, modern: bool) -> dict[str, Any]:
     """What the gateway offers: constant, since the first answer comes before any upstream is known.
 
-    The same in every revision: those that do not know a field pass over it. `logging` is a capability of 2026-07-28
-    too, where a request names its level itself.
+    The same in every handshake revision: those that do not know a field pass over it. `logging` is a capability of
+    2026-07-28 too, where a request names its level itself; tasks are of that revision alone.
     """
+    extensions: dict[str, Any] = {UI_EXTENSION: {}, **({TASKS_EXTENSION: {}} if modern else {})}
     return {
         "tools": {"listChanged": True},
         "resources": {"listChanged": True, "subscribe": True},
         "prompts": {"listChanged": True},
         "completions": {},
         "logging": {},
-        "extensions": {UI_EXTENSION: {}},
+        "extensions": extensions,
     }
 
 
@@ -111,7 +116,7 @@ def initialize_result(identity: Identity, params: Mapping[str, Any] | None) -> d
         )
     result: dict[str, Any] = {
         "protocolVersion": requested if requested in HANDSHAKE_REVISIONS else HANDSHAKE_REVISIONS[-1],
-        "capabilities": capabilities(),
+        "capabilities": capabilities(modern=False),
         "serverInfo": identity.server_info(),
     }
     return {**result, **identity.introduction(given["clientInfo"])}
@@ -123,7 +128,7 @@ def discover_result(identity: Identity, params: Mapping[str, Any] | None = None)
     client = cast("Mapping[str, Any]", meta).get(CLIENT_INFO) if isinstance(meta, Mapping) else None
     result: dict[str, Any] = {
         "supportedVersions": list(MODERN_REVISIONS),
-        "capabilities": capabilities(),
+        "capabilities": capabilities(modern=True),
         "resultType": "complete",
         "ttlMs": 0,
         "cacheScope": "private",

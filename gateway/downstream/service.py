@@ -23,6 +23,9 @@ SERVED = frozenset(
 )
 """The methods that are passed to `Service.respond`; everything else is the protocol's own business."""
 
+OF_TASKS = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
+"""Also passed, for hosts of 2026-07-28: the extension of tasks."""
+
 
 class Service(Protocol):
     """The gateway behind the transports (`gateway.routing.Router` is one). All on the event loop."""

@@ -24,7 +24,7 @@ from gateway.downstream.failures import as_error, as_result, sole_gateway_error,
 from gateway.downstream.handshake import INVALID_PARAMS, Identity, Refusal, discover_result, initialize_result
 from gateway.downstream.hosts import host_of, introduce, set_level
 from gateway.downstream.presence import Presence
-from gateway.downstream.service import SERVED, Service
+from gateway.downstream.service import OF_TASKS, SERVED, Service
 from gateway.telemetry import new_request
 
 ROOTS_CHANGED = "notifications/roots/list_changed"
@@ -96,7 +96,7 @@ class Downstream:
                 return result
             if ctx.method == "server/discover" and modern:
                 return discover_result(self.identity, ctx.params)
-            if ctx.method not in SERVED and not (ctx.method in OF_THE_CONNECTION and not modern):
+            if ctx.method not in SERVED | (OF_TASKS if modern else OF_THE_CONNECTION):
                 return await call_next(ctx)
             if caller is None:
                 raise Refusal(INVALID_PARAMS, "the connection has to be initialized before this request")

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from anyio import to_thread
 
@@ -23,6 +23,7 @@ from gateway.routing.named_files import with_named_files
 from gateway.routing.offering import Offering
 from gateway.routing.ports import AShaper, OwnTools, TheUpstreams
 from gateway.routing.resources import Resources
+from gateway.routing.tasks import TASK, Tasks
 from gateway.telemetry import Telemetry
 from gateway.telemetry.calls import Call
 from gateway.upstream import Host, ProgressCallback
@@ -60,6 +61,7 @@ class Calls:
         self._offering = offering
         self._resources = resources
         self._telemetry = telemetry
+        self._tasks = Tasks()
         self._shaper = shaper
         self._settings = settings
 
@@ -83,6 +85,30 @@ class Calls:
             call.asked(params.get("arguments"), characters(params.get("arguments") or {}))
             return await self._done(call, name, params, asking)
 
+    async def task(self, method: str, params: Mapping[str, Any], asking: Asking) -> dict[str, Any]:
+        """What the upstream says of a task that it has given this caller; its result, once there, shaped as a call's.
+
+        Raises:
+            InvalidRequest: malformed, or no task of this caller.
+            UpstreamError: the upstream could not answer.
+        """
+        task_id = params.get("taskId")
+        if not isinstance(task_id, str):
+            raise InvalidRequest(f"{method} needs the id of a task")
+        name = self._tasks.upstream(task_id, asking.caller)
+        upstream = self._upstreams[name]
+        state = await self._bridge.request(
+            upstream, method, onward(params), timeout=upstream.settings.timeout, caller=asking.caller, host=asking.host
+        )
+        result = state.get("result")
+        if not isinstance(result, Mapping):
+            return state
+        raw = cast("Mapping[str, Any]", result)
+        whole = self._within_limit(raw, characters(raw), Route(name, f"task {plain(task_id, 100)}"))
+        shaped = await self._shaper.shape(whole, asking.profile(), owner=asking.caller.principal)
+        self._resources.remember(name, shaped.envelope)
+        return {**state, "result": shaped.result}
+
     async def _done(self, call: Call, name: str, params: Mapping[str, Any], asking: Asking) -> dict[str, Any]:
         route = await self._offering.route(name, asking.profile, asking.caller)
         call.routed(route.upstream, route.tool)
@@ -90,12 +116,14 @@ class Calls:
         passed = {**onward(params), "name": route.tool}
         if passed.get("arguments") is None:
             passed.pop("arguments", None)
-        # Tasks are not offered, so an upstream must not be asked to make the call one.
+        # The tasks of 2025-11-25 are not carried, so an upstream must not be asked to make the call one.
         passed.pop("task", None)
         raw = await self._asked(route, passed, asking, profile)
         size = characters(raw)
         call.answered(size)
-        if raw.get("resultType") == INPUT_REQUIRED:
+        if raw.get("resultType") in (INPUT_REQUIRED, TASK):
+            if raw["resultType"] == TASK:
+                self._tasks.remember(raw, route.upstream, asking.caller)
             call.shaped(raw, size, (), is_error=False)
             return raw
         whole, notes = await self._with_named_files(self._within_limit(raw, size, route), route)

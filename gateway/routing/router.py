@@ -24,6 +24,7 @@ from gateway.routing.offering import Offering
 from gateway.routing.ports import AShaper, Ask, OwnTools, TheUpstreams
 from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
+from gateway.routing.tasks import METHODS as TASK_METHODS
 from gateway.store import URI_SCHEME
 from gateway.telemetry import Telemetry
 from gateway.upstream import ProgressCallback
@@ -103,7 +104,7 @@ class Router:
         """The result of a request, as wire JSON without what only one revision demands (`bridging` adds that).
 
         Serves tools/list, tools/call, resources/list, resources/templates/list, resources/read, prompts/list,
-        prompts/get and completion/complete.
+        prompts/get, completion/complete, tasks/get, tasks/update and tasks/cancel.
 
         Raises:
             InvalidRequest: malformed, or for something that is not there.
@@ -112,12 +113,14 @@ class Router:
         """
         profile = self.profile_of(caller)
         ask = self._asking(caller, on_progress, host)
+        asking = Asking(caller, lambda: self.profile_of(caller), on_progress, host)
         match method:
             case "tools/call":
-                asking = Asking(caller, lambda: self.profile_of(caller), on_progress, host)
                 return await self._calls.call(params, asking)
             case "resources/read":
                 return await self._read(params, caller, profile, ask)
+            case _ if method in TASK_METHODS:
+                return await self._calls.task(method, params, asking)
             case "prompts/get":
                 return await self._prompts.get(params, caller, ask, profile.wait.tools_list)
             case "completion/complete":

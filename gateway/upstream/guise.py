@@ -11,7 +11,9 @@ from gateway.core.model.caller import Caller
 GATEWAY: Mapping[str, Any] = {"name": "mcp-gateway", "version": __version__}
 """The clientInfo of the gateway itself, where no single host is in front."""
 
-_TASKS = "io.modelcontextprotocol/tasks"
+TASKS = "io.modelcontextprotocol/tasks"
+"""The extension of 2026-07-28 in which a call may be answered with a task."""
+
 _NOT_CARRIED = frozenset({"tasks"})
 """Client capabilities whose messages do not go through the gateway (tasks of 2025-11-25, an experiment since ended)."""
 
@@ -32,11 +34,20 @@ class Guise:
         return any(key in self.capabilities for key in ("sampling", "elicitation", "roots"))
 
     @property
+    def takes_tasks(self) -> bool:
+        """Whether a call may be answered with a task (the extension of 2026-07-28)."""
+        return TASKS in _object(self.capabilities.get("extensions"))
+
+    @property
     def for_handshake(self) -> dict[str, Any]:
         """The capabilities as they are declared in `initialize`."""
-        if self.tells_of_roots or not isinstance(self.capabilities.get("roots"), Mapping):
-            return dict(self.capabilities)
-        return {**self.capabilities, "roots": {}}
+        declared = dict(self.capabilities)
+        if not self.tells_of_roots and isinstance(declared.get("roots"), Mapping):
+            declared["roots"] = {}
+        if self.takes_tasks:
+            kept = {key: value for key, value in _object(declared.pop("extensions")).items() if key != TASKS}
+            declared |= {"extensions": kept} if kept else {}
+        return declared
 
     @property
     def mark(self) -> str:
@@ -47,10 +58,8 @@ class Guise:
 def guise_of(caller: Caller) -> Guise:
     """What an upstream is shown of a host: what the host declared, and never more."""
     capabilities = {key: value for key, value in caller.capabilities.items() if key not in _NOT_CARRIED}
-    extensions = capabilities.get("extensions")
-    if isinstance(extensions, Mapping) and _TASKS in extensions:
-        kept = {key: value for key, value in cast("Mapping[str, Any]", extensions).items() if key != _TASKS}
-        capabilities["extensions"] = kept
-        if not kept:
-            del capabilities["extensions"]
     return Guise(caller.client_info or GATEWAY, capabilities, caller.log_level, not caller.is_modern)
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}

@@ -131,7 +131,7 @@ class Session:
         try:
             deadline.touch()
             with self._ours(method):
-                answer = _answer(method, await self._send(method, params, relay, guise))
+                answer = _answer(method, await self._send(method, params, relay, guise), guise)
                 await relay.drain()
                 return answer
         finally:
@@ -290,9 +290,10 @@ class Session:
             raise failure.error(self._subject.name, doing) from error
 
 
-def _answer(method: str, result: dict[str, Any]) -> dict[str, Any]:
-    """The result, if it is of a kind that can be carried."""
+def _answer(method: str, result: dict[str, Any], guise: Guise | None = None) -> dict[str, Any]:
+    """The result, if it is of a kind that can be carried: a task only for a host that takes them."""
     kind = result.get("resultType") or "complete"
-    if kind not in ANSWERED:
+    takes = guise is not None and guise.takes_tasks and method == "tools/call"
+    if kind not in ANSWERED and not (kind == "task" and takes):
         raise NotMcp(f"answered {method} with a result of the unknown type {str(kind)[:40]!r}")
     return result

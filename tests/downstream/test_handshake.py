@@ -94,7 +94,9 @@ async def the_sdks(requests):
 
 def honest(answer):
     """The SDK's answer with our capabilities in it: which they are is no matter of the handshake."""
-    return {**answer, "capabilities": handshake.capabilities()} if "capabilities" in answer else answer
+    if "capabilities" not in answer:
+        return answer
+    return {**answer, "capabilities": handshake.capabilities(modern="supportedVersions" in answer)}
 
 
 @pytest.mark.anyio
@@ -167,9 +169,12 @@ def test_a_host_is_told_what_the_upstreams_say_cut_to_what_it_keeps(method, para
     assert longest - 10 < len(told) <= longest if longest > 60 else told == "Be kind."
 
 
-def test_what_is_offered_is_the_same_in_every_era_and_known_to_the_protocol():
-    offered = handshake.capabilities()
+def test_what_is_offered_is_known_to_the_protocol_and_tasks_to_2026_alone():
+    offered = handshake.capabilities(modern=True)
     assert handshake.discover_result(IDENTITY)["capabilities"] == offered
+    before = handshake.capabilities(modern=False)
+    assert offered["extensions"].keys() - before["extensions"].keys() == {"io.modelcontextprotocol/tasks"}
+    assert {**offered, "extensions": before["extensions"]} == before
     modern = mcp_types._v2026_07_28.ServerCapabilities.model_validate(offered)
     assert modern.model_dump(by_alias=True, exclude_none=True) == offered
     assert offered["resources"] == {"listChanged": True, "subscribe": True}

@@ -55,7 +55,7 @@ def test_a_host_of_2026_lists_calls_and_reads_without_a_handshake(stdio_host, wi
     kept = {"ttlMs": 0, "cacheScope": "private"}
     assert host.ask(wire.request(1, "server/discover", wire.modern()))["result"] == {
         "supportedVersions": ["2026-07-28"],
-        "capabilities": OFFERED,
+        "capabilities": {**OFFERED, "extensions": {**OFFERED["extensions"], "io.modelcontextprotocol/tasks": {}}},
         "instructions": "Be kind.",
         **complete,
         **kept,

@@ -121,6 +121,7 @@ class World:
         self.sessions = []
         self.listeners = []
         self.states = {}
+        self.tasks = {}
         self.events = []
         self.happened = threading.Condition()
 
@@ -461,6 +462,8 @@ class Call:
                 return self.complete()
             case "tools/call":
                 return self.call()
+            case "tasks/get" | "tasks/update" | "tasks/cancel" if self.modern:
+                return self.task()
         if "dumb" in self.world.flags:
             return None
         raise Refusal(-32601, "Method not found", {"method": self.method})
@@ -652,6 +655,32 @@ class Call:
         found = [one for one in self.session.notified if one["method"] == self.arguments["method"]]
         return {"content": [], "structuredContent": {"notified": found}}
 
+    def tool_later(self):
+        """A task, for whoever takes one: it asks for a name, and its result is a picture and that name."""
+        if not self.modern or TASKS not in (self.capabilities.get("extensions") or {}):
+            return said("at once")
+        task = {"taskId": f"task-{len(self.world.tasks)}-☃", "status": "working", "ttlMs": 60_000, "pollIntervalMs": 10}
+        self.world.tasks[task["taskId"]] = task
+        return {"resultType": "task", **task, "x-future": [None]}
+
+    def task(self):
+        task = self.world.tasks.get(self.params["taskId"])
+        if task is None:
+            raise Refusal(-32602, "no such task")
+        if self.method == "tasks/cancel":
+            task["status"] = "cancelled"
+            return {}
+        if self.method == "tasks/update":
+            answer = self.params["inputResponses"]["name"]["content"]["name"]
+            content = [BLOCKS["image"], {"type": "text", "text": answer}]
+            task |= {"status": "completed", "result": {"content": content}, "x-future": {"kept": None}}
+            task.pop("inputRequests")
+            return {}
+        if task["status"] == "working":
+            question = {"method": "elicitation/create", "params": {"mode": "form", **FORM, "message": "Name?"}}
+            task |= {"status": "input_required", "inputRequests": {"name": question}}
+        return dict(task)
+
     def tool_needs(self):
         needed = {"requiredCapabilities": {"sampling": {"tools": {}}}, "x-future": [None, "☃"]}
         raise Refusal(-32021, "Missing required client capability: sampling", needed)
@@ -730,6 +759,9 @@ def decoded(value):
     return value
 
 
+TASKS = "io.modelcontextprotocol/tasks"
+
+
 def offered(world, *, modern):
     told = {} if "quiet" in world.flags else {"listChanged": True}
     handshake = {} if modern else {"logging": {}}
@@ -760,7 +792,7 @@ ASKING = (
 NAMES = (
     *("content", "structured", "failing", "steps", "chatter", "slow", "recorded", *ASKING, "counter", "echo"),
     *("echo_meta", "echo_client", "notified", "needs", "fail", "change", "touch", "panel", "region", "wrong_id"),
-    "odd_type",
+    *("odd_type", "later"),
 )
 
 SCHEMA = {

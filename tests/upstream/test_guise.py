@@ -32,8 +32,6 @@ def test_what_the_host_declared_is_declared_and_nothing_else() -> None:
     ("declared", "seen"),
     [
         ({"tasks": {"list": {}}, "sampling": {}}, {"sampling": {}}),
-        ({"extensions": {TASKS: {}}}, {}),
-        ({"extensions": {TASKS: {}, **UI}}, {"extensions": UI}),
         ({"extensions": UI}, {"extensions": UI}),
         ({"extensions": {}}, {"extensions": {}}),
         ({"extensions": "odd"}, {"extensions": "odd"}),
@@ -43,6 +41,19 @@ def test_what_cannot_be_carried_is_not_declared(declared: dict[str, Any], seen: 
     before = str(declared)
     assert shown(**declared) == seen
     assert str(declared) == before
+
+
+@pytest.mark.parametrize(
+    ("extensions", "in_the_handshake"), [({TASKS: {}}, {}), ({TASKS: {}, **UI}, {"extensions": UI})]
+)
+def test_tasks_are_declared_to_stateless_upstreams_alone(
+    extensions: dict[str, Any], in_the_handshake: dict[str, Any]
+) -> None:
+    guise = guise_of(Caller(revision="2026-07-28", capabilities={"extensions": extensions}))
+    assert guise.takes_tasks
+    assert guise.capabilities == {"extensions": extensions}
+    assert guise.for_handshake == in_the_handshake
+    assert not guise_of(Caller(capabilities={"extensions": UI})).takes_tasks
 
 
 def test_a_stateless_host_cannot_tell_that_its_roots_changed() -> None:

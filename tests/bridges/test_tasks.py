@@ -1,0 +1,83 @@
+"""Tasks of 2026-07-28: a call is answered with a task, whose result the host asks for later, through the gateway."""
+
+import pytest
+
+TASKS = "io.modelcontextprotocol/tasks"
+CAPABILITIES = {"elicitation": {"form": {}}, "extensions": {TASKS: {}}}
+
+
+@pytest.fixture
+def opened(bridge):
+    """Opens a modern host that takes tasks, or what else it is said to do."""
+    hosts = []
+
+    def opened(host_kind, upstream_kind, capabilities=CAPABILITIES, **options):
+        where = bridge.where(host_kind, upstream_kind)
+        hosts.append(bridge.host(host_kind, where, name="patient", capabilities=capabilities, **options))
+        return hosts[-1]
+
+    yield opened
+    for host in hosts:
+        bridge.close_host(host)
+
+
+def finished(host, task):
+    name = {"taskId": task["taskId"]}
+    host.request("tasks/get", name)
+    host.request("tasks/update", {**name, "inputResponses": {"name": {"action": "accept", "content": {"name": "Ada"}}}})
+    return host.request("tasks/get", name)
+
+
+@pytest.mark.parametrize("upstream_kind", ["modern-stdio", "modern-http", "both-http"])
+@pytest.mark.parametrize("host_kind", ["modern-stdio", "modern-http"])
+def test_a_task_is_the_hosts_from_its_beginning_to_its_result(opened, host_kind, upstream_kind):
+    host = opened(host_kind, upstream_kind)
+    task = host.call("later")
+    assert (task["resultType"], task["status"], task["x-future"]) == ("task", "working", [None])
+    waiting = host.request("tasks/get", {"taskId": task["taskId"]})
+    assert waiting["status"] == "input_required"
+    assert waiting["inputRequests"]["name"]["params"]["message"] == "Name?"
+    done = finished(host, task)
+    assert (done["status"], done["x-future"]) == ("completed", {"kept": None})
+    assert [block["type"] for block in done["result"]["content"]] == ["image", "text"]
+
+
+def test_the_result_of_a_task_has_the_shape_that_the_host_shows_best(opened):
+    host = opened("modern-http", "modern-http", headers={"X-MCP-Profile": "default"})
+    text, picture = finished(host, host.call("later"))["result"]["content"]
+    assert text["text"].endswith("Ada")
+    assert picture["type"] == "image"
+
+
+@pytest.mark.parametrize("host_kind", ["modern-stdio", "modern-http"])
+def test_a_task_that_is_not_wanted_any_more_is_cancelled(opened, host_kind):
+    host = opened(host_kind, "modern-http")
+    name = {"taskId": host.call("later")["taskId"]}
+    host.request("tasks/cancel", name)
+    assert host.request("tasks/get", name)["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("upstream_kind", ["modern-http", "handshake-http"])
+def test_a_host_that_takes_no_tasks_gets_its_result_at_once(opened, upstream_kind):
+    host = opened("modern-http", upstream_kind, capabilities={})
+    assert host.call("later")["content"][0]["text"] == "at once"
+
+
+def test_an_upstream_that_knows_no_tasks_gives_none(opened):
+    assert opened("modern-http", "handshake-http").call("later")["content"][0]["text"] == "at once"
+
+
+def test_a_task_that_nobody_was_given_is_nobodys(opened, hosts):
+    host = opened("modern-http", "modern-http")
+    with pytest.raises(hosts.Refused, match="no task of this caller"):
+        host.request("tasks/get", {"taskId": "task-of-somebody-else"})
+
+
+def test_hosts_of_the_handshake_know_no_such_methods(bridge, hosts):
+    host = bridge.over("handshake-http", "modern-http")
+    with pytest.raises(hosts.Refused, match="not found"):
+        host.request("tasks/get", {"taskId": "x"})
+
+
+def test_tasks_are_offered_to_hosts_that_can_take_them(opened):
+    assert TASKS in opened("modern-http", "modern-http").request("server/discover")["capabilities"]["extensions"]
