@@ -20,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
 
+from gateway.bridging.asking import INPUT_REQUIRED, input_requests
 from gateway.simulation.host import Host
 
 MODERN = "2026-07-28"
@@ -28,6 +29,7 @@ CALL_SECONDS = 90.0
 MAX_EVENT_BYTES = 64 * 1024 * 1024
 """Real hosts read events of any size; the SDK's own limit of 1 MiB would end the direct calls of this demo."""
 _META = "io.modelcontextprotocol/"
+_ROUNDS = 8
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,21 @@ class Connection:
         return await self.request("tools/call", {"name": name, "arguments": dict(arguments)})
 
     async def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Any request, with what this host's revision puts on it. Raises MCPError."""
+        """Any request, with what this host's revision puts on it; what the server asks for meanwhile is answered.
+
+        Raises MCPError.
+        """
+        result = await self._sent(method, params)
+        for _ in range(_ROUNDS):
+            if result.get("resultType") != INPUT_REQUIRED:
+                break
+            asked = input_requests(result)
+            answers = {key: await _answer(None, wanted, details) for key, (wanted, details) in asked.items()}
+            state = {"requestState": result["requestState"]} if "requestState" in result else {}
+            result = await self._sent(method, {**params, "inputResponses": answers, **state})
+        return result
+
+    async def _sent(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         options: CallOptions = {"timeout": CALL_SECONDS, "headers": {"mcp-protocol-version": self.revision}}
         if self.revision != MODERN:
             return await self._dispatcher.send_raw_request(method, params, options)
@@ -173,7 +189,7 @@ def _http_client(
 
 
 async def _answer(
-    _context: DispatchContext[TransportContext], method: str, _params: Mapping[str, Any] | None
+    _context: DispatchContext[TransportContext] | None, method: str, _params: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """What a server asks of its host: roots it has none, and nobody sits at this demo who could be asked."""
     if method == "roots/list":

@@ -36,6 +36,10 @@ for line in sys.stdin:
         page = params.get("cursor")
         result = {"tools": [{"name": "second"}]} if page else {"tools": [{"name": "first"}], "nextCursor": "2"}
         send({"id": message["id"], "result": result})
+    elif method == "tools/call" and params["name"] == "ask" and "inputResponses" not in params:
+        asked = {"where": {"method": "roots/list", "params": {}}}
+        result = {"resultType": "input_required", "inputRequests": asked, "requestState": "so far"}
+        send({"id": message["id"], "result": result})
     elif method == "tools/call" and params["name"] == "refuse":
         send({"id": message["id"], "error": {"code": -32602, "message": "no such tool"}})
     elif method == "tools/call":
@@ -82,6 +86,15 @@ async def test_a_host_of_the_stateless_era_says_who_it_is_on_every_request(tmp_p
 async def test_what_a_server_asks_is_answered(tmp_path: Path) -> None:
     heard = await _heard("gemini-cli", tmp_path)
     assert {"jsonrpc": "2.0", "id": "from-server", "result": {"roots": []}} in heard
+
+
+async def test_what_a_server_of_the_stateless_era_asks_is_answered_by_asking_again(tmp_path: Path) -> None:
+    with anyio.fail_after(30):
+        async with connected(_target(tmp_path), SIMULATORS["claude-code"]) as connection:
+            result = await connection.call("ask", {"at": 1})
+    again = result["heard"][-1]["params"]
+    assert (again["inputResponses"], again["requestState"]) == ({"where": {"roots": []}}, "so far")
+    assert again["arguments"] == {"at": 1}
 
 
 async def test_a_refusal_is_raised_as_it_came(tmp_path: Path) -> None:
