@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 import uvicorn
@@ -100,8 +100,11 @@ def test_a_framework_with_the_gateway_as_its_server_shows_its_model_the_image(
     assert answer.startswith("I see 1 image: image/png 960x600")
 
 
-def test_langchain_with_the_gateway_as_its_server_gives_its_model_the_image(served: str, missing: Any) -> None:
+def test_langchain_with_the_gateway_as_its_server_shows_its_model_the_image(
+    models: tuple[str, ModelServer], served: str, missing: Callable[[str, str], NoReturn]
+) -> None:
     if not OLD_CLIENTS.exists():
         missing("the environment of LangChain", "run `make setup`, and the tests with .venv/bin/python")
-    answer = run("with_langchain", environment(GATEWAY_URL=served), OLD_CLIENTS)
-    assert answer == "I see 1 image: image/png\n"
+    answer = run("with_langchain", environment(models[0], GATEWAY_URL=served), OLD_CLIENTS)
+    assert answer.startswith("I see 1 image: image/png 960x600")
+    assert [one.media_type for one in seen("openai_responses", models[1].requests[-1].json)] == ["image/png"]
