@@ -183,13 +183,15 @@ class Session:
         with self._ours(method, vital=False):
             return await self._send(method, params)
 
-    async def listen(self, notifications: Mapping[str, Any]) -> None:
+    async def listen(self, notifications: Mapping[str, Any], stream: str) -> None:
         """Ask a stateless upstream to tell of changes; returns when it ends the subscription.
 
-        A subscription that breaks says nothing about the connection, which goes on.
+        `stream` is the id that what it tells will carry. A subscription that breaks says nothing about the connection,
+        which goes on.
         """
+        params = {"notifications": dict(notifications)}
         with self._ours("subscriptions/listen", vital=False):
-            await self._send("subscriptions/listen", {"notifications": dict(notifications)})
+            await self._send("subscriptions/listen", params, request_id=stream)
 
     async def want_logs(self, level: str) -> None:
         """Have an upstream of the handshake era log from `level` on; of all levels asked for, the least counts.
@@ -223,8 +225,11 @@ class Session:
         params: Mapping[str, Any],
         on_progress: ProgressFnT | None = None,
         guise: Guise | None = None,
+        request_id: str | None = None,
     ) -> dict[str, Any]:
         options: CallOptions = {"headers": self._headers(method, params)}
+        if request_id is not None:
+            options["request_id"] = request_id
         if on_progress is not None:
             options["on_progress"] = on_progress
         try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
+from gateway.core.model.wire import SUBSCRIPTION_ID
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.upstream.backoff import Backoff
 
@@ -49,6 +50,7 @@ class Subscriptions:
         self._news = anyio.Event()
         self._missed: Callable[[str, Mapping[str, Any]], None] = lambda method, params: None
         self._unheard = _NONE
+        self._streams = 0
 
     @property
     def uris(self) -> frozenset[str]:
@@ -86,6 +88,10 @@ class Subscriptions:
 
     def acknowledged(self, params: Mapping[str, Any]) -> None:
         """A stateless upstream has said what it will tell of; nobody was told of what changed before."""
+        meta = params.get("_meta")
+        stream = cast("Mapping[str, Any]", meta).get(SUBSCRIPTION_ID) if isinstance(meta, Mapping) else None
+        if stream is not None and stream != self._stream_id:
+            return  # of a stream that has been replaced meanwhile by another
         given = params.get("notifications")
         filters: Mapping[str, Any] = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
         for key, (_, method) in _LISTS.items():
@@ -99,6 +105,11 @@ class Subscriptions:
         if left_out := self.uris.difference(told):
             logger.info("upstream %s does not tell of %d resources that hosts subscribed to", self._name, len(left_out))
         self._settle(self.uris)
+
+    @property
+    def _stream_id(self) -> str:
+        """The id of the present stream: no number, so that no other request ever has the same."""
+        return f"listen-{self._streams}"
 
     def _settle(self, uris: frozenset[str]) -> None:
         self._settled = uris
@@ -163,8 +174,9 @@ class Subscriptions:
         wanted: dict[str, Any] = dict.fromkeys(kinds, True)
         if uris:
             wanted["resourceSubscriptions"] = sorted(uris)
+        self._streams += 1
         try:
-            await session.listen(wanted)
+            await session.listen(wanted, self._stream_id)
         except UpstreamRefused:
             return False
         except UpstreamError:

@@ -39,7 +39,7 @@ class Upstream:
             raise UpstreamRefused("x", -32602, "no such thing")
         return {}
 
-    async def listen(self, notifications: Mapping[str, Any]) -> None:
+    async def listen(self, notifications: Mapping[str, Any], stream: str) -> None:
         self.streams.append(dict(notifications))
         self._tell()
         if self.refuses(notifications):
@@ -292,3 +292,22 @@ async def test_whatever_an_acknowledgement_says_nobody_waits_after_it(subscripti
         subscriptions.acknowledged(told or {})
         with anyio.fail_after(1):
             await subscriptions.add("a")
+
+
+async def test_the_answer_to_a_stream_that_has_been_replaced_says_nothing_of_the_next_one(
+    subscriptions: Subscriptions,
+) -> None:
+    upstream = Upstream("modern")
+    async with kept(subscriptions, upstream) as add:
+        add("a")
+        await upstream.quiet()
+        late = {
+            "notifications": {"toolsListChanged": True},
+            "_meta": {"io.modelcontextprotocol/subscriptionId": "listen-1"},
+        }
+        subscriptions.acknowledged(late)
+        assert (upstream.missed, subscriptions._settled) == ([], frozenset())
+        late["_meta"]["io.modelcontextprotocol/subscriptionId"] = f"listen-{len(upstream.streams)}"
+        subscriptions.acknowledged(late)
+        assert upstream.missed
+        assert subscriptions._settled == {"a"}
