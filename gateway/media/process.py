@@ -67,9 +67,15 @@ class Worker:
     async def start(cls, settings: MediaSettings) -> "Worker":
         """A worker that is ready for jobs. Raises MediaError, naming the cause, when none can be started."""
         try:
-            process = await anyio.open_process(
-                _command(settings), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_env()
-            )
+            # Shielded: of a start that is cancelled half-way asyncio kills the process, and may forget to wait for it.
+            with anyio.CancelScope(shield=True):
+                process = await anyio.open_process(
+                    _command(settings),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    env=_env(),
+                )
         except OSError as error:
             raise MediaError(f"no media worker could be started: {error}") from error
         worker = cls(process)

@@ -17,23 +17,21 @@ __all__ = ["HURRIED", "LEISURELY", "Child", "Graces", "end", "exit_words", "spaw
 
 @dataclass(frozen=True)
 class Graces:
-    """Seconds for a process to end by itself: after its input was closed, and after it was asked to (SIGTERM)."""
+    """Seconds for a process to end: after its input was closed, after it was asked to (SIGTERM), and after SIGKILL."""
 
     close: float
     terminate: float
+    kill: float
 
 
-LEISURELY = Graces(close=2.0, terminate=1.5)
+LEISURELY = Graces(close=2.0, terminate=1.5, kill=5.0)
 """While the gateway goes on: idle upstreams, changed settings."""
 
-HURRIED = Graces(close=0.4, terminate=0.5)
+HURRIED = Graces(close=0.4, terminate=0.5, kill=1.0)
 """When the gateway itself ends: hosts give it two seconds for everything (the official Python SDK), then they kill."""
 
 ORPHAN_GRACE = 0.3
 """Seconds to end after SIGTERM, for what a process left behind that has ended already."""
-
-REAP_GRACE = 0.5
-"""Seconds for the system to report the end of a killed process."""
 
 _PROBE = 0.02
 
@@ -57,15 +55,17 @@ async def spawn(settings: UpstreamSettings) -> Child:
     Raises OSError when it cannot be started.
     """
     child = environment(settings.env, os.environ)
-    process = await anyio.open_process(
-        command_line(settings.command or "", settings.args, child),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=child,
-        cwd=settings.cwd,
-        **spawn_options(),
-    )
+    # Shielded: of a start that is cancelled half-way asyncio kills the process, and may forget to wait for it.
+    with anyio.CancelScope(shield=True):
+        process = await anyio.open_process(
+            command_line(settings.command or "", settings.args, child),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=child,
+            cwd=settings.cwd,
+            **spawn_options(),
+        )
     WATCH.guard(process.pid)
     return Child(process, tree_of(process.pid))
 
@@ -83,7 +83,7 @@ async def end(child: Child, graces: Graces) -> bool:
     child.tree.close()
     if process.returncode is None:  # also where the system could not make a tree of it
         process.kill()
-        await _exited(process, REAP_GRACE)
+        await _exited(process, graces.kill)
     await WATCH.release(child.pid)
     if process.returncode is None:
         return False

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gateway.upstream.processes import HURRIED, ORPHAN_GRACE, REAP_GRACE
+from gateway.upstream.processes import HURRIED, ORPHAN_GRACE
 
 ROOT = Path(__file__).resolve().parents[2]
 RAW_STDIO = ROOT / "tests" / "servers" / "raw_stdio.py"
@@ -77,8 +77,8 @@ def hosted(tmp_path: Path) -> Iterator[Hosted]:
 
 
 def test_the_graces_of_a_hurried_end_fit_into_a_hosts_patience() -> None:
-    assert HURRIED.close + HURRIED.terminate + REAP_GRACE < PATIENCE
-    assert HURRIED.close + ORPHAN_GRACE + REAP_GRACE < PATIENCE
+    assert HURRIED.close + HURRIED.terminate + HURRIED.kill < PATIENCE
+    assert HURRIED.close + ORPHAN_GRACE + HURRIED.kill < PATIENCE
 
 
 @pytest.mark.timeout(60)
