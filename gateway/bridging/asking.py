@@ -6,12 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from gateway.core.model.caller import Caller
-
-ELICITATION = "elicitation/create"
-SAMPLING = "sampling/createMessage"
-ROOTS = "roots/list"
-
-_CAPABILITIES = {ELICITATION: "elicitation", SAMPLING: "sampling", ROOTS: "roots"}
+from gateway.upstream.asking import ASKED, ELICITATION
 
 INPUT_REQUIRED = "input_required"
 
@@ -21,7 +16,7 @@ RETRYABLE = frozenset({"tools/call", "prompts/get", "resources/read"})
 
 def can_answer(caller: Caller, method: str, params: Mapping[str, Any]) -> bool:
     """Whether the host declared that it answers such a request."""
-    declared = caller.capabilities.get(_CAPABILITIES[method]) if method in _CAPABILITIES else None
+    declared = caller.capabilities.get(ASKED[method]) if method in ASKED else None
     if not isinstance(declared, Mapping):
         return False
     if method != ELICITATION:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Protocol, cast
 
 import anyio
@@ -15,6 +16,7 @@ from gateway.core.model.caller import Caller
 from gateway.errors import InvalidRequest
 from gateway.upstream import Host, ProgressCallback
 from gateway.upstream.calls import CallLimits
+from gateway.upstream.guise import guise_of
 
 CARRIED_SECONDS = 86_400.0
 """How long a host may carry the state of a stateless upstream; the upstream's own limit may be shorter."""
@@ -75,10 +77,9 @@ class Bridge:
         Raises what `upstream.request` raises, and InvalidRequest for a `requestState` that is not this caller's.
         """
 
-        async def send(params: Mapping[str, Any], host: Host | None = host) -> dict[str, Any]:
-            return await upstream.request(
-                method, params, timeout=timeout, on_progress=on_progress, caller=caller, host=host
-            )
+        async def send(params: Mapping[str, Any], call: Parked | None = None) -> dict[str, Any]:
+            front, told = (host, on_progress) if call is None else (call, call.progress)
+            return await upstream.request(method, params, timeout=timeout, on_progress=told, caller=caller, host=front)
 
         if host is None or method not in RETRYABLE:
             return await send(params)
@@ -89,13 +90,8 @@ class Bridge:
         if parked is not None and self._parking is not None:
             answers = _answers(params)
             result, waiting = await self._parking.resume(parked, answers, host, on_progress, patience)
-        elif self._parking is not None and _is_interactive(caller):
-
-            async def work(call: Parked) -> dict[str, Any]:
-                return await upstream.request(
-                    method, params, timeout=timeout, on_progress=call.progress, caller=caller, host=call
-                )
-
+        elif self._parking is not None and guise_of(caller).is_interactive:
+            work = partial(send, params)
             result, waiting = await self._parking.begin(work, caller, host, on_progress, patience)
         else:
             result, waiting = await send(params), None
@@ -155,7 +151,3 @@ def _named(upstream: str, params: Mapping[str, Any]) -> str:
 def _answers(params: Mapping[str, Any]) -> Mapping[str, Any]:
     answers = params.get("inputResponses")
     return cast("Mapping[str, Any]", answers) if isinstance(answers, Mapping) else {}
-
-
-def _is_interactive(caller: Caller) -> bool:
-    return any(key in caller.capabilities for key in ("sampling", "elicitation", "roots"))

@@ -7,13 +7,12 @@ import anyio
 
 from gateway.bridging.asking import INPUT_REQUIRED, can_answer, for_handshake, input_requests
 from gateway.core.model.caller import Caller
+from gateway.core.model.wire import INTERNAL_ERROR
 from gateway.errors import HostRefused, UpstreamGarbage, UpstreamRefused
 from gateway.upstream import Host
 
 ROUNDS = 16
 """How often one call may come back for more. The specification asks for a cap and leaves it open."""
-
-_INTERNAL_ERROR = -32603
 
 Send = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 """Sends the request with these params; every time under an id of its own."""
@@ -54,7 +53,7 @@ async def _answers(
     for method, params in requests.values():
         if not can_answer(caller, method, params):
             words = f"needs {method}, which this host did not declare that it can answer"
-            raise UpstreamRefused(upstream, _INTERNAL_ERROR, words)
+            raise UpstreamRefused(upstream, INTERNAL_ERROR, words)
     answers: dict[str, Any] = {}
     try:
         with anyio.fail_after(patience):
@@ -64,5 +63,5 @@ async def _answers(
         raise UpstreamRefused(upstream, refusal.code, refusal.message, refusal.data) from None
     except TimeoutError:
         words = f"asked the host for input, which did not answer within {patience:g} s"
-        raise UpstreamRefused(upstream, _INTERNAL_ERROR, words) from None
+        raise UpstreamRefused(upstream, INTERNAL_ERROR, words) from None
     return answers

@@ -15,14 +15,12 @@ from anyio.abc import TaskGroup
 
 from gateway.bridging.asking import INPUT_REQUIRED, can_answer, for_modern
 from gateway.core.model.caller import Caller
+from gateway.core.model.wire import INTERNAL_ERROR, METHOD_NOT_FOUND
 from gateway.errors import GatewayError, HostRefused, InvalidRequest
 from gateway.upstream import Host, ProgressCallback
 
 MOST = 256
 """How many calls may wait for their hosts at once, of all hosts together; more are told so."""
-
-_METHOD_NOT_FOUND = -32601
-_INTERNAL_ERROR = -32603
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +69,7 @@ class Parked:
         Raises HostRefused: the host cannot answer such a request, or its answer is none.
         """
         if not can_answer(self.caller, method, params):
-            raise HostRefused(_METHOD_NOT_FOUND, f"the host did not declare that it answers {method}")
+            raise HostRefused(METHOD_NOT_FOUND, f"the host did not declare that it answers {method}")
         self._count += 1
         key = f"{method.split('/')[0]}-{self._count}"
         question = self._questions[key] = _Question(method, for_modern(method, params))
@@ -81,7 +79,7 @@ class Parked:
         finally:
             self._questions.pop(key, None)
         if question.answer is None:
-            raise HostRefused(_INTERNAL_ERROR, f"{method}: the host's answer is no result")
+            raise HostRefused(INTERNAL_ERROR, f"{method}: the host's answer is no result")
         return question.answer
 
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:

@@ -21,6 +21,7 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
 
 from gateway.bridging.asking import INPUT_REQUIRED, input_requests
+from gateway.core.model.wire import METHOD_NOT_FOUND
 from gateway.simulation.host import Host
 
 MODERN = "2026-07-28"
@@ -196,7 +197,7 @@ async def _answer(
         return {"roots": []}
     if method == "ping":
         return {}
-    raise MCPError(code=-32601, message=f"{method} is not answered in this demo")
+    raise MCPError(code=METHOD_NOT_FOUND, message=f"{method} is not answered in this demo")
 
 
 async def _ignore(_context: DispatchContext[TransportContext], _method: str, _params: Mapping[str, Any] | None) -> None:

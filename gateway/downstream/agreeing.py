@@ -8,9 +8,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from gateway.core.model.wire import HEADER_MISMATCH
 from gateway.downstream.handshake import HANDSHAKE_REVISIONS
-
-HEADER_MISMATCH = -32020
 
 
 class Agreeing:

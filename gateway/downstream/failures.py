@@ -10,7 +10,7 @@ from typing import Any, cast
 from mcp.shared.exceptions import MCPError
 
 from gateway.core.model.caller import MODERN_REVISIONS
-from gateway.downstream.handshake import INVALID_PARAMS, METHOD_NOT_FOUND
+from gateway.core.model.wire import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from gateway.errors import (
     ContentError,
     ExpiredHandle,
@@ -25,10 +25,6 @@ from gateway.errors import (
     UpstreamRefused,
 )
 from gateway.telemetry import request_id
-
-INTERNAL_ERROR = -32603
-RESOURCE_NOT_FOUND = -32002
-"""Until 2025-11-25; 2026-07-28 says INVALID_PARAMS instead, and never this one."""
 
 CODES: tuple[tuple[type[GatewayError], int], ...] = (
     (UnknownMethod, METHOD_NOT_FOUND),

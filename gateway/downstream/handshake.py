@@ -16,16 +16,19 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, cast
 
 from gateway.core.instructions import Introductions
-from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO
+from gateway.core.model.wire import (
+    CLIENT_CAPABILITIES,
+    CLIENT_INFO,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PROTOCOL_VERSION,
+    SERVER_INFO,
+    UNSUPPORTED_PROTOCOL_VERSION,
+)
 
 HANDSHAKE_REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_REVISIONS = ("2026-07-28",)
-
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-UNSUPPORTED_PROTOCOL_VERSION = -32022
 
 Era = Literal["handshake", "modern"]
 

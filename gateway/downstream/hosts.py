@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from gateway.bridging.plain import plain
 from gateway.core.model.caller import Caller
-from gateway.core.model.wire import LOG_LEVELS
+from gateway.core.model.wire import LOG_LEVELS, METHOD_NOT_FOUND
 from gateway.errors import HostRefused
 
 LOG = "notifications/message"
@@ -75,7 +75,7 @@ class AHost:
             HostRefused: with the host's error, or when nothing can be asked over this channel.
         """
         if self._caller.is_modern:
-            raise HostRefused(-32601, f"a host of {self._caller.revision} is not asked {method}")
+            raise HostRefused(METHOD_NOT_FOUND, f"a host of {self._caller.revision} is not asked {method}")
         try:
             return await self._channel.send_raw_request(method, plain(params))
         except MCPError as error:

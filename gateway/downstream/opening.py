@@ -20,13 +20,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
-from gateway.downstream.handshake import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    Handshake,
-    Identity,
-    Refusal,
-)
+from gateway.core.model.wire import INVALID_REQUEST, PARSE_ERROR
+from gateway.downstream.handshake import Handshake, Identity, Refusal
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """The longest message that is taken, unless told otherwise: as for HTTP."""

@@ -18,10 +18,11 @@ from pydantic import ValidationError
 from gateway.bridging.plain import plain
 from gateway.bridging.stamping import finish
 from gateway.core.model.caller import MODERN_REVISIONS, Caller
+from gateway.core.model.wire import INVALID_PARAMS
 from gateway.downstream.announcing import Announcer
 from gateway.downstream.calling import caller_of, checked_params
 from gateway.downstream.failures import as_error, as_result, sole_gateway_error, unexpected
-from gateway.downstream.handshake import INVALID_PARAMS, Identity, Refusal, discover_result, initialize_result
+from gateway.downstream.handshake import Identity, Refusal, discover_result, initialize_result
 from gateway.downstream.hosts import host_of, introduce, set_level
 from gateway.downstream.presence import Presence
 from gateway.downstream.service import OF_TASKS, SERVED, Service

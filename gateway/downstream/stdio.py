@@ -18,8 +18,8 @@ from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from gateway.core.model.caller import Caller
-from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
-from gateway.downstream.handshake import INVALID_REQUEST, Handshake, Refusal
+from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, INVALID_REQUEST, PROTOCOL_VERSION
+from gateway.downstream.handshake import Handshake, Refusal
 from gateway.downstream.opening import Opening
 from gateway.downstream.service import Service
 from gateway.downstream.serving import Downstream

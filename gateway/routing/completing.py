@@ -5,13 +5,12 @@ from typing import Any, cast
 
 from gateway.bridging.onward import onward
 from gateway.core.model.caller import REVISIONS, Caller
+from gateway.core.model.wire import METHOD_NOT_FOUND
 from gateway.core.wording import plain
 from gateway.errors import InvalidRequest, UpstreamRefused
 from gateway.routing.ports import Ask, TheUpstreams
 from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
-
-_METHOD_NOT_FOUND = -32601
 
 
 class Completions:
@@ -39,7 +38,7 @@ class Completions:
         try:
             return await ask(upstream, "completion/complete", {**onward(params), "ref": ref})
         except UpstreamRefused as error:
-            if offered or error.code != _METHOD_NOT_FOUND:
+            if offered or error.code != METHOD_NOT_FOUND:
                 raise
             return _nothing()
 

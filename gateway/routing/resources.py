@@ -12,14 +12,14 @@ from gateway.core.catalogue.repair import repaired_resource
 from gateway.core.model.blocks import LinkBlock, ResourceBlock
 from gateway.core.model.caller import Caller
 from gateway.core.model.envelope import Envelope
-from gateway.core.model.wire import WireObject
+from gateway.core.model.wire import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, WireObject
 from gateway.core.wording import plain
 from gateway.errors import UnknownResource, UpstreamError, UpstreamRefused
 from gateway.routing.ports import Ask, TheLists, TheUpstreams
 from gateway.routing.reporting import Problems
 from gateway.routing.templates import closest_first
 
-_NOT_FOUND = frozenset({-32002, -32602, -32601})
+_NOT_FOUND = frozenset({RESOURCE_NOT_FOUND, INVALID_PARAMS, METHOD_NOT_FOUND})
 """What upstreams answer for a uri that is not theirs: not found (up to 2025-11-25), invalid params (2026-07-28), or
 that they have no resources at all."""
 

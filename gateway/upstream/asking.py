@@ -15,14 +15,16 @@ from typing import Any, Protocol
 
 import anyio
 
+from gateway.core.model.wire import INTERNAL_ERROR, METHOD_NOT_FOUND
 from gateway.errors import HostRefused
 from gateway.upstream.calls import Deadline, Obstacle
 
-METHOD_NOT_FOUND = -32601
-INTERNAL_ERROR = -32603
+ELICITATION = "elicitation/create"
+SAMPLING = "sampling/createMessage"
+ROOTS = "roots/list"
 
-ASKED = frozenset({"sampling/createMessage", "elicitation/create", "roots/list"})
-"""What an upstream may ask of a host. `ping` is answered by the gateway itself."""
+ASKED: Mapping[str, str] = {ELICITATION: "elicitation", SAMPLING: "sampling", ROOTS: "roots"}
+"""What an upstream may ask of a host, and the capability of one that answers. `ping` is answered by the gateway."""
 
 logger = logging.getLogger(__name__)
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from gateway import __version__
 from gateway.core.model.caller import Caller
+from gateway.upstream.asking import ASKED
 
 GATEWAY: Mapping[str, Any] = {"name": "mcp-gateway", "version": __version__}
 """The clientInfo of the gateway itself, where no single host is in front."""
@@ -31,7 +32,7 @@ class Guise:
     @property
     def is_interactive(self) -> bool:
         """Whether an upstream may ask something of the host."""
-        return any(key in self.capabilities for key in ("sampling", "elicitation", "roots"))
+        return any(capability in self.capabilities for capability in ASKED.values())
 
     @property
     def takes_tasks(self) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import anyio
 
 from gateway.core.catalogue.hints import NO_HINT, of_pages
+from gateway.core.model.wire import METHOD_NOT_FOUND
 from gateway.errors import UpstreamError, UpstreamGarbage, UpstreamRefused
 from gateway.upstream.failures import Subject
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WireList = tuple[dict[str, Any], ...]
-
-METHOD_NOT_FOUND = -32601
 
 _RELIST_PAUSE = 0.1
 _SHARE = 0.2  # of the start limit, for each kind but tools, before the upstream is called ready

@@ -13,7 +13,14 @@ from typing import Any, cast
 import anyio
 
 from gateway.core.model.caller import MODERN_REVISIONS, REVISIONS, Era
-from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION, SERVER_INFO
+from gateway.core.model.wire import (
+    CLIENT_CAPABILITIES,
+    CLIENT_INFO,
+    LOG_LEVEL,
+    PROTOCOL_VERSION,
+    SERVER_INFO,
+    UNSUPPORTED_PROTOCOL_VERSION,
+)
 from gateway.errors import UpstreamRefused
 from gateway.upstream.failures import HttpStatus, NotMcp
 from gateway.upstream.guise import Guise
@@ -23,8 +30,6 @@ Ask = Callable[[str, Mapping[str, Any], str | None], Awaitable[dict[str, Any]]]
 
 NEWEST_HANDSHAKE = next(revision for revision in reversed(REVISIONS) if revision not in MODERN_REVISIONS)
 NEWEST_MODERN = next(revision for revision in reversed(REVISIONS) if revision in MODERN_REVISIONS)
-
-UNSUPPORTED_PROTOCOL_VERSION = -32022
 
 PATIENCE = 20.0
 """Seconds for `server/discover`; a process may have to be downloaded first, so a ping usually ends the wait earlier."""

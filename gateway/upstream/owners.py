@@ -22,7 +22,12 @@ def owner_of(rule: str | None, caller: Caller) -> str:
     if rule is not None and rule.startswith(_HEADER):
         value = caller.headers.get(rule.removeprefix(_HEADER).lower())
         return f"header {caller.principal!r} {value}" if value else client_of(caller)
-    return f"session {caller.session}" if caller.session is not None else client_of(caller)
+    return owner_by_session(caller.session) if caller.session is not None else client_of(caller)
+
+
+def owner_by_session(session: str) -> str:
+    """A host's own connection as an owner."""
+    return f"session {session}"
 
 
 def client_of(caller: Caller) -> str:

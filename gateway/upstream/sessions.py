@@ -13,7 +13,7 @@ from gateway.core.model.caller import Caller, Era
 from gateway.errors import UpstreamUnavailable
 from gateway.upstream.guise import Guise, guise_of
 from gateway.upstream.link import Link
-from gateway.upstream.owners import SHARED, client_of, owner_of
+from gateway.upstream.owners import SHARED, client_of, owner_by_session, owner_of
 from gateway.upstream.states import UpstreamState
 
 logger = logging.getLogger(__name__)
@@ -102,27 +102,24 @@ class Sessions:
         Raises:
             UpstreamUnavailable: all sessions that the upstream may have are in use.
         """
-        settings = self._standing.settings
-        era = self._eras.for_host(caller.era)
         guise = guise_of(caller)
-        key = self._key(owner_of(settings.session, caller), era, guise)
-        heir = client_of(caller) if settings.session is None and caller.session is not None else None
+        key = self._key_of(caller, guise)
+        has_heir = self._standing.settings.session is None and caller.session is not None
+        heir = client_of(caller) if has_heir else None
         seat = self._seats.get(key) or self._inherited(key, heir)
         if seat is None:
-            seat = self._seats[key] = Seat(self._link(key, guise, era), heir)
+            seat = self._seats[key] = Seat(self._link(key, guise), heir)
         return seat.link, guise
 
     def there(self, caller: Caller) -> Link | None:
         """The link that serves this caller, if it has one already."""
-        era = self._eras.for_host(caller.era)
-        owner = owner_of(self._standing.settings.session, caller)
-        seat = self._seats.get(self._key(owner, era, guise_of(caller)))
+        seat = self._seats.get(self._key_of(caller, guise_of(caller)))
         return None if seat is None else seat.link
 
     def left(self, session: str) -> None:
         """A host's session has ended: what was its own is kept for the next session of the same client."""
-        mine = [key for key in self._seats if key.owner == f"session {session}"]
-        for key in mine:
+        owner = owner_by_session(session)
+        for key in [key for key in self._seats if key.owner == owner]:
             seat = self._seats.pop(key)
             place = None if seat.heir is None else key._replace(owner=f"left by {seat.heir}")
             if place is None or place in self._seats:
@@ -133,7 +130,8 @@ class Sessions:
 
     def of_session(self, session: str) -> list[Link]:
         """The links that belong to a host's session."""
-        return [seat.link for key, seat in self._seats.items() if key.owner == f"session {session}"]
+        owner = owner_by_session(session)
+        return [seat.link for key, seat in self._seats.items() if key.owner == owner]
 
     def opened(self, link: Link) -> None:
         """A link has been connected: it is entered under the era that is really spoken on it.
@@ -174,6 +172,10 @@ class Sessions:
                     del self._seats[key]
                     self._vacate(link)
 
+    def _key_of(self, caller: Caller, guise: Guise) -> Key:
+        owner = owner_of(self._standing.settings.session, caller)
+        return self._key(owner, self._eras.for_host(caller.era), guise)
+
     def _key(self, owner: str, era: Era, guise: Guise) -> Key:
         """A stateless upstream is told with each request who asks; over HTTP it has nothing that could be owned."""
         if era == "modern" and "modern" in self._eras.spoken:
@@ -181,13 +183,13 @@ class Sessions:
             return Key(SHARED if remote else owner, era, "")
         return Key(owner, era, guise.mark)
 
-    def _link(self, key: Key, guise: Guise, era: Era) -> Link:
+    def _link(self, key: Key, guise: Guise) -> Link:
         if not self._is_free_for(key) and len(self._seats) >= self._standing.settings.max_sessions:
             self._make_room()
         if self._is_free_for(key):
             link = self._standing
         else:
-            link = self._make(guise, era)
+            link = self._make(guise, key.era)
             self._begin(link)
         link.last_use[0] = anyio.current_time()
         return link

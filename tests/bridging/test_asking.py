@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from gateway.bridging.asking import ELICITATION, ROOTS, SAMPLING, can_answer, for_handshake, for_modern, input_requests
+from gateway.bridging.asking import can_answer, for_handshake, for_modern, input_requests
 from gateway.core.model.caller import Caller
+from gateway.upstream.asking import ELICITATION, ROOTS, SAMPLING
 
 URL = {"mode": "url", "url": "https://example.org/ö", "message": "Sign in"}
 

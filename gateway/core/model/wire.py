@@ -6,6 +6,16 @@ from typing import Any, TypeAlias
 WireObject: TypeAlias = Mapping[str, Any]
 """A JSON object as it arrived, or as it is to be sent."""
 
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+RESOURCE_NOT_FOUND = -32002
+"""Until 2025-11-25; 2026-07-28 says INVALID_PARAMS instead, and never this one."""
+HEADER_MISMATCH = -32020
+UNSUPPORTED_PROTOCOL_VERSION = -32022
+
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 """Of `notifications/message` (RFC 5424), the least first."""
 

@@ -11,9 +11,10 @@ from gateway.core.requests.pieces import (
     Native,
     RepairedTurn,
     Write,
+    following,
     objects,
     parts,
-    with_cache_mark,
+    put_content,
 )
 
 _NATIVE: Native = {"text": {"text": str}, "image": {"source": dict}, "document": {"source": dict}}
@@ -41,23 +42,14 @@ def find(request: Mapping[str, Any]) -> tuple[FoundTurn, ...]:
 def put(holder: Any, key: Any, answer: Answer, write: Write) -> None:
     """The content of a `tool_result`, or one of its blocks, anew."""
     result: Any = write(Turn((answer,)))[0]["content"][0]
-    content: list[Any] = result.get("content") or []
-    if isinstance(holder, list):
-        holder[key : key + 1] = with_cache_mark(holder[key], content)
-        return
-    holder[key] = content
-    if result.get("is_error"):
+    put_content(holder, key, result.get("content") or [], "text")
+    if result.get("is_error") and not isinstance(holder, list):
         holder["is_error"] = True
 
 
 def follow_up(turn: RepairedTurn, write: Write) -> list[Any]:
     """Blocks that come after the results of the same message."""
-    content: list[Any] = []
-    if turn.follow_ups:
-        content += write(Turn((), turn.follow_ups))[-1]["content"]
-    for caption, part in turn.carried:
-        content += [{"type": "text", "text": caption}, part]
-    return content
+    return following(turn, write, "text")
 
 
 DIALECT = Dialect(find, put, follow_up)

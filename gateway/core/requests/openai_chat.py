@@ -5,7 +5,7 @@ strings of JSON (the AI SDK, Cline), MCP's and Anthropic's image blocks, `image_
 """
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from gateway.core.model.turn import Answer, Turn
 from gateway.core.requests.pieces import (
@@ -15,9 +15,10 @@ from gateway.core.requests.pieces import (
     Native,
     RepairedTurn,
     Write,
+    following,
     objects,
     parts,
-    with_cache_mark,
+    put_content,
 )
 
 _MEDIA = ("image_url", "input_audio", "file", "audio_url", "video_url")
@@ -48,22 +49,12 @@ def _note_calls(finder: Finder, message: Mapping[str, Any]) -> None:
 
 def put(holder: Any, key: Any, answer: Answer, write: Write) -> None:
     """The content of a message, or one of its parts, anew."""
-    content: Any = write(Turn((answer,)))[0]["content"]
-    if isinstance(holder, list):
-        new = cast("list[Any]", content) if isinstance(content, list) else [{"type": "text", "text": content}]
-        holder[key : key + 1] = with_cache_mark(holder[key], new)
-    else:
-        holder[key] = content
+    put_content(holder, key, write(Turn((answer,)))[0]["content"], "text")
 
 
 def follow_up(turn: RepairedTurn, write: Write) -> list[Any]:
     """One user message."""
-    content: list[Any] = []
-    if turn.follow_ups:
-        content += write(Turn((), turn.follow_ups))[-1]["content"]
-    for caption, part in turn.carried:
-        content += [{"type": "text", "text": caption}, part]
-    return [{"role": "user", "content": content}]
+    return [{"role": "user", "content": following(turn, write, "text")}]
 
 
 DIALECT = Dialect(find, put, follow_up)

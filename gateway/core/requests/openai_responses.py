@@ -1,7 +1,7 @@
 """Tool results in OpenAI Responses: `input[]` items that give the output of a call, as a string or a list of parts."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from gateway.core.model.turn import Answer, Turn
 from gateway.core.requests.pieces import (
@@ -11,9 +11,10 @@ from gateway.core.requests.pieces import (
     Native,
     RepairedTurn,
     Write,
+    following,
     objects,
     parts,
-    with_cache_mark,
+    put_content,
 )
 
 _NATIVE: Native = {
@@ -44,22 +45,12 @@ def find(request: Mapping[str, Any]) -> tuple[FoundTurn, ...]:
 
 def put(holder: Any, key: Any, answer: Answer, write: Write) -> None:
     """An item's output, or one of its parts, anew."""
-    output: Any = write(Turn((answer,)))[0]["output"]
-    if isinstance(holder, list):
-        new = cast("list[Any]", output) if isinstance(output, list) else [{"type": "input_text", "text": output}]
-        holder[key : key + 1] = with_cache_mark(holder[key], new)
-    else:
-        holder[key] = output
+    put_content(holder, key, write(Turn((answer,)))[0]["output"], "input_text")
 
 
 def follow_up(turn: RepairedTurn, write: Write) -> list[Any]:
     """One user message."""
-    content: list[Any] = []
-    if turn.follow_ups:
-        content += write(Turn((), turn.follow_ups))[-1]["content"]
-    for caption, part in turn.carried:
-        content += [{"type": "input_text", "text": caption}, part]
-    return [{"type": "message", "role": "user", "content": content}]
+    return [{"type": "message", "role": "user", "content": following(turn, write, "input_text")}]
 
 
 DIALECT = Dialect(find, put, follow_up)

@@ -241,6 +241,25 @@ def names_content(part: Mapping[str, Any]) -> bool:
     return isinstance(members.get("file_id"), str) or (isinstance(url, str) and not url.lower().startswith("data:"))
 
 
+def put_content(holder: Any, key: Any, content: Any, text: str) -> None:
+    """New content in place of a result's, or of one of its parts; `text` is the type of a part of text."""
+    if isinstance(holder, list):
+        new = cast("list[Any]", content) if isinstance(content, list) else [{"type": text, "text": content}]
+        holder[key : key + 1] = with_cache_mark(holder[key], new)
+    else:
+        holder[key] = content
+
+
+def following(turn: RepairedTurn, write: Write, text: str) -> list[Any]:
+    """The parts that follow a turn's results: the media, and what goes on as it came, each with its caption."""
+    content: list[Any] = []
+    if turn.follow_ups:
+        content += write(Turn((), turn.follow_ups))[-1]["content"]
+    for caption, part in turn.carried:
+        content += [{"type": text, "text": caption}, part]
+    return content
+
+
 def with_cache_mark(old: Any, new: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The new parts, the last of which ends a cached prefix if the old one did (`cache_control`)."""
     mark = cast("dict[str, Any]", old).get("cache_control") if isinstance(old, dict) else None
