@@ -13,6 +13,8 @@ from typing import TextIO
 import anyio
 from anyio.abc import Process
 
+from gateway.processes import start_process
+
 START_SECONDS = 60.0
 STOP_SECONDS = 8.0
 TAIL_CHARS = 2_000
@@ -32,17 +34,15 @@ async def http_process(
         CannotStart: it ended, or opened no port within START_SECONDS.
     """
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
-        # Shielded: of a start that is cancelled half-way asyncio kills the process, and may forget to wait for it.
-        with anyio.CancelScope(shield=True):
-            process = await anyio.open_process(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                cwd=folder,
-                env={**os.environ, **variables},
-                start_new_session=os.name == "posix",
-            )
+        process = await start_process(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            cwd=folder,
+            env={**os.environ, **variables},
+            start_new_session=os.name == "posix",
+        )
         try:
             await _opened(name, process, port, errors)
             yield

@@ -17,6 +17,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from gateway.config.schema import MediaSettings
 from gateway.errors import MediaError
 from gateway.media.frames import LARGEST_BODY, LARGEST_HEADER, PREFIX, READY, Job, pack_job
+from gateway.processes import start_process
 
 START_SECONDS = 60.0
 """How long a worker may take to start: far more than it needs, for machines that are busy."""
@@ -67,15 +68,9 @@ class Worker:
     async def start(cls, settings: MediaSettings) -> "Worker":
         """A worker that is ready for jobs. Raises MediaError, naming the cause, when none can be started."""
         try:
-            # Shielded: of a start that is cancelled half-way asyncio kills the process, and may forget to wait for it.
-            with anyio.CancelScope(shield=True):
-                process = await anyio.open_process(
-                    _command(settings),
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    env=_env(),
-                )
+            process = await start_process(
+                _command(settings), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_env()
+            )
         except OSError as error:
             raise MediaError(f"no media worker could be started: {error}") from error
         worker = cls(process)

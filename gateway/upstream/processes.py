@@ -8,6 +8,7 @@ import anyio
 from anyio.abc import Process
 
 from gateway.config.schema import UpstreamSettings
+from gateway.processes import start_process
 from gateway.upstream.environment import environment
 from gateway.upstream.orphans import WATCH
 from gateway.upstream.platforms import Tree, command_line, exit_words, spawn_options, tree_of
@@ -55,17 +56,15 @@ async def spawn(settings: UpstreamSettings) -> Child:
     Raises OSError when it cannot be started.
     """
     child = environment(settings.env, os.environ)
-    # Shielded: of a start that is cancelled half-way asyncio kills the process, and may forget to wait for it.
-    with anyio.CancelScope(shield=True):
-        process = await anyio.open_process(
-            command_line(settings.command or "", settings.args, child),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=child,
-            cwd=settings.cwd,
-            **spawn_options(),
-        )
+    process = await start_process(
+        command_line(settings.command or "", settings.args, child),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=child,
+        cwd=settings.cwd,
+        **spawn_options(),
+    )
     WATCH.guard(process.pid)
     return Child(process, tree_of(process.pid))
 
