@@ -24,8 +24,16 @@
     │   ├── UnknownHandle
     │   ├── ExpiredHandle
     │   ├── ContentTooLarge
-    │   ├── StoreFull
+    │   ├── NotWritten           no file for a host could be written
+    │   ├── BadLink              a link to content that was not made here, or was changed
+    │   ├── ExpiredLink
+    │   ├── StoreUnavailable     cannot be reached, refuses, has no room, or takes too long
+    │   ├── ProviderFileError    the provider of a model API cannot keep or give back a file
     │   └── UnsupportedContent  a model API cannot take it, and falling back was not wanted
+    ├── ArgumentError            content that an argument names cannot be given to the tool
+    ├── FetchError               content at a URL
+    │   ├── FetchRefused         it may not be fetched: not allowed, or at an address that is nobody's outside
+    │   └── FetchFailed          it could not be: no answer, another answer, too slow, too large
     └── MediaError               bytes that could not be turned into what was asked for
 
 A message says what happened and where; `remedy` says what to do about it.
@@ -167,12 +175,44 @@ class ContentTooLarge(ContentError):
     """The content is larger than what may be kept."""
 
 
-class StoreFull(ContentError):
-    """The store has no room for the content."""
+class BadLink(ContentError):
+    """A link to content that the gateway did not make, or that was changed."""
+
+
+class ExpiredLink(ContentError):
+    """A link to content that was good once."""
+
+
+class StoreUnavailable(ContentError):
+    """The store cannot do its part: out of reach, forbidden, no room on its disk, or no answer in time."""
+
+
+class ProviderFileError(ContentError):
+    """A provider's own files: it cannot be reached, refuses, or gives back only what its models made."""
+
+
+class NotWritten(ContentError):
+    """Content could not be written to a file that a host may open."""
 
 
 class UnsupportedContent(ContentError):
     """Content that cannot be sent or kept where it should be."""
+
+
+class ArgumentError(GatewayError):
+    """Content that an argument of a call names is missing, of the wrong kind, too large, or not for this upstream."""
+
+
+class FetchError(GatewayError):
+    """Content at a URL could not be had. No message names more of the URL than scheme, host and port."""
+
+
+class FetchRefused(FetchError):
+    """The URL may not be fetched: the configuration does not allow it, or it leads to a private address."""
+
+
+class FetchFailed(FetchError):
+    """The URL could not be fetched: nobody answers, or not with content, or it is too slow or too large."""
 
 
 class MediaError(GatewayError):

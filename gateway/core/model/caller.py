@@ -28,7 +28,8 @@ class Caller:
     chosen explicitly (flag, path, header); `principal` owns what the calls store: the authenticated one, else `local`.
     `client_info` is its clientInfo as it came; `session` the host's own connection (a stdio process, an SSE stream, a
     Streamable HTTP session), None for a host without one; `headers` are those of the HTTP request, names in lower case;
-    `log_level` is the least that it wants to be told, None when it never said.
+    `log_level` is the least that it wants to be told, None when it never said. `model` is the model behind the host,
+    where the host tells it (Codex does, with each call).
     """
 
     revision: str = REVISIONS[0]
@@ -42,6 +43,7 @@ class Caller:
     session: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     log_level: str | None = None
+    model: str | None = None
 
     @property
     def is_modern(self) -> bool:

@@ -5,7 +5,7 @@ outcome like any other, so that falling back is a rule of planning.
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from gateway.core.model.media_types import PixelSize
 
@@ -17,6 +17,17 @@ class ImageTarget:
     types: tuple[str, ...] = ("image/png", "image/jpeg")
     max_edge: int | None = None
     max_bytes: int | None = None
+    animation: bool = True
+    """Whether an animation is kept, where its type is taken; else its first frame is what is shown."""
+
+
+@dataclass(frozen=True)
+class AudioTarget:
+    """What sound has to be: one of `types` (empty: as it is), at most `max_bytes` decoded and `max_seconds` long."""
+
+    types: tuple[str, ...] = ("audio/wav", "audio/mpeg")
+    max_bytes: int | None = None
+    max_seconds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -50,24 +61,160 @@ class Keep:
     name: str | None = None
 
 
-Effect: TypeAlias = FitImage | Keep
+@dataclass(frozen=True)
+class ReadDocument:
+    """Read a PDF (base64 `data`): its page count, and the text of its first `max_pages`, `max_chars` at most."""
+
+    key: str
+    data: str
+    max_pages: int
+    max_chars: int
+
+
+@dataclass(frozen=True)
+class RenderPages:
+    """Draw `pages` of a PDF (base64 `data`; the first page is 1), each fitted to `target`."""
+
+    key: str
+    data: str
+    pages: tuple[int, ...]
+    target: ImageTarget
+
+
+@dataclass(frozen=True)
+class ConvertAudio:
+    """Make sound (base64 `data` of `media_type`) fit `target`: convert, cut."""
+
+    key: str
+    data: str
+    media_type: str
+    target: AudioTarget
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What can be said of sound or video (base64 `data` of `media_type`) without showing it."""
+
+    key: str
+    data: str
+    media_type: str
+
+
+@dataclass(frozen=True)
+class Describe:
+    """Describe an image or sound (base64 `data` of `media_type`) in words, for who cannot see or hear it."""
+
+    key: str
+    data: str
+    media_type: str
+
+
+@dataclass(frozen=True)
+class ReadLink:
+    """Read the resource that a link of the result leads to, from the upstream that gave the link."""
+
+    key: str
+    uri: str
+    max_bytes: int
+
+
+@dataclass(frozen=True)
+class WriteFile:
+    """Write content (base64 `data`) to a file that the host may open."""
+
+    key: str
+    data: str
+    media_type: str
+    name: str | None = None
+
+
+Effect: TypeAlias = (
+    FitImage | Keep | ReadDocument | RenderPages | ConvertAudio | Probe | Describe | ReadLink | WriteFile
+)
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """An image that fits: base64 `data` of `media_type`, `pixels` now, `original` pixels before."""
+    """An image that fits: base64 `data` of `media_type`, `pixels` now, `original` pixels before.
+
+    `frames`: of how many frames of an animation it is the first; 1 where nothing was left out.
+    """
 
     data: str
     media_type: str
     pixels: PixelSize
     original: PixelSize
+    frames: int = 1
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Content that is kept; `handle` names it to its owner."""
+    """Content that is kept: `handle` names it to its owner, `url` opens it for whoever has it, where there is one.
 
-    handle: str
+    Without a handle, there is nothing here that keeps content.
+    """
+
+    handle: str | None
+    url: str | None = None
+
+
+@dataclass(frozen=True)
+class DocumentRead:
+    """A document: how many `pages` it has, and the text of its first ones, one string a page (empty: no text)."""
+
+    pages: int
+    texts: tuple[str, ...]
+    title: str | None = None
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """Pages of a document as images, in the order asked for. A page that could not be drawn is a Failed."""
+
+    images: "tuple[Fitted | Failed, ...]"
+
+
+@dataclass(frozen=True)
+class Converted:
+    """Sound that fits: base64 `data` of `media_type`, `seconds` long now, `original` seconds before."""
+
+    data: str
+    media_type: str
+    seconds: float
+    original: float
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What is known of sound or video: `seconds`, the name of its `codec`, `channels`, `rate` in Hz, `pixels`."""
+
+    seconds: float | None = None
+    codec: str | None = None
+    channels: int | None = None
+    rate: int | None = None
+    pixels: PixelSize | None = None
+
+
+@dataclass(frozen=True)
+class Described:
+    """A description in words, and `by` what it was made (a command's, tool's or model's name)."""
+
+    text: str
+    by: str
+
+
+@dataclass(frozen=True)
+class LinkRead:
+    """What a link leads to: the `contents` of resources/read as wire JSON."""
+
+    contents: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Written:
+    """Content in a file of its own: its absolute `path`, as the host may open it."""
+
+    path: str
 
 
 @dataclass(frozen=True)
@@ -77,4 +224,6 @@ class Failed:
     reason: str
 
 
-Outcome: TypeAlias = Fitted | Kept | Failed
+Outcome: TypeAlias = (
+    Fitted | Kept | DocumentRead | Rendered | Converted | Probed | Described | LinkRead | Written | Failed
+)

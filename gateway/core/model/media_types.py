@@ -20,6 +20,14 @@ ALIASES = {
     "audio/vnd.wave": "audio/wav",
     "audio/mp3": "audio/mpeg",
     "audio/x-flac": "audio/flac",
+    "audio/m4a": "audio/mp4",
+    "audio/x-m4a": "audio/mp4",
+    "audio/aacp": "audio/aac",
+    "audio/x-aac": "audio/aac",
+    "audio/x-aiff": "audio/aiff",
+    "audio/opus": "audio/ogg",
+    "audio/vorbis": "audio/ogg",
+    "application/ogg": "audio/ogg",
     "application/x-pdf": "application/pdf",
 }
 UNTOLD = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/unknown", "*/*"})
@@ -46,10 +54,20 @@ EXTENSIONS = {
     "image/bmp": "bmp",
     "image/tiff": "tiff",
     "image/avif": "avif",
+    "image/heic": "heic",
+    "image/heif": "heif",
     "audio/wav": "wav",
     "audio/mpeg": "mp3",
     "audio/flac": "flac",
     "audio/ogg": "ogg",
+    "audio/mp4": "m4a",
+    "audio/webm": "weba",
+    "audio/aac": "aac",
+    "audio/aiff": "aiff",
+    "video/mp4": "mp4",
+    "video/webm": "webm",
+    "video/quicktime": "mov",
+    "video/x-msvideo": "avi",
     "application/pdf": "pdf",
     "application/msword": "doc",
     "application/vnd.ms-excel": "xls",
@@ -123,9 +141,20 @@ def inspect(content: bytes) -> Finding:
             return Finding(media_type)
     if content[4:8] == b"ftyp":
         return Finding(_FTYP.get(content[8:12], "video/mp4"))
-    if _is_svg(content):
-        return Finding("image/svg+xml", _svg_size(content))
+    beginning = content[:HEAD_BYTES]
+    if (at := _svg_at(beginning)) is not None:
+        return Finding("image/svg+xml", _svg_size(beginning, at))
     return Finding(None)
+
+
+def may_be_animated(content: bytes) -> bool:
+    """Whether the beginning of an image says, or of a GIF does not deny, that it has more than one frame."""
+    if content.startswith(b"RIFF") and content[8:16] == b"WEBPVP8X":
+        return len(content) > 20 and bool(content[20] & 0x02)
+    if content.startswith(b"\x89PNG\r\n\x1a\n"):
+        # https://www.w3.org/TR/png-3/#acTL-chunk: before the first IDAT.
+        return b"acTL" in content.partition(b"IDAT")[0]
+    return content.startswith((b"GIF87a", b"GIF89a"))
 
 
 def _png(content: bytes) -> Finding:
@@ -199,8 +228,8 @@ _PROLOGUE = ((b"<?", b"?>"), (b"<!--", b"-->"), (b"<!DOCTYPE", b">"))
 _SVG_START = re.compile(rb"<(?:\w+:)?svg[\s>/]")
 
 
-def _is_svg(content: bytes) -> bool:
-    """Whether the first element is an svg; a plain scan, because a pattern for this backtracks exponentially."""
+def _svg_at(content: bytes) -> int | None:
+    """Where the first element is, if an svg; a plain scan, because a pattern for this backtracks exponentially."""
     at = 3 if content.startswith(b"\xef\xbb\xbf") else 0
     while True:
         while content[at : at + 1].isspace():
@@ -211,11 +240,11 @@ def _is_svg(content: bytes) -> bool:
                 subset = end == b">" and 0 <= content.find(b"[", at) < content.find(b">", at)
                 close = content.find(b"]" if subset else end, at + len(start))
                 if close < 0:
-                    return False
+                    return None
                 at = content.find(b">", close) + 1 if subset else close + len(end)
                 break
         else:
-            return _SVG_START.match(content, at) is not None
+            return at if _SVG_START.match(content, at) else None
 
 
 _SVG_TAG = re.compile(rb"<(?:\w+:)?svg\b[^>]*>", re.DOTALL)
@@ -223,8 +252,8 @@ _SVG_LENGTH = rb"""\b%s\s*=\s*["']\s*([0-9.]+)(?:px)?\s*["']"""
 _SVG_BOX = re.compile(rb"""\bviewBox\s*=\s*["']\s*[-0-9.]+[\s,]+[-0-9.]+[\s,]+([0-9.]+)[\s,]+([0-9.]+)\s*["']""")
 
 
-def _svg_size(content: bytes) -> PixelSize | None:
-    tag = _SVG_TAG.search(content)
+def _svg_size(content: bytes, at: int) -> PixelSize | None:
+    tag = _SVG_TAG.match(content, at)  # to search for it would take time in proportion to the square of the length
     if tag is None:
         return None
     found = [re.search(_SVG_LENGTH % side, tag[0]) for side in (b"width", b"height")]
@@ -232,7 +261,7 @@ def _svg_size(content: bytes) -> PixelSize | None:
     texts = [match[1] for match in found if match] if all(found) else list(box.groups()) if box else []
     try:
         width, height = (max(1, round(float(text))) for text in texts)
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter of a number with hundreds of digits
         return None
     return PixelSize(width, height)
 
@@ -242,8 +271,12 @@ _FTYP = {
     b"avis": "image/avif",
     b"heic": "image/heic",
     b"heix": "image/heic",
+    b"hevc": "image/heic",
+    b"hevx": "image/heic",
     b"mif1": "image/heif",
+    b"msf1": "image/heif",
     b"M4A ": "audio/mp4",
+    b"M4B ": "audio/mp4",
     b"qt  ": "video/quicktime",
 }
 _READERS: tuple[tuple[bytes, Callable[[bytes], Finding]], ...] = (
@@ -263,6 +296,10 @@ _TYPES = (
     (b"ID3", "audio/mpeg"),
     (b"\xff\xfb", "audio/mpeg"),
     (b"\xff\xf3", "audio/mpeg"),
+    (b"\xff\xfa", "audio/mpeg"),
+    (b"\xff\xf2", "audio/mpeg"),
+    (b"\xff\xf1", "audio/aac"),
+    (b"\xff\xf9", "audio/aac"),
     (b"\x1aE\xdf\xa3", "video/webm"),
     (b"PK\x03\x04", "application/zip"),
     (b"\x1f\x8b", "application/gzip"),

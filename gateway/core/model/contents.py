@@ -1,0 +1,67 @@
+"""What the bytes of a block hold: their real type, and their text where they are text."""
+
+import binascii
+
+from gateway.core.model import media_types
+from gateway.core.model.base64_text import Mended, decoded_size, head
+from gateway.core.model.blocks import Found
+
+_MOST_TEXT_BYTES = 400_000
+_TEXTUAL = frozenset(
+    {
+        "application/json",
+        "application/xml",
+        "application/yaml",
+        "application/x-yaml",
+        "application/toml",
+        "application/ndjson",
+        "application/javascript",
+    }
+)
+_UNPRINTABLE = frozenset(chr(code) for code in range(32)) - frozenset("\t\n\r\f")
+_SVG = "image/svg+xml"
+_SOUND_ALONE = {"video/mp4": "audio/mp4", "video/quicktime": "audio/mp4", "video/webm": "audio/webm"}
+"""Types whose first bytes do not tell whether there is a picture beside the sound: the declared type does."""
+
+
+def found_in(mended: Mended, declared: str | None) -> Found | None:
+    """What well-formed base64 holds; None when it is no base64."""
+    if mended.data is None:
+        return None
+    finding = media_types.inspect_base64(mended.data)
+    told = media_types.normalise(declared) or media_types.normalise(mended.media_type)
+    if finding.media_type == "application/zip" and told is not None and told.startswith(media_types.ZIPPED):
+        finding = media_types.Finding(told)
+    if finding.media_type in _SOUND_ALONE and told is not None and told.startswith("audio/"):
+        finding = media_types.Finding(_SOUND_ALONE[finding.media_type])
+    return Found(
+        data=mended.data,
+        byte_size=decoded_size(mended.data),
+        media_type=finding.media_type or (None if told in media_types.ALWAYS_RECOGNISED else told),
+        pixels=finding.size,
+    )
+
+
+def may_be_animated(found: Found) -> bool:
+    """Whether an image may have more than one frame, as its beginning tells: of a GIF only decoding says it."""
+    return media_types.may_be_animated(head(found.data, media_types.HEAD_BYTES))
+
+
+def is_textual(media_type: str | None, *, drawings: bool = False) -> bool:
+    """Whether content of this type is text in a file; `drawings`: SVG as well."""
+    if media_type is None:
+        return False
+    if media_type == _SVG:
+        return drawings
+    return media_type in _TEXTUAL or media_type.startswith("text/") or media_type.endswith(("+json", "+xml", "+yaml"))
+
+
+def decoded_text(found: Found) -> str | None:
+    """The content as UTF-8 text; None where it is none, or more than anybody reads."""
+    if found.byte_size > _MOST_TEXT_BYTES:
+        return None
+    try:
+        text = binascii.a2b_base64(found.data).decode("utf-8-sig")
+    except ValueError:
+        return None
+    return None if _UNPRINTABLE.intersection(text) else text
