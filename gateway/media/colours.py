@@ -17,16 +17,31 @@ _DEEP = ("I", "F")
 _SAMPLE_EDGE = 256
 _MANY_COLOURS = 4096
 _MANY_GREYS = 64
+_USUAL_GREYS = 8
 _PROFILE_SPACES = {"RGB": "RGB ", "CMYK": "CMYK", "L": "GRAY"}
 
 
 def is_graphic(image: Image.Image) -> bool:
-    """Whether this is a drawing or a screenshot, not a photo: a sample of its pixels has few different colours."""
+    """Whether this is a drawing or a screenshot, not a photo: a sample of its pixels has few different colours.
+
+    In grey, where even a photo has few: hardly any, or half of the sample is of the same ones, as paper and ink are.
+    """
     if image.mode.startswith(_DEEP):
         return False
     width, height = image.size
     sample = pillow.sampled(image, (min(width, _SAMPLE_EDGE), min(height, _SAMPLE_EDGE)))
-    return sample.getcolors(_MANY_GREYS if sample.mode == "L" else _MANY_COLOURS) is not None
+    found = sample.getcolors(_MANY_COLOURS)
+    if found is None:
+        return False
+    if sample.mode != "L" and not (sample.mode == "RGB" and all(is_grey(colour) for _, colour in found)):
+        return True
+    counts = sorted((count for count, _ in found), reverse=True)
+    return len(counts) <= _MANY_GREYS or sum(counts[:_USUAL_GREYS]) >= sum(counts) / 2
+
+
+def is_grey(colour: object) -> bool:
+    """Whether a colour as `Image.getcolors` gives it has its channels alike."""
+    return not isinstance(colour, tuple) or len(frozenset(cast(tuple[int, ...], colour))) == 1
 
 
 def scalable(image: Image.Image) -> Image.Image:

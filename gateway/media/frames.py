@@ -2,8 +2,9 @@
 
     frame   length of the header (4 bytes), length of the body (8 bytes), header (UTF-8 JSON), body
     worker  READY or {"error": reason} once, at its start
-    job     {"media_type", "types", "max_edge", "max_bytes", "crop", "seconds"} and the image
-    answer  {"media_type", "pixels", "original"} and base64, or {"error": reason, "last": true when the worker ends}
+    job     {"operation", "media_type", "options", "seconds"} and the content; see `gateway.media.operations`
+    answer  what the operation answers, a header and a body; or {"error": reason, "remedy": what to do about it, "last":
+            true when the worker ends}
 
 JSON and lengths only, so that a worker taken over by what it decodes cannot make the gateway run anything.
 """
@@ -11,9 +12,10 @@ JSON and lengths only, so that a worker taken over by what it decodes cannot mak
 import json
 import struct
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, BinaryIO, NamedTuple
 
-from gateway.core.model.effects import Crop, ImageTarget
+from gateway.core.model.effects import AudioTarget, Crop, ImageTarget
 
 PREFIX = struct.Struct(">IQ")
 """The two lengths before a header."""
@@ -24,12 +26,13 @@ READY: Mapping[str, Any] = {"ready": True}
 
 
 class Job(NamedTuple):
-    """One image and what it has to become. `media_type` is what it really is; the worker's alarm is at `seconds`."""
+    """One piece of work. `media_type` is what the content really is; the worker's alarm is at `seconds`."""
 
+    operation: str
     content: bytes
     media_type: str
-    target: ImageTarget
-    crop: Crop | None
+    options: Mapping[str, Any]
+    """What else the operation needs, as JSON; `packed` makes it of what is below."""
     seconds: float
 
 
@@ -41,24 +44,37 @@ def pack(header: Mapping[str, Any], body: bytes = b"") -> bytes:
 
 def pack_job(job: Job) -> bytes:
     """Everything of a job's frame before its content."""
-    crop = job.crop and [job.crop.left, job.crop.top, job.crop.width, job.crop.height]
-    target = job.target
-    header = {
-        "media_type": job.media_type,
-        "types": target.types,
-        "max_edge": target.max_edge,
-        "max_bytes": target.max_bytes,
-        "crop": crop,
-        "seconds": job.seconds,
-    }
+    header = {key: value for key, value in job._asdict().items() if key != "content"}
     return pack(header, job.content)
 
 
 def unpack_job(header: Mapping[str, Any], body: bytes) -> Job:
     """The job that `pack_job` packed."""
-    target = ImageTarget(tuple(header["types"]), header["max_edge"], header["max_bytes"])
-    crop = Crop(*header["crop"]) if header["crop"] else None
-    return Job(body, header["media_type"], target, crop, header["seconds"])
+    return Job(content=body, **header)
+
+
+def packed(value: ImageTarget | AudioTarget | Crop | None) -> dict[str, Any] | None:
+    """A target or a crop as JSON."""
+    return None if value is None else asdict(value)
+
+
+def image_target(value: Mapping[str, Any]) -> ImageTarget:
+    """The target that `packed` made JSON of."""
+    return ImageTarget(**_with_types(value))
+
+
+def audio_target(value: Mapping[str, Any]) -> AudioTarget:
+    """The target that `packed` made JSON of."""
+    return AudioTarget(**_with_types(value))
+
+
+def _with_types(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {**value, "types": tuple(value["types"])}
+
+
+def crop(value: Mapping[str, Any] | None) -> Crop | None:
+    """The crop that `packed` made JSON of."""
+    return None if value is None else Crop(**value)
 
 
 def read(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:

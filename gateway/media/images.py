@@ -1,7 +1,7 @@
 """Fitting one image to a target. Runs in a worker, on hostile bytes: nothing here may be called in the gateway itself.
 
 What is decoded at all: the first frame, once the header's pixel count is within the limit, by the one decoder that the
-bytes ask for.
+bytes ask for. Animations that must change but keep moving are the business of `gateway.media.moving`.
 """
 
 import math
@@ -10,11 +10,11 @@ from importlib import import_module
 from io import BytesIO
 from typing import NamedTuple, TypeAlias
 
-import pybase64
 from PIL import Image
 
 from gateway.core.model.effects import Crop, ImageTarget
 from gateway.core.model.media_types import PixelSize
+from gateway.core.model.png import without_broken_extras
 from gateway.errors import MediaError
 from gateway.media import colours, pillow
 from gateway.media.encoding import ENCODABLE, LARGEST_EDGE, encode
@@ -28,6 +28,10 @@ _PLUGINS = {
     "image/tiff": ("TIFF", "TiffImagePlugin"),
     "image/avif": ("AVIF", "AvifImagePlugin"),
 }
+_HEIF = frozenset({"image/heic", "image/heif"})
+_MANY_FRAMES = frozenset({"image/gif", "image/webp", "image/png", "image/avif", "image/tiff"})
+"""Types that can hold several: frames of an animation or, of a TIFF, pages."""
+
 _SVG = "image/svg+xml"
 _ORIENTATION = 0x0112
 _UPRIGHT = {
@@ -47,12 +51,16 @@ Region: TypeAlias = tuple[int, int, int, int]
 
 
 class Picture(NamedTuple):
-    """An encoded image, its type and size, and the upright size of what it was made from."""
+    """An encoded image, its type and size, and the upright size of what it was made from.
+
+    `frames`: of how many frames it shows the first alone; 1 where nothing is left out.
+    """
 
     content: bytes
     media_type: str
     pixels: PixelSize
     original: PixelSize
+    frames: int = 1
 
 
 def limit_pixels(max_pixels: int) -> None:
@@ -60,12 +68,6 @@ def limit_pixels(max_pixels: int) -> None:
     Image.MAX_IMAGE_PIXELS = max_pixels
     # Above the limit it only warns; it raises above twice the limit.
     warnings.simplefilter("error", Image.DecompressionBombWarning)
-
-
-def fit_to_base64(content: bytes, media_type: str, target: ImageTarget, crop: Crop | None, max_pixels: int) -> Picture:
-    """`fit`, with the content as base64 (ASCII)."""
-    picture = fit(content, media_type, target, crop, max_pixels)
-    return picture._replace(content=pybase64.b64encode(picture.content))
 
 
 def fit(content: bytes, media_type: str, target: ImageTarget, crop: Crop | None, max_pixels: int) -> Picture:
@@ -78,7 +80,7 @@ def fit(content: bytes, media_type: str, target: ImageTarget, crop: Crop | None,
         raise MediaError(f"it cannot be made one of {', '.join(target.types) or 'no types'}")
     if media_type == _SVG:
         return _fit_vector(content, target, crop, max_pixels)
-    image = _open(content, media_type, max_pixels)
+    image = opened(content, media_type, max_pixels)
     if media_type != "image/jpeg":
         image.load()
     turn = _UPRIGHT.get(_orientation(image))
@@ -89,20 +91,42 @@ def fit(content: bytes, media_type: str, target: ImageTarget, crop: Crop | None,
     if media_type == "image/jpeg":
         _draft(image, target.max_edge, region or (0, 0, original.width, original.height))
         image.load()
-    if region is None and turn is None and _fits_already(image, content, media_type, target, original):
+    frames = _frames(content, media_type, max_pixels)
+    as_it_is = region is None and turn is None and (frames == 1 or target.animation)
+    if as_it_is and _fits_already(image, content, media_type, target, original):
         return Picture(content, media_type, original, original)
-    return _refit(image, original, turn, media_type, target, region)
+    if frames > 1 and target.animation and region is None and media_type != "image/tiff":
+        from gateway.media import moving
+
+        if moved := moving.refit(opened(content, media_type, max_pixels), media_type, target, turn, max_pixels):
+            return Picture(moved.content, moved.media_type, PixelSize(*moved.size), original)
+    return _refit(image, original, turn, media_type, target, region)._replace(frames=frames)
 
 
-def _open(content: bytes, media_type: str, max_pixels: int) -> Image.Image:
-    name, plugin = _PLUGINS[media_type]
-    # Registers this one decoder; Image.open would otherwise load them all to find it.
-    module = import_module(f"PIL.{plugin}")
-    if media_type == "image/avif":
-        # As many threads as there are processors would need more address space than a worker may have.
-        vars(module)["DEFAULT_MAX_THREADS"] = 1
+def _frames(content: bytes, media_type: str, max_pixels: int) -> int:
+    """How many frames the image has; 1 where that cannot be told."""
+    if media_type not in _MANY_FRAMES:
+        return 1
     try:
-        image = Image.open(BytesIO(content), formats=[name])
+        # Of an image of its own: counting goes through all of a GIF, and may stop anywhere in a broken one.
+        return max(1, int(getattr(opened(content, media_type, max_pixels), "n_frames", 1)))
+    except Exception:  # Decoders raise anything on hostile bytes, and the first frame has been decoded well.
+        return 1
+
+
+def opened(content: bytes, media_type: str, max_pixels: int) -> Image.Image:
+    """The image with its header read. Raises MediaError when it has too many pixels or is not what it seems to be."""
+    if media_type in _HEIF:
+        name = _with_heif()
+    else:
+        name, plugin = _PLUGINS[media_type]
+        # Registers this one decoder; Image.open would otherwise load them all to find it.
+        module = import_module(f"PIL.{plugin}")
+        if media_type == "image/avif":
+            # As many threads as there are processors would need more address space than a worker may have.
+            vars(module)["DEFAULT_MAX_THREADS"] = 1
+    try:
+        image = Image.open(BytesIO(without_broken_extras(content)), formats=[name])
     except Image.UnidentifiedImageError as error:
         raise MediaError(f"it begins like {media_type} but cannot be decoded as one") from error
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
@@ -111,6 +135,19 @@ def _open(content: bytes, media_type: str, max_pixels: int) -> Image.Image:
     if image.width * image.height > max_pixels:
         raise MediaError(f"it has {image.width:,} x {image.height:,} pixels, more than the limit of {max_pixels:,}")
     return image
+
+
+def _with_heif() -> str:
+    """Pillow's name of HEIF, once its decoder is there. Raises MediaError where the extra for it is not installed."""
+    try:
+        heif = import_module("pillow_heif")
+    except ImportError as error:
+        raise MediaError(
+            "HEIC and HEIF images need an extra", remedy='pip install "mcp-multimodal-gateway[heic]"'
+        ) from error
+    heif.register_heif_opener(thumbnails=False)
+    heif.options.DECODE_THREADS = 1
+    return "HEIF"
 
 
 def _draft(image: Image.Image, max_edge: int | None, region: Region) -> None:
@@ -204,7 +241,7 @@ def _fit_vector(content: bytes, target: ImageTarget, crop: Crop | None, max_pixe
     from gateway.media import vector
 
     drawn = vector.draw(content, target.max_edge, crop, max_pixels)
-    image = _open(drawn.png, "image/png", max_pixels)
+    image = opened(drawn.png, "image/png", max_pixels)
     image.load()
     natural = drawn.natural
     region = clamped(crop, natural) if crop and not drawn.is_part else None

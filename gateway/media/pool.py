@@ -1,13 +1,13 @@
 """The pool of media workers: started when first needed, reused, killed when over a limit, stopped when idle."""
 
+from collections.abc import Mapping
 from types import TracebackType
+from typing import Any, Self
 
 import anyio
 from anyio.abc import TaskGroup
 
 from gateway.config.schema import MediaSettings
-from gateway.core.model.effects import Crop, Fitted, ImageTarget
-from gateway.core.model.media_types import HEAD_BYTES, PixelSize, inspect, normalise
 from gateway.errors import MediaError
 from gateway.media.frames import Job
 from gateway.media.process import Answer, Worker, WorkerEnded
@@ -19,14 +19,17 @@ JOBS_PER_WORKER = 500
 """After so many jobs a worker is replaced, so that what decoders leak does not add up."""
 
 _OWN_ALARM_GRACE = 5.0
-_SVG = "image/svg+xml"
-READABLE = frozenset(
-    {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "image/tiff", "image/avif", _SVG}
-)
-"""The types that can be decoded."""
 
 
-class MediaWorkers:
+class TookTooLong(MediaError):
+    """A job was over its time, and its worker was killed."""
+
+
+class WorkerLost(MediaError):
+    """A job ended its worker."""
+
+
+class Pool:
     """Does media work in at most `settings.workers` processes, each job within the settings' limits.
 
     An async context manager; leaving it ends every worker. `idle` is how many seconds a worker without work is kept.
@@ -43,7 +46,7 @@ class MediaWorkers:
         self._parked = anyio.Event()
         self._tasks: TaskGroup | None = None
 
-    async def __aenter__(self) -> "MediaWorkers":
+    async def __aenter__(self) -> Self:
         tasks = anyio.create_task_group()
         await tasks.__aenter__()
         tasks.start_soon(self._stop_idle)
@@ -69,27 +72,17 @@ class MediaWorkers:
         """The process ids of the workers that are running now."""
         return frozenset(worker.pid for worker in self._workers if worker.alive)
 
-    async def fit_image(self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None) -> Fitted:
-        """`content` as an image that `target` takes: cropped, turned upright, scaled down, converted, rasterized.
-
-        What `content` is, is read from its bytes; the declared `media_type` counts only where they do not tell. An
-        image that is as `target` wants it comes back byte for byte, once it has been decoded. `crop` is in pixels of
-        the original, and what of it lies outside of the image is cut off. Raises MediaError when the image is over a
-        limit, broken, of a type that cannot be read, or cannot be made to fit. Cancelling this kills the worker.
-        """
+    async def do(self, operation: str, content: bytes, media_type: str, options: Mapping[str, Any]) -> Answer:
+        """What a worker answers to the job. Raises MediaError when it cannot do it. Cancelled, it kills the worker."""
         if self._tasks is None:
             raise MediaError("the media workers are not running")
-        settings = self._settings
-        if len(content) > settings.max_input_bytes:
-            raise MediaError(
-                f"it has {len(content):,} bytes, more than the limit of {settings.max_input_bytes:,}",
-                remedy="see media.max_input_bytes",
-            )
-        really = _checked(content, media_type, settings.max_pixels)
-        job = Job(content, really, target, crop, settings.timeout + _OWN_ALARM_GRACE)
+        job = Job(operation, content, media_type, options, self._settings.timeout + _OWN_ALARM_GRACE)
         async with self._turns:
             answer = await self._do(job)
-        return _fitted(answer)
+        if error := answer.header.get("error"):
+            remedy = answer.header.get("remedy")
+            raise MediaError(str(error)[:500], remedy=str(remedy)[:500] if remedy else None)
+        return answer
 
     async def _do(self, job: Job) -> Answer:
         worker = await self._take()
@@ -98,12 +91,12 @@ class MediaWorkers:
             with anyio.move_on_after(self._settings.timeout):
                 answer = await worker.ask(job)
         except WorkerEnded as error:
-            raise MediaError(f"it could not be decoded: {error}") from error
+            raise WorkerLost(f"it could not be decoded: {error}") from error
         finally:
             if answer is None:
                 await self._end(worker)
         if answer is None:
-            raise MediaError(f"it took longer than {self._settings.timeout:g} s", remedy="see media.timeout")
+            raise TookTooLong(f"it took longer than {self._settings.timeout:g} s", remedy="see media.timeout")
         await self._give_back(worker, last=bool(answer.header.get("last")))
         return answer
 
@@ -148,31 +141,3 @@ class MediaWorkers:
                 await anyio.sleep_until(due)
             else:
                 await self._end(longest)
-
-
-def _checked(content: bytes, declared: str, max_pixels: int) -> str:
-    """The type that `content` really has, once the header has been judged; costs no decoding and no worker."""
-    finding = inspect(content[:HEAD_BYTES])
-    really = finding.media_type or normalise(declared)
-    if really == "application/gzip" and normalise(declared) == _SVG:
-        really = _SVG
-    if really not in READABLE:
-        raise MediaError(f"{really or 'content of an unknown type'} cannot be read as an image")
-    # A vector graphic has no pixels until it is drawn, at a size that is bounded there.
-    if finding.size and really != _SVG and finding.size.width * finding.size.height > max_pixels:
-        raise MediaError(
-            f"it has {finding.size.width:,} x {finding.size.height:,} pixels, more than the limit of {max_pixels:,}",
-            remedy="see media.max_pixels",
-        )
-    return really
-
-
-def _fitted(answer: Answer) -> Fitted:
-    header = answer.header
-    if error := header.get("error"):
-        raise MediaError(str(error)[:500])
-    try:
-        pixels, original = (PixelSize(*map(int, header[key])) for key in ("pixels", "original"))
-        return Fitted(answer.body.decode("ascii"), str(header["media_type"]), pixels, original)
-    except (KeyError, TypeError, ValueError) as broken:
-        raise MediaError("its worker answered with something that is no image") from broken

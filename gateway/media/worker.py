@@ -1,4 +1,4 @@
-"""A media worker: one process that decodes hostile images, one at a time, until its stdin ends.
+"""A media worker: one process that decodes hostile content, one piece at a time, until its stdin ends.
 
     python -m gateway.media.worker MEMORY_BYTES MAX_PIXELS
 
@@ -10,17 +10,13 @@ the gateway is gone. Only what a job needs is imported: the start of a worker is
 import os
 import signal
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO, TypeAlias
 
-from gateway.core.model.effects import Crop, ImageTarget
 from gateway.errors import MediaError
 from gateway.media import frames
 
-if TYPE_CHECKING:
-    from gateway.media.images import Picture
-
-Fit: TypeAlias = "Callable[[bytes, str, ImageTarget, Crop | None, int], Picture]"
+Operations: TypeAlias = "Mapping[str, Callable[[frames.Job, int], tuple[dict[str, Any], bytes]]]"
 
 
 def main(memory_bytes: int, max_pixels: int) -> None:
@@ -31,40 +27,39 @@ def main(memory_bytes: int, max_pixels: int) -> None:
     _limit_memory(memory_bytes)
     try:
         from gateway.media import images
+        from gateway.media.operations import OPERATIONS
     except (ImportError, MemoryError) as error:
         _write(answers, {"error": f"{type(error).__name__}: {error}"})
         return
     images.limit_pixels(max_pixels)
     _write(answers, frames.READY)
-    while _serve_one(jobs, answers, images.fit_to_base64, max_pixels):
+    while _serve_one(jobs, answers, OPERATIONS, max_pixels):
         pass
 
 
-def _serve_one(jobs: BinaryIO, answers: BinaryIO, fit: Fit, max_pixels: int) -> bool:
+def _serve_one(jobs: BinaryIO, answers: BinaryIO, operations: Operations, max_pixels: int) -> bool:
     """Answer the next job. False when there is none, or when this was the last."""
     frame = frames.read(jobs)
     if frame is None:
         return False
     job = frames.unpack_job(*frame)
     _kill_oneself_after(job.seconds)
-    header, body = _answer(fit, job, max_pixels)
+    header, body = _answer(operations, job, max_pixels)
     _write(answers, header, body)
     _kill_oneself_after(0)
     return not header.get("last")
 
 
-def _answer(fit: Fit, job: frames.Job, max_pixels: int) -> tuple[dict[str, Any], bytes]:
+def _answer(operations: Operations, job: frames.Job, max_pixels: int) -> tuple[dict[str, Any], bytes]:
     try:
-        picture = fit(job.content, job.media_type, job.target, job.crop, max_pixels)
+        return operations[job.operation](job, max_pixels)
     except MediaError as error:
-        return {"error": error.message}, b""
+        return {"error": error.message, "remedy": error.remedy}, b""
     except MemoryError:
         # What is left of the memory is in pieces: the next job gets a fresh process.
         return {"error": "it needs more memory than a media worker may use", "last": True}, b""
-    except Exception as error:  # Decoders raise anything at all on hostile bytes; that must cost this one image only.
+    except Exception as error:  # Decoders raise anything at all on hostile bytes; that must cost this one job only.
         return {"error": f"it cannot be decoded: {_one_line(error)}"}, b""
-    header = {"media_type": picture.media_type, "pixels": picture.pixels, "original": picture.original}
-    return header, picture.content
 
 
 def _one_line(error: Exception) -> str:

@@ -1,14 +1,32 @@
+import json
 from io import BytesIO
 
 import pytest
 
-from gateway.core.model.effects import Crop, ImageTarget
+from gateway.core.model.effects import AudioTarget, Crop, ImageTarget
 from gateway.media import frames
 
 JOBS = [
-    frames.Job(b"", "image/png", ImageTarget(), None, 20.0),
-    frames.Job(b"\0" * 99, "image/svg+xml", ImageTarget(("image/webp",), 5, 7), Crop(-1, 2, 3, 4), 0.5),
+    frames.Job("probe", b"", "image/png", {}, 20.0),
+    frames.Job("fit", b"\0" * 99, "image/svg+xml", {"crop": [1, 2], "x": None}, 0.5),
 ]
+IMAGE_TARGETS = [ImageTarget(), ImageTarget(("image/webp",), 5, 7, animation=False)]
+AUDIO_TARGETS = [AudioTarget(), AudioTarget((), 5, 7)]
+
+
+@pytest.mark.parametrize("target", IMAGE_TARGETS)
+def test_an_image_target_arrives_as_it_was(target):
+    assert frames.image_target(json.loads(json.dumps(frames.packed(target)))) == target
+
+
+@pytest.mark.parametrize("target", AUDIO_TARGETS)
+def test_an_audio_target_arrives_as_it_was(target):
+    assert frames.audio_target(json.loads(json.dumps(frames.packed(target)))) == target
+
+
+@pytest.mark.parametrize("crop", [None, Crop(-1, 2, 3, 4)])
+def test_a_crop_arrives_as_it_was(crop):
+    assert frames.crop(json.loads(json.dumps(frames.packed(crop)))) == crop
 
 
 @pytest.mark.parametrize("job", JOBS)

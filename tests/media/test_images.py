@@ -106,13 +106,37 @@ def test_a_photo_png_within_the_byte_limit_stays_a_png(photo, encode):
     assert fitted(content, ImageTarget(max_edge=600, max_bytes=len(content))).media_type == "image/png"
 
 
+def colourful(image: Image.Image) -> Image.Image:
+    """With a bar of 768 colours at its left."""
+    for band, colour in enumerate(("red", "lime", "blue")):
+        bar = Image.merge("RGB", [Image.linear_gradient("L").resize((30, image.height))] * 3)
+        image.paste(ImageChops.multiply(bar, Image.new("RGB", bar.size, colour)), (band * 30, 0))
+    return image
+
+
 def test_a_drawing_over_the_byte_limit_gets_a_palette_before_it_is_made_a_jpeg(screenshot, encode, decode):
-    original = screenshot(1_600, 1_200)
+    original = colourful(screenshot(1_600, 1_200))
     whole = fitted(encode(original, "PNG"), ImageTarget(max_edge=800))
+    assert decode(whole.content).mode == "RGB"
     picture = fitted(encode(original, "PNG"), ImageTarget(max_edge=800, max_bytes=len(whole.content) * 2 // 3))
     assert (picture.media_type, picture.pixels) == ("image/png", (800, 600))
     assert decode(picture.content).mode == "P"
     assert difference(decode(picture.content), decode(whole.content)) < 2
+
+
+def test_a_drawing_of_few_colours_has_a_palette_that_loses_nothing(screenshot, encode, decode):
+    original = screenshot(800, 600)
+    picture = fitted(encode(original, "BMP"))
+    assert (picture.media_type, decode(picture.content).mode) == ("image/png", "P")
+    assert difference(decode(picture.content), original) == 0
+    assert len(picture.content) < len(encode(original, "PNG"))
+
+
+def test_a_drawing_in_black_and_white_becomes_grey(screenshot, encode, decode):
+    original = screenshot(800, 600).convert("L").convert("RGB")
+    picture = fitted(encode(original, "BMP"))
+    assert decode(picture.content).mode == "L"
+    assert difference(decode(picture.content), original) == 0
 
 
 @pytest.mark.parametrize("types", [("image/jpeg",), ("image/png",), ("image/webp",), ("image/png", "image/jpeg")])

@@ -156,7 +156,8 @@ async def test_too_many_bytes_are_refused_without_any_worker(picture):
         (b"%PDF-1.7", "image/png", "application/pdf"),
         (b"hello", "text/plain", "text/plain"),
         (b"hello", "", "unknown type"),
-        (b"", "image/heic", "image/heic"),
+        (b"", "image/heic", "empty"),
+        (b"hello", "image/jxl", "image/jxl"),
         (b"\x1f\x8b\x08", "application/gzip", "application/gzip"),
     ],
 )
