@@ -3,12 +3,14 @@
 from gateway.testing import assert_seen
 
 assert_seen(result, host="codex", images=1)
+
+And for people who write a store of their own: does it keep what stores promise? `await check_store(MyStore)`.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from gateway.core.wording import plain
 from gateway.simulation.host import Host
@@ -16,7 +18,10 @@ from gateway.simulation.hosts import SIMULATORS
 from gateway.simulation.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText
 from gateway.simulation.verdict import Verdict, judge
 
-__all__ = ["HOSTS", "assert_seen"]
+if TYPE_CHECKING:
+    from gateway.store import ContentStore
+
+__all__ = ["HOSTS", "assert_seen", "check_store"]
 
 HOSTS: tuple[str, ...] = tuple(SIMULATORS)
 """The names of the hosts that can be asked about; `unknown` is a client that nothing is known of."""
@@ -59,6 +64,28 @@ def assert_seen(
         )
 
 
+async def check_store(make_store: "Callable[[], ContentStore]") -> None:
+    """Fail unless the store keeps every promise of `gateway.store.ContentStore`; all of them are tried.
+
+    `make_store` is called for each promise, and may give a new store or always the same: every promise is tried with
+    owners that nobody else has. Needs room for 20 MB. To see each promise as a test of its own, parametrize over
+    `gateway.store.contract.CHECKS`, as docs/stores.md shows.
+
+    Raises:
+        AssertionError: promises that are not kept, one a line, with what was found instead.
+    """
+    from gateway.store.contract import CHECKS
+
+    problems: list[str] = []
+    for promise, check in CHECKS.items():
+        try:
+            await check(make_store())
+        except Exception as error:  # whatever a store of somebody's own raises
+            problems.append(f"  - {promise}: {plain(str(error) or repr(error), _SHOWN)} ({type(error).__name__})")
+    if problems:
+        raise AssertionError("\n".join([f"{len(problems)} of {len(CHECKS)} promises are not kept:", *problems]))
+
+
 def _wire(value: Any, what: str) -> dict[str, Any]:
     """The value as JSON on the wire: a model of an SDK by its aliases, without what is not set."""
     dump = getattr(value, "model_dump", None)
@@ -93,7 +120,12 @@ def _shape(result: dict[str, Any], host: Host) -> dict[str, Any]:
 
     async def shape() -> dict[str, Any]:
         settings = Settings()
-        caller = Caller(revision=host.revision, client_name=str(host.client_info["name"]), user_agent=host.user_agent)
+        caller = Caller(
+            revision=host.revision,
+            client_name=str(host.client_info["name"]),
+            user_agent=host.user_agent,
+            profile=host.profile,
+        )
         profile = narrow(choose(builtin_profiles(), caller, None).profile, host.revision)
         async with MediaWorkers(settings.media) as media:
             shaper = Shaper(MemoryStore(settings.store), media)

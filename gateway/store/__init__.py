@@ -1,7 +1,19 @@
 """Content that is kept for later, behind handles."""
 
-from gateway.store.content import ContentStore, Stored
+from gateway.store.content import ContentStore, Opened, Stored, fetch_bytes
 from gateway.store.handles import URI_SCHEME, handle_from
 from gateway.store.memory import MemoryStore
+from gateway.store.opening import KeptStore, make_store, open_store
 
-__all__ = ["URI_SCHEME", "ContentStore", "MemoryStore", "Stored", "handle_from"]
+__all__ = [
+    "URI_SCHEME",
+    "ContentStore",
+    "KeptStore",
+    "MemoryStore",
+    "Opened",
+    "Stored",
+    "fetch_bytes",
+    "handle_from",
+    "make_store",
+    "open_store",
+]

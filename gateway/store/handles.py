@@ -6,6 +6,7 @@ img_7h3k2m9q4w8x     the kind, and an id: 60 bits of a keyed hash in Crockford's
 import hashlib
 import re
 
+from gateway.core.model.kinds import kind_of
 from gateway.core.model.media_types import family
 
 URI_SCHEME = "content://"
@@ -13,7 +14,7 @@ KEY_BYTES = 32
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _ID_LENGTH = 12
-_PREFIXES = {"image": "img", "audio": "aud", "video": "vid", "text": "txt", "document": "doc"}
+_PREFIXES = {"image": "img", "audio": "aud", "video": "vid", "document": "doc", "3d": "mod", "cad": "cad"}
 _LOOKALIKES = str.maketrans("ilo", "110")
 _SHAPE = re.compile(r"([a-z]{3})_([0-9a-z]{12})")
 
@@ -27,9 +28,11 @@ def content_id(key: bytes, owner: str, sha256: bytes) -> str:
     return "".join(_ALPHABET[byte % 32] for byte in digest)
 
 
-def new_handle(media_type: str, content_id: str) -> str:
-    """The handle of content of this type with this id."""
-    return f"{_PREFIXES.get(family(media_type), 'bin')}_{content_id}"
+def new_handle(media_type: str, content_id: str, name: str | None = None) -> str:
+    """The handle of content of this type and name with this id."""
+    kind = kind_of(media_type, name)
+    is_text = kind == "document" and family(media_type) == "text"
+    return f"{'txt' if is_text else _PREFIXES.get(kind, 'bin')}_{content_id}"
 
 
 def handle_from(text: str) -> str:

@@ -1,30 +1,24 @@
 """Content in this process's memory: bounded, with expiry, gone when the process ends."""
 
-import hashlib
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
-import anyio.to_thread
-
 from gateway.config.schema import StoreSettings
-from gateway.core.model.media_types import family, normalise
-from gateway.errors import ContentTooLarge, ExpiredHandle, UnknownHandle
-from gateway.store.content import Stored
+from gateway.core.model.kinds import kind_of
+from gateway.core.model.media_types import normalise
+from gateway.store import refusals
+from gateway.store.content import CHUNK_BYTES, UNTOLD_TYPE, Opened, Stored
 from gateway.store.handles import KEY_BYTES, content_id, id_in, new_handle
-
-MOST_ENTRIES = 65_536
-"""So many pieces are kept at most: small ones cost more than their bytes."""
+from gateway.store.hashing import Hashing, sha256_of
+from gateway.store.ledger import Held, Ledger
 
 MOST_GONE = 16_384
 """Of so many pieces that are gone it is still known that they were there, and why they went."""
-
-_UNTOLD_TYPE = "application/octet-stream"
-_HASHED_AT_ONCE = 256 * 1024
-_SHOWN = 80
 
 
 class _Entry(NamedTuple):
@@ -36,28 +30,28 @@ class _Entry(NamedTuple):
 class MemoryStore:
     """A ContentStore in memory: at most `settings.max_bytes`, each piece for `settings.expires` seconds.
 
-    What was put or read least recently is evicted first. `clock` gives seconds; `key` is for tests that need the same
-    handles again, and is otherwise random for each store.
+    What was put or read least recently is evicted first. `clock` gives seconds since 1970; `key` is for tests that need
+    the same handles again, and is otherwise random for each store.
     """
 
+    where = "memory://"
+
     def __init__(
-        self, settings: StoreSettings, *, clock: Callable[[], float] = time.monotonic, key: bytes | None = None
+        self, settings: StoreSettings, *, clock: Callable[[], float] = time.time, key: bytes | None = None
     ) -> None:
         self._settings = settings
         self._clock = clock
         self._key = key if key is not None else secrets.token_bytes(KEY_BYTES)
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
-        """By id, the least recently used first."""
-        self._by_age: OrderedDict[str, None] = OrderedDict()
-        """The ids in the order in which they expire: every piece lives equally long from its last put on."""
+        """By id, in the order in which they expire: every piece lives equally long from its last put on."""
+        self._ledger: Ledger[str] = Ledger()
         self._gone: OrderedDict[tuple[str, str], str] = OrderedDict()
         """Why the content of (owner, id) is no more, the longest gone first."""
-        self._size = 0
 
     @property
     def usage(self) -> tuple[int, int]:
         """What is kept now: bytes, and how many pieces they are."""
-        return self._size, len(self._entries)
+        return self._ledger.size, len(self._ledger)
 
     def resize(self, settings: StoreSettings) -> None:
         """Keep to other bounds from now on; what is kept already counts as if it had been put under them."""
@@ -67,40 +61,45 @@ class MemoryStore:
             stored = replace(entry.stored, expires_at=entry.stored.expires_at + later)
             self._entries[ident] = entry._replace(stored=stored)
         self._forget_expired()
-        self._make_room_for(0)
+        self._make_room()
 
-    async def put(self, content: bytes, *, owner: str, media_type: str, name: str | None = None) -> Stored:
+    async def put(
+        self,
+        content: bytes | AsyncIterable[bytes],
+        *,
+        owner: str,
+        media_type: str,
+        name: str | None = None,
+        origin: str | None = None,
+    ) -> Stored:
         """Keep `content`; see ContentStore."""
-        limit = self._settings.max_bytes
-        if len(content) > limit:
-            raise ContentTooLarge(
-                f"the content has {len(content):,} bytes, more than the {limit:,} that the store holds",
-                remedy="see store.max_bytes",
-            )
-        sha256 = await _sha256(content)
+        content, sha256 = await self._whole(content)
         ident = content_id(self._key, owner, sha256)
         self._forget_expired()
         expires_at = self._clock() + self._settings.expires
         if known := self._entries.get(ident):
             stored = replace(known.stored, name=known.stored.name or name, expires_at=expires_at)
             self._entries[ident] = known._replace(stored=stored)
+            self._ledger.use(ident)
         else:
-            media_type = normalise(media_type) or _UNTOLD_TYPE
-            handle, kind = new_handle(media_type, ident), family(media_type)
-            stored = Stored(handle, media_type, name, len(content), sha256.hex(), kind, expires_at)
-            self._make_room_for(len(content))
+            media_type = normalise(media_type) or UNTOLD_TYPE
+            handle, kind = new_handle(media_type, ident, name), kind_of(media_type, name)
+            stored = Stored(handle, media_type, name, len(content), sha256.hex(), kind, expires_at, origin)
+            held = Held(owner, len(content))
+            self._make_room(held)
             self._entries[ident] = _Entry(owner, content, stored)
-            self._size += len(content)
+            self._ledger.hold(ident, held)
             self._gone.pop((owner, ident), None)
         self._entries.move_to_end(ident)
-        self._by_age[ident] = None
-        self._by_age.move_to_end(ident)
         return stored
 
-    async def read(self, handle: str, *, owner: str, start: int = 0, end: int | None = None) -> bytes:
-        """The bytes from `start` up to `end`; see ContentStore."""
+    @asynccontextmanager
+    async def open(self, handle: str, *, owner: str, start: int = 0, end: int | None = None) -> AsyncGenerator[Opened]:
+        """The content from byte `start` up to `end`; see ContentStore."""
         entry = self._find(handle, owner)
-        return entry.content[max(0, start) : None if end is None else max(0, end)]
+        last = entry.stored.size if end is None else min(end, entry.stored.size)
+        async with aclosing(_chunks(entry.content, max(0, start), last)) as chunks:
+            yield Opened(entry.stored, chunks)
 
     async def metadata(self, handle: str, *, owner: str) -> Stored:
         """What is known of the content; see ContentStore."""
@@ -114,33 +113,39 @@ class MemoryStore:
     async def list(self, *, owner: str) -> tuple[Stored, ...]:
         """Everything of this owner, the oldest first; see ContentStore."""
         self._forget_expired()
-        mine = (self._entries[ident] for ident in self._by_age)
-        return tuple(entry.stored for entry in mine if entry.owner == owner)
+        return tuple(entry.stored for entry in self._entries.values() if entry.owner == owner)
+
+    async def _whole(self, content: bytes | AsyncIterable[bytes]) -> tuple[bytes, bytes]:
+        """The content and its sha256, which is made while it arrives; never more than the store may hold."""
+        if isinstance(content, bytes):
+            refusals.check_size(len(content), self._settings)
+            return content, await sha256_of(content)
+        arriving = Hashing(content, self._settings)
+        kept = [chunk async for chunk in arriving]
+        return b"".join(kept), arriving.sha256
 
     def _find(self, handle: str, owner: str) -> _Entry:
         self._forget_expired()
         ident = id_in(handle)
         entry = self._entries.get(ident)
         if entry is not None and entry.owner == owner:
-            self._entries.move_to_end(ident)
+            self._ledger.use(ident)
             return entry
-        shown = handle[:_SHOWN]
         if why := self._gone.get((owner, ident)):
-            raise ExpiredHandle(f"the content of {shown!r} is gone: {why}", remedy="call the tool that made it again")
-        # The same words whether it never was or is someone else's.
-        raise UnknownHandle(f"there is no content with the handle {shown!r}", remedy="copy the handle exactly")
+            raise refusals.gone(handle, why)
+        raise refusals.unknown(handle)
 
     def _forget_expired(self) -> None:
         now = self._clock()
-        while self._by_age:
-            ident = next(iter(self._by_age))
-            if self._entries[ident].stored.expires_at > now:
+        while self._entries:
+            ident, entry = next(iter(self._entries.items()))
+            if entry.stored.expires_at > now:
                 break
-            self._lose(ident, f"it was kept for {self._settings.expires:g} s")
+            self._lose(ident, refusals.expired_after(self._settings.expires))
 
-    def _make_room_for(self, size: int) -> None:
-        while self._entries and (self._size + size > self._settings.max_bytes or len(self._entries) >= MOST_ENTRIES):
-            self._lose(next(iter(self._entries)), "it had to make room for newer content")
+    def _make_room(self, more: Held | None = None) -> None:
+        for ident in self._ledger.surplus(self._settings, more):
+            self._lose(ident, refusals.EVICTED)
 
     def _lose(self, ident: str, why: str) -> None:
         self._gone[self._drop(ident).owner, ident] = why
@@ -148,14 +153,13 @@ class MemoryStore:
             self._gone.popitem(last=False)
 
     def _drop(self, ident: str) -> _Entry:
-        entry = self._entries.pop(ident)
-        del self._by_age[ident]
-        self._size -= len(entry.content)
-        return entry
+        self._ledger.drop(ident)
+        return self._entries.pop(ident)
 
 
-async def _sha256(content: bytes) -> bytes:
-    if len(content) <= _HASHED_AT_ONCE:
-        return hashlib.sha256(content).digest()
-    # A second for a large store's worth: not on the event loop, and hashlib lets other threads run meanwhile.
-    return await anyio.to_thread.run_sync(lambda: hashlib.sha256(content).digest())
+async def _chunks(content: bytes, start: int, end: int) -> AsyncGenerator[bytes]:
+    if start == 0 and 0 < end == len(content) <= CHUNK_BYTES:
+        yield content  # itself: nothing is copied
+        return
+    for at in range(start, end, CHUNK_BYTES):
+        yield content[at : min(at + CHUNK_BYTES, end)]

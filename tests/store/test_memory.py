@@ -2,7 +2,7 @@ import pytest
 
 from gateway.config.schema import StoreSettings
 from gateway.errors import ExpiredHandle, UnknownHandle
-from gateway.store import MemoryStore, memory
+from gateway.store import MemoryStore, fetch_bytes, ledger, memory
 
 pytestmark = pytest.mark.anyio
 
@@ -23,11 +23,11 @@ async def test_what_is_read_whole_is_not_copied():
     store = MemoryStore(StoreSettings())
     content = bytes(100_000)
     stored = await store.put(content, owner="ann", media_type="image/png")
-    assert await store.read(stored.handle, owner="ann") is content
+    assert await fetch_bytes(store, stored.handle, owner="ann") is content
 
 
 async def test_there_is_a_bound_on_small_pieces_too(monkeypatch):
-    monkeypatch.setattr(memory, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(ledger, "MOST_ENTRIES", 3)
     store = MemoryStore(StoreSettings())
     puts = [await store.put(bytes([n]), owner="ann", media_type="image/png") for n in range(5)]
     assert await store.list(owner="ann") == tuple(puts[2:])
@@ -38,11 +38,11 @@ async def test_what_is_gone_is_forgotten_in_the_end(monkeypatch):
     store = MemoryStore(StoreSettings(max_bytes=1))
     puts = [await store.put(bytes([n]), owner="ann", media_type="image/png") for n in range(4)]
     with pytest.raises(UnknownHandle):
-        await store.read(puts[0].handle, owner="ann")
+        await fetch_bytes(store, puts[0].handle, owner="ann")
     for stored in puts[1:3]:
         with pytest.raises(ExpiredHandle):
-            await store.read(stored.handle, owner="ann")
-    assert await store.read(puts[3].handle, owner="ann") == bytes([3])
+            await fetch_bytes(store, stored.handle, owner="ann")
+    assert await fetch_bytes(store, puts[3].handle, owner="ann") == bytes([3])
 
 
 async def test_other_bounds_count_for_what_is_kept_already():

@@ -1,0 +1,79 @@
+"""How much is kept, whose it is, and what was used longest ago: that is what has to make room. No I/O."""
+
+from collections import Counter, OrderedDict
+from collections.abc import Hashable, Iterable
+from typing import Generic, NamedTuple, TypeVar
+
+from gateway.config.schema import StoreSettings
+
+MOST_ENTRIES = 65_536
+"""So many pieces are kept at most: small ones cost more than their bytes."""
+
+
+Ident = TypeVar("Ident", bound=Hashable)
+
+
+class Held(NamedTuple):
+    """A piece of content that is kept: its owner, and its size in bytes."""
+
+    owner: str
+    size: int
+
+
+class Ledger(Generic[Ident]):
+    """The pieces by id, in the order of their last use."""
+
+    def __init__(self, entries: Iterable[tuple[Ident, Held]] = ()) -> None:
+        """`entries` come with the least recently used first."""
+        self.size = 0
+        self._held: OrderedDict[Ident, Held] = OrderedDict()
+        self._owned: Counter[str] = Counter()
+        for ident, held in entries:
+            self.hold(ident, held)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def hold(self, ident: Ident, held: Held) -> None:
+        """It is kept, and was used just now."""
+        self.drop(ident)
+        self._held[ident] = held
+        self._owned[held.owner] += held.size
+        self.size += held.size
+
+    def use(self, ident: Ident) -> None:
+        """It was used just now, if it is kept."""
+        if ident in self._held:
+            self._held.move_to_end(ident)
+
+    def drop(self, ident: Ident) -> None:
+        """It is not kept any more, if it was."""
+        if held := self._held.pop(ident, None):
+            self.size -= held.size
+            self._owned[held.owner] -= held.size
+            if not self._owned[held.owner]:
+                del self._owned[held.owner]
+
+    def surplus(self, settings: StoreSettings, more: Held | None = None) -> list[Ident]:
+        """The ids of what has to go, the least recently used first, so that the bounds hold with one piece `more`."""
+        going: dict[Ident, Held] = {}
+        if (quota := settings.max_bytes_per_owner) is not None:
+            over = {owner: size - quota for owner, size in self._owned.items()}
+            if more is not None:
+                over[more.owner] = over.get(more.owner, -quota) + more.size
+            if any(excess > 0 for excess in over.values()):
+                for ident, held in self._held.items():
+                    if over[held.owner] > 0:
+                        over[held.owner] -= held.size
+                        going[ident] = held
+        bytes_over = self.size - sum(held.size for held in going.values()) - settings.max_bytes
+        pieces_over = len(self._held) - len(going) - MOST_ENTRIES
+        if more is not None:
+            bytes_over, pieces_over = bytes_over + more.size, pieces_over + 1
+        for ident, held in self._held.items():
+            if bytes_over <= 0 and pieces_over <= 0:
+                break
+            if ident not in going:
+                going[ident] = held
+                bytes_over, pieces_over = bytes_over - held.size, pieces_over - 1
+        return list(going)
