@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
-_HANDLE = r"(?:img|aud|vid|doc|txt|bin)_[0-9a-z]{12}"
+_HANDLE = r"(?:img|aud|vid|doc|mod|cad|txt|bin)_[0-9a-z]{12}"
 _QUOTE = r"\\{0,3}[\"']"
 _NAMED = re.compile(
     rf"(?:content://|\bhandle(?:_id)?(?:{_QUOTE}\s?:)?\s?(?:{_QUOTE})?)({_HANDLE})(?![0-9A-Za-z])"

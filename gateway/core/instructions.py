@@ -17,6 +17,12 @@ LONGEST_PART = 64_000
 LONGEST = 8_000
 """Characters for a host of which nothing is known: as in the profile `default`, which may not be loaded yet."""
 
+HANDLES = (
+    "Results name content by handles, as img_7h3k2m9q4w8x. Where an argument of a tool takes content, give its handle; "
+    "the resource content://directory lists what there is."
+)
+"""Told to hosts whose profile says so (`instructions.handles`)."""
+
 _LEAST = 80
 """Characters of an upstream's instructions below which there is no use in telling them."""
 
@@ -27,21 +33,27 @@ class Introductions(NamedTuple):
     """What the upstreams say, in the order of the configuration, and how much hosts keep.
 
     `parts` are (upstream, its instructions); `limits` (glob on the normalised client name, characters), the closest
-    first; `longest` is for all other clients. None is no limit.
+    first; `longest` is for all other clients. None is no limit. `handles` says in the same way who is told about them.
     """
 
     parts: tuple[tuple[str, str], ...] = ()
     limits: tuple[tuple[str, int | None], ...] = ()
     longest: int | None = LONGEST
+    handles: tuple[tuple[str, bool], ...] = ()
 
     def told(self, own: str | None, client: str | None) -> str | None:
         """All of it as one text for a client of this name, `own` being the gateway's; None when there is nothing."""
-        return merged(own, self.parts, self._limit(client))
+        first = "\n\n".join(text for text in (own, HANDLES if self._names_handles(client) else None) if text)
+        return merged(first, self.parts, self._limit(client))
 
     def _limit(self, client: str | None) -> int | None:
         name = normalise_client_name(client) if client is not None else None
         found = (limit for glob, limit in self.limits if name is not None and fnmatchcase(name, glob))
         return next(found, self.longest)
+
+    def _names_handles(self, client: str | None) -> bool:
+        name = normalise_client_name(client) if client is not None else ""
+        return next((told for glob, told in self.handles if fnmatchcase(name, glob)), False)
 
 
 def part(text: str | None) -> str:

@@ -8,7 +8,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from gateway.core.model import media_types
-from gateway.core.model.base64_text import Mended, decoded_size, mend
+from gateway.core.model.base64_text import mend
 from gateway.core.model.blocks import (
     BLOCK_TYPES,
     AudioBlock,
@@ -18,6 +18,7 @@ from gateway.core.model.blocks import (
     ResourceBlock,
     UnknownBlock,
 )
+from gateway.core.model.contents import found_in
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
@@ -79,22 +80,6 @@ def lift_block(value: Any, index: int) -> tuple[Block, tuple[Note, ...]]:
         found, notes = _find(block.resource.blob, block.resource.mime_type, index)
         return block.model_copy(update={"found": found}), notes
     return block, ()
-
-
-def found_in(mended: Mended, declared: str | None) -> Found | None:
-    """What well-formed base64 holds; None when it is no base64."""
-    if mended.data is None:
-        return None
-    finding = media_types.inspect_base64(mended.data)
-    told = media_types.normalise(declared) or media_types.normalise(mended.media_type)
-    if finding.media_type == "application/zip" and told is not None and told.startswith(media_types.ZIPPED):
-        finding = media_types.Finding(told)
-    return Found(
-        data=mended.data,
-        byte_size=decoded_size(mended.data),
-        media_type=finding.media_type or (None if told in media_types.ALWAYS_RECOGNISED else told),
-        pixels=finding.size,
-    )
 
 
 def _find(data: str, declared: str | None, index: int) -> tuple[Found | None, tuple[Note, ...]]:

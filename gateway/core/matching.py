@@ -6,7 +6,7 @@ good evidence but not exact, so it is normalised and matched with shell globs.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
@@ -15,7 +15,17 @@ from gateway.core.model.client_names import LOOKED_AT, normalise_client_name, se
 from gateway.core.model.profile import Match, Profile
 from gateway.errors import ProfileError
 
-__all__ = ["LOOKED_AT", "Choice", "Specificity", "choose", "find", "glob_of", "normalise_client_name", "specificity"]
+__all__ = [
+    "LOOKED_AT",
+    "Choice",
+    "Specificity",
+    "able",
+    "choose",
+    "find",
+    "glob_of",
+    "normalise_client_name",
+    "specificity",
+]
 
 _WILD = re.compile(r"\*|\?|\[[^\]]*\]")
 
@@ -42,29 +52,54 @@ class Specificity:
     position: int
 
 
-def choose(profiles: Mapping[str, Profile], caller: Caller, configured: str | None) -> Choice:
+def choose(profiles: Mapping[str, Profile], caller: Caller, configured: str | None, model: str | None = None) -> Choice:
     """The profile for `caller`, not yet narrowed to its revision (`gateway.core.profiles.narrow`).
 
     The first that there is: `caller.profile` (flag, path, header), `configured` (the configuration's
-    gateway.profile), a Match on the clientInfo name, a Match on the User-Agent alone, `default`.
+    gateway.profile), a Match on the clientInfo name, a Match on the User-Agent alone, `default`. Then the variant of
+    it that is for the model behind the host, if one is: `model` (the configuration's gateway.model), else
+    `caller.model`.
 
     Raises:
         ProfileError: an explicit choice names no profile; the nearest known one is the remedy.
     """
+    behind = caller.model if model is None else model
+    names = names_of_model(behind or "")
+    choice = _host(profiles, caller, configured, names)
+    variant = _variant(choice.profile, names)
+    if behind is None or variant is None:
+        return choice
+    source = "gateway.model" if model is not None else "the host tells it"
+    because = f"{choice.because}, and the model behind it is {behind[:LOOKED_AT]!a} ({source})"
+    return Choice(find(profiles, variant), because)
+
+
+def _host(profiles: Mapping[str, Profile], caller: Caller, configured: str | None, models: tuple[str, ...]) -> Choice:
+    """The profile of the host, whatever variants of it there are."""
     if caller.profile is not None:
         return Choice(find(profiles, caller.profile), "it was asked for explicitly")
     if configured is not None:
         return Choice(find(profiles, configured), "the configuration sets it for every host (gateway.profile)")
     if caller.client_name is not None:
         name = normalise_client_name(caller.client_name)
-        if named := _closest(profiles, _by_name(profiles, name, caller.user_agent or "")):
+        if named := _closest(profiles, _by_name(profiles, name, caller, models)):
             return Choice(named, f"the client calls itself {name!a}")
-    if caller.user_agent is not None and (agent := _closest(profiles, _by_agent(profiles, caller.user_agent))):
-        return Choice(agent, f"the User-Agent is {caller.user_agent[:LOOKED_AT]!a}")
+    agent = caller.user_agent
+    if agent is not None and (found := _closest(profiles, _by_agent(profiles, agent, models))):
+        return Choice(found, f"the User-Agent is {agent[:LOOKED_AT]!a}")
     unknown = "the client does not say what it is"
     if caller.client_name is not None:
         unknown = f"no profile is for a client that calls itself {normalise_client_name(caller.client_name)!a}"
     return Choice(find(profiles, "default"), unknown)
+
+
+def able(caller: Caller, profile: Profile) -> Caller:
+    """The caller with what it declares, less what its profile knows to be broken (`features.broken`)."""
+    broken = set(profile.features.broken).intersection(caller.capabilities)
+    if not broken:
+        return caller
+    kept = {key: value for key, value in caller.capabilities.items() if key not in broken}
+    return replace(caller, capabilities=kept)
 
 
 def find(profiles: Mapping[str, Profile], name: str) -> Profile:
@@ -90,30 +125,58 @@ def specificity(match: Match, position: int = 0) -> Specificity:
     """How closely `match` fits what it matches."""
     glob = glob_of(match)
     literal = len(_WILD.sub("", glob)) if glob is not None else len(match.user_agent or "")
-    conditions = (match.client_name is not None) + (match.user_agent is not None)
+    given = (match.client_name, match.client_version, match.user_agent, match.model)
+    conditions = sum(one is not None for one in given)
     return Specificity(glob is not None and not _WILD.search(glob), literal, conditions, position)
 
 
 _Found = tuple[Specificity, str]
 
 
-def _by_name(profiles: Mapping[str, Profile], name: str, user_agent: str) -> Iterator[_Found]:
+def _by_name(profiles: Mapping[str, Profile], name: str, caller: Caller, models: tuple[str, ...]) -> Iterator[_Found]:
     for position, profile in enumerate(profiles.values()):
         for match in profile.match:
             glob = glob_of(match)
-            if glob is not None and fnmatchcase(name, glob) and _agent_fits(match, user_agent):
+            if glob is None or not fnmatchcase(name, glob):
+                continue
+            if match.client_version not in (None, caller.client_version):
+                continue
+            if _agent_fits(match, caller.user_agent or "") and _model_fits(match, models):
                 yield specificity(match, position), profile.name
 
 
-def _by_agent(profiles: Mapping[str, Profile], user_agent: str) -> Iterator[_Found]:
+def _by_agent(profiles: Mapping[str, Profile], user_agent: str, models: tuple[str, ...]) -> Iterator[_Found]:
     for position, profile in enumerate(profiles.values()):
         for match in profile.match:
-            if match.client_name is None and match.user_agent is not None and _agent_fits(match, user_agent):
+            if match.client_name is not None or match.user_agent is None:
+                continue
+            if _agent_fits(match, user_agent) and _model_fits(match, models):
                 yield specificity(match, position), profile.name
 
 
 def _agent_fits(match: Match, user_agent: str) -> bool:
     return match.user_agent is None or re.search(match.user_agent, user_agent[:LOOKED_AT]) is not None
+
+
+def _model_fits(match: Match, models: tuple[str, ...]) -> bool:
+    return match.model is None or any(fnmatchcase(name, match.model.casefold()) for name in models)
+
+
+def names_of_model(model: str) -> tuple[str, ...]:
+    """The names that a model is matched by: with and without whose it is (`openai/gpt-5.5`)."""
+    whole = model[:LOOKED_AT].strip().casefold()
+    return tuple(dict.fromkeys((whole, whole.rsplit("/", 1)[-1]))) if whole else ()
+
+
+def _variant(profile: Profile, models: tuple[str, ...]) -> str | None:
+    """The variant whose glob fits most closely; the earlier of two that fit equally."""
+    found = [
+        (len(_WILD.sub("", glob)), -place, name)
+        for place, (name, globs) in enumerate(profile.variants.items())
+        for glob in globs
+        if any(fnmatchcase(one, glob.casefold()) for one in models)
+    ]
+    return max(found)[2] if found else None
 
 
 def _closest(profiles: Mapping[str, Profile], found: Iterator[_Found]) -> Profile | None:

@@ -9,11 +9,22 @@ from typing import Any
 from pydantic import BaseModel
 
 from gateway.core.model.caller import at_least
-from gateway.core.model.profile import Evidence, Profile, ProfileSource
+from gateway.core.model.profile import Evidence, Profile, ProfileSource, Variant
 from gateway.core.resolving import Resolver, value_at
 from gateway.errors import ProfileError
 
-__all__ = ["NARROWINGS", "PATHS", "ROOT", "Narrowing", "narrow", "resolve_profiles", "set_paths", "value_at"]
+__all__ = [
+    "NARROWINGS",
+    "PATHS",
+    "ROOT",
+    "Narrowing",
+    "narrow",
+    "resolve_profiles",
+    "set_paths",
+    "value_at",
+    "variant_name",
+    "with_variants",
+]
 
 ROOT = "passthrough"
 """The profile that extends nothing: its values are the defaults of `Profile`."""
@@ -32,16 +43,47 @@ PATHS: tuple[str, ...] = _RESOLVER.paths
 
 
 def resolve_profiles(sources: Mapping[str, ProfileSource]) -> Mapping[str, Profile]:
-    """Every source with everything that it extends merged under it, in the same order.
+    """Every source, each followed by its variants, with everything that it extends merged under it, in the same order.
 
     What a source does not name it extends: `default`; `default` extends `passthrough`, which extends nothing.
 
     Raises:
-        ProfileError: an unknown parent, a circle, an unknown path, a value that does not fit, or a bad pattern.
+        ProfileError: an unknown parent, a circle, an unknown path, a value that does not fit, a bad pattern, or a
+            variant whose name another profile has.
     """
     for name, source in sources.items():
         _check_patterns(name, source)
-    return _RESOLVER.resolve(sources)
+    resolved = _RESOLVER.resolve(with_variants(sources))
+    for name, source in sources.items():
+        variants = {variant_name(name, variant): variant.models for variant in source.variant}
+        resolved[name] = resolved[name].model_copy(update={"variants": variants})
+    return resolved
+
+
+def with_variants(sources: Mapping[str, ProfileSource]) -> dict[str, ProfileSource]:
+    """The sources, each followed by its variants as sources of their own.
+
+    Raises:
+        ProfileError: another profile has the name of a variant.
+    """
+    expanded: dict[str, ProfileSource] = {}
+    for name, source in sources.items():
+        expanded[name] = source
+        for variant in source.variant:
+            own = variant_name(name, variant)
+            if own in sources or own in expanded:
+                remedy = "give the variant another name"
+                raise ProfileError(f"profile {name!r}: its variant {own!r} has the name of another", remedy=remedy)
+            title = variant.title or f"{source.title or name}, {variant.name}"
+            expanded[own] = ProfileSource(
+                title=title, about=variant.about, extends=name, fact=variant.fact, sets=variant.sets
+            )
+    return expanded
+
+
+def variant_name(host: str, variant: Variant) -> str:
+    """The name of the profile that a host's variant becomes."""
+    return f"{host}-{variant.name}"
 
 
 def set_paths(name: str, source: ProfileSource) -> Mapping[str, Any]:
@@ -86,6 +128,9 @@ NARROWINGS = (
 """What came into tool results with which revision. The SDK checks every revision before 2026-07-28 against the schema
 of 2025-11-25, so this is not done for us."""
 
+_AS_IT_IS = ("native", "always")
+"""The values by which something is sent as what it is; every other one is another form, which any revision carries."""
+
 _CHECKED = date(2026, 11, 20)
 
 
@@ -93,7 +138,7 @@ def narrow(profile: Profile, revision: str) -> Profile:
     """The profile without what `revision` cannot carry; an unknown revision counts as the oldest."""
     narrowed = profile
     for rule in NARROWINGS:
-        if not at_least(revision, rule.since) and value_at(narrowed, rule.path) != rule.value:
+        if not at_least(revision, rule.since) and value_at(narrowed, rule.path) in _AS_IT_IS:
             narrowed = _with_rule(narrowed, rule)
     return narrowed
 

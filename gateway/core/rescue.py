@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from gateway.core.lifting import found_in
 from gateway.core.model import media_types
 from gateway.core.model.base64_text import mend
 from gateway.core.model.blocks import AudioBlock, Block, Found, ImageBlock, ResourceBlock, TextBlock
+from gateway.core.model.contents import found_in
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
 from gateway.core.wording import rescued

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from gateway.core.model.profile import Evidence, Source
 from gateway.errors import ProfileError
 
-IDENTITY = frozenset({"name", "title", "about", "match", "lineage", "evidence"})
+IDENTITY = frozenset({"name", "title", "about", "match", "lineage", "variants", "evidence"})
 """The fields of a profile that are no values to set."""
 
 

@@ -5,14 +5,23 @@ from what a tool said, and never with control characters in a name that an upstr
 """
 
 import unicodedata
+from collections.abc import Sequence
 
+from gateway.core.model.effects import Probed
 from gateway.core.model.media_types import PixelSize
+from gateway.core.model.texts import visible
 
 VIEW_TOOL = "gateway_view"
 """The gateway's own tool that shows a kept image: whole, at a size, or a part of it."""
 
 READ_TOOL = "gateway_read"
 """The gateway's own tool that reads kept text, or a resource, piece by piece."""
+
+CONTENT_PROMPT = "gateway_content"
+"""The gateway's own prompt that names the content which tools can be given."""
+
+PUT_TOOL = "gateway_put"
+"""The gateway's own tool that keeps content under a handle."""
 
 ERROR_PREFIX = "ERROR: "
 """Before the text of a failed call where a host would not tell its model."""
@@ -56,16 +65,23 @@ def label(kind: str, number: int) -> str:
     return f"{kind} {number}"
 
 
-def marker(name: str, known: str = "") -> str:
-    """Stands in the text where a block stood that was moved after it."""
-    return f"[{name}: {known}]" if known else f"[{name}]"
+def marker(name: str, known: str = "", handle: str | None = None, url: str | None = None) -> str:
+    """Stands in the text where a block stood that was moved after it, or before a block that has a handle."""
+    return f"[{name}{': ' + known if known else ''}{_passed(handle)}{_linked('it', url)}]"
 
 
-def caption(name: str, known: str, changed: str | None, handle: str | None) -> str:
-    """Stands before an image: which one it is, and what was done to it."""
+def caption(
+    name: str, known: str, changed: str | None, zoom: str | None, handle: str | None = None, url: str | None = None
+) -> str:
+    """Stands before an image: which one it is, and what was done to it. `zoom`: the handle to see more of it."""
     more = facts(known, changed)
-    zoom = f'; for details call {VIEW_TOOL} with handle "{handle}"' if handle else ""
-    return f"[{name}{': ' + more if more else ''}{zoom}]"
+    how = f'; for details call {VIEW_TOOL} with handle "{zoom}"' if zoom else _passed(handle)
+    return f"[{name}{': ' + more if more else ''}{how}{_linked('the original', url)}]"
+
+
+def _passed(handle: str | None) -> str:
+    """The handle of media that is shown: in other words than of what is not, since nobody has to open it."""
+    return f"; its handle for tools is {handle}" if handle else ""
 
 
 def whose(name: str, tool: str, call: str) -> str:
@@ -80,10 +96,92 @@ def scaled(original: PixelSize, shown: PixelSize) -> str:
     return f"shown at {pixel_words(shown)}, multiply coordinates by {factor:.2f} for the original"
 
 
-def media_line(name: str, known: str, why: str | None, handle: str | None, tool: str | None) -> str:
-    """Stands in the text for content that this host does not show."""
+def first_frame(frames: int) -> str:
+    """What is shown of an animation."""
+    return f"first of {frames:,} frames"
+
+
+def media_line(
+    name: str,
+    known: str,
+    why: str | None,
+    handle: str | None,
+    tool: str | None,
+    path: str | None = None,
+    url: str | None = None,
+) -> str:
+    """Stands in the text for content that this host does not show.
+
+    `path` is a file of it that the host may open, `url` a link to it.
+    """
+    written = f"; saved as {plain(path, 4_000)}" if path else ""
     opened = f'; open it with {tool}, handle "{handle}"' if handle and tool else f"; handle {handle}" if handle else ""
-    return f"[{name}: {known}{' (' + why + ')' if why else ''}{opened}]"
+    return f"[{name}: {known}{' (' + why + ')' if why else ''}{written}{opened}{_linked('it', url)}]"
+
+
+def _linked(what: str, url: str | None) -> str:
+    return f"; a link that opens {what} for a while: {url}" if url else ""
+
+
+def described(name: str, by: str, known: str, handle: str | None, text: str) -> str:
+    """Stands for media that this host does not show: a description, and who made it."""
+    kept = f"; handle {handle}" if handle else ""
+    return f"[{name}, described by {plain(by, 100)} ({known}{kept}): {visible(text.strip())}]"
+
+
+def seconds_words(seconds: float) -> str:
+    """A length of time as people write it: `2.5 s`, `3 min 20 s`."""
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes:,} min {rest} s" if rest else f"{minutes:,} min"
+
+
+def probed(known: Probed) -> str:
+    """What is known of sound or video: `2 min 5 s, opus, 2 channels, 48 kHz`."""
+    channels = {None: None, 1: "mono", 2: "stereo"}.get(known.channels, f"{known.channels} channels")
+    return facts(
+        seconds_words(known.seconds) if known.seconds is not None else None,
+        plain(known.codec, 40) if known.codec else None,
+        pixel_words(known.pixels) if known.pixels else None,
+        channels,
+        f"{known.rate / 1_000:g} kHz" if known.rate else None,
+    )
+
+
+def first_seconds(seconds: float, whole: float) -> str:
+    """What is left of sound that was cut."""
+    return f"the first {seconds_words(seconds)} of {seconds_words(whole)}"
+
+
+def kept_whole(what: str, handle: str | None) -> str:
+    """What is shown of content that is kept whole."""
+    return f"{what}; whole under handle {handle}" if handle else what
+
+
+def page_count(pages: int) -> str:
+    """`12 pages`."""
+    return f"{pages:,} page{'' if pages == 1 else 's'}"
+
+
+def page_range(shown: int, pages: int) -> str:
+    """Which pages are shown: `all pages`, `pages 1 to 8`."""
+    return "all pages" if shown >= pages else f"pages 1 to {shown:,}"
+
+
+def page_of(number: int, pages: int, name: str | None) -> str:
+    """What an image shows that is a page of a document."""
+    return f"page {number:,} of {pages:,}{' of ' + name if name else ''}"
+
+
+def page_mark(number: int, pages: int, has_text: bool = True) -> str:
+    """Stands in a document's text where a page begins."""
+    return f"[page {number:,} of {pages:,}{'' if has_text else ': no text'}]"
+
+
+def page_left_out(page: str, why: str) -> str:
+    """Stands for a page that is not shown."""
+    return f"[{page}: not shown, {why}]"
 
 
 def link_line(name: str, known: str, uri: str, description: str | None, readable: bool) -> str:
@@ -104,11 +202,11 @@ def embedded_image(name: str, uri: str) -> str:
     return f"[{name}: resource <{plain(uri, 2_000)}>]"
 
 
-def cut(left_out: int, whole: int, offset: int, handle: str | None, readable: bool) -> str:
+def cut(left_out: int, whole: int, offset: int, handle: str | None, readable: bool, url: str | None = None) -> str:
     """Stands in a text where its middle was left out."""
     more = f'; read on with {READ_TOOL}, handle "{handle}", offset {offset}' if handle and readable else ""
     kept = f"; handle {handle}" if handle and not readable else ""
-    return f"\n[… {left_out:,} of {whole:,} characters left out here{more}{kept} …]\n"
+    return f"\n[… {left_out:,} of {whole:,} characters left out here{more}{kept}{_linked('all of it', url)} …]\n"
 
 
 def rescued(media_type: str, byte_size: int) -> str:
@@ -126,6 +224,48 @@ def failure_text(message: str, remedy: str | None) -> str:
     return f"[{message}{'. ' + remedy if remedy else ''}]"
 
 
+# -- content in arguments ----------------------------------------------------------------------------------------------
+
+_KINDS = {
+    "image": "an image",
+    "audio": "audio",
+    "video": "a video",
+    "document": "a document",
+    "3d": "a 3D model",
+    "cad": "a CAD file",
+}
+
+
+def kind_words(kind: str | None) -> str:
+    """A kind of content as people write it: `an image`, `audio`, `a 3D model`; any kind is `a file`."""
+    return _KINDS.get(kind or "", "a file")
+
+
+def takes_content(kind: str | None, accepts: Sequence[str], *, urls: bool) -> str:
+    """Stands in the description of an argument that takes content. `accepts` are the media types, empty: any."""
+    what = kind_words(kind) + (f" ({', '.join(plain(one, 60) for one in accepts[:10])})" if accepts else "")
+    others = "its URL, or a data: URI" if urls else "or a data: URI"
+    return f"[Takes {what}: its handle, as a line of an earlier result names it, {others}]"
+
+
+_LISTED = 50
+"""How many pieces of content a directory names; more are counted."""
+
+
+def content_line(handle: str, media_type: str, byte_size: int, name: str | None) -> str:
+    """One piece of content in a directory."""
+    return f"{handle}: {facts(plain(media_type, 80), size_words(byte_size), plain(name, 100) if name else None)}"
+
+
+def content_directory(lines: Sequence[str]) -> str:
+    """Which content there is, and what to do with it."""
+    if not lines:
+        return "[There is no content yet that could be passed to a tool by its handle.]"
+    heading = "Content that you can pass to tools, wherever an argument takes it: give its handle."
+    more = [f"... and {len(lines) - _LISTED:,} more"] if len(lines) > _LISTED else []
+    return "\n".join([f"[{heading}]", *(f"- {line}" for line in [*lines[:_LISTED], *more])])
+
+
 # -- told to a model in an agent loop ----------------------------------------------------------------------------------
 
 CALLS_REFUSED = (
@@ -138,6 +278,12 @@ CALLS_REFUSED = (
 def malformed_arguments(written: str) -> str:
     """The result of a call whose arguments are no JSON object."""
     return failure_text(f"The arguments are not a JSON object, so nothing was called: {plain(written, 200)}", None)
+
+
+def unfit_arguments(tool: str, mistakes: Sequence[str]) -> str:
+    """A call that was not made, because its arguments do not fit the tool's own schema."""
+    named = plain(tool, 100)
+    return failure_text(f"The arguments do not fit {named}, so nothing was called. {'; '.join(mistakes)}", None)
 
 
 def shown_with_result(handle: str) -> str:

@@ -30,9 +30,9 @@ from gateway.core.model.turn import Call, Media, Part, Words
 from gateway.core.model_profiles import choose_model_profile
 from gateway.core.planning import ROUNDS
 from gateway.errors import ContentError, InvalidRequest
-from gateway.shaping.effects import perform
+from gateway.shaping.effects import Hands, perform
 from gateway.shaping.turns import Nowhere
-from gateway.store import ContentStore
+from gateway.store import ContentStore, fetch_bytes
 
 _MOST = 200
 """So many handles of one history are opened; the rest stays as it is, with a note."""
@@ -123,9 +123,9 @@ async def _opened(mention: Mention, store: ContentStore, owner: str) -> Envelope
     """The content as an envelope of one block, or why there is none."""
     try:
         stored = await store.metadata(mention.handle, owner=owner)
-        if stored.kind == "text" and mention.part is None:
+        if family(stored.media_type) == "text" and mention.part is None:
             return "it is text, and stays as it is"
-        content = await store.read(mention.handle, owner=owner)
+        content = await fetch_bytes(store, mention.handle, owner=owner)
     except ContentError as error:
         return error.message
     data, kind = pybase64.b64encode_as_string(content), family(stored.media_type)
@@ -149,7 +149,7 @@ async def _parts(
         for _ in range(ROUNDS):
             if not assembled.wanted:
                 break
-            outcomes |= await perform(assembled.wanted, Nowhere(), media, "")
+            outcomes |= await perform(assembled.wanted, Hands(Nowhere(), media), "")
             assembled = assemble(calls, everywhere, outcomes)
     return {answer.call.id: answer.parts for answer in assembled.turn.answers}, assembled.notes
 

@@ -3,9 +3,7 @@
 The same loop of planning and performing as for a turn, over every turn of the history.
 """
 
-import hashlib
 import json
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
@@ -15,11 +13,11 @@ import pybase64
 
 from gateway.config.schema import HistorySettings
 from gateway.core import wording
-from gateway.core.assembling import Assembled, assemble
-from gateway.core.lifting import found_in
+from gateway.core.assembling import Assembled, Choices, assemble
 from gateway.core.model.base64_text import mend
 from gateway.core.model.blocks import Block
-from gateway.core.model.effects import Crop, Fitted, ImageTarget, Outcome
+from gateway.core.model.contents import found_in
+from gateway.core.model.effects import Outcome
 from gateway.core.model.model_profile import ModelProfile
 from gateway.core.model.notes import Note
 from gateway.core.model.turn import Answer, Call, Words
@@ -32,9 +30,10 @@ from gateway.core.requests.pieces import value_at
 from gateway.core.requests.shapes import has_media
 from gateway.core.rescue import block_for
 from gateway.errors import ContentError
-from gateway.shaping.effects import ImageFitter, perform
+from gateway.shaping.effects import Describer, Hands, MediaWork, perform
+from gateway.shaping.rehosting import Files, with_files_fetched, with_files_uploaded
 from gateway.shaping.turns import WRITERS
-from gateway.store import ContentStore
+from gateway.store import ContentStore, fetch_bytes
 
 _IN_PLACE = 256 * 1024
 """Bytes of a request up to which it is read on the event loop; larger ones are read in a thread."""
@@ -66,11 +65,16 @@ class RepairedRequest:
 
 @dataclass
 class Repairer:
-    """What repairs requests: a store for handles, and workers that fit images, both alive as long as this."""
+    """What repairs requests: a store for handles, workers for media, and what describes, all alive as long as this.
+
+    `files`: the files of the model API's provider, for what is too large to be sent with every request.
+    """
 
     store: ContentStore
-    media: ImageFitter
+    media: MediaWork
     history: HistorySettings
+    describer: Describer | None = None
+    files: Files | None = None
 
     async def repair(
         self, body: bytes, dialect: str, choose: Choose, *, model: str | None = None, owner: str = "local"
@@ -130,7 +134,7 @@ class Repairer:
                 stored = await self.store.metadata(handle, owner=owner)
                 if not shows(stored.media_type, profile):
                     continue
-                content = await self.store.read(handle, owner=owner)
+                content = await fetch_bytes(self.store, handle, owner=owner)
             except ContentError:
                 continue  # not the caller's, or gone: the line stays, and says what it was
             found = found_in(mend(pybase64.b64encode(content).decode("ascii")), stored.media_type)
@@ -168,42 +172,17 @@ class Repairer:
 
     async def _assembled(self, calls: Sequence[Call], profile: ModelProfile, owner: str) -> Assembled:
         outcomes: dict[str, Outcome] = {}
-        assembled = assemble(calls, profile, outcomes)
+        hands = Hands(self.store, self.media, self.describer)
+        choices = Choices(describes=hands.describes)
+        calls = await with_files_fetched(calls, profile, self.files)
+        assembled = assemble(calls, profile, outcomes, choices)
         for _ in range(ROUNDS):
             if not assembled.wanted:
                 break
-            outcomes |= await perform(assembled.wanted, self.store, self.media, owner)
-            assembled = assemble(calls, profile, outcomes)
-        return assembled
-
-
-class RememberingFitter:
-    """Fits images, and remembers what became of the last ones: a history comes again with every turn.
-
-    `max_chars`: of base64 that is remembered, the least recently used given up first.
-    """
-
-    def __init__(self, fitter: ImageFitter, max_chars: int = 64 * 1024 * 1024) -> None:
-        self._fitter = fitter
-        self._max_chars = max_chars
-        self._known: OrderedDict[tuple[bytes, str, ImageTarget], Fitted] = OrderedDict()
-        self._chars = 0
-
-    async def fit_image(self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None) -> Fitted:
-        """As `MediaWorkers.fit_image`; what failed is tried again."""
-        if crop is not None:
-            return await self._fitter.fit_image(content, media_type, target, crop)
-        key = (hashlib.sha256(content).digest(), media_type, target)
-        if known := self._known.get(key):
-            self._known.move_to_end(key)
-            return known
-        fitted = await self._fitter.fit_image(content, media_type, target)
-        if key not in self._known:
-            self._known[key] = fitted
-            self._chars += len(fitted.data)
-        while self._chars > self._max_chars:
-            self._chars -= len(self._known.popitem(last=False)[1].data)
-        return fitted
+            outcomes |= await perform(assembled.wanted, hands, owner)
+            assembled = assemble(calls, profile, outcomes, choices)
+        turn, told = await with_files_uploaded(assembled.turn, profile, self.files)
+        return replace(assembled, turn=turn, notes=(*assembled.notes, *told))
 
 
 def _read(body: bytes, form: Dialect) -> tuple[Any, tuple[FoundTurn, ...]]:

@@ -1,7 +1,7 @@
 """Plan, perform, lower: a tool's raw result becomes the result that a profile's host shows best."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from anyio import to_thread
@@ -17,7 +17,8 @@ from gateway.core.model.profile import Profile
 from gateway.core.model.wire import WireObject
 from gateway.core.planning import ROUNDS, plan
 from gateway.core.rescue import rescue
-from gateway.shaping.effects import ImageFitter, Keeper, perform
+from gateway.shaping.effects import Describer, FileWriter, Hands, Keeper, Linker, MediaWork, Reach, perform
+from gateway.shaping.outputs import with_outputs
 
 _LARGE = 256 * 1024
 """Characters of JSON above which the pure steps run in a thread, so that other hosts are not kept waiting."""
@@ -35,32 +36,55 @@ class Shaped:
 
 
 class Shaper:
-    """Shapes results for profiles; effects go to a store and to media workers."""
+    """Shapes results for profiles; effects go to a store, to media workers, and to what describes and writes files.
 
-    def __init__(self, store: Keeper, media: ImageFitter, *, max_blocks: int = 1_000) -> None:
-        self._store = store
-        self._media = media
+    `links` lead to what is kept.
+    """
+
+    def __init__(
+        self,
+        store: Keeper,
+        media: MediaWork,
+        *,
+        max_blocks: int = 1_000,
+        describer: Describer | None = None,
+        files: FileWriter | None = None,
+        links: Linker | None = None,
+    ) -> None:
+        self._hands = Hands(store, media, describer, files, links)
         self._max_blocks = max_blocks
 
-    async def shape(self, result: WireObject, profile: Profile, *, owner: str, notes: tuple[Note, ...] = ()) -> Shaped:
+    async def shape(
+        self,
+        result: WireObject,
+        profile: Profile,
+        *,
+        owner: str,
+        notes: tuple[Note, ...] = (),
+        reach: Reach | None = None,
+        origin: str | None = None,
+    ) -> Shaped:
         """Shape one CallToolResult for a profile. `owner` is the principal that kept content belongs to.
 
-        `notes` say what was done to the result before.
+        `notes` say what was done to the result before; `reach` is who reads its links, and the folders of its host;
+        `origin` is the upstream that it came from.
 
         Never raises for what a result holds: an effect that fails is a note, and the block becomes a line.
         """
         run = to_thread.run_sync if _chars(result) > _LARGE else _at_once
         envelope = (await run(self._read, result, profile)).with_note(*notes)
+        hands = replace(self._hands, reach=reach or self._hands.reach, origin=origin)
         outcomes: dict[str, Outcome] = {}
         effects: list[Effect] = []
         for _ in range(ROUNDS):
-            wanted = await run(plan, envelope, profile, outcomes)
+            wanted = await run(plan, envelope, profile, outcomes, hands.describes)
             if not wanted:
                 break
             effects.extend(wanted)
-            outcomes |= await perform({effect.key: effect for effect in wanted}, self._store, self._media, owner)
-        lowered: Lowered = await run(lower, envelope, profile, outcomes)
-        return Shaped(lowered.result, lowered.notes, envelope, tuple(effects), outcomes)
+            outcomes |= await perform({effect.key: effect for effect in wanted}, hands, owner)
+        lowered: Lowered = await run(lower, envelope, profile, outcomes, hands.describes)
+        sent, left_out = await with_outputs(lowered.result, envelope, profile, hands, owner)
+        return Shaped(sent, (*lowered.notes, *left_out), envelope, tuple(effects), outcomes)
 
     def _read(self, result: WireObject, profile: Profile) -> Envelope:
         envelope = _bounded(lift(result), self._max_blocks)

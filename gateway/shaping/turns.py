@@ -1,7 +1,7 @@
 """A whole turn for a model API: the same loop of planning and performing, then written in the API's own form."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
 from gateway.config.builtin_profiles import model_profiles
@@ -19,7 +19,7 @@ from gateway.core.lowering import (
     openai_chat,
     openai_responses,
 )
-from gateway.core.model.effects import Effect, Failed, FitImage, Keep, Outcome
+from gateway.core.model.effects import Describe, Effect, Failed, Keep, Kept, Outcome, WriteFile
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.model_profile import ModelProfile, Writing
 from gateway.core.model.notes import Note
@@ -28,7 +28,8 @@ from gateway.core.model_profiles import choose_model_profile, with_tool_images
 from gateway.core.planning import ROUNDS
 from gateway.core.rescue import rescue
 from gateway.errors import InvalidRequest, UnsupportedContent
-from gateway.shaping.effects import perform
+from gateway.shaping.effects import Describer, Hands, perform
+from gateway.shaping.rehosting import Files, with_files_fetched, with_files_uploaded
 from gateway.store import ContentStore
 
 WRITERS: Mapping[Writing, Callable[[Turn], list[dict[str, Any]]]] = {
@@ -63,10 +64,12 @@ async def lower_turn(
     model: str | None = None,
     base_url: str | None = None,
     store: ContentStore | None = None,
+    files: Files | None = None,
     owner: str = "local",
     on_unsupported: OnUnsupported = "note",
     links: Links = "text",
     tool_images: ToolImages | None = None,
+    describer: Describer | None = None,
 ) -> LoweredTurn:
     """The messages that give a model the results of all its calls, in the one form that its API accepts.
 
@@ -78,14 +81,20 @@ async def lower_turn(
         model: the model's name, where it decides (`gemini-2.5-pro` has other rules than `gemini-3-pro`).
         base_url: the API's address, where it decides (`https://api.deepseek.com`).
         store: where content is kept that the API cannot take; without one it is named, and not kept.
+        files: the files of model APIs' providers (`gateway.provider_files.ProviderFiles`): large content is uploaded
+            once, and sent by its id where the API takes one; a file of another provider is fetched, and goes on as
+            bytes. Without them, a file of another provider is a line.
         owner: whom the kept content belongs to.
         on_unsupported: what becomes of content of a kind that the API cannot take. `note`: one line of text names it;
             `error`: the turn is refused; `transcode`: another kind, where there is one (the source of a drawing as
-            text), else a line. Images of a type that is not taken are converted in any case, files of text are text.
+            text; the text of a PDF, or its pages as images), else a line. Images and sound of a type that is not taken
+            are converted in any case, files of text are text.
         links: `text`: a link is one line; `native`: an API that fetches addresses itself gets them, where the link
             says the type. The gateway fetches nothing. A provider's file (`openai-file:file-abc`) needs no choice.
         tool_images: where images go with a server whose model's chat template decides (vLLM, llama.cpp, Ollama, ...):
             into the tool's message, or after. None: as the profile knows it of the model, after where it does not.
+        describer: what says in words what a model that sees no images, or hears no sound, is not sent: an object with
+            `kinds` (of `"image"`, `"audio"`) and `async describe(content, media_type) -> Described`.
 
     Images are fitted in worker processes where they have to be.
 
@@ -97,17 +106,24 @@ async def lower_turn(
     from gateway.media import MediaWorkers  # processes are wanted only where an image has to be fitted
 
     profile = _profile(target, model, base_url, tool_images)
-    choices = Choices(links_native=links == "native", drawings_as_text=on_unsupported == "transcode")
-    turn = [_call(call) for call in calls]
+    transcodes = on_unsupported == "transcode"
+    choices = Choices(
+        links_native=links == "native",
+        drawings_as_text=transcodes,
+        documents_converted=transcodes,
+        describes=frozenset(describer.kinds) if describer is not None else frozenset(),
+    )
+    turn = await with_files_fetched([_call(call) for call in calls], profile, files)
     outcomes: dict[str, Outcome] = {}
     assembled = assemble(turn, profile, outcomes, choices)
     async with MediaWorkers(MediaSettings()) as media:
         for _ in range(ROUNDS):
             if not assembled.wanted:
                 break
-            outcomes |= await perform(assembled.wanted, store or Nowhere(), media, owner)
+            outcomes |= await perform(assembled.wanted, Hands(store or Nowhere(), media, describer), owner)
             assembled = assemble(turn, profile, outcomes, choices)
-    return _written(assembled, profile, on_unsupported)
+    uploaded, told = await with_files_uploaded(assembled.turn, profile, files)
+    return _written(replace(assembled, turn=uploaded, notes=(*assembled.notes, *told)), profile, on_unsupported)
 
 
 def lower_turn_now(
@@ -146,10 +162,12 @@ def _profile(target: str, model: str | None, base_url: str | None, tool_images: 
 
 def _undone(effect: Effect) -> Outcome:
     match effect:
-        case FitImage():
+        case Keep() | WriteFile():
+            return Kept(None)
+        case Describe():
+            return Failed("nothing describes it")
+        case _:
             return Failed("it has to be fitted to the API, which lower_turn does")
-        case Keep():
-            return Failed("nothing is kept")
 
 
 def _written(assembled: Assembled, profile: ModelProfile, on_unsupported: OnUnsupported) -> LoweredTurn:
@@ -185,8 +203,18 @@ def as_envelope(result: Any) -> Envelope:
     return lift(dump(mode="json", by_alias=True, exclude_none=True))
 
 
+@dataclass(frozen=True)
+class _NotKept:
+    """What was not kept has no name."""
+
+    handle: None = None
+
+
 class Nowhere:
     """A store that keeps nothing."""
 
-    async def put(self, content: bytes, *, owner: str, media_type: str, name: str | None = None) -> Any:
-        raise UnsupportedContent("nothing is kept without a store")
+    async def put(
+        self, content: bytes, *, owner: str, media_type: str, name: str | None = None, origin: str | None = None
+    ) -> Any:
+        """Nothing is kept: content that is not shown is named in a line without a handle."""
+        return _NotKept()

@@ -22,6 +22,7 @@ class Selected:
     exclude: tuple[str, ...] = ()
     rename: dict[str, str] = field(default_factory=dict)
     describe: dict[str, str] = field(default_factory=dict)
+    content: dict[str, Any] = field(default_factory=dict)
 
 
 def tool(name: Any, **members: Any) -> dict[str, Any]:
@@ -351,9 +352,23 @@ hostile_tool = st.one_of(
 )
 
 
-@given(st.lists(hostile_tool, max_size=6), prefixes)
+hostile_schema = st.fixed_dictionaries(
+    {"type": st.just("object")},
+    optional={
+        **dict.fromkeys(("properties", "$defs"), st.dictionaries(st.text(max_size=2), json_values, max_size=3)),
+        **dict.fromkeys(("anyOf", "oneOf", "allOf", "required", "enum"), st.lists(json_values, max_size=3)),
+        **dict.fromkeys(("not", "if"), json_values),
+        "$ref": st.sampled_from(["#", "#/properties/a", "#/$defs/a", "x.json", "#a", "#/anyOf/0"]),
+    },
+)
+
+
+@given(
+    st.lists(hostile_tool | st.builds(lambda schema: {"name": "t", "inputSchema": schema}, hostile_schema)), prefixes
+)
 def test_nothing_that_an_upstream_declares_breaks_the_list(tools: Any, prefix: Any):
-    found = build({"a": tools}, {}, prefix, host(send="never", description_max=10, meta={"k": 1}))
+    rules = {"refs": "inline", "root": "object", "schema_max_bytes": 60, "description_required": True}
+    found = build({"a": tools}, {}, prefix, host(send="never", description_max=10, meta={"k": 1}, **rules))
     for offered in found.tools:
         assert offered["inputSchema"]["type"] == "object"
         assert isinstance(offered.get("description", ""), str)

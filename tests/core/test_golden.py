@@ -1,14 +1,15 @@
 """One input, every profile, side by side: `tests/golden/<case>/<profile>.json`, written by `pytest --update-golden`.
 
-In `input.json`, `@png:800x600` stands for base64 with that header (`@wav:4000`: of that many bytes), and
-`@lines:200000` for that much text. In the golden files, base64 is written as what it holds. Effects are answered as
-plain values here: what media workers really do to bytes has tests of its own.
+In `input.json`, `@png:800x600` stands for base64 with that header (`@wav:4000`: of that many bytes; `@scan:4000` is a
+PDF without text), and `@lines:200000` for that much text. In the golden files, base64 is written as what it holds.
+Effects are answered as plain values here: what media workers really do to bytes has tests of its own.
 """
 
 import base64
 import json
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,29 @@ import pytest
 from gateway.config.builtin_profiles import load_builtin
 from gateway.core.lifting import lift
 from gateway.core.lowering.mcp import lower
-from gateway.core.model.effects import Effect, FitImage, Fitted, Keep, Kept, Outcome
+from gateway.core.model.effects import (
+    ConvertAudio,
+    Converted,
+    Describe,
+    Described,
+    DocumentRead,
+    Effect,
+    FitImage,
+    Fitted,
+    ImageTarget,
+    Keep,
+    Kept,
+    LinkRead,
+    Outcome,
+    Probe,
+    Probed,
+    ReadDocument,
+    ReadLink,
+    Rendered,
+    RenderPages,
+    WriteFile,
+    Written,
+)
 from gateway.core.model.media_types import PixelSize, inspect, inspect_base64
 from gateway.core.planning import plan
 from gateway.core.profiles import resolve_profiles
@@ -26,6 +49,16 @@ from gateway.core.rescue import rescue
 GOLDEN = Path(__file__).parent.parent / "golden"
 CASES = sorted(path.parent.name for path in GOLDEN.glob("*/input.json"))
 PROFILES = resolve_profiles(load_builtin())
+
+
+STARTS = {
+    "wav": b"RIFF\0\0\0\0WAVEfmt ",
+    "ogg": b"OggS\0\2",
+    "pdf": b"%PDF-1.7\n",
+    "scan": b"%PDF-1.7 scanned\n",
+    "mp4": b"\0\0\0\x18ftypisom",
+    "csv": b"name,size\n" + b"a,1\n" * 30,
+}
 
 
 def header(kind: str, width: int, height: int) -> bytes:
@@ -39,6 +72,8 @@ def header(kind: str, width: int, height: int) -> bytes:
             return b"RIFF\0\0\0\0WEBPVP8X\0\0\0\0\0\0\0\0" + canvas
         case "svg":
             return f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"/>'.encode()
+        case "gif":
+            return b"GIF89a" + width.to_bytes(2, "little") + height.to_bytes(2, "little")
         case _:
             raise ValueError(kind)
 
@@ -56,9 +91,9 @@ def _data(match: re.Match[str]) -> str:
     kind, first, second = match[1], int(match[2]), match[3]
     if kind == "lines":
         return "".join(f"line {number}: some words\n" for number in range(first // 20))[:first]
-    if kind in ("wav", "pdf"):
-        start = b"RIFF\0\0\0\0WAVEfmt " if kind == "wav" else b"%PDF-1.7\n"
-        return base64.b64encode(start + bytes(first - len(start))).decode()
+    if kind in STARTS:
+        filling = b"\n" if kind == "csv" else b"\0"
+        return base64.b64encode(STARTS[kind].ljust(first, filling)).decode()
     content = header(kind, first, int(second))
     if kind == "wrapped":
         return "\n".join(
@@ -84,22 +119,45 @@ def shortened(value: Any) -> Any:
 
 
 def perform(effect: Effect) -> Outcome:
-    if isinstance(effect, Keep):
-        return Kept(f"handle_{effect.key.replace(':', '_')}")
-    assert isinstance(effect, FitImage)
-    original = inspect(base64.b64decode(effect.data)).size or PixelSize(100, 100)
-    edge = effect.target.max_edge or max(original)
-    scale = min(1.0, edge / max(original))
+    match effect:
+        case Keep():
+            return Kept(f"handle_{effect.key.replace(':', '_')}")
+        case FitImage():
+            content = base64.b64decode(effect.data)
+            moves = content.startswith(b"GIF") and not (effect.target.animation and "image/gif" in effect.target.types)
+            return fitted(inspect(content).size or PixelSize(100, 100), effect.target, 12 if moves else 1)
+        case ReadDocument():
+            is_scan = STARTS["scan"] in base64.b64decode(effect.data)
+            texts = tuple("" if is_scan else f"Words of page {number}." for number in range(1, 4))
+            return DocumentRead(3, texts[: effect.max_pages], "A report")
+        case RenderPages():
+            return Rendered(tuple(fitted(PixelSize(1545, 2000), effect.target) for _ in effect.pages))
+        case ConvertAudio():
+            media_type = effect.target.types[0] if effect.target.types else effect.media_type
+            return Converted(expanded("@wav:3000"), media_type, min(90, effect.target.max_seconds or 90), 90)
+        case Probe():
+            if effect.media_type.startswith("video/"):
+                return Probed(61.5, "h264", 2, 48_000, PixelSize(1280, 720))
+            return Probed(90.0, "pcm_s16le", 1, 8_000)
+        case Describe():
+            return Described("What it shows.", "a describer")
+        case ReadLink():
+            data = "@pdf:4000" if effect.uri.endswith(".pdf") else "@png:640x480"
+            return LinkRead(({"uri": effect.uri, "blob": expanded(data)},))
+        case WriteFile():
+            return Written(f"/work/{effect.key.replace(':', '_')}")
+
+
+def fitted(original: PixelSize, target: ImageTarget, frames: int = 1) -> Fitted:
+    scale = min(1.0, (target.max_edge or max(original)) / max(original))
     pixels = PixelSize(round(original.width * scale), round(original.height * scale))
-    kind = "jpeg" if effect.target.types == ("image/jpeg",) else "png"
-    return Fitted(base64.b64encode(header(kind, *pixels) + bytes(100)).decode(), f"image/{kind}", pixels, original)
+    kind = "jpeg" if target.types == ("image/jpeg",) else "png"
+    data = base64.b64encode(header(kind, *pixels) + bytes(100)).decode()
+    return Fitted(data, f"image/{kind}", pixels, original, frames)
 
 
-@pytest.mark.parametrize("name", sorted(PROFILES))
-@pytest.mark.parametrize("case", CASES)
-def test_each_case_is_shaped_for_each_profile_as_written_down(
-    case: str, name: str, golden: Callable[[Path, str], None]
-) -> None:
+@cache
+def shaped(case: str, name: str) -> str:
     profile = PROFILES[name]
     result = expanded(json.loads((GOLDEN / case / "input.json").read_text("utf-8"))["result"])
     envelope = lift(result)
@@ -112,9 +170,31 @@ def test_each_case_is_shaped_for_each_profile_as_written_down(
         f"{note.kind}{'' if note.block is None else f' (block {note.block})'}: {note.text}" for note in lowered.notes
     ]
     written = {**shortened(lowered.result), "gateway notes": notes}
-    golden(GOLDEN / case / f"{name}.json", json.dumps(written, ensure_ascii=False, indent=2) + "\n")
+    return json.dumps(written, ensure_ascii=False, indent=2) + "\n"
 
 
-def test_no_golden_file_is_left_of_a_profile_or_case_that_is_gone() -> None:
-    expected = {f"{case}/{name}.json" for case in CASES for name in [*PROFILES, "input"]}
+def is_its_own(case: str, name: str) -> bool:
+    """Whether a profile makes something else of a case than the profile that it extends."""
+    lineage = PROFILES[name].lineage
+    return not lineage or shaped(case, name) != shaped(case, lineage[0])
+
+
+OWN = [(case, name) for case in CASES for name in sorted(PROFILES) if is_its_own(case, name)]
+
+
+@pytest.mark.parametrize(("case", "name"), OWN)
+def test_each_case_is_shaped_for_each_profile_as_written_down(
+    case: str, name: str, golden: Callable[[Path, str], None]
+) -> None:
+    golden(GOLDEN / case / f"{name}.json", shaped(case, name))
+
+
+def test_there_is_a_golden_file_for_what_differs_from_what_a_profile_extends_and_no_other(
+    request: pytest.FixtureRequest,
+) -> None:
+    expected = {f"{case}/{name}.json" for case, name in [*OWN, *((case, "input") for case in CASES)]}
+    if request.config.getoption("--update-golden"):
+        for path in GOLDEN.rglob("*.json"):
+            if str(path.relative_to(GOLDEN)) not in expected:
+                path.unlink()
     assert {str(path.relative_to(GOLDEN)) for path in GOLDEN.rglob("*.*")} == expected

@@ -4,7 +4,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.core.instructions import LONGEST, LONGEST_PART, Introductions, merged, part
+from gateway.core.instructions import HANDLES, LONGEST, LONGEST_PART, Introductions, merged, part
 
 
 def test_each_upstreams_text_stands_under_its_name_after_the_gateways_own():
@@ -13,6 +13,13 @@ def test_each_upstreams_text_stands_under_its_name_after_the_gateways_own():
     assert said.told(None, None) == "## charts\nDraw.\n\n## files\nRead."
     assert Introductions().told(None, "x") is None
     assert Introductions().told("Alone.", "x") == "Alone."
+
+
+def test_hosts_whose_profile_says_so_are_told_what_handles_are_good_for():
+    said = Introductions((), (), None, (("quiet-*", False), ("*", True)))
+    assert said.told(None, "Quiet Host") is None
+    assert said.told("Own.", "other") == f"Own.\n\n{HANDLES}"
+    assert said.told(None, None) == HANDLES
 
 
 def test_a_client_is_told_what_it_keeps_the_closest_limit_first():

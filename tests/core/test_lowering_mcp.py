@@ -11,7 +11,29 @@ from hypothesis import strategies as st
 from gateway.core.deciding.budget import share
 from gateway.core.lifting import lift
 from gateway.core.lowering.mcp import Lowered, lower
-from gateway.core.model.effects import Effect, Failed, FitImage, Fitted, Keep, Kept, Outcome
+from gateway.core.model.effects import (
+    ConvertAudio,
+    Converted,
+    Describe,
+    Described,
+    DocumentRead,
+    Effect,
+    Failed,
+    FitImage,
+    Fitted,
+    Keep,
+    Kept,
+    LinkRead,
+    Outcome,
+    Probe,
+    Probed,
+    ReadDocument,
+    ReadLink,
+    Rendered,
+    RenderPages,
+    WriteFile,
+    Written,
+)
 from gateway.core.model.media_types import PixelSize
 from gateway.core.model.profile import Profile
 from gateway.core.planning import ROUNDS, plan
@@ -22,6 +44,7 @@ HOST = {
     "text": {"empty": "named"},
     "image": {"types": ("image/png", "image/jpeg"), "max_edge": 2000, "max_count": 8, "caption": "moved"},
     "audio": {"show": "line"},
+    "document": {"show": "line"},
     "blob": {"show": "line", "image_as_image": True},
     "embedded_text": {"show": "text"},
     "link": {"show": "line"},
@@ -71,16 +94,33 @@ def perform(effect: Effect) -> Outcome:
             size = effect.target.max_bytes or 3_000
             edge = min(effect.target.max_edge or 400, 400)
             return Fitted(png(edge, edge // 2, size), "image/png", PixelSize(edge, edge // 2), PixelSize(4000, 2000))
+        case ReadDocument():
+            return DocumentRead(3, ("one", "", "three")[: effect.max_pages], "A Title")
+        case RenderPages():
+            size = min(effect.target.max_bytes or 60_000, 60_000)
+            page = Fitted(png(600, 800, size), "image/png", PixelSize(600, 800), PixelSize(600, 800))
+            return Rendered(tuple(page for _ in effect.pages))
+        case ConvertAudio():
+            kind = (effect.target.types or (effect.media_type,))[0]
+            return Converted(WAV[:-8] + "AAAAAAAA", kind, min(8.0, effect.target.max_seconds or 8), 8.0)
+        case Probe():
+            return Probed(2.5, "pcm_s16le", 1, 8_000)
+        case Describe():
+            return Described("A red square.", "eyes")
+        case ReadLink():
+            return LinkRead(({"uri": effect.uri, "blob": SMALL},))
+        case WriteFile():
+            return Written(f"/shared/{effect.key.replace(':', '')}")
 
 
-def shape(result: dict[str, Any], host: Profile, failing: str = "") -> Lowered:
+def shape(result: dict[str, Any], host: Profile, failing: str = "", describes: tuple[str, ...] = ()) -> Lowered:
     envelope = lift(result)
     envelope = rescue(envelope) if host.rescue else envelope
     outcomes: dict[str, Outcome] = {}
     for _ in range(ROUNDS):
-        wanted = plan(envelope, host, outcomes)
+        wanted = plan(envelope, host, outcomes, describes)
         if not wanted:
-            return lower(envelope, host, outcomes)
+            return lower(envelope, host, outcomes, describes)
         for effect in wanted:
             broken = failing and effect.key.startswith(failing)
             outcomes[effect.key] = Failed("it broke") if broken else perform(effect)
@@ -147,13 +187,13 @@ def test_images_beyond_the_count_become_lines() -> None:
 def test_sound_and_documents_become_lines() -> None:
     lowered = shape({"content": [{"type": "audio", "data": WAV, "mimeType": "audio/x-wav"}, blob(PDF)]}, profile())
     assert seen(lowered) == [
-        "[audio 1: audio/wav, 116 bytes; handle kept_keep0]",
-        "[document 1: doc://a.pdf, application/pdf, 109 bytes; handle kept_keep1]",
+        "[audio 1: audio/wav, 2.5 s, pcm_s16le, mono, 8 kHz, 116 bytes; handle kept_keep0]",
+        '[document 1: doc://a.pdf, application/pdf, 109 bytes; open it with gateway_view, handle "kept_keep1"]',
     ]
 
 
 def test_documents_of_a_type_that_the_host_takes_stay() -> None:
-    lowered = shape({"content": [blob(PDF)]}, profile(blob={"show": "native", "types": ("application/pdf",)}))
+    lowered = shape({"content": [blob(PDF)]}, profile(document={"show": "native"}))
     assert lowered.result["content"] == [blob(PDF)]
 
 
@@ -364,7 +404,7 @@ def test_media_is_not_dropped_to_make_room_for_text() -> None:
 
 def test_a_document_too_large_for_the_result_becomes_a_line() -> None:
     content = [blob(base64.b64encode(b"%PDF-1.4\n" + bytes(90_000)).decode())]
-    host = profile(blob={"show": "native"}, limits={"result_chars": 50_000})
+    host = profile(document={"show": "native"}, limits={"result_chars": 50_000})
     assert "too large for one result" in seen(shape({"content": content}, host))[0]
 
 
@@ -399,6 +439,10 @@ BLOCKS = st.sampled_from(
         image("broken!"),
         blob(PDF),
         blob(SMALL),
+        image(PDF),
+        blob(WAV, "doc://a.wav"),
+        blob(base64.b64encode(b"a,b\n1,2").decode(), "doc://a.csv", mimeType="text/csv"),
+        {"type": "resource_link", "uri": "a:b.png", "name": "n", "mimeType": "image/png"},
         {"type": "resource", "resource": {"uri": "a:b", "text": "t"}},
         {"type": "resource_link", "uri": "a:b", "name": "n"},
         {"type": "audio", "data": WAV, "mimeType": "audio/wav"},
@@ -413,12 +457,23 @@ HOSTS = st.builds(
     text=st.fixed_dictionaries({"merge": st.booleans(), "max_chars": st.sampled_from([None, 500, 5_000])}),
     image=st.fixed_dictionaries(
         {
-            "show": st.sampled_from(["native", "line"]),
+            "show": st.sampled_from(["native", "line", "file"]),
+            "animation": st.sampled_from(["kept", "first-frame"]),
             "caption": st.sampled_from(["never", "moved", "always"]),
             "max_count": st.sampled_from([None, 1, 3]),
         }
     ),
-    blob=st.fixed_dictionaries({"show": st.sampled_from(["native", "line"])}),
+    audio=st.fixed_dictionaries(
+        {"show": st.sampled_from(["native", "line", "file"]), "max_seconds": st.sampled_from([None, 3])}
+    ),
+    document=st.fixed_dictionaries(
+        {
+            "show": st.sampled_from(["native", "text", "pages", "line", "file"]),
+            "max_pages": st.sampled_from([None, 1, 2]),
+        }
+    ),
+    blob=st.fixed_dictionaries({"show": st.sampled_from(["native", "line", "file"]), "audio_as_audio": st.booleans()}),
+    link=st.fixed_dictionaries({"show": st.sampled_from(["native", "line", "inline"])}),
     error=st.fixed_dictionaries({"media": st.sampled_from(["keep", "unflag", "line"]), "prefix": st.booleans()}),
     structured=st.fixed_dictionaries({"send": st.sampled_from(["always", "never"])}),
     limits=st.fixed_dictionaries({"result_chars": st.sampled_from([None, 60_000])}),
@@ -426,14 +481,21 @@ HOSTS = st.builds(
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(BLOCKS, max_size=5), st.booleans(), st.sampled_from([None, {"a": SMALL}, {"b": 1}]), HOSTS)
+@given(
+    st.lists(BLOCKS, max_size=5),
+    st.booleans(),
+    st.sampled_from([None, {"a": SMALL}, {"b": 1}]),
+    HOSTS,
+    st.sampled_from(["", "fit", "read", "pages", "refit", "sound", "file", "link", "describe", "keep"]),
+    st.sampled_from([(), ("image", "audio")]),
+)
 def test_every_result_is_whole_for_every_host(
-    content: list[Any], is_error: bool, structured: Any, host: Profile
+    content: list[Any], is_error: bool, structured: Any, host: Profile, failing: str, describes: tuple[str, ...]
 ) -> None:
     result: dict[str, Any] = {"content": content, "isError": is_error}
     if structured is not None:
         result["structuredContent"] = structured
-    lowered = shape(result, host)
+    lowered = shape(result, host, failing, describes)
     blocks = lowered.result["content"]
     assert blocks or "structuredContent" in lowered.result
     assert all(block.get("text") != "" for block in blocks)
@@ -447,4 +509,4 @@ def test_every_result_is_whole_for_every_host(
         assert lowered.result.get("isError") is True or "error" in texts.lower()
     if host.limits.result_chars:
         assert len(json.dumps(lowered.result, ensure_ascii=False)) <= host.limits.result_chars
-    assert shape(result, host) == lowered
+    assert shape(result, host, failing, describes) == lowered

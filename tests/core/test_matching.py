@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.config.builtin_profiles import builtin_profiles, load_builtin
-from gateway.core.matching import choose, find, normalise_client_name, specificity
+from gateway.core.matching import able, choose, find, normalise_client_name, specificity
 from gateway.core.model.caller import Caller
-from gateway.core.model.profile import Match, ProfileSource
+from gateway.core.model.profile import Match, ProfileSource, Variant
 from gateway.core.profiles import resolve_profiles
 from gateway.errors import ProfileError
 
@@ -68,19 +68,78 @@ def test_a_hostile_name_costs_nothing():
         ("inspector-tui", "inspector"),
         ("inspector-client", "inspector"),
         ("mcp-inspector", "inspector"),
+        ("Anthropic/ClaudeAI", "claude-ai"),
+        ("Anthropic", "claude-ai"),
+        ("Roo Code", "roo-code"),
+        ("Kilo Code", "kilo-code"),
+        ("Visual Studio Code", "vscode-copilot"),
+        ("Visual Studio Code - Insiders", "vscode-copilot"),
+        ("Code - OSS", "vscode-copilot"),
+        ("github-copilot-developer", "copilot-cli"),
+        ("JetBrains-IU/copilot-intellij", "copilot-jetbrains"),
+        ("JetBrains-JBC/copilot-intellij", "copilot-jetbrains"),
+        ("Xcode/copilot-xcode", "copilot-jetbrains"),
+        ("cursor-vscode", "cursor"),
+        ("windsurf-client", "windsurf"),
+        ("Windsurf", "windsurf"),
+        ("Zed", "zed"),
+        ("jetbrains-ai-assistant-client", "jetbrains-ai"),
+        ("continue-client", "continue"),
+        ("continue-cli-client", "continue-cli"),
+        ("@librechat/api-client", "librechat"),
+        ("lmstudio-mcp-bridge", "lm-studio"),
+        ("llama-ui-mcp", "llama-ui"),
+        ("Cherry Studio", "cherry-studio"),
+        ("Jan Streamable Client", "jan"),
+        ("goose", "goose"),
+        ("goose-cli", "goose"),
+        ("goose-desktop", "goose"),
+        ("@n8n/n8n-nodes-langchain.mcpClientTool", "n8n"),
+        ("Dify", "dify"),
+        ("openai-mcp", "chatgpt"),
+        ("openai-mcp (ChatGPT)", "chatgpt"),
+        ("openai-mcp (Responses API)", "chatgpt"),
+        ("Q DEV CLI", "amazon-q"),
+        ("dev.warp.Warp-Stable", "warp"),
+        ("dev.warp.WarpOss", "warp"),
+        ("opencode", "opencode"),
+        ("qwen-cli-mcp-client-lab", "qwen-code"),
+        ("ai-sdk-mcp-client", "ai-sdk"),
+        ("google-adk", "google-adk"),
         # Hosts without a profile of their own, and the SDK's own name, which says nothing.
         ("mcp", "default"),
-        ("opencode", "default"),
-        ("qwen-cli-mcp-client-lab", "default"),
-        ("ai-sdk-mcp-client", "default"),
-        ("google-adk", "default"),
         ("fastmcp", "default"),
-        ("Visual Studio Code", "default"),
         ("", "default"),
     ],
 )
 def test_each_known_client_gets_its_built_in_profile(client_name, expected):
     assert choose(BUILTIN, Caller(client_name=client_name), None).profile.name == expected
+
+
+@pytest.mark.parametrize(
+    ("client_name", "user_agent", "expected"),
+    [
+        ("claude-ai", "Claude-User", "claude-ai"),
+        ("claude-ai", "claude-desktop/1", "claude-desktop"),
+        ("something new", "Claude-User/1.0", "claude-ai"),
+        ("claude-code", "Claude-User", "claude-code"),
+    ],
+)
+def test_where_a_name_is_shared_the_user_agent_tells(client_name, user_agent, expected):
+    caller = Caller(client_name=client_name, user_agent=user_agent)
+    assert choose(BUILTIN, caller, None).profile.name == expected
+
+
+def test_a_match_with_a_version_is_for_that_version_alone_and_closer_than_the_name():
+    known = profiles(
+        measured=[Match(client_name="named", client_version="1.2")],
+        later=[Match(client_name="named")],
+    )
+    chosen = {
+        version: choose(known, Caller(client_name="named", client_version=version), None).profile.name
+        for version in ("1.2", "1.2.0", None)
+    }
+    assert chosen == {"1.2": "measured", "1.2.0": "later", None: "later"}
 
 
 def test_a_client_that_says_nothing_gets_the_default():
@@ -151,3 +210,73 @@ def test_of_two_equally_close_profiles_the_later_wins_so_that_users_can_take_a_c
 def test_patterns_are_normalised_like_names():
     known = profiles(vscode=[Match(client_name="Visual Studio Code*")])
     assert choose(known, Caller(client_name="Visual Studio Code - Insiders"), None).profile.name == "vscode"
+
+
+# -- the model behind the host ---------------------------------------------
+
+CHAT = Variant(name="chat", title="Chat", models=("gpt-4*", "qwen*"), sets={"image.show": "line"})
+VISION = Variant(name="vision", models=("qwen*-vl*",))
+FRAMEWORK = resolve_profiles(
+    {
+        "passthrough": ProfileSource(),
+        "default": ProfileSource(),
+        "agents": ProfileSource(match=(Match(client_name="agents"),), variant=(CHAT, VISION)),
+        "text": ProfileSource(match=(Match(client_name="hub", model="*-text"), Match(client_name="nobody"))),
+        "hub": ProfileSource(match=(Match(client_name="hub"),)),
+        "cli": ProfileSource(match=(Match(user_agent="^cli/", model="o1*"),)),
+    }
+)
+
+
+def chosen(client: str, model: str | None = None, *, configured_model: str | None = None, **said) -> str:
+    caller = Caller(client_name=client, model=model, **said)
+    return choose(FRAMEWORK, caller, None, configured_model).profile.name
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (None, "agents"),
+        ("gpt-5.5", "agents"),
+        ("gpt-4o", "agents-chat"),
+        ("GPT-4o", "agents-chat"),
+        ("openai/gpt-4o-mini", "agents-chat"),
+        ("qwen3-coder", "agents-chat"),
+        ("qwen3-vl-plus", "agents-vision"),
+        ("", "agents"),
+    ],
+)
+def test_the_variant_for_the_model_takes_the_hosts_place(model, expected):
+    assert chosen("agents", model) == expected
+    assert choose(FRAMEWORK, Caller(profile="agents"), None, model).profile.name == expected
+
+
+def test_the_configured_model_counts_more_than_the_one_that_the_host_tells():
+    assert chosen("agents", "gpt-5.5", configured_model="gpt-4o") == "agents-chat"
+    assert chosen("agents", "gpt-4o", configured_model="gpt-5.5") == "agents"
+
+
+def test_a_variant_chosen_by_name_stays_whatever_the_model():
+    assert chosen("else", "qwen3-vl-plus", profile="agents-chat") == "agents-chat"
+
+
+def test_the_choice_says_which_model_and_how_it_is_known():
+    told = choose(FRAMEWORK, Caller(client_name="agents", model="gpt-4o"), None)
+    assert told.because == "the client calls itself 'agents', and the model behind it is 'gpt-4o' (the host tells it)"
+    set_by_hand = choose(FRAMEWORK, Caller(), "agents", "gpt-4o")
+    assert set_by_hand.because.endswith("(gateway.profile), and the model behind it is 'gpt-4o' (gateway.model)")
+
+
+def test_a_match_may_ask_for_the_model_too_and_is_then_the_closer_one():
+    assert chosen("hub", "big-text") == "text"
+    assert chosen("hub", "big-vision") == "hub"
+    assert chosen("hub") == "hub"
+    assert chosen("x", "o1-mini", user_agent="cli/1") == "cli"
+    assert chosen("x", "gpt-4o", user_agent="cli/1") == "default"
+
+
+def test_what_a_profile_knows_to_be_broken_is_taken_off_what_the_host_declares():
+    broken = resolve_profiles({"passthrough": ProfileSource(sets={"features.broken": ["sampling", "roots"]})})
+    caller = Caller(capabilities={"sampling": {}, "elicitation": {"form": {}}})
+    assert able(caller, broken["passthrough"]).capabilities == {"elicitation": {"form": {}}}
+    assert able(caller, BUILTIN["default"]) is caller

@@ -117,7 +117,8 @@ def test_every_value_of_a_profile_can_be_set():
         ),
         (
             {"sets": {"structured": "never"}},
-            "profile 'x': 'structured' is nothing that a profile sets (did you mean 'structured.send'?)",
+            "profile 'x': 'structured' is nothing that a profile sets "
+            "(did you mean 'structured.send' or 'structured.host'?)",
         ),
         (
             {"sets": {"zzz": 1}},
@@ -128,7 +129,7 @@ def test_every_value_of_a_profile_can_be_set():
         ({"sets": {"image.max_edge": 0}}, "profile 'x': image.max_edge: input should be greater than 0"),
         (
             {"sets": {"image.show": "never"}},
-            "profile 'x': image.show: input should be 'native' or 'line'",
+            "profile 'x': image.show: input should be 'native', 'line' or 'file'",
         ),
         ({"sets": {"rescue": "perhaps"}}, "profile 'x': rescue: input should be a valid boolean"),
         (
@@ -210,3 +211,43 @@ def test_everything_else_stays_when_a_profile_is_narrowed():
     profile = resolve(x=source(sets={"audio.types": ["audio/wav"], "image.max_edge": 7}))["x"]
     narrowed = narrow(profile, "2024-11-05")
     assert {path for path in PATHS if value_at(narrowed, path) != value_at(profile, path)} == set(NARROWED)
+
+
+# -- variants ---------------------------------------------
+
+
+def test_a_variant_is_a_profile_that_extends_its_host_and_stands_right_after_it():
+    resolved = resolve(
+        host=source(
+            title="Host",
+            sets={"rescue": False, "image.max_edge": 9},
+            variant=[{"name": "chat", "models": ["gpt-4*"], "fact": [fact(image={"show": "line"})]}, {"name": "raw"}],
+        ),
+        other=source(extends="host-chat"),
+    )
+    assert list(resolved) == ["passthrough", "default", "host", "host-chat", "host-raw", "other"]
+    chat = resolved["host-chat"]
+    assert (chat.image.show, chat.image.max_edge, chat.rescue) == ("line", 9, False)
+    assert (chat.title, chat.match, chat.lineage) == ("Host, chat", (), ("host", "default", "passthrough"))
+    assert chat.evidence["image.show"].level == "measured"
+    assert resolved["host"].variants == {"host-chat": ("gpt-4*",), "host-raw": ()}
+    assert (resolved["other"].variants, resolved["other"].image.show) == ({}, "line")
+
+
+@pytest.mark.parametrize(
+    ("sources", "message"),
+    [
+        (
+            {"x": source(variant=[{"name": "y"}]), "x-y": source()},
+            "profile 'x': its variant 'x-y' has the name of another (give the variant another name)",
+        ),
+        ({"x": source(variant=[{"name": "y"}, {"name": "y"}])}, "profile 'x': its variant 'x-y' has the name"),
+        (
+            {"x": source(variant=[{"name": "y", "sets": {"image.max_egde": 1}}])},
+            "profile 'x-y': 'image.max_egde' is nothing that a profile sets",
+        ),
+        ({"x": source(match=[{"model": "gpt*"}])}, "profile 'x': match[0] matches every client"),
+    ],
+)
+def test_a_variant_that_does_not_hold_together_is_named(sources, message):
+    assert failure(**sources).startswith(message)

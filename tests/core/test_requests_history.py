@@ -13,8 +13,9 @@ from gateway.config.builtin_profiles import model_profiles
 from gateway.config.schema import HistorySettings, StoreSettings
 from gateway.core.requests.history import HistoryLimits, Weight, first_in_full
 from gateway.errors import MediaError
-from gateway.shaping.repairing import RememberingFitter, Repairer
-from gateway.store import MemoryStore
+from gateway.shaping.remembering import RememberingMedia
+from gateway.shaping.repairing import Repairer
+from gateway.store import MemoryStore, fetch_bytes
 
 pytestmark = pytest.mark.anyio
 
@@ -66,7 +67,7 @@ async def test_the_newest_results_go_on_in_full_and_older_ones_as_a_line_with_a_
     line = messages[1]["content"][0]["content"][0]["text"]
     assert line.startswith("[image: image/png, 8x8, ")
     handle = line.rpartition(" ")[2].rstrip("]")
-    assert await by.store.read(handle, owner="local") == base64.b64decode(picture(0))
+    assert await fetch_bytes(by.store, handle, owner="local") == base64.b64decode(picture(0))
     again, _ = await repaired({"messages": messages}, by)
     assert not again.changes
     assert len(answer.changes) == 3
@@ -135,11 +136,43 @@ async def test_pictures_that_were_fitted_are_remembered():
             fitted.append(content)
             return Fitted("x" * 40, "image/png", PixelSize(1, 1), PixelSize(2, 2))
 
-    remembering = RememberingFitter(Counting(), max_chars=100)
+    remembering = RememberingMedia(Counting(), max_chars=2_100)
     target = ImageTarget()
     for content in (b"a", b"b", b"a", b"c", b"a", b"b"):
         await remembering.fit_image(content, "image/png", target)
     assert fitted == [b"a", b"b", b"c", b"b"]
+
+
+async def test_every_kind_of_work_is_remembered_but_not_what_failed_in_part():
+    from gateway.core.model.effects import AudioTarget, Converted, DocumentRead, Failed, ImageTarget, Probed, Rendered
+
+    done: list[str] = []
+
+    class Counting:
+        async def read_document(self, content, max_pages, max_chars):
+            done.append(f"read {max_pages}")
+            return DocumentRead(1, ("words",))
+
+        async def render_pages(self, content, pages, target):
+            done.append(f"render {pages}")
+            return Rendered((Failed("too slow"),))
+
+        async def convert_audio(self, content, media_type, target):
+            done.append("convert")
+            return Converted("", media_type, 1.0, 1.0)
+
+        async def probe(self, content, media_type):
+            done.append("probe")
+            return Probed()
+
+    remembering = RememberingMedia(Counting())
+    for _ in range(2):
+        await remembering.read_document(b"a", 1, 9)
+        await remembering.read_document(b"a", 2, 9)
+        await remembering.render_pages(b"a", (1,), ImageTarget())
+        await remembering.convert_audio(b"a", "audio/wav", AudioTarget())
+        await remembering.probe(b"a", "audio/wav")
+    assert done == ["read 1", "read 2", "render (1,)", "convert", "probe", "render (1,)"]
 
 
 LIMITS = st.none() | st.integers(0, 40)

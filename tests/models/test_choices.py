@@ -1,14 +1,18 @@
 """What callers and upstreams may choose: raw shapes, files of a provider, links, where images go, what is lost."""
 
+import base64
+import io
 import runpy
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from gateway.config.builtin_profiles import builtin_profiles, model_profiles
 from gateway.core.lifting import lift
 from gateway.core.lowering.mcp import lower
+from gateway.core.model.effects import Described
 from gateway.errors import ProfileError, UnsupportedContent
 from gateway.shaping.turns import LoweredTurn, lower_turn, lower_turn_now
 from gateway.simulation.model_apis import refusals, seen
@@ -16,6 +20,7 @@ from gateway.simulation.model_apis.histories import history
 
 pytestmark = pytest.mark.anyio
 MADE = runpy.run_path(str(Path(__file__).parent / "cases.py"))
+SOUND = runpy.run_path(str(Path(__file__).parent.parent / "media" / "sound_files.py"))
 SDK = runpy.run_path(str(Path(__file__).parent / "sdk_types.py"))
 PNG, SVG, PDF = MADE["PNG"], MADE["SVG"], MADE["PDF"]
 text, image, blob, link = MADE["text"], MADE["image"], MADE["blob"], MADE["link"]
@@ -286,6 +291,45 @@ def test_a_model_without_vision_gets_lines(target: str, model: str) -> None:
 
 
 # -- what is unsupported ----------------------------------------------------------------------------
+
+
+def drawn_pdf() -> str:
+    buffer = io.BytesIO()
+    Image.new("RGB", (60, 80), "red").save(buffer, "PDF")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+async def test_a_document_that_an_api_takes_not_is_its_pages_where_transcoding_is_chosen() -> None:
+    made = calls(blob(drawn_pdf(), "doc://scan.pdf", "application/pdf"))
+    noted = await lower_turn(made, "groq")
+    assert "image_url" not in str(noted.messages)
+    transcoded = await lower_turn(made, "groq", on_unsupported="transcode")
+    assert "page 1 of 1 of doc://scan.pdf" in str(transcoded.messages)
+    assert str(transcoded.messages).count("data:image/") == 1
+    assert refusals("groq", history("groq", made, transcoded.messages)) == ()
+
+
+async def test_sound_of_a_type_that_an_api_takes_not_is_converted() -> None:
+    flac = base64.b64encode(SOUND["encoded"]("audio/flac", 1.0)).decode()
+    made = calls({"type": "audio", "data": flac, "mimeType": "audio/flac"})
+    turn = await lower_turn(made, "openai_chat", model="gpt-audio")
+    assert "'format': 'wav'" in str(turn.messages)
+    assert "audio/flac to audio/wav" in texts(turn)
+
+
+class Eyes:
+    kinds = ("image",)
+
+    async def describe(self, content: bytes, media_type: str) -> Described:
+        return Described("A dot.", "eyes")
+
+
+async def test_a_model_that_sees_no_images_is_told_what_they_show() -> None:
+    made = calls(image())
+    turn = await lower_turn(made, "openai_chat", model="gpt-3.5-turbo", describer=Eyes())
+    assert "[image 1, described by eyes (image/png, 40x30" in str(turn.messages)
+    seeing = await lower_turn(made, "openai_chat", describer=Eyes())
+    assert "described" not in str(seeing.messages)
 
 
 async def test_a_drawing_that_cannot_be_an_image_is_its_source_where_transcoding_is_chosen() -> None:

@@ -4,6 +4,7 @@ import base64
 import io
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,10 +14,11 @@ from PIL import Image
 from gateway.config.builtin_profiles import load_builtin
 from gateway.config.schema import MediaSettings, StoreSettings
 from gateway.core.profiles import resolve_profiles
-from gateway.errors import StoreFull
+from gateway.errors import StoreUnavailable
 from gateway.media import MediaWorkers
 from gateway.shaping import Shaper
-from gateway.store import MemoryStore
+from gateway.store import MemoryStore, fetch_bytes, make_store
+from gateway.store.backend import Backend
 
 pytestmark = pytest.mark.anyio
 PROFILES = resolve_profiles(load_builtin())
@@ -60,7 +62,7 @@ async def test_a_twelve_megapixel_image_is_fitted_and_its_original_kept(shaper: 
     (picture,) = images(shaped.result)
     assert max(picture.size) == 2000
     (kept,) = await store.list(owner="me")
-    assert await store.read(kept.handle, owner="me") == base64.b64decode(original)
+    assert await fetch_bytes(store, kept.handle, owner="me") == base64.b64decode(original)
     assert kept.handle in shaped.result["content"][0]["text"]
 
 
@@ -91,13 +93,48 @@ async def test_a_truncated_image_becomes_a_line_and_the_rest_is_shown(shaper: Sh
 async def test_a_full_store_costs_only_the_handle() -> None:
     class Full(MemoryStore):
         async def put(self, *_: Any, **__: Any) -> Any:
-            raise StoreFull("the store is full")
+            raise StoreUnavailable("the store is full")
 
     async with MediaWorkers(MediaSettings()) as media:
         shaper = Shaper(Full(StoreSettings()), media)
         shaped = await shaper.shape({"content": [image(encoded(NOISE))]}, PROFILES["cline"], owner="me")
     assert shaped.result["content"][0]["text"].startswith("[image 1: image/png, 900x700")
     assert "handle" not in shaped.result["content"][0]["text"]
+
+
+async def test_a_store_that_fails_at_any_step_costs_only_the_handle(tmp_path: Path, monkeypatch: Any) -> None:
+    """Down, full or forbidden in the middle of a result: the result arrives, and a note says why there is no handle."""
+    step, count = 0, 0
+
+    def counted(method: Any) -> Any:
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count == step:
+                raise StoreUnavailable("the store is down", remedy="wait")
+            return await method(*args, **kwargs)
+
+        return call
+
+    for name in ("get", "size", "put", "upload", "delete"):
+        monkeypatch.setattr(Backend, name, counted(getattr(Backend, name)))
+    lines: list[str] = []
+    async with MediaWorkers(MediaSettings()) as media:
+        for step in range(1, 20):
+            count = 0
+            store = make_store(StoreSettings(url=(tmp_path / str(step)).as_uri()))
+            shaped = await Shaper(store, media).shape(
+                {"content": [{"type": "text", "text": "before"}, image(encoded(NOISE))]}, PROFILES["cline"], owner="me"
+            )
+            text = "".join(block["text"] for block in shaped.result["content"])
+            assert text.startswith("before")
+            assert "image/png, 900x700" in text
+            lines.append(text)
+            if count < step:
+                break
+            assert any("the store is down" in note.text for note in shaped.notes)
+    assert len(lines) > 2
+    assert ["handle" in line for line in lines] == [*[False] * (len(lines) - 1), True]
 
 
 async def test_too_many_blocks_are_cut_and_said(shaper: Shaper) -> None:

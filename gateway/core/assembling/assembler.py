@@ -9,11 +9,10 @@ from gateway.core.assembling.references import is_file, reference
 from gateway.core.assembling.rules import rules_for, shows_images
 from gateway.core.assembling.texts import with_texts
 from gateway.core.deciding import AsImage, AsIs, AsLine, AsText, Fate, decide
-from gateway.core.deciding.blocks import link_words
+from gateway.core.deciding.links import link_words
 from gateway.core.model import media_types
-from gateway.core.model.blocks import AudioBlock, Block, Found, ImageBlock, LinkBlock, ResourceBlock
+from gateway.core.model.blocks import Found, LinkBlock
 from gateway.core.model.effects import Effect, Keep, Kept, Outcome
-from gateway.core.model.media_types import PixelSize
 from gateway.core.model.model_profile import ModelImages, ModelMedia, ModelProfile, Place
 from gateway.core.model.notes import Note
 from gateway.core.model.turn import Answer, Call, FollowUp, Media, MediaKind, Part, Turn, Words
@@ -23,13 +22,16 @@ from gateway.core.model.turn import Answer, Call, FollowUp, Media, MediaKind, Pa
 class Choices:
     """What a caller may choose. `links_native`: addresses in links are handed on to APIs that fetch them themselves.
 
-    `drawings_as_text`: a drawing (SVG) that cannot be sent as an image becomes its source; `fits`: whether images can
-    be fitted at all.
+    `drawings_as_text`: a drawing (SVG) that cannot be sent as an image becomes its source; `documents_converted`: a PDF
+    that cannot be sent becomes its text, or images of its pages; `fits`: whether images can be fitted at all.
+    `describes`: the kinds of media (`image`, `audio`) that can be described in words where they cannot be sent.
     """
 
     links_native: bool = False
     drawings_as_text: bool = False
+    documents_converted: bool = False
     fits: bool = True
+    describes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -84,14 +86,15 @@ class _Assembler:
         envelope = with_texts(call.envelope, drawings=drawings)
         self.kept = {key: one for key, one in outcomes.items() if key.startswith("over:")}
         self.index = index
-        decisions = decide(envelope, rules_for(self.profile, self.numbers.get("image shown", 0)), outcomes)
+        shown = self.numbers.get("image shown", 0)
+        rules = rules_for(self.profile, shown, converts_documents=self.choices.documents_converted)
+        decisions = decide(envelope, rules, outcomes, self.choices.describes)
         self.wanted |= {f"{index}/{effect.key}": effect for effect in decisions.wanted}
         self.notes += [*envelope.notes, *decisions.notes]
         flagged = envelope.is_error and errors.flag
         parts: list[Part] = []
-        for place, fate in enumerate(decisions.fates):
-            block = envelope.blocks[place] if place < len(envelope.blocks) else None
-            self._place(parts, call, fate, block, text_only=flagged and errors.text_only)
+        for fate in decisions.fates:
+            self._place(parts, call, fate, text_only=flagged and errors.text_only)
         if envelope.is_error and not flagged:
             _prefix(parts)
         if not parts:
@@ -100,7 +103,7 @@ class _Assembler:
             parts.insert(0, Words(wording.NO_TEXT_ERROR))
         self.answers.append(Answer(call, tuple(parts), flagged))
 
-    def _place(self, parts: list[Part], call: Call, fate: Fate, block: Block | None, *, text_only: bool) -> None:
+    def _place(self, parts: list[Part], call: Call, fate: Fate, *, text_only: bool) -> None:
         match fate:
             case AsText():
                 if fate.text.strip():
@@ -114,19 +117,19 @@ class _Assembler:
                 self._count_image()
                 late = fate.media_type in self.profile.image.follow_up_types
                 place: Place = "follow_up" if late or text_only else self.profile.image.place
-                self._media(parts, call, media, place, _changed(fate.original, fate.pixels))
-            case AsIs() if isinstance(block, LinkBlock):
-                self._link(parts, call, block, text_only=text_only)
+                self._media(parts, call, media, place, _changed(fate))
+            case AsIs(block=LinkBlock() as link):
+                self._link(parts, call, link, text_only=text_only)
+            case AsIs(shown=Found() as found):
+                self._bytes(parts, call, found, fate, text_only=text_only)
             case AsIs():
-                found = block.found if isinstance(block, ImageBlock | AudioBlock | ResourceBlock) else None
-                if found is not None:
-                    self._bytes(parts, call, found, block, text_only=text_only)
+                pass
 
-    def _bytes(self, parts: list[Part], call: Call, found: Found, block: Block | None, *, text_only: bool) -> None:
+    def _bytes(self, parts: list[Part], call: Call, found: Found, fate: AsIs, *, text_only: bool) -> None:
         family = media_types.family(found.media_type)
         kind: MediaKind = family if family in ("audio", "video") else "document"  # pyright: ignore[reportAssignmentType]
         rules = self._taken(kind)
-        title = _title(block.resource.uri) if isinstance(block, ResourceBlock) else None
+        title = _title(fate.source.name if fate.source else None)
         label = self._label(kind)
         if self._is_too_many(kind):
             why = f"only {rules.max_count} of a kind are taken at once"
@@ -135,7 +138,7 @@ class _Assembler:
             self.notes.append(Note(kind="named", text=f"{label} of {call.name}: {why}"))
             return
         media = Media(kind, found.media_type or "application/octet-stream", found.data, label, title)
-        self._media(parts, call, media, "follow_up" if text_only else rules.place, None)
+        self._media(parts, call, media, "follow_up" if text_only else rules.place, fate.caption or None)
 
     def _keep(self, label: str, found: Found, title: str | None) -> str | None:
         """The handle of content that is too much for the API; None while it is not kept, or where it could not be."""
@@ -192,7 +195,10 @@ class _Assembler:
     def _line(self, fate: AsLine) -> str:
         if fate.kind is None:
             return fate.text
-        return wording.media_line(self._label(fate.kind), fate.known, fate.text or None, fate.handle, fate.tool)
+        label = self._label(fate.kind)
+        if fate.said:
+            return wording.described(label, fate.by, fate.known, fate.handle, fate.said)
+        return wording.media_line(label, fate.known, fate.text or None, fate.handle, fate.tool)
 
 
 def _prefix(parts: list[Part]) -> None:
@@ -204,8 +210,10 @@ def _prefix(parts: list[Part]) -> None:
     parts.insert(0, Words(wording.ERROR_PREFIX + wording.NO_TEXT_ERROR))
 
 
-def _changed(original: PixelSize | None, shown: PixelSize | None) -> str | None:
-    return wording.scaled(original, shown) if original and shown else None
+def _changed(image: AsImage) -> str | None:
+    scaled = wording.scaled(image.original, image.pixels) if image.original and image.pixels else None
+    first = wording.kept_whole(wording.first_frame(image.frames), image.handle) if image.frames > 1 else None
+    return wording.facts(image.about, scaled, first) or None
 
 
 def _title(uri: str | None) -> str | None:

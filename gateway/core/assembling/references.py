@@ -1,7 +1,8 @@
 """Links that an API reads itself: files that its provider keeps, and, where the caller asks for it, addresses.
 
 A provider's file is a `resource_link` whose uri is `<provider>-file:<id>`: `openai-file:file-abc`,
-`anthropic-file:file_abc`, `gemini-file:files/abc`, `mistral-file:<uuid>`.
+`anthropic-file:file_abc`, `gemini-file:files/abc`, `mistral-file:<uuid>`; fal.ai's id is an address, as in
+`fal-file:https://...`.
 """
 
 import re
@@ -11,7 +12,7 @@ from gateway.core.model.blocks import LinkBlock
 from gateway.core.model.model_profile import ModelProfile, ModelRefs
 from gateway.core.model.turn import Media, MediaKind, Ref
 
-FILE_SCHEMES = ("openai-file", "anthropic-file", "gemini-file", "mistral-file")
+FILE_SCHEMES = ("openai-file", "anthropic-file", "gemini-file", "mistral-file", "fal-file")
 """The schemes of uris that name a file by its provider's id."""
 
 _FILE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}(?:/[A-Za-z0-9][A-Za-z0-9_.-]{0,199})?")
@@ -49,7 +50,9 @@ def _scheme(block: LinkBlock) -> str:
 
 
 def _file(uri: str) -> Ref | None:
-    name = uri.partition(":")[2]
+    scheme, _, name = uri.partition(":")
+    if scheme.lower() == "fal-file":
+        return _address(name)
     return Ref("file", name) if _FILE_ID.fullmatch(name) else None
 
 

@@ -4,6 +4,7 @@ from gateway.core.model.model_profile import ModelProfile
 from gateway.core.model.profile import (
     AudioRules,
     BlobRules,
+    DocumentRules,
     EmbeddedTextRules,
     ImageRules,
     LinkRules,
@@ -19,8 +20,16 @@ def shows_images(profile: ModelProfile) -> bool:
     return profile.vision and profile.image.place != "none"
 
 
-def rules_for(profile: ModelProfile, images_shown: int) -> Profile:
-    """What may leave as media, when so many images of the turn have left already."""
+_PDF = "application/pdf"
+_MOST_PAGES = 20
+"""Pages of a document that an API takes as text or as images, where it takes no documents."""
+
+
+def rules_for(profile: ModelProfile, images_shown: int, *, converts_documents: bool = False) -> Profile:
+    """What may leave as media, when so many images of the turn have left already.
+
+    `converts_documents`: a PDF that the API does not take becomes its text, or its pages.
+    """
     image, audio, document, video = profile.image, profile.audio, profile.document, profile.video
     left = None if image.max_count is None else image.max_count - images_shown
     files = [*(document.types if document.place != "none" else ()), *(video.types if video.place != "none" else ())]
@@ -36,7 +45,15 @@ def rules_for(profile: ModelProfile, images_shown: int) -> Profile:
             max_count=left if left is None or left > 0 else None,
         ),
         audio=AudioRules(show="native" if audio.place != "none" else "line", types=audio.types),
-        blob=BlobRules(show="native" if files else "line", types=tuple(files), image_as_image=True),
+        document=DocumentRules(
+            show="native" if _PDF in files else "text" if converts_documents else "line", max_pages=_MOST_PAGES
+        ),
+        blob=BlobRules(
+            show="native" if files else "line",
+            types=tuple(files),
+            image_as_image=True,
+            audio_as_audio=audio.place != "none",
+        ),
         embedded_text=EmbeddedTextRules(show="text"),
         # Links are the assembler's: some of them an API reads itself.
         link=LinkRules(show="native"),

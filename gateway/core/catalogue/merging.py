@@ -5,17 +5,19 @@ very same objects; each edit is a note.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal, Protocol
 
+from gateway.core.arguments import Giving, Parameter, find, path_words
+from gateway.core.arguments.finding import Setting
 from gateway.core.catalogue.names import NameRules, Names
 from gateway.core.catalogue.prefixes import OWN, Prefixing, PrefixRule, identity
 from gateway.core.catalogue.repair import is_object_schema, repaired, unusable
+from gateway.core.catalogue.schemas import described, shown_to
 from gateway.core.model.caller import REVISIONS, at_least
 from gateway.core.model.notes import Note
 from gateway.core.model.profile import Profile
-from gateway.core.model.texts import cut
 from gateway.core.model.wire import WireObject
 from gateway.core.wording import plain
 
@@ -23,9 +25,10 @@ _LONGEST_SHOWN = 100
 
 
 class Selection(Protocol):
-    """An upstream's `tools` settings: which are offered, and under which name and description.
+    """An upstream's `tools` settings: which are offered, under which name and description, and which take content.
 
-    `include` and `exclude` are shell globs, `rename` and `describe` are keyed by name: all of them the upstream's own.
+    `include` and `exclude` are shell globs, the others are keyed by name: all of them the upstream's own. `content` has
+    settings for arguments by path.
     """
 
     @property
@@ -36,14 +39,17 @@ class Selection(Protocol):
     def rename(self) -> Mapping[str, str]: ...
     @property
     def describe(self) -> Mapping[str, str]: ...
+    @property
+    def content(self) -> Mapping[str, Mapping[str, Setting]]: ...
 
 
 @dataclass(frozen=True)
 class Route:
-    """Where a call goes: an upstream, and the tool's name there."""
+    """Where a call goes: an upstream, the tool's name there, and which of its arguments take content."""
 
     upstream: str
     tool: str
+    parameters: tuple[Parameter, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,12 +57,17 @@ class Catalogue:
     """The tools as they are offered, where each one's calls go, and what was changed or left out.
 
     `problems` are the notes among `notes` that somebody should look at: tools left out, and names that collided.
+    `originals` are the input schemas, by offered name, of tools that are shown with one that takes more: their
+    arguments are to be checked against these.
     """
 
     tools: tuple[dict[str, Any], ...] = ()
     routes: Mapping[str, Route] = field(default_factory=dict[str, Route])
     notes: tuple[Note, ...] = ()
     problems: tuple[Note, ...] = ()
+    originals: Mapping[str, WireObject] = field(default_factory=dict[str, WireObject])
+    takes_content: bool = False
+    """Whether one of the tools has an argument that takes a handle."""
 
 
 def build(
@@ -67,15 +78,21 @@ def build(
     registered_as: str = "mcp-gateway",
     *,
     revision: str = REVISIONS[-1],
+    giving: Mapping[str, Giving] | None = None,
 ) -> Catalogue:
     """Merge the raw tool lists of upstreams, given in the order of the configuration. Never raises for what they hold.
 
     `prefix`: `always`; `when-needed`: every tool whose name another upstream has too; `never`: the first upstream
     keeps a name, and later ones get the prefix. `registered_as` is the name under which the host knows the gateway.
-    Before 2026-07-28, hosts take output schemas for objects only: others are left out.
+    Before 2026-07-28, hosts take output schemas for objects only: others are left out. `giving` says in which ways each
+    upstream may be given content; arguments of the others, and of the gateway's own tools, stay as they are.
     """
     merger = _Merger(
-        profile, NameRules.of(profile.tools, registered_as), objects_only=not at_least(revision, _ANY_OUTPUT)
+        profile,
+        NameRules.of(profile.tools, registered_as),
+        {upstream: selection.content for upstream, selection in settings.items()},
+        giving or {},
+        objects_only=not at_least(revision, _ANY_OUTPUT),
     )
     order = sorted(tools_by_upstream, key=lambda upstream: upstream != OWN)
     found = [
@@ -106,14 +123,25 @@ class _Candidate:
 
 
 class _Merger:
-    def __init__(self, profile: Profile, rules: NameRules, *, objects_only: bool) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        rules: NameRules,
+        content: Mapping[str, Mapping[str, Mapping[str, Setting]]],
+        giving: Mapping[str, Giving],
+        *,
+        objects_only: bool,
+    ) -> None:
         self.profile = profile
         self.rules = rules
+        self.content = content
+        self.giving = giving
         self.objects_only = objects_only
         self.tools: list[dict[str, Any]] = []
         self.routes: dict[str, Route] = {}
         self.notes: list[Note] = []
         self.problems: list[Note] = []
+        self.originals: dict[str, WireObject] = {}
 
     def edit(self, offered: str, what: str) -> None:
         self.notes.append(Note(kind="schema", text=f"{offered}: {what}"))
@@ -123,7 +151,9 @@ class _Merger:
         self.notes.append(self.problems[-1])
 
     def catalogue(self) -> Catalogue:
-        return Catalogue(tuple(self.tools), self.routes, tuple(self.notes), tuple(self.problems))
+        takes = any(route.parameters for route in self.routes.values())
+        notes, problems = tuple(self.notes), tuple(self.problems)
+        return Catalogue(tuple(self.tools), self.routes, notes, problems, self.originals, takes)
 
     def candidates(self, upstream: str, tools: Sequence[WireObject], selection: Selection | None) -> list[_Candidate]:
         """The usable, selected tools of one upstream, each name once: a call could not tell two of them apart."""
@@ -148,7 +178,8 @@ class _Merger:
 
     def check_keys(self, upstream: str, selection: Selection, found: Mapping[str, _Candidate]) -> None:
         """What is renamed or described has to be there: else the configuration has a mistake that nobody would see."""
-        for key, edits in (("rename", selection.rename), ("describe", selection.describe)):
+        by_name = (("rename", selection.rename), ("describe", selection.describe), ("content", selection.content))
+        for key, edits in by_name:
             for name in edits:
                 if name not in found:
                     self.problem(
@@ -174,13 +205,15 @@ class _Merger:
                 self.notes.append(note)
                 if given.collided:
                     self.problems.append(note)
-            self.tools.append(self._edited(candidate, given.name))
-            self.routes[given.name] = Route(candidate.upstream, candidate.tool)
+            tool, parameters = self._edited(candidate, given.name)
+            self.tools.append(tool)
+            self.routes[given.name] = Route(candidate.upstream, candidate.tool, parameters)
         if left_out:
             limit = self.profile.tools.max_tools
             self.problem("dropped", f"{len(left_out)} tools beyond the host's limit of {limit}: {', '.join(left_out)}")
 
-    def _edited(self, candidate: _Candidate, offered: str) -> dict[str, Any]:
+    def _edited(self, candidate: _Candidate, offered: str) -> tuple[dict[str, Any], tuple[Parameter, ...]]:
+        """The tool as it is offered, and its arguments that take content."""
         tool, changes = repaired(candidate.declared)
         for change in changes:
             self.edit(offered, change)
@@ -190,16 +223,49 @@ class _Merger:
         if candidate.description is not None:
             tool["description"] = candidate.description
             self.edit(offered, "described as configured")
-        self._cut_description(tool)
+        # First: what arguments are checked against later takes handles too.
+        parameters = self._offer_handles(tool, candidate)
+        self._describe(tool, candidate, self._show_schema(tool))
         self._drop_output_schema(tool)
-        self._add_meta(tool)
-        return tool
+        self._add_meta(tool, candidate.upstream)
+        return tool, parameters
 
-    def _cut_description(self, tool: dict[str, Any]) -> None:
+    def _show_schema(self, tool: dict[str, Any]) -> tuple[str, ...]:
+        """Edits the input schema for the host; what it no longer says, as sentences."""
+        shown = shown_to(tool["inputSchema"], self.profile.tools)
+        for change in shown.changes:
+            self.edit(tool["name"], change)
+        if shown.is_looser:
+            self.originals[tool["name"]] = tool["inputSchema"]
+        tool["inputSchema"] = shown.schema
+        return shown.told
+
+    def _offer_handles(self, tool: dict[str, Any], candidate: _Candidate) -> tuple[Parameter, ...]:
+        """The arguments that take content; the schema then says that a handle will do."""
+        giving = self.giving.get(candidate.upstream)
+        if giving is None or candidate.upstream == OWN:
+            return ()
+        settings = self.content.get(candidate.upstream, {}).get(candidate.tool, {})
+        found = find(tool, settings, replace(giving, host_files=self.profile.tools.host_files))
+        tool["inputSchema"] = found.schema
+        if found.parameters:
+            named = ", ".join(plain(path_words(each.path), _LONGEST_SHOWN) for each in found.parameters)
+            self.edit(tool["name"], f"handles are taken for {named}")
+        for missing in found.missing:
+            words = f"upstreams.{candidate.upstream}.tools.{candidate.tool}.content: there is no argument"
+            self.problem("schema", f"{words} {_quoted(missing)}")
+        return found.parameters
+
+    def _describe(self, tool: dict[str, Any], candidate: _Candidate, told: tuple[str, ...]) -> None:
         longest, description = self.profile.tools.description_max, tool.get("description", "")
+        if self.profile.tools.description_required and not description.strip():
+            title = tool.get("title") or tool.get("annotations", {}).get("title") or candidate.name
+            description = f"{plain(title, _LONGEST_SHOWN)}, a tool of {candidate.upstream}."
+            self.edit(tool["name"], "described by its name, because this host takes no tool without a description")
         if longest is not None and len(description) > longest:
-            tool["description"] = cut(description, longest)
             self.edit(tool["name"], f"description of {len(description):,} characters cut to {longest:,}")
+        if description := described(description, told, longest):
+            tool["description"] = description
 
     def _drop_output_schema(self, tool: dict[str, Any]) -> None:
         if "outputSchema" not in tool:
@@ -212,10 +278,12 @@ class _Merger:
             del tool["outputSchema"]
             self.edit(tool["name"], "outputSchema removed, because this host takes only schemas for objects")
 
-    def _add_meta(self, tool: dict[str, Any]) -> None:
+    def _add_meta(self, tool: dict[str, Any], upstream: str) -> None:
         present: Mapping[str, Any] = tool.get("_meta", {})
+        rules = self.profile.tools
+        wanted = {**rules.meta, **rules.own_meta} if upstream == OWN else rules.meta
         # What the upstream says itself counts: it knows its tool.
-        added = {key: value for key, value in self.profile.tools.meta.items() if key not in present}
+        added = {key: value for key, value in wanted.items() if key not in present}
         if added:
             tool["_meta"] = {**present, **added}
             self.edit(tool["name"], f"_meta {', '.join(sorted(added))} added for this host")

@@ -7,9 +7,11 @@ Source of the shapes: https://modelcontextprotocol.io/specification/2025-11-25/s
 PromptArgument, Resource, Icon).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from gateway.core.catalogue.faults import faults
+from gateway.core.catalogue.refs import without_broken_refs
 from gateway.core.model.texts import visible
 from gateway.core.model.wire import WireObject
 from gateway.core.wording import plain
@@ -26,7 +28,21 @@ def unusable(tool: Any) -> str | None:
     schema = declared.get("inputSchema")
     if not is_object_schema(schema):
         return 'its inputSchema is no schema of type "object"'
-    return None
+    invalid = next((fault for fault in faults(schema) if fault.kind == "malformed"), None)
+    return None if invalid is None else f"its inputSchema is invalid ({plain(str(invalid), 200)})"
+
+
+def withheld(tools: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """The tools that cannot be offered: the name of each for people, and why."""
+    for place, tool in enumerate(tools, 1):
+        if (why := unusable(tool)) is not None:
+            yield shown_name(tool, place), why
+
+
+def shown_name(tool: Any, place: int) -> str:
+    """The name of a tool for people; of one without a name, its place in the list, which begins at 1."""
+    name = cast("WireObject", tool).get("name") if isinstance(tool, Mapping) else None
+    return plain(name, 100) if isinstance(name, str) and name.strip() else f"tool number {place}"
 
 
 def repaired(tool: WireObject) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -39,6 +55,11 @@ def repaired(tool: WireObject) -> tuple[dict[str, Any], tuple[str, ...]]:
             edited["annotations"] = {hint: value for hint, value in annotations.items() if hint not in wrong}
             changes.extend(f"malformed annotations.{hint} left out" for hint in wrong)
     changes.extend(_tamed(edited))
+    kinds = {fault.kind for fault in faults(edited["inputSchema"])}
+    if kinds & {"dangling", "external"} and "deep" not in kinds:
+        edited["inputSchema"], broken = without_broken_refs(edited["inputSchema"])
+        if broken:
+            changes.append(f"references in inputSchema that lead nowhere taken out: {plain(', '.join(broken), 200)}")
     return edited, tuple(changes)
 
 
@@ -152,6 +173,12 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[Any]", value))
 
 
+def _is_sound_schema(value: Any) -> bool:
+    """Clients compile the output schemas of a list, and one that cannot be compiled costs them all of it."""
+    unsound = ("malformed", "dangling", "external")
+    return isinstance(value, Mapping) and not any(fault.kind in unsound for fault in faults(value))
+
+
 def _are_icons(value: Any) -> bool:
     return isinstance(value, list) and all(
         isinstance(icon, Mapping) and isinstance(cast("WireObject", icon).get("src"), str)
@@ -170,7 +197,7 @@ def _anything(_: Any) -> bool:
 _MEMBERS: Mapping[str, Callable[[Any], bool]] = {
     "title": _is_text,
     "description": _is_text,
-    "outputSchema": _is_object,
+    "outputSchema": _is_sound_schema,
     "annotations": _is_object,
     "icons": _are_icons,
     "execution": _is_object,

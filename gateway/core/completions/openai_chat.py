@@ -9,10 +9,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gateway.core.catalogue.merging import cut
 from gateway.core.catalogue.names import NameRules
 from gateway.core.completions.calls import ToolCall, as_json, mapping, objects, tool_call, without
 from gateway.core.completions.parameters import parameters
+from gateway.core.model.texts import cut
 
 NAMES = NameRules(64, re.compile("[^A-Za-z0-9_-]"))
 """FunctionDefinition.name: "a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64"."""

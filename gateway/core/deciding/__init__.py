@@ -5,10 +5,10 @@ Planning and lowering both stand on this one function, so they cannot disagree: 
 long as its outcome is missing, the decision is provisional.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from gateway.core import wording
-from gateway.core.deciding.blocks import decide_block
+from gateway.core.deciding.blocks import decide_block, is_document
 from gateway.core.deciding.budget import within_budget
 from gateway.core.deciding.desk import Desk
 from gateway.core.deciding.fates import AsImage, AsIs, AsLine, AsText, Decisions, Fate
@@ -20,17 +20,29 @@ from gateway.core.model.profile import Profile
 __all__ = ["AsImage", "AsIs", "AsLine", "AsText", "Decisions", "Fate", "decide"]
 
 
-def decide(envelope: Envelope, profile: Profile, outcomes: Mapping[str, Outcome]) -> Decisions:
-    """What becomes of each block of the envelope. Pure; never raises."""
-    desk = Desk(envelope, profile, outcomes)
-    fates = [decide_block(desk, index, block) for index, block in enumerate(envelope.blocks)]
+def decide(
+    envelope: Envelope, profile: Profile, outcomes: Mapping[str, Outcome], describes: Collection[str] = ()
+) -> Decisions:
+    """What becomes of each block of the envelope. Pure; never raises.
+
+    `describes`: the kinds of media (`image`, `audio`) that can be described in words where they cannot be shown.
+    """
+    desk = Desk(envelope, profile, outcomes, describes)
+    decided: dict[int, list[Fate]] = {}
+    # Documents last: their pages get the images that are left, whatever stands before them.
+    for index in sorted(range(len(envelope.blocks)), key=lambda index: is_document(envelope.blocks[index])):
+        decided[index] = decide_block(desk, index, envelope.blocks[index])
+    fates = [fate for index in range(len(envelope.blocks)) for fate in decided[index]]
+    desk.notes.sort(key=lambda note: note.block or 0)
     folded = structured_as_text(envelope, profile)
     if folded is not None:
         desk.note("moved", "structured content as text", None)
-        fates.append(AsText(folded))
+        fates.append(AsText(folded, key=str(len(envelope.blocks))))
     elif envelope.has_structured_content and profile.structured.send == "never":
         desk.note("repeated", "structured content, said by the result's blocks already", None)
     fates = within_budget(desk, fates)
+    if profile.handles == "always":
+        fates = [desk.with_handle(fate) for fate in fates]
     shows_media = any(isinstance(fate, AsImage) or (isinstance(fate, AsIs) and fate.has_bytes) for fate in fates)
     unflagged = envelope.is_error and profile.error.media == "unflag" and shows_media
     if unflagged:

@@ -4,128 +4,162 @@ import json
 from typing import Any, cast
 
 from gateway.core import wording
-from gateway.core.deciding.desk import Desk, is_image, known_of
-from gateway.core.deciding.fates import AsImage, AsIs, AsLine, AsText, Fate
+from gateway.core.deciding.desk import PDF, Desk, is_image, known_of, takes
+from gateway.core.deciding.documents import decide_document
+from gateway.core.deciding.fates import AsIs, AsLine, AsText, Fate, Source
+from gateway.core.deciding.images import decide_image
+from gateway.core.deciding.links import decide_link
+from gateway.core.deciding.sounds import decide_sound
 from gateway.core.model import media_types
 from gateway.core.model.blocks import (
     AudioBlock,
     Block,
-    Found,
     ImageBlock,
     LinkBlock,
     ResourceBlock,
     TextBlock,
     UnknownBlock,
 )
-from gateway.core.model.profile import ImageRules
+from gateway.core.model.contents import decoded_text, is_textual
 
 _USER_ONLY = "meant for the user only"
 _UNREADABLE = "its data is no base64"
 
 
-def decide_block(desk: Desk, index: int, block: Block) -> Fate:
+def decide_block(desk: Desk, index: int, block: Block) -> list[Fate]:
     """What becomes of the block at `index`, before the budget of the whole result is looked at."""
     hidden = _USER_ONLY if desk.profile.audience == "respect" and block.audience == ("user",) else None
     match block:
         case TextBlock():
             if hidden:
-                return desk.text_line(index, block.text, "text/plain", "text", hidden)
-            return AsText(block.text, _beside(block, "text"))
+                return [desk.text_line(index, block.text, "text/plain", "text", hidden)]
+            return [AsText(block.text, _beside(block, "text"), key=str(index), index=index)]
         case ImageBlock():
-            return _image(desk, index, block, block.found, hidden)
+            return _image(desk, index, block, hidden)
         case AudioBlock():
-            rules = desk.profile.audio
-            shown = rules.show == "native" and _takes(rules.types, block.found) and not hidden
-            return _bytes(desk, index, block, "audio", shown, None)
+            return [_audio(desk, index, block, hidden)]
         case ResourceBlock():
-            return _resource(desk, index, block, hidden)
+            return _resource(desk, index, str(index), block, hidden)
         case LinkBlock():
-            return _link(desk, index, block)
+            return decide_link(desk, index, block, _linked)
         case UnknownBlock():
-            return _unknown(desk, index, block)
+            return [_unknown(desk, index, block)]
 
 
-def _image(desk: Desk, index: int, block: ImageBlock | ResourceBlock, found: Found | None, hidden: str | None) -> Fate:
-    rules = desk.profile.image
+def is_document(block: Block) -> bool:
+    """Whether it holds a PDF, whatever it says that it is."""
+    found = block.found if isinstance(block, ImageBlock | ResourceBlock) else None
+    return found is not None and found.media_type == PDF
+
+
+def _image(desk: Desk, index: int, block: ImageBlock, hidden: str | None) -> list[Fate]:
+    found, rules = block.found, desk.profile.image
     takes_all = rules.show == "native" and not rules.types
     if found is None:
         if takes_all:
-            return AsIs(block.wire(), "image")
+            return [AsIs(block.wire(), "image", block=block)]
         desk.note("dropped", "an image whose data cannot be read", index)
-        return AsLine("", "image", _UNREADABLE)
-    if takes_all and not hidden and _is_within(found, rules) and isinstance(block, ImageBlock):
-        return AsIs(block.wire(), "image", known_of(found), has_bytes=True)
-    why = hidden or _why_not_shown(desk, found)
-    if why is not None:
-        return desk.line(index, found, "image", why)
-    desk.images += 1
-    uri = block.resource.uri if isinstance(block, ResourceBlock) else None
-    beside = {"type": "image", **_beside(block, "type", "data", "mimeType", "resource")}
-    if _takes(rules.types, found) and _is_within(found, rules):
-        # Not a byte is changed: the very string that arrived goes on.
-        return AsImage(found.data, found.media_type or "application/octet-stream", found.pixels, beside, uri=uri)
-    return desk.fitted(index, found, f"fit:{index}", rules.max_bytes, beside, uri)
+        return [AsLine("", "image", _UNREADABLE)]
+    source = Source(str(index), index, found)
+    as_is = AsIs(block.wire(), "image", known_of(found), True, block, source, found)
+    if found.media_type == PDF and not takes_all:
+        uri = f"rescued:{index + 1}.pdf"
+        resource = {"uri": uri, "mimeType": PDF, "blob": found.data}
+        wire = {**_beside(block, "data", "mimeType"), "type": "resource", "resource": resource}
+        as_document = AsIs(wire, "document", known_of(found), True, block, source, found)
+        return decide_document(desk, source, as_document, hidden)
+    beside = {"type": "image", **_beside(block, "type", "data", "mimeType")}
+    return [decide_image(desk, source, beside, None, as_is, hidden)]
 
 
-def _why_not_shown(desk: Desk, found: Found) -> str | None:
-    rules = desk.profile.image
-    if rules.show == "line":
-        return "this host does not show images to its model"
-    if desk.envelope.is_error and desk.profile.error.media == "line":
-        return "this host does not show images of failed calls"
-    if not is_image(found):
-        return "no known image format"
-    if rules.max_count is not None and desk.images >= rules.max_count:
-        return f"only {rules.max_count} images are shown at once"
-    return None
+def _audio(desk: Desk, index: int, block: AudioBlock, hidden: str | None) -> Fate:
+    found, rules = block.found, desk.profile.audio
+    if found is None:
+        if rules.show == "native" and not rules.types and not hidden and not desk.hides_media:
+            return AsIs(block.wire(), "audio", block=block, has_bytes=True)
+        return _broken(desk, index, "audio", None)
+    source = Source(str(index), index, found)
+    as_is = AsIs(block.wire(), "audio", known_of(found), True, block, source, found)
+    return decide_sound(desk, source, as_is, _beside(block, "type", "data", "mimeType"), hidden)
 
 
-def _resource(desk: Desk, index: int, block: ResourceBlock, hidden: str | None) -> Fate:
+def _resource(desk: Desk, index: int, key: str, block: ResourceBlock, hidden: str | None) -> list[Fate]:
     contents, found = block.resource, block.found
     if contents.blob is None:
-        text = contents.text or ""
-        if hidden:
-            return desk.text_line(index, text, contents.mime_type or "text/plain", "text", hidden)
-        if desk.profile.embedded_text.show == "native":
-            return AsIs(block.wire(), "resource", wording.plain(contents.uri))
-        desk.note("moved", "an embedded text as text", index)
-        return AsText(wording.embedded_text(contents.uri, _declared(contents.mime_type), text))
-    if desk.profile.blob.image_as_image and found and is_image(found):
-        desk.note("moved", "an embedded image as an image", index)
-        return _image(desk, index, block, found, hidden)
-    rules = desk.profile.blob
-    shown = rules.show == "native" and _takes(rules.types, found) and not hidden
-    kind = media_types.family(found.media_type) if found else "document"
-    return _bytes(desk, index, block, "document" if kind in ("other", "text") else kind, shown, contents.uri)
-
-
-def _bytes(desk: Desk, index: int, block: AudioBlock | ResourceBlock, kind: str, shown: bool, name: str | None) -> Fate:
-    found = block.found
-    if shown and not (desk.envelope.is_error and desk.profile.error.media == "line"):
-        return AsIs(block.wire(), kind, known_of(found) if found else "", has_bytes=True)
+        return [_embedded_text(desk, index, block, hidden)]
     if found is None:
-        desk.note("dropped", f"{kind} whose data cannot be read", index)
-        return AsLine("", kind, wording.facts(wording.plain(name or ""), _UNREADABLE))
-    return desk.line(index, found, kind, None, name)
+        rules = desk.profile.blob
+        if rules.show == "native" and not rules.types and not hidden and not desk.hides_media:
+            return [AsIs(block.wire(), "document", block=block, has_bytes=True)]
+        return [_broken(desk, index, "document", contents.uri)]
+    source = Source(key, index, found, contents.uri)
+    family = media_types.family(found.media_type)
+    kind = "document" if family in ("other", "text") else family
+    as_is = AsIs(block.wire(), kind, known_of(found), True, block, source, found)
+    if found.media_type == PDF:
+        return decide_document(desk, source, as_is, hidden)
+    if desk.profile.blob.image_as_image and is_image(found):
+        desk.note("moved", "an embedded image as an image", index)
+        beside = {"type": "image", **_beside(block, "type", "resource")}
+        return [decide_image(desk, source, beside, contents.uri, None, hidden)]
+    if desk.profile.blob.audio_as_audio and family == "audio":
+        desk.note("moved", "embedded sound as sound", index)
+        beside = _beside(block, "type", "resource")
+        wire = {"type": "audio", **beside, "data": found.data, "mimeType": found.media_type}
+        as_sound = AsIs(wire, "audio", known_of(found), True, block, source, found)
+        return [decide_sound(desk, source, as_sound, beside, hidden)]
+    return [_blob(desk, source, as_is, block, hidden)]
 
 
-def _link(desk: Desk, index: int, block: LinkBlock) -> Fate:
-    if desk.profile.link.show == "native":
-        return AsIs(block.wire(), "link", wording.plain(block.uri))
-    desk.note("named", "a link as a line", index)
-    return AsLine(link_words(block, readable=desk.profile.tools.helpers))
+def _linked(desk: Desk, index: int, key: str, block: ResourceBlock) -> list[Fate]:
+    """What a link leads to: images always as images, because it would have been a line otherwise."""
+    found = block.found
+    if found is not None and is_image(found):
+        source = Source(key, index, found, block.resource.uri)
+        return [decide_image(desk, source, {"type": "image"}, block.resource.uri, None, None)]
+    return _resource(desk, index, key, block, None)
 
 
-def link_words(block: LinkBlock, *, readable: bool) -> str:
-    """A link as one line of text; `readable`: the gateway's own tool can read it."""
-    size = wording.size_words(block.size) if block.size is not None else None
-    known = wording.facts(_declared(block.mime_type), size)
-    return wording.link_line(block.title or block.name or "", known, block.uri, block.description, readable)
+def _embedded_text(desk: Desk, index: int, block: ResourceBlock, hidden: str | None) -> Fate:
+    contents = block.resource
+    text = contents.text or ""
+    if hidden:
+        return desk.text_line(index, text, contents.mime_type or "text/plain", "text", hidden)
+    if desk.profile.embedded_text.show == "native":
+        return AsIs(block.wire(), "resource", wording.plain(contents.uri), block=block)
+    desk.note("moved", "an embedded text as text", index)
+    return _text_of(index, contents.uri, contents.mime_type, text)
+
+
+def _blob(desk: Desk, source: Source, as_is: AsIs, block: ResourceBlock, hidden: str | None) -> Fate:
+    """An embedded resource with bytes that are neither an image nor a PDF (or are to stay what they are)."""
+    rules, found = desk.profile.blob, source.found
+    if rules.show == "native" and takes(rules.types, found) and not hidden and not desk.hides_media:
+        return as_is
+    if desk.profile.embedded_text.show == "text" and not hidden and is_textual(found.media_type):
+        text = decoded_text(found)
+        if text is not None:
+            desk.note("converted", f"{found.media_type} read as text", source.index)
+            return _text_of(source.index, block.resource.uri, found.media_type, text)
+    if rules.show == "file" and not hidden:
+        return desk.filed(source, as_is.kind)
+    heard = as_is.kind == "audio" and not hidden
+    return desk.line(source, as_is.kind, hidden, described=heard)
+
+
+def _text_of(index: int, uri: str, media_type: str | None, text: str) -> AsText:
+    known = wording.plain(media_type, 80) if media_type else ""
+    return AsText(wording.embedded_text(uri, known, text), key=str(index), index=index)
+
+
+def _broken(desk: Desk, index: int, kind: str, name: str | None) -> AsLine:
+    desk.note("dropped", f"{kind} whose data cannot be read", index)
+    return AsLine("", kind, wording.facts(wording.plain(name or ""), _UNREADABLE))
 
 
 def _unknown(desk: Desk, index: int, block: UnknownBlock) -> Fate:
     if desk.profile.unknown.show == "native":
-        return AsIs(block.value, "block")
+        return AsIs(block.value, "block", block=block)
     value: Any = block.value
     kind = cast("dict[str, Any]", value).get("type") if isinstance(value, dict) else None
     why = f"block of type {wording.plain(kind, 60)}" if isinstance(kind, str) else "block without a type"
@@ -136,19 +170,3 @@ def _unknown(desk: Desk, index: int, block: UnknownBlock) -> Fate:
 def _beside(block: Block, *without: str) -> dict[str, Any]:
     wire: dict[str, Any] = block.wire()
     return {key: value for key, value in wire.items() if key not in without}
-
-
-def _takes(types: tuple[str, ...], found: Found | None) -> bool:
-    return not types or (found is not None and found.media_type in types)
-
-
-def _is_within(found: Found, rules: ImageRules) -> bool:
-    if rules.max_bytes is not None and found.byte_size > rules.max_bytes:
-        return False
-    if rules.max_edge is None:
-        return True
-    return found.pixels is not None and max(found.pixels) <= rules.max_edge
-
-
-def _declared(media_type: str | None) -> str:
-    return wording.plain(media_type, 80) if media_type else ""

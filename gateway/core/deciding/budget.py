@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from gateway.core import wording
 from gateway.core.deciding.desk import Desk, is_image
+from gateway.core.deciding.documents import left_out_page, smaller_page
 from gateway.core.deciding.fates import AsImage, AsIs, AsLine, AsText, Fate
-from gateway.core.model.blocks import AudioBlock, ImageBlock, ResourceBlock
+from gateway.core.deciding.images import fitted
 
 _OVERHEAD = 200
 """Characters for the JSON around one block, its caption or marker included."""
@@ -21,6 +22,10 @@ _LEAST_TEXT = 400
 """Characters of text that are kept however little room there is."""
 _SMALLEST_IMAGE = 12_000
 """Base64 characters below which an image is named rather than shown: nothing could be read in it."""
+_FAIR_IMAGE = 120_000
+"""Base64 characters that are kept free for an image, however much text there is: a screenshot stays legible in them."""
+_MOST_KEPT_FREE = 0.75
+"""Of the whole room."""
 _STEP = 4_096
 """Bytes to which an image's share is rounded down, so that a word more of text gives no other bytes of the image."""
 _BREAK_WITHIN = 2_000
@@ -30,16 +35,37 @@ _BREAK_WITHIN = 2_000
 def within_budget(desk: Desk, fates: list[Fate]) -> list[Fate]:
     """The same fates within the profile's limits on text and on the whole result."""
     limit = desk.profile.limits.result_chars
-    fates = _cut_texts(desk, fates, desk.profile.text.max_chars)
+    fates = _cut_texts(desk, fates, _text_limit(desk))
     if limit is None:
-        return fates
-    room = _room(fates, limit)
+        return _noted(desk, fates)
+    room = _room(fates, limit) - _kept_free(fates, limit)
     if room < 0:
         # On the wire the text is longer than its own limit: escapes and captions count too.
         texts = sum(len(fate.text) for fate in fates if isinstance(fate, AsText))
         fates = _cut_texts(desk, fates, max(_LEAST_TEXT, texts + room - texts // 20))
-        room = _room(fates, limit)
-    return _fit_media(desk, fates, max(0, room))
+    return _noted(desk, _fit_media(desk, fates, max(0, _room(fates, limit))))
+
+
+def _noted(desk: Desk, fates: list[Fate]) -> list[Fate]:
+    """The same fates, with a note of each text that was cut."""
+    for fate in fates:
+        if isinstance(fate, AsText) and fate.whole is not None:
+            desk.note("cut", f"{fate.left_out:,} of {len(fate.whole):,} characters of text", fate.index)
+    return fates
+
+
+def _text_limit(desk: Desk) -> int | None:
+    rules = desk.profile
+    limits = [rules.text.max_chars, rules.error.max_chars if desk.envelope.is_error else None]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _kept_free(fates: list[Fate], limit: int) -> int:
+    """Characters that no text may take, because there is media that needs them."""
+    most = int(limit * _MOST_KEPT_FREE)
+    images = sum(min(len(fate.data), _FAIR_IMAGE) for fate in fates if isinstance(fate, AsImage))
+    others = [_media_chars(fate) for fate in fates if isinstance(fate, AsIs)]
+    return min(images + sum(chars for chars in others if chars <= most), most)
 
 
 def share(sizes: Mapping[int, int], room: int) -> dict[int, int]:
@@ -58,54 +84,60 @@ def _room(fates: list[Fate], limit: int) -> int:
 
 
 def _fit_media(desk: Desk, fates: list[Fate], room: int) -> list[Fate]:
-    sizes = {index: chars for index, fate in enumerate(fates) if (chars := _media_chars(fate))}
-    if desk.awaits_images or sum(sizes.values()) <= room:
-        return fates  # sizes are shared out only once every image has been made to fit by itself
+    sizes = {place: chars for place, fate in enumerate(fates) if (chars := _media_chars(fate))}
+    if desk.awaits_content or sum(sizes.values()) <= room:
+        return fates  # sizes are shared out only once everything has been made to fit by itself
     shares = share(sizes, room)
     return [
-        _smaller(desk, index, fate, shares[index]) if sizes.get(index, 0) > shares.get(index, 0) else fate
-        for index, fate in enumerate(fates)
+        _smaller(desk, fate, shares[place]) if sizes.get(place, 0) > shares.get(place, 0) else fate
+        for place, fate in enumerate(fates)
     ]
 
 
-def _smaller(desk: Desk, index: int, fate: Fate, chars: int) -> Fate:
+def _smaller(desk: Desk, fate: Fate, chars: int) -> Fate:
     """Media in at most `chars` of base64: an image is fitted again, everything else becomes a line."""
-    block = desk.envelope.blocks[index]
-    found = block.found if isinstance(block, ImageBlock | AudioBlock | ResourceBlock) else None
-    if found is None:
+    if not isinstance(fate, AsImage | AsIs) or fate.source is None:
         return fate
-    if not isinstance(fate, AsImage) or not is_image(found) or chars < _SMALLEST_IMAGE:
-        kind = fate.kind if isinstance(fate, AsIs) else "image"
-        return desk.line(index, found, kind, "too large for one result")
-    desk.take_back(index, "resized", "converted")
+    source = fate.source
     max_bytes = chars * 3 // 4 // _STEP * _STEP
-    return desk.fitted(index, found, f"refit:{index}", max_bytes, fate.beside, fate.uri)
+    if isinstance(fate, AsIs) or chars < _SMALLEST_IMAGE:
+        if source.page is not None and isinstance(fate, AsImage):
+            return left_out_page(desk, fate, source, _TOO_LARGE)
+        return desk.line(source, fate.kind if isinstance(fate, AsIs) else "image", _TOO_LARGE)
+    if source.page is not None:
+        return smaller_page(desk, fate, source, max_bytes)
+    if not is_image(source.found):
+        return desk.line(source, "image", _TOO_LARGE)
+    desk.take_back(source.index, "resized", "converted")
+    return fitted(desk, source, f"refit:{source.key}", max_bytes, fate.beside, fate.uri)
+
+
+_TOO_LARGE = "too large for one result"
 
 
 def _cut_texts(desk: Desk, fates: list[Fate], limit: int | None) -> list[Fate]:
-    sizes = {index: len(fate.text) for index, fate in enumerate(fates) if isinstance(fate, AsText)}
+    sizes = {place: len(fate.text) for place, fate in enumerate(fates) if isinstance(fate, AsText)}
     if limit is None or sum(sizes.values()) <= limit:
         return fates
     shares = share(sizes, limit)
     return [
-        _cut(desk, index, fate, shares[index]) if isinstance(fate, AsText) and sizes[index] > shares[index] else fate
-        for index, fate in enumerate(fates)
+        _cut(desk, fate, shares[place]) if isinstance(fate, AsText) and sizes[place] > shares[place] else fate
+        for place, fate in enumerate(fates)
     ]
 
 
-def _cut(desk: Desk, index: int, fate: AsText, room: int) -> AsText:
+def _cut(desk: Desk, fate: AsText, room: int) -> AsText:
     """Head and tail of a text, with a line between that says how to read the rest."""
     whole = fate.whole if fate.whole is not None else fate.text
-    is_block = index < len(desk.envelope.blocks)
-    handle = desk.keep(f"text:{index}", whole, "text/plain" if is_block else "application/json", is_text=True)
-    kept = max(0, room - _CUT_LINE)
+    media_type = "application/json" if fate.index is None else "text/plain"
+    handle = desk.keep(f"text:{fate.key}", whole, media_type, is_text=True)
+    url = desk.url(f"text:{fate.key}")
+    kept = max(0, room - _CUT_LINE - len(url or ""))
     head_end = _line_end(whole, kept * 3 // 4)
     tail_start = _line_start(whole, len(whole) - (kept - kept * 3 // 4))
     left_out = tail_start - head_end
-    desk.take_back(index, "cut")
-    desk.note("cut", f"{left_out:,} of {len(whole):,} characters of text", index if is_block else None)
-    line = wording.cut(left_out, len(whole), head_end, handle, desk.profile.tools.helpers)
-    return replace(fate, text=whole[:head_end] + line + whole[tail_start:], whole=whole)
+    line = wording.cut(left_out, len(whole), head_end, handle, desk.profile.tools.helpers, url)
+    return replace(fate, text=whole[:head_end] + line + whole[tail_start:], whole=whole, left_out=left_out)
 
 
 def _line_end(text: str, at: int) -> int:
@@ -123,11 +155,11 @@ def _text_chars(fate: Fate) -> int:
         case AsText():
             return _escaped(fate.text) + _escaped(fate.beside)
         case AsLine():
-            return _escaped(fate.text) + _escaped(fate.known)
+            return sum(_escaped(part) for part in (fate.text, fate.known, fate.said, fate.path, fate.url))
         case AsIs() if not fate.has_bytes:
             return _escaped(fate.wire)
         case AsImage():
-            return _escaped(fate.beside) + _escaped(fate.uri or "")
+            return sum(_escaped(part) for part in (fate.beside, fate.uri, fate.about, fate.url))
         case _:
             return 0
 

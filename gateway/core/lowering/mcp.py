@@ -1,6 +1,6 @@
 """Lowering to MCP: the envelope as the CallToolResult that this host shows best."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -20,12 +20,15 @@ class Lowered:
     notes: tuple[Note, ...]
 
 
-def lower(envelope: Envelope, profile: Profile, outcomes: Mapping[str, Outcome]) -> Lowered:
+def lower(
+    envelope: Envelope, profile: Profile, outcomes: Mapping[str, Outcome], describes: Collection[str] = ()
+) -> Lowered:
     """The envelope as the CallToolResult for a profile, given the outcomes of all planned effects. Never raises.
 
+    `describes`: as it was given to `plan`.
     The result has no `resultType` of our own; what the upstream said in `_meta` and in unknown members stays.
     """
-    decisions = decide(envelope, profile, outcomes)
+    decisions = decide(envelope, profile, outcomes, describes)
     writer = _Writer(profile)
     for fate in decisions.fates:
         writer.write(fate)
@@ -70,7 +73,7 @@ class _Writer:
             case AsLine():
                 self.say(self.line(fate))
             case AsIs():
-                self.show(fate.wire, fate.kind, fate.known)
+                self.show(fate)
             case AsImage():
                 self.image(fate)
 
@@ -84,34 +87,46 @@ class _Writer:
     def line(self, fate: AsLine) -> str:
         if fate.kind is None:
             return fate.text
-        return wording.media_line(self.name(fate.kind), fate.known, fate.text or None, fate.handle, fate.tool)
+        name = self.name(fate.kind)
+        if fate.said:
+            return wording.described(name, fate.by, fate.known, fate.handle, fate.said)
+        return wording.media_line(
+            name, fate.known, fate.text or None, fate.handle, fate.tool, path=fate.path, url=fate.url
+        )
 
-    def show(self, wire: Any, kind: str, known: str) -> None:
+    def show(self, fate: AsIs) -> None:
+        wire = fate.wire
         if not self.moves or not isinstance(wire, dict):
+            if fate.caption or fate.handle:
+                self.say(wording.marker(self.name(fate.kind), fate.caption or fate.known, fate.handle, fate.url))
             # As it arrived, even where it is no object: nothing here may lose what it cannot name.
             self.in_place.append(wire)
             return
-        self.say(wording.marker(self.name(kind), known))
+        known = wording.facts(fate.known, fate.caption)
+        self.say(wording.marker(self.name(fate.kind), known, fate.handle, fate.url))
         self.move(cast("dict[str, Any]", wire))
 
     def image(self, fate: AsImage) -> None:
         wire = {**fate.beside, "data": fate.data, "mimeType": fate.media_type}
-        pixels = wording.pixel_words(fate.pixels) if fate.pixels else ""
-        changed = wording.scaled(fate.original, fate.pixels) if fate.original and fate.pixels else None
-        known = wording.facts(wording.pixel_words(fate.original) if changed and fate.original else pixels)
-        zoom = fate.handle if self.profile.tools.helpers and changed else None
+        scaled = wording.scaled(fate.original, fate.pixels) if fate.original and fate.pixels else None
+        zoom = fate.handle if self.profile.tools.helpers and scaled else None
+        named = fate.handle if self.profile.handles == "always" else None
+        first = wording.kept_whole(wording.first_frame(fate.frames), None if zoom or named else fate.handle)
+        changed = wording.facts(scaled, first if fate.frames > 1 else None) or None
+        known = wording.facts(fate.about, wording.pixel_words(fate.original or fate.pixels) if fate.pixels else None)
+        url = fate.url if changed or named else None
         name = self.name("image")
         if fate.uri:
             self.say(wording.embedded_image(name, fate.uri))
         caption = self.profile.image.caption
         if self.moves:
-            self.say(wording.caption(name, known, changed, zoom))
+            self.say(wording.caption(name, known, changed, zoom, named, url))
             if caption != "never" and not self.profile.text.merge:
-                self.moved.append({"type": "text", "text": wording.marker(name)})
+                self.moved.append({"type": "text", "text": wording.marker(name, fate.about)})
             self.move(wire)
             return
-        if caption == "always" or (caption == "moved" and changed):
-            self.say(wording.caption(name, known, changed, zoom))
+        if caption == "always" or fate.about or (caption == "moved" and changed) or named:
+            self.say(wording.caption(name, known, changed, zoom, named, url))
         self.in_place.append(wire)
 
     def move(self, wire: dict[str, Any]) -> None:

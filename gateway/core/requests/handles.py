@@ -8,7 +8,7 @@ from gateway.core.model.blocks import Block, LinkBlock, TextBlock
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
 
-_HANDLE = r"(?:img|aud|vid|doc|bin)_[0-9a-z]{12}"
+_HANDLE = r"(?:img|aud|vid|doc|mod|cad|bin)_[0-9a-z]{12}"
 _INSIDE = r"[^\[\]\n]{0,2000}"
 _QUOTE = r"""\\{0,3}"?"""  # also where JSON has escaped it
 _OPENED = rf"; (?:open it with [\w-]+, )?handle {_QUOTE}(?P<line>{_HANDLE}){_QUOTE}"

@@ -11,10 +11,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from gateway.core.lifting import found_in, lift
+from gateway.core.lifting import lift
 from gateway.core.model import media_types
 from gateway.core.model.base64_text import URI_PREFIX, URL_SAFE, mend
 from gateway.core.model.blocks import AudioBlock, ImageBlock, ResourceBlock
+from gateway.core.model.contents import found_in
 from gateway.core.model.envelope import Envelope
 from gateway.core.rescue import block_for, rescue
 
