@@ -6,11 +6,12 @@ from itertools import combinations
 
 import pytest
 
-from gateway.config.builtin_profiles import builtin_profiles, load_builtin, load_profiles
+from gateway.config.builtin_profiles import builtin_profiles, load_builtin, load_profiles, model_profiles
 from gateway.config.schema import Settings
 from gateway.core.instructions import LONGEST
-from gateway.core.matching import glob_of, specificity
-from gateway.core.profiles import PATHS, set_paths, value_at
+from gateway.core.matching import choose, glob_of, specificity
+from gateway.core.model.caller import Caller
+from gateway.core.profiles import PATHS, set_paths, value_at, with_variants
 from gateway.errors import ConfigError, ProfileError
 
 SOURCES = load_builtin()
@@ -18,18 +19,37 @@ PROFILES = builtin_profiles()
 FACTS = [(name, fact) for name, source in SOURCES.items() for fact in source.fact]
 
 
+MEASURED = {
+    *("claude-code", "codex", "gemini-cli", "opencode", "qwen-code", "cline"),
+    *("openai-agents", "langchain", "pydantic-ai", "google-adk", "strands", "ai-sdk", "smolagents"),
+    *("data-designer", "litellm"),
+}
+READ_ABOUT = {
+    *("claude-desktop", "claude-ai", "claude-api-connector", "chatgpt", "vscode-copilot", "copilot-cli"),
+    *("copilot-jetbrains", "cursor", "windsurf", "zed", "jetbrains-ai", "roo-code", "kilo-code", "continue"),
+    *("continue-cli", "librechat", "open-webui", "mcpo", "lm-studio", "llama-ui", "cherry-studio", "anythingllm"),
+    *("jan", "goose", "n8n", "dify", "amazon-q", "warp", "inspector"),
+}
+
+
 def test_the_hosts_that_ship():
-    assert set(SOURCES) == {
-        "passthrough",
-        "default",
-        "claude-code",
-        "claude-desktop",
-        "codex",
-        "gemini-cli",
-        "cline",
-        "data-designer",
-        "inspector",
+    assert set(SOURCES) == {"passthrough", "default"} | MEASURED | READ_ABOUT
+
+
+@pytest.mark.parametrize("name", sorted(READ_ABOUT))
+def test_nobody_claims_to_have_measured_what_was_only_read_about(name):
+    assert {fact.level for fact in SOURCES[name].fact} <= {
+        "source",
+        "maintainer",
+        "user_report",
+        "judgement",
+        "unverified",
     }
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(READ_ABOUT) if not SOURCES[name].match])
+def test_a_host_that_cannot_be_told_by_its_name_says_how_it_is_chosen(name):
+    assert "chosen explicitly" in " ".join((SOURCES[name].about or "").split())
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -56,6 +76,30 @@ def test_evidence_can_be_read_again(name, fact):
 def test_every_profile_says_what_it_is(name):
     assert SOURCES[name].title
     assert len(SOURCES[name].about or "") > 40
+
+
+VARIANTS = {name: source for name, source in with_variants(SOURCES).items() if name not in SOURCES}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_variant_has_evidence_for_all_that_it_sets_and_says_what_it_is(name):
+    source, profile = VARIANTS[name], PROFILES[name]
+    assert source.sets == {}
+    assert set(set_paths(name, source)) <= set(profile.evidence)
+    assert source.title
+    for fact in source.fact:
+        test_evidence_can_be_read_again(name, fact)
+
+
+def test_the_models_of_a_hosts_variants_are_told_apart():
+    for profile in PROFILES.values():
+        globs = [glob for models in profile.variants.values() for glob in models]
+        assert len(globs) == len(set(globs)), profile.name
+        assert globs == [glob.casefold() for glob in globs]
+
+
+def test_every_model_api_that_a_built_in_profile_names_is_there():
+    assert {profile.output.model_api for profile in PROFILES.values()} <= {None, *model_profiles()}
 
 
 @cache
@@ -87,8 +131,10 @@ def test_the_overlap_of_globs_is_found(one, other, expected):
 
 def test_no_client_is_claimed_equally_by_two_profiles():
     claims = [(name, match) for name, source in SOURCES.items() for match in source.match]
-    assert all(match.client_name and not set(match.client_name) & set("?[") for _, match in claims)
-    for (one, left), (other, right) in combinations(claims, 2):
+    assert all(match.client_name or match.user_agent for _, match in claims)
+    named = [(name, match) for name, match in claims if match.client_name]
+    assert all(not set(match.client_name) & set("?[") for _, match in named)
+    for (one, left), (other, right) in combinations(named, 2):
         if one != other and overlap(glob_of(left), glob_of(right)):
             assert specificity(left) != specificity(right), f"{one} and {other}"
 
@@ -99,39 +145,66 @@ def test_the_default_is_what_the_design_says():
     assert {path: value_at(default, path) for path in PATHS} == {
         "order": "text-first",
         "rescue": True,
+        "handles": "useful",
         "audience": "ignore",
         "shown": "unknown",
         "text.max_chars": 40_000,
         "text.merge": True,
         "text.empty": "named",
+        "text.beyond": "unknown",
         "image.show": "native",
         "image.types": ("image/png", "image/jpeg"),
         "image.max_edge": 2_000,
         "image.max_bytes": None,
         "image.max_count": 8,
+        "image.animation": "first-frame",
         "image.caption": "always",
         "audio.show": "line",
         "audio.types": (),
+        "audio.max_bytes": None,
+        "audio.max_seconds": None,
+        "document.show": "text",
+        "document.max_pages": 20,
+        "document.max_bytes": None,
         "blob.show": "line",
         "blob.types": (),
         "blob.image_as_image": True,
+        "blob.audio_as_audio": False,
         "embedded_text.show": "text",
         "link.show": "line",
+        "link.max_count": 4,
+        "link.max_bytes": 10_000_000,
         "unknown.show": "line",
         "structured.send": "never",
+        "structured.host": "unknown",
         "error.media": "unflag",
         "error.prefix": True,
+        "error.max_chars": None,
+        "content_url.show": "never",
         "limits.result_chars": 1_000_000,
         "tools.name_max": 64,
         "tools.host_prefix": "mcp__{server}__",
         "tools.name_chars": "A-Za-z0-9_-",
         "tools.description_max": None,
+        "tools.description_required": False,
+        "tools.schema_max_bytes": None,
+        "tools.refs": "keep",
+        "tools.root": "any",
         "tools.max_tools": None,
         "tools.helpers": True,
+        "tools.host_files": False,
         "tools.meta": {},
+        "tools.own_meta": {},
         "instructions.max_chars": LONGEST,
+        "wait.call": None,
+        "wait.start": None,
+        "wait.progress_resets": None,
+        "instructions.handles": False,
         "wait.tools_list": 5.0,
         "wait.progress_every": 10.0,
+        "features.broken": (),
+        "output.envelope": False,
+        "output.model_api": None,
     }
 
 
@@ -150,16 +223,55 @@ def test_the_default_is_what_the_design_says():
                 "error.media": "unflag",
                 "tools.name_max": 128,
                 "tools.meta": {"anthropic/maxResultSizeChars": 500_000},
+                "tools.own_meta": {"anthropic/alwaysLoad": True},
+                "error.max_chars": 10_000,
             },
         ),
-        ("claude-desktop", {"shown": "next-turn", "limits.result_chars": 1_000_000, "structured.send": "never"}),
+        (
+            "claude-desktop",
+            {
+                "shown": "next-turn",
+                "limits.result_chars": 1_000_000,
+                "structured.send": "never",
+                "wait.call": 240,
+                "wait.progress_resets": False,
+            },
+        ),
+        ("claude-ai", {"shown": "next-turn", "tools.schema_max_bytes": 16_384, "wait.call": 130}),
+        ("claude-api-connector", {"image.show": "line"}),
+        (
+            "vscode-copilot",
+            {
+                "order": "kept",
+                "link.show": "native",
+                "structured.host": "replaces-text",
+                "tools.max_tools": 128,
+                "text.max_chars": 8_000,
+            },
+        ),
+        ("copilot-cli", {"image.show": "line", "tools.name_max": 128}),
+        ("cursor", {"image.show": "native", "tools.name_max": 60, "structured.host": "replaces-all"}),
+        ("zed", {"image.show": "native", "tools.host_prefix": "", "wait.call": 60}),
+        ("roo-code", {"image.show": "native", "tools.host_prefix": "mcp--{server}--", "error.prefix": False}),
+        ("kilo-code", {"structured.host": "if-empty", "wait.call": 30, "wait.progress_resets": True}),
+        ("continue-cli", {"image.show": "line", "tools.refs": "inline", "tools.root": "object"}),
+        ("librechat", {"image.max_bytes": 10 * 1024 * 1024, "structured.host": "if-empty"}),
+        ("llama-ui", {"audio.show": "native", "audio.types": ("audio/wav", "audio/mpeg"), "wait.call": 300}),
+        ("jan", {"text.merge": True, "image.show": "line", "tools.description_max": 1_024}),
+        ("n8n", {"text.merge": True, "image.show": "line"}),
+        ("dify", {"image.show": "native", "structured.send": "always", "features.broken": ("sampling", "roots")}),
+        ("chatgpt", {"image.show": "line", "structured.send": "always"}),
+        (
+            "amazon-q",
+            {"image.show": "line", "tools.name_chars": "a-zA-Z0-9_", "tools.description_required": True},
+        ),
         (
             "codex",
             {"order": "kept", "error.media": "keep", "error.prefix": True, "structured.send": "never"},
         ),
         (
             "gemini-cli",
-            {"order": "text-first", "blob.show": "native", "blob.types": ("application/pdf",), "audio.show": "line"},
+            {"order": "text-first", "document.show": "native", "blob.show": "line", "audio.show": "line"},
         ),
         (
             "cline",
@@ -171,6 +283,24 @@ def test_the_default_is_what_the_design_says():
             },
         ),
         (
+            "opencode",
+            {"order": "text-first", "document.show": "native", "structured.host": "if-empty", "text.beyond": "file"},
+        ),
+        ("qwen-code", {"text.max_chars": 18_000, "error.media": "unflag", "document.show": "text"}),
+        ("qwen-code-anthropic", {"document.show": "native", "image.show": "native"}),
+        ("qwen-code-text", {"image.show": "line"}),
+        ("openai-agents", {"order": "kept", "image.caption": "always", "error.prefix": True, "match": ()}),
+        ("openai-agents-chat", {"image.show": "line"}),
+        ("langchain", {"document.show": "native", "audio.show": "line", "link.show": "line", "match": ()}),
+        ("pydantic-ai", {"document.show": "native", "audio.show": "line", "match": ()}),
+        ("pydantic-ai-google", {"audio.show": "native", "audio.types": ("audio/wav",)}),
+        ("google-adk", {"image.show": "line", "structured.host": "dumped"}),
+        ("strands", {"image.types": ("image/png", "image/jpeg", "image/gif"), "document.show": "text", "match": ()}),
+        ("ai-sdk", {"image.show": "native", "document.show": "text", "wait.start": 1.0}),
+        ("ai-sdk-chat", {"image.show": "line"}),
+        ("smolagents", {"image.show": "line", "text.merge": True, "match": ()}),
+        ("litellm", {"image.show": "line", "match": ()}),
+        (
             "data-designer",
             {"order": "kept", "blob.show": "line", "error.media": "keep", "error.prefix": True, "match": ()},
         ),
@@ -180,9 +310,27 @@ def test_what_is_known_of_a_host_is_in_its_profile(name, values):
     assert {path: value_at(PROFILES[name], path) for path in values} == values
 
 
+@pytest.mark.parametrize("name", ["jetbrains-ai"])
+def test_what_nothing_is_known_of_is_the_default(name):
+    assert SOURCES[name].fact == ()
+    assert [path for path in PATHS if value_at(PROFILES[name], path) != value_at(PROFILES["default"], path)] == []
+
+
+NO_IMAGES = {
+    *("claude-api-connector", "copilot-cli", "continue", "continue-cli", "mcpo", "lm-studio", "cherry-studio"),
+    *("anythingllm", "jan", "n8n", "chatgpt", "amazon-q"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(READ_ABOUT))
+def test_hosts_that_lose_images_or_pour_them_out_as_text_get_a_line_instead(name):
+    assert (PROFILES[name].image.show == "line") == (name in NO_IMAGES)
+
+
 def test_the_inspector_is_shown_everything():
     plain, inspector = PROFILES["passthrough"], PROFILES["inspector"]
-    assert [path for path in PATHS if value_at(plain, path) != value_at(inspector, path)] == []
+    told = {"structured.host", "wait.progress_resets"}
+    assert {path for path in PATHS if value_at(plain, path) != value_at(inspector, path)} == told
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -195,9 +343,36 @@ def test_what_becomes_a_line_can_be_opened(name):
 def test_users_profiles_stand_beside_the_built_in_ones():
     settings = Settings.model_validate({"profiles": {"mine": {"extends": "codex", "sets": {"image.max_edge": 99}}}})
     profiles = load_profiles(settings)
-    assert list(profiles) == [*SOURCES, "mine"]
+    assert list(profiles) == [*PROFILES, "mine"]
     assert profiles["mine"].image.max_edge == 99
     assert profiles["mine"].lineage == ("codex", "default", "passthrough")
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "expected"),
+    [
+        ("claude-code", None, "claude-code"),
+        ("codex-mcp-client", None, "codex"),
+        ("gemini-cli-mcp-client", None, "gemini-cli"),
+        ("opencode", None, "opencode"),
+        ("qwen-cli-mcp-client-lab", None, "qwen-code"),
+        ("qwen-cli-mcp-client-lab", "qwen3-vl-plus", "qwen-code"),
+        ("qwen-cli-mcp-client-lab", "qwen3-coder-plus", "qwen-code-text"),
+        ("@cline/core", None, "cline"),
+        ("google-adk", None, "google-adk"),
+        ("ai-sdk-mcp-client", None, "ai-sdk"),
+        ("mcp", None, "default"),
+        ("fastmcp", None, "default"),
+    ],
+)
+def test_a_measured_host_is_known_by_its_name_unless_others_share_it(name, model, expected):
+    assert choose(PROFILES, Caller(client_name=name), None, model).profile.name == expected
+
+
+def test_a_profile_that_is_chosen_explicitly_has_its_variants_too():
+    caller = Caller(client_name="fastmcp", profile="pydantic-ai")
+    assert choose(PROFILES, caller, None, "gemini-2.5-pro").profile.name == "pydantic-ai-google"
+    assert choose(PROFILES, caller, None, "claude-sonnet-4").profile.name == "pydantic-ai"
 
 
 def failure(document) -> str:
@@ -221,3 +396,15 @@ def test_a_configured_profile_must_exist():
 
 def test_a_users_profile_that_does_not_hold_together_is_named():
     assert failure({"profiles": {"mine": {"sets": {"image": {"max": 3}}}}}).startswith("profile 'mine': 'image.max' ")
+
+
+def test_a_users_profile_cannot_take_the_name_of_a_built_in_variant():
+    assert failure({"profiles": {"openai-agents-chat": {}}}).startswith(
+        "profiles.openai-agents-chat: a built-in profile has this name"
+    )
+
+
+def test_a_model_api_that_a_users_profile_names_must_exist():
+    assert failure({"profiles": {"mine": {"sets": {"output.model_api": "openai-chat"}}}}) == (
+        "profiles.mine: output.model_api: no model API is called 'openai-chat' (did you mean 'openai_chat'?)"
+    )
