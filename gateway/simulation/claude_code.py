@@ -1,6 +1,8 @@
-"""Claude Code 2.1.329, measured (2026-11-20)."""
+"""Claude Code 2.1.329 and 2.1.197, measured (2026-11-20)."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 from gateway.simulation.host import RASTER, Host
@@ -34,7 +36,14 @@ FILE = (
 """Where it keeps what it does not show: a path of the kind and length that it has."""
 
 
-def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
+@dataclass(frozen=True)
+class Traits:
+    """What differs between versions: whether a line after each image says where it is kept."""
+
+    names_sources: bool = True
+
+
+def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
     """What the model of Claude Code gets."""
     if problem := malformed(result):
         return failed(f"Invalid tool result: {problem}")
@@ -43,7 +52,7 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
     if is_error(result):  # measured: text only, the image beside it is dropped; flagged as an error
         text = "\n".join(block["text"] for block in blocks(result) if block["type"] == "text")
         return Seen((SeenText(text[:ERROR_CHARS] or "Error"),), flagged=True)
-    parts = [part for block in blocks(result) for part in _parts(block)]
+    parts = [part for block in blocks(result) for part in _parts(traits, block)]
     if structured(result) is not None:
         # Measured: structured content replaces the text and keeps the images, which then come first.
         # (User reports for 2.1.280 say that images go as well; what was measured on a newer version wins.)
@@ -54,10 +63,10 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
     return Seen(tuple(_spilled(parts, tool)))
 
 
-def _parts(block: Mapping[str, Any]) -> list[SeenPart]:
+def _parts(traits: Traits, block: Mapping[str, Any]) -> list[SeenPart]:
     """One block for the model: order kept, audience ignored, links never resolved (all measured)."""
     if (image := image_of(block)) and image[1] != VECTOR:
-        return _image(image[0])
+        return _image(traits, image[0])
     match block["type"]:
         case "text":
             return [SeenText(block["text"])] if block["text"] else []
@@ -72,7 +81,7 @@ def _parts(block: Mapping[str, Any]) -> list[SeenPart]:
             return [SeenText(f"{where} {block['resource']['text']}")]
 
 
-def _image(data: str) -> list[SeenPart]:
+def _image(traits: Traits, data: str) -> list[SeenPart]:
     picture = look(data)
     if picture is None:  # measured with bytes that are no image
         return [SeenText("[Image could not be processed and was removed]", "placeholder")]
@@ -88,7 +97,9 @@ def _image(data: str) -> list[SeenPart]:
     elif len(data) >= MAX_BASE64:
         note = "the host sends it as a smaller JPEG"
     image = SeenImage(data, picture.media_type, pixels, note=note)
-    return [image, *parts, SeenText(f"[Image: source: {FILE}]", "frame")]
+    if traits.names_sources:  # measured: 2.1.329 does, 2.1.197 does not
+        parts.append(SeenText(f"[Image: source: {FILE}]", "frame"))
+    return [image, *parts]
 
 
 def _spilled(parts: list[SeenPart], tool: Mapping[str, Any] | None) -> list[SeenPart]:
@@ -115,6 +126,17 @@ CLAUDE_CODE = Host(
     revision="2026-07-28",
     capabilities={"roots": {"listChanged": True}, "elicitation": {"form": {}, "url": {}}},
     user_agent="claude-code/2.1.329 (cli)",
-    see=see,
+    see=partial(see, Traits()),
     shows=RASTER,
+)
+# Measured: initialize at 2025-11-25.
+CLAUDE_CODE_2_1_197 = replace(
+    CLAUDE_CODE,
+    name="claude-code-2.1.197",
+    title="Claude Code 2.1.197",
+    client_info={"name": "claude-code", "version": "2.1.197"},
+    revision="2025-11-25",
+    capabilities={"roots": {}, "elicitation": {}},
+    user_agent="claude-code/2.1.197 (cli)",
+    see=partial(see, Traits(names_sources=False)),
 )

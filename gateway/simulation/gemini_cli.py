@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.simulation.host import RASTER, Host
-from gateway.simulation.pictures import look
 from gateway.simulation.results import (
     PDF,
     blob_of,
@@ -16,7 +15,7 @@ from gateway.simulation.results import (
     link_line,
     malformed,
 )
-from gateway.simulation.seen import Seen, SeenDocument, SeenImage, SeenPart, SeenText, failed, merged
+from gateway.simulation.seen import Seen, SeenDocument, SeenPart, SeenText, as_labelled, failed, merged
 
 TEXT_CHARS = 40_000
 HEAD_CHARS = 8_000
@@ -43,10 +42,8 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
 def _parts(block: Mapping[str, Any]) -> list[SeenPart]:
     if image := image_of(block):
         # Measured: sent as labelled, unchanged and unchecked; so are SVG and bytes that are no image.
-        data, media_type = image
-        picture = look(data)
-        parts: list[SeenPart] = [SeenImage(data, media_type, picture and picture.pixels, "beside it")]
-        return parts if block["type"] == "image" else [_wrapped(f"Embedded resource: {media_type}"), *parts]
+        shown = as_labelled(*image, "beside it")
+        return [shown] if block["type"] == "image" else [_wrapped(f"Embedded resource: {image[1]}"), shown]
     match block["type"]:
         case "text":
             return [_wrapped(block["text"])] if block["text"] else []

@@ -16,6 +16,7 @@ class Host:
 
     `client_info`, `revision` and `capabilities` are what it presents to an MCP server; `user_agent` is that of its HTTP
     requests where one is known. `shows` are the media types which it can bring before its model as what they are.
+    `profile` is the one that its user has to name, where what the host says of itself does not lead to it.
     `for_people`: a person looks at the results, no model.
     """
 
@@ -27,6 +28,7 @@ class Host:
     shows: frozenset[str]
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
     user_agent: str | None = None
+    profile: str | None = None
     for_people: bool = False
 
     def can_show(self, media_type: str) -> bool:

@@ -9,6 +9,8 @@ from functools import lru_cache
 
 from PIL import Image
 
+from gateway.core.model.png import without_broken_extras
+
 MEDIA_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif", "BMP": "image/bmp"}
 MAX_PIXELS = 80_000_000
 GRID = 24
@@ -49,7 +51,7 @@ def look(data: str) -> Picture | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(content), formats=tuple(MEDIA_TYPES)) as image:
+            with Image.open(io.BytesIO(without_broken_extras(content)), formats=tuple(MEDIA_TYPES)) as image:
                 if image.width * image.height > MAX_PIXELS:
                     return None
                 # Decoding may change the size and forgets the format, so both are read first.

@@ -99,6 +99,11 @@ def image_of(block: Mapping[str, Any]) -> tuple[str, str] | None:
     return blob if blob and blob[1].startswith(IMAGE_PREFIX) else None
 
 
+def texts_of(result: Mapping[str, Any]) -> str:
+    """The text blocks of a result, one to a line."""
+    return "\n".join(block["text"] for block in blocks(result) if block["type"] == "text")
+
+
 def link_line(block: Mapping[str, Any]) -> str:
     """A link to a resource as one line."""
     parts = [block["name"], block.get("description"), block["uri"]]

@@ -105,6 +105,12 @@ def failed(error: str, *, flagged: bool = True) -> Seen:
     return Seen((SeenText(error, "error"),), error=error, flagged=flagged)
 
 
+def as_labelled(data: str, media_type: str, where: Where = "in the result") -> SeenImage:
+    """An image that a host sends on as it came: unchanged, unchecked, under the type that it was given."""
+    picture = look(data)
+    return SeenImage(data, media_type, picture and picture.pixels, where)
+
+
 def merged(parts: Sequence[SeenPart]) -> tuple[SeenPart, ...]:
     """The texts first, then everything else, each in its order."""
     texts = [part for part in parts if isinstance(part, SeenText)]

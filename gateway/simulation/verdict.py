@@ -1,14 +1,14 @@
 """Judging: of an upstream's own result, what did the model of a host get to see?"""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from gateway.simulation.base64_runs import base64_runs
 from gateway.simulation.host import Host
 from gateway.simulation.originals import OriginalImage, expected_images, original_images
 from gateway.simulation.pictures import Picture
+from gateway.simulation.reading import named_images, openings, read_again, read_by, unnamed
 from gateway.simulation.results import VECTOR, is_error
 from gateway.simulation.seen import Seen, SeenAudio, SeenDocument, SeenText
 
@@ -16,12 +16,7 @@ SAME_COLOURS = 16.0
 """Two pictures of the same thing differ by less, on average over a coarse grid, from 0 to 255: scaled, as JPEG, or on
 white instead of transparent."""
 SAME_SHAPE = 0.03
-OPENING_CHARS = 60
-_NAMED = re.compile(r"\[[^\[\]{}]{1,2000}\]")
-_PLAIN = re.compile(r"\A([ !#-\[\]-~]*).*", re.DOTALL)
-_HIDDEN = re.compile(r"data:|!\[|<img")
 _ERROR = re.compile(r"\b(?:error|failed|failure)\b", re.IGNORECASE)
-_IMAGE = re.compile(r"\bimage\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -29,15 +24,17 @@ class Verdict:
     """What became of a result at one host.
 
     `shown` of `expected` images reach the model as pictures; `named` is how many of those that the host cannot show
-    are named in a line of text, of `to_name`. `leak` counts characters of base64 as text. `lost` are the beginnings of
-    texts, and the links, that do not arrive. `is_silent`: the tool failed, and the model is not told. `problems` says
-    in words what is wrong; none means that all is well.
+    are named in a line of text, of `to_name`. `unnamed` is where sound, documents and other bytes stood of which the
+    model learns nothing. `leak` counts characters of base64 as text. `lost` are the beginnings of texts, structured
+    values, and links that do not arrive. `is_silent`: the tool failed, and the model is not told. `problems` says in
+    words what is wrong; none means that all is well.
     """
 
     shown: int
     expected: int
     named: int
     to_name: int
+    unnamed: tuple[str, ...]
     leak: int
     lost: tuple[str, ...]
     is_silent: bool
@@ -47,9 +44,15 @@ class Verdict:
 
     @property
     def is_good(self) -> bool:
-        """Every image that the host can show is seen, the others are named, texts and links arrive, an error is told,
-        nothing is base64, the host did not fail and its model got something."""
+        """Every image that the host can show is seen; other images, sound and documents are shown or named; texts,
+        structured values and links arrive, and once; an error is told, nothing is base64, the host did not fail and its
+        model got something."""
         return not self.problems
+
+    @property
+    def lacks_only_media(self) -> bool:
+        """Whether all that is wrong is that the model learns nothing of sound, documents and other bytes."""
+        return bool(self.unnamed) and len(self.problems) == len(self.unnamed)
 
 
 def judge(original: Mapping[str, Any], seen: Seen, host: Host) -> Verdict:
@@ -59,8 +62,9 @@ def judge(original: Mapping[str, Any], seen: Seen, host: Host) -> Verdict:
     to_name = 0 if host.shows_images else len(original_images(original))
     named = min(to_name, named_images(seen)) if to_name else 0
     leak = seen.base64_leak
-    read = _words(seen.text)
-    lost = tuple(words for words in _openings(original) if words not in read)
+    without_name = unnamed(original, seen)
+    read = read_by(seen)
+    lost = tuple(opening for opening in openings(original) if opening not in read)
     is_silent = is_error(original) and not (seen.flagged or _ERROR.search(seen.text))
     is_empty = _is_empty(seen)
     problems: list[str] = []
@@ -71,7 +75,9 @@ def judge(original: Mapping[str, Any], seen: Seen, host: Host) -> Verdict:
         problems.append(f"neither shown nor named: {to_name - named} of {to_name} images")
     if leak:
         problems.append(f"{leak:,} characters of base64 as text")
-    problems += [f"not read: {words}" for words in lost]
+    problems += [f"neither shown nor named: {place}" for place in without_name]
+    problems += [f"not read: {opening}" for opening in lost]
+    problems += [f"read more than once: {opening}" for opening in read_again(original, seen)]
     if is_silent:
         problems.append("the model is not told that the call failed")
     if is_empty and _has_content(original):
@@ -81,6 +87,7 @@ def judge(original: Mapping[str, Any], seen: Seen, host: Host) -> Verdict:
         expected=len(expected),
         named=named,
         to_name=to_name,
+        unnamed=without_name,
         leak=leak,
         lost=lost,
         is_silent=is_silent,
@@ -88,31 +95,6 @@ def judge(original: Mapping[str, Any], seen: Seen, host: Host) -> Verdict:
         is_empty=is_empty,
         problems=tuple(problems),
     )
-
-
-def _openings(result: Mapping[str, Any]) -> Iterator[str]:
-    """The first words of every text of a result, and the address of every link."""
-    content = result.get("content")
-    for block in cast("list[Any]", content) if isinstance(content, list) else []:
-        match block:
-            case {"type": "text", "text": str(text)} | {"type": "resource", "resource": {"text": str(text)}}:
-                opening = _opening(text)
-            case {"type": "resource_link", "uri": str(uri)}:
-                opening = _words(uri)
-            case _:
-                continue
-        if opening:
-            yield opening
-
-
-def _opening(text: str) -> str:
-    """The first words, as far as no JSON dump has to escape anything in them, and no image is hidden there."""
-    plain = _HIDDEN.split(_PLAIN.sub(r"\1", text.lstrip()[:OPENING_CHARS]), maxsplit=1)[0]
-    return "" if base64_runs(text[:400]) else _words(plain)
-
-
-def _words(text: str) -> str:
-    return " ".join(re.findall(r"[A-Za-z0-9]+", text))
 
 
 def unseen(expected: tuple[OriginalImage, ...], seen: Seen, host: Host) -> tuple[OriginalImage, ...]:
@@ -134,11 +116,6 @@ def unseen(expected: tuple[OriginalImage, ...], seen: Seen, host: Host) -> tuple
         else:
             pictures.remove(match)
     return tuple(missing)
-
-
-def named_images(seen: Seen) -> int:
-    """How many bracketed lines before the model name an image."""
-    return len({line for line in _NAMED.findall(seen.text) if _IMAGE.search(line)})
 
 
 def _shows(picture: Picture, image: OriginalImage) -> bool:

@@ -1,200 +1,92 @@
 """The proof that the simulators are right: the measured matrix of real hosts, rebuilt cell by cell.
 
-The rows are copied from the measurements (2026-11-20). Codes: N native image inside the tool result; U beside it; UD
-native document beside it; F saved to a file; P placeholder only; R n base64 as text, n characters of it; json a block
-or result dumped; T text (T n: characters that arrived); S structured content; ∅ nothing. x2 twice.
-
-The media here is made anew, so where a row gives the length of the measured media (R252: the base64 of its small PNG),
-the length of ours is meant.
+The rows, and what their codes mean, stand in matrix.toml. The media here is made anew (lab.py), so
+where a row gives the length of the measured media (R252: the base64 of its small PNG), the length of ours is meant.
 """
 
-import base64
-import io
 import json
-import random
 import re
-import struct
-import wave
+import runpy
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 
 from gateway.simulation.base64_runs import base64_runs
 from gateway.simulation.codex import fitted
 from gateway.simulation.hosts import SIMULATORS
-from gateway.simulation.seen import Seen, SeenDocument, SeenImage, SeenText
+from gateway.simulation.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenText
+
+HERE = Path(__file__).parent
+LAB = runpy.run_path(str(HERE / "lab.py"))
+RESULTS: Mapping[str, dict[str, Any]] = LAB["RESULTS"]
+MEDIA: Mapping[str, str] = LAB["MEDIA"]
+MATRIX = tomllib.loads((HERE / "matrix.toml").read_text("utf-8"))
 
 
-def _row(*pieces: str) -> list[str]:
-    return [cell.strip() for cell in " ".join(pieces).split("|")]
+_text, _image, _content = LAB["text"], LAB["image"], LAB["content"]
 
 
-CASES = _row(
-    "png | jpeg | webp | gif | svg | wav | res_text | res_pdf | res_png | link_png |",
-    "struct_only | struct_text | struct_text_image | err_text_image | mixed | meta_aud | empty |",
-    "badmime | badbytes | dims | png_2mb | png_6mb | text_200k",
-)
-MEASURED = {
-    "claude-code": _row(
-        "N | N | N | N | F | F | T | T | N | T |",
-        "T | T | N S | T | Nx2 T | Nx2 | P |",
-        "N | P | N | N | N | T2336",
-    ),
-    "codex": _row(
-        "N | N | N | N | P | P | T | R720 | R252 | T |",
-        "T | T | S | N T | Nx2 T | Nx2 | T |",
-        "N | P | N | N | N | T47984",
-    ),
-    "gemini-cli": _row(
-        "U | U | U | U | U | P | T | UD | U | T |",
-        "∅ | T | U T | R252 | Ux2 T | Ux2 | ∅ |",
-        "U | U | U | U | U | T40248",
-    ),
-    "cline": _row(
-        "R252 json | R1048 json | R256 json | R252 json | json | R5392 json | json | R720 json | R252 json | json |",
-        "json | json | R252 json S T | R252 json T | R252+248 json T | R252+248 json | json |",
-        "R252 json | json | R3962+3925 json | R3961+3924 json | R3961+3924 json | T8000",
-    ),
-    "unknown": _row(
-        "N | N | N | N | N | R5392 | json | R720 | R252 | json |",
-        "∅ | T | N T | N T | Nx2 T | Nx2 | ∅ |",
-        "N | N | N | N | N | T200000",
-    ),
-}
-"""The rows claude, codex, gemini, cline-anthropic and openai-agents."""
+def _row(cells: str) -> list[str]:
+    return [cell.strip() for cell in cells.replace("\n", " ").split("|")]
+
+
+CASES = _row(MATRIX["cases"])
 
 LENGTHS = {252: "png", 248: "png2", 1048: "jpeg", 256: "webp", 5392: "wav", 720: "pdf"}
 """The measured media by the length of its base64 (the small GIF has that of the small PNG)."""
 
 
-def _b64(content: bytes) -> str:
-    return base64.b64encode(content).decode()
+WHOLE = (56_588, 2_003_152, 6_012_612)
+"""The large images, where their base64 arrived whole."""
 
 
-def _picture(media_type: str, size: tuple[int, int] = (24, 16), seed: int = 1) -> str:
-    image = Image.frombytes("RGB", (6, 4), random.Random(seed).randbytes(6 * 4 * 3))
-    out = io.BytesIO()
-    image.resize(size, Image.Resampling.NEAREST).save(out, media_type)
-    return _b64(out.getvalue())
-
-
-def _noise(base64_chars: int) -> str:
-    """A PNG of noise, which does not get smaller, with about so many characters of base64."""
-    side = int((base64_chars * 0.75 / 3) ** 0.5)
-    out = io.BytesIO()
-    Image.frombytes("RGB", (side, side), random.Random(2).randbytes(side * side * 3)).save(out, "PNG", compress_level=1)
-    return _b64(out.getvalue())
-
-
-def _large() -> str:
-    """A PNG of 4000 x 3000 pixels, most of them blue."""
-    image = Image.new("RGB", (4000, 3000), "navy")
-    image.paste(Image.frombytes("RGB", (4000, 4), random.Random(3).randbytes(4000 * 4 * 3)), (0, 2996))
-    out = io.BytesIO()
-    image.save(out, "PNG")
-    return _b64(out.getvalue())
-
-
-def _wav() -> str:
-    out = io.BytesIO()
-    with wave.open(out, "wb") as sound:
-        sound.setparams((1, 2, 8000, 0, "NONE", ""))
-        sound.writeframes(b"".join(struct.pack("<h", random.Random(3 + i).randrange(-9000, 9000)) for i in range(900)))
-    return _b64(out.getvalue())
-
-
-def _pdf() -> str:
-    out = io.BytesIO()
-    Image.new("RGB", (40, 40), "teal").save(out, "PDF")
-    return _b64(out.getvalue())
-
-
-SVG = _b64(b'<svg xmlns="http://www.w3.org/2000/svg"/>')
-MEDIA = {
-    "png": _picture("PNG"),
-    "png2": _picture("PNG", seed=5),
-    "jpeg": _picture("JPEG"),
-    "webp": _picture("WEBP"),
-    "gif": _picture("GIF"),
-    "wav": _wav(),
-    "pdf": _pdf(),
-}
-
-
-def _text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
-
-
-def _image(data: str, media_type: str = "image/png", **more: Any) -> dict[str, Any]:
-    return {"type": "image", "data": data, "mimeType": media_type, **more}
-
-
-def _embedded(**contents: str) -> dict[str, Any]:
-    return {"type": "resource", "resource": {"uri": "lab://res/it", **contents}}
-
-
-def _content(*blocks: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"content": list(blocks), **more}
-
-
-_TWIN = {"depth": 41, "unit": "m"}
-_USER_ONLY = {"annotations": {"audience": ["user"]}, "_meta": {"lab": 1}}
-RESULTS: Mapping[str, dict[str, Any]] = {
-    "png": _content(_image(MEDIA["png"])),
-    "jpeg": _content(_image(MEDIA["jpeg"], "image/jpeg")),
-    "webp": _content(_image(MEDIA["webp"], "image/webp")),
-    "gif": _content(_image(MEDIA["gif"], "image/gif")),
-    "svg": _content(_image(SVG, "image/svg+xml")),
-    "wav": _content({"type": "audio", "data": MEDIA["wav"], "mimeType": "audio/wav"}),
-    "res_text": _content(_embedded(mimeType="text/markdown", text="# Depths")),
-    "res_pdf": _content(_embedded(mimeType="application/pdf", blob=MEDIA["pdf"])),
-    "res_png": _content(_embedded(mimeType="image/png", blob=MEDIA["png"])),
-    "link_png": _content({"type": "resource_link", "uri": "lab://img/s.png", "name": "s", "mimeType": "image/png"}),
-    "struct_only": {"content": [], "structuredContent": _TWIN},
-    "struct_text": _content(_text(json.dumps(_TWIN)), structuredContent=_TWIN),
-    "struct_text_image": _content(
-        _text("PROSE about the harbour"), _image(MEDIA["png"]), structuredContent={"fact": "STRUCTURE"}
-    ),
-    "err_text_image": _content(_text("PROSE: no such harbour"), _image(MEDIA["png"]), isError=True),
-    "mixed": _content(_text("PROSE one"), _image(MEDIA["png"]), _text("PROSE two"), _image(MEDIA["png2"])),
-    "meta_aud": _content(_image(MEDIA["png"], **_USER_ONLY), _image(MEDIA["png2"], _meta={"lab": 2})),
-    "empty": _content(),
-    "badmime": _content(_image(MEDIA["png"], "image/jpeg")),
-    "badbytes": _content(_image(_b64(b"these bytes are no image"))),
-    "dims": _content(_image(_large())),
-    "png_2mb": _content(_image(_noise(2_003_152))),
-    "png_6mb": _content(_image(_noise(6_012_612))),
-    "text_200k": _content(_text(("lorem ipsum dolor " * 11_112)[:200_000])),
-}
-
-
-def _cells() -> list[tuple[str, str, str]]:
-    return [(host, case, cell) for host, row in MEASURED.items() for case, cell in zip(CASES, row, strict=True)]
+def _cells() -> list[Any]:
+    return [
+        pytest.param(row["simulator"], case, cell, id=f"{row['host']}-{case}")
+        for row in MATRIX["row"]
+        for case, cell in zip(CASES, _row(row["cells"]), strict=True)
+    ]
 
 
 def _code(seen: Seen) -> str:
     """What the simulated model got, in the codes of the matrix."""
+    if seen.error is not None:
+        return "ERR"
     said = [part for part in seen.parts if isinstance(part, SeenText) and part.form != "frame"]
     leaks = [len(run) for text in seen.texts() for run in base64_runs(text)]
     codes: list[str] = []
     if seen.images:
         place = "N" if seen.images[0].where == "in the result" else "U"
         codes.append(place if len(seen.images) == 1 else f"{place}x{len(seen.images)}")
-    if any(isinstance(part, SeenDocument) and part.where == "beside it" for part in seen.parts):
-        codes.append("UD")
+    files = [part for part in seen.parts if isinstance(part, SeenDocument | SeenAudio)]
+    codes += [("U" * (part.where == "beside it")) + ("D" if isinstance(part, SeenDocument) else "A") for part in files]
     if leaks:
         codes.append("R" + "+".join(map(str, leaks)))
     if len(seen.text) > 1_000 and not leaks:
-        return " ".join([*codes, f"T{len(seen.text)}"])
+        return " ".join([*codes, _of_length(seen)])
     if _is_dump(seen, bool(leaks)):
         codes.append("json")
     if "STRUCTURE" in seen.text:
         codes.append("S")
     if any("PROSE" in part.text for part in said if part.form != "error"):
         codes.append("T")
+    if any(part.form == "placeholder" for part in said) and any(part.form != "placeholder" for part in said):
+        codes.insert(0, "P")
     return " ".join(codes) or _of_words_alone(seen, said)
+
+
+def _of_length(seen: Seen) -> str:
+    """Long text: how much of it there is; of JSON that is whole, its text alone was counted."""
+    try:
+        whole = json.loads(seen.text)
+    except ValueError:
+        return f"T{len(seen.text)}"
+    if not isinstance(whole, dict):
+        return f"T{len(seen.text)}"
+    return f"json T{sum(len(block['text']) for block in whole['content'])}"
 
 
 def _is_dump(seen: Seen, leaks: bool) -> bool:
@@ -202,7 +94,7 @@ def _is_dump(seen: Seen, leaks: bool) -> bool:
     that the measurement took it for text."""
     if seen.texts("frame"):
         return False
-    return any(text.startswith('{"content":') or not leaks for text in seen.texts("json"))
+    return any(text.startswith(('{"content":', "[{")) or not leaks for text in seen.texts("json"))
 
 
 def _of_words_alone(seen: Seen, said: list[SeenText]) -> str:
@@ -222,25 +114,69 @@ def _length_here(measured: int, case: str) -> tuple[int, int]:
     words around it where something was cut."""
     if measured in LENGTHS:
         return len(MEDIA["gif" if case == "gif" else LENGTHS[measured]]), 0
+    if measured in WHOLE:
+        return len(RESULTS[case]["content"][0]["data"]), 0
     return measured, {47_984: 40, 8_000: 0, 200_000: 16}.get(measured, 100)
 
 
 @pytest.mark.parametrize(("host", "case", "cell"), _cells())
 def test_a_simulated_host_does_what_the_real_one_did(host: str, case: str, cell: str) -> None:
     seen = SIMULATORS[host].see(RESULTS[case], None)
-    assert seen.error is None
     codes, lengths = _numbers(_code(seen))
-    measured_codes, measured_lengths = _numbers(cell)
+    measured_codes, measured_lengths = _numbers(cell.removesuffix("-text"))
     assert codes == measured_codes
     for length, measured in zip(lengths, measured_lengths, strict=True):
         wanted, slack = _length_here(measured, case)
         assert abs(length - wanted) <= slack
 
 
+def test_an_unknown_client_is_taken_for_the_openai_agents_sdk() -> None:
+    assert SIMULATORS["unknown"].see is SIMULATORS["openai-agents"].see
+
+
+def test_every_measured_row_has_a_simulator_and_every_framework_a_row() -> None:
+    assert len(MATRIX["row"]) == 36
+    unmeasured = set(SIMULATORS) - {row["simulator"] for row in MATRIX["row"]}
+    assert unmeasured == {"unknown", "claude-desktop", "inspector", "data-designer"}
+
+
 def test_claude_code_scales_a_12_megapixel_image_as_measured() -> None:
     seen = SIMULATORS["claude-code"].see(RESULTS["dims"], None)
     assert seen.images[0].pixels == (2000, 1500)
     assert "Multiply coordinates by 2.00" in seen.text
+
+
+def test_an_older_claude_code_does_not_say_where_an_image_is_kept() -> None:
+    old, new = (SIMULATORS[name].see(RESULTS["png"], None) for name in ("claude-code-2.1.197", "claude-code"))
+    assert old.text == ""
+    assert new.text.startswith("[Image: source: ")
+
+
+def test_opencode_scales_and_re_encodes_as_measured() -> None:
+    see = SIMULATORS["opencode"].see
+    assert see(RESULTS["dims"], None).images[0].pixels == (2000, 1500)
+    assert see(RESULTS["png_2mb"], None).images[0].note is None
+    assert see(RESULTS["png_6mb"], None).images[0].note == "the host sends it as a smaller JPEG"
+
+
+def test_data_designer_writes_what_is_neither_text_nor_image_as_a_python_object() -> None:
+    see = SIMULATORS["data-designer"].see
+    assert see(RESULTS["res_pdf"], None).base64_leak == len(MEDIA["pdf"])
+    assert see(RESULTS["wav"], None).base64_leak == len(MEDIA["wav"])
+    assert see(RESULTS["struct_only"], None).parts == ()
+    assert len(see(RESULTS["err_text_image"], None).images) == 1
+    wrapped = _content(_image("\n".join((MEDIA["png"][:76], MEDIA["png"][76:]))))
+    assert see(wrapped, None).error is not None
+
+
+def test_strands_sends_webp_under_a_wrong_type_on_chat_completions() -> None:
+    assert SIMULATORS["strands-chat"].see(RESULTS["webp"], None).images[0].media_type == "application/octet-stream"
+    assert SIMULATORS["strands"].see(RESULTS["webp"], None).images[0].media_type == "image/webp"
+
+
+def test_a_link_to_an_image_is_an_image_that_cannot_be_fetched_in_langchain() -> None:
+    (image,) = SIMULATORS["langchain"].see(RESULTS["link_png"], None).images
+    assert (image.data, image.picture) == ("lab://img/s.png", None)
 
 
 def test_codex_scales_a_12_megapixel_image_as_measured() -> None:
@@ -251,14 +187,25 @@ def test_codex_leaves_an_image_of_fewer_patches_alone() -> None:
     assert fitted(1568, 1176) == (1568, 1176)
 
 
-@pytest.mark.parametrize("host", ["gemini-cli", "unknown"])
+@pytest.mark.parametrize("host", ["gemini-cli", "unknown", "qwen-code", "langchain", "pydantic-ai", "strands"])
 def test_some_hosts_leave_a_12_megapixel_image_alone(host: str) -> None:
     assert SIMULATORS[host].see(RESULTS["dims"], None).images[0].pixels == (4000, 3000)
 
 
 @pytest.mark.parametrize(
     ("host", "sent_as"),
-    [("claude-code", "image/png"), ("codex", "image/png"), ("gemini-cli", "image/jpeg"), ("unknown", "image/jpeg")],
+    [
+        ("claude-code", "image/png"),
+        ("codex", "image/png"),
+        ("ai-sdk", "image/png"),
+        ("gemini-cli", "image/jpeg"),
+        ("unknown", "image/jpeg"),
+        ("opencode", "image/jpeg"),
+        ("qwen-code", "image/jpeg"),
+        ("langchain", "image/jpeg"),
+        ("pydantic-ai", "image/jpeg"),
+        ("strands", "image/jpeg"),
+    ],
 )
 def test_a_wrong_media_type_is_mended_by_some_hosts_only(host: str, sent_as: str) -> None:
     image = SIMULATORS[host].see(RESULTS["badmime"], None).images[0]
@@ -266,15 +213,22 @@ def test_a_wrong_media_type_is_mended_by_some_hosts_only(host: str, sent_as: str
     assert (image.picture is not None) == (sent_as == "image/png")
 
 
-@pytest.mark.parametrize("host", ["claude-code", "gemini-cli", "unknown"])
+PROMISE = {"name": "give", "outputSchema": {"type": "object"}}
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["claude-code", "gemini-cli", "unknown", "openai-agents-chat", "langchain", "pydantic-ai", "google-adk"],
+)
 def test_an_output_schema_without_structured_content_fails_the_call(host: str) -> None:
-    seen = SIMULATORS[host].see(RESULTS["png"], {"name": "give", "outputSchema": {"type": "object"}})
+    seen = SIMULATORS[host].see(RESULTS["png"], PROMISE)
     assert seen.error is not None
     assert seen.images == ()
 
 
-def test_codex_tolerates_an_output_schema_without_structured_content() -> None:
-    assert len(SIMULATORS["codex"].see(RESULTS["png"], {"name": "give", "outputSchema": {}}).images) == 1
+@pytest.mark.parametrize("host", ["codex", "ai-sdk", "ai-sdk-google-3"])
+def test_some_tolerate_an_output_schema_without_structured_content(host: str) -> None:
+    assert len(SIMULATORS[host].see(RESULTS["png"], PROMISE).images) == 1
 
 
 def test_an_error_may_lack_the_structured_content_that_the_schema_promises() -> None:
@@ -298,6 +252,15 @@ def test_gemini_cli_shows_long_text_whole_beside_an_image_only() -> None:
     assert "omitted" not in see(_content(_text("word " * 4_000)), None).text
 
 
+@pytest.mark.parametrize(("host", "words"), [("opencode", "bytes truncated"), ("qwen-code", "has been saved to")])
+def test_some_hosts_cut_long_text_also_beside_an_image(host: str, words: str) -> None:
+    see = SIMULATORS[host].see
+    seen = see(_content(_text("word " * 20_000), _image(MEDIA["png"])), None)
+    assert words in seen.text
+    assert len(seen.images) == 1
+    assert see(_content(_text("word " * 4_000)), None).text == "word " * 4_000
+
+
 def test_codex_cuts_long_text_also_beside_an_image_and_keeps_head_and_tail() -> None:
     long = "first " + "word " * 20_000 + " last"
     seen = SIMULATORS["codex"].see(_content(_text(long), _image(MEDIA["png"]), _text("after")), None)
@@ -315,7 +278,14 @@ def test_claude_code_shows_images_first_when_structured_content_replaces_the_tex
 
 
 @pytest.mark.parametrize(
-    ("host", "kept"), [("claude-code", True), ("codex", True), ("unknown", True), ("gemini-cli", False)]
+    ("host", "kept"),
+    [
+        *(
+            (name, True)
+            for name in ("claude-code", "codex", "unknown", "langchain", "pydantic-ai", "strands", "ai-sdk")
+        ),
+        *((name, False) for name in ("gemini-cli", "opencode", "qwen-code", "strands-chat", "ai-sdk-google-3")),
+    ],
 )
 def test_the_order_of_blocks_is_kept_or_lost_as_measured(host: str, kept: bool) -> None:
     parts = [

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 import random
 from typing import Any
 
@@ -10,7 +11,7 @@ from PIL import Image
 
 from gateway.simulation.hosts import SIMULATORS
 from gateway.simulation.originals import expected_images, original_images
-from gateway.simulation.seen import Seen, SeenImage, SeenText
+from gateway.simulation.seen import Form, Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText
 from gateway.simulation.verdict import Verdict, judge
 
 CODEX = SIMULATORS["codex"]
@@ -142,7 +143,7 @@ def test_base64_as_text_is_a_problem_even_where_the_image_is_seen() -> None:
 
 def test_a_host_that_fails_is_a_problem() -> None:
     verdict = _judged(_result(structuredContent={"a": 1}), Seen((SeenText("no", "error"),), error="no"))
-    assert verdict.problems == ("the host failed: no",)
+    assert verdict.problems == ("the host failed: no", "not read: 1")
 
 
 def test_a_text_that_does_not_arrive_is_a_problem() -> None:
@@ -172,7 +173,7 @@ def test_an_error_must_be_told_by_the_flag_or_in_words() -> None:
 
 def test_a_result_of_which_nothing_arrives_is_a_problem_unless_it_was_empty() -> None:
     frame = Seen((SeenText("Output:", "frame"),))
-    assert _judged(_result(structuredContent={"a": 1}), frame).problems == ("nothing arrives",)
+    assert _judged(_result(structuredContent={"a": 1}), frame).problems == ("not read: 1", "nothing arrives")
     assert _judged(_result(), frame).is_good
 
 
@@ -186,7 +187,80 @@ def test_where_no_image_can_be_shown_each_must_be_named_in_a_line() -> None:
 
 
 def test_every_simulated_host_is_known_under_its_own_name() -> None:
-    assert set(SIMULATORS) == {
-        "claude-code", "claude-desktop", "codex", "gemini-cli", "cline", "unknown", "inspector",
-    }  # fmt: skip
     assert all(host.name == name and host.client_info["name"] for name, host in SIMULATORS.items())
+
+
+SOUND = {"type": "audio", "data": base64.b64encode(b"RIFF0000WAVEfmt ").decode(), "mimeType": "audio/wav"}
+FILE = {
+    "type": "resource",
+    "resource": {"uri": "x:1", "blob": base64.b64encode(b"%PDF-1.4").decode(), "mimeType": "application/pdf"},
+}
+BROKEN = _image(base64.b64encode(b"no image at all").decode())
+
+
+@pytest.mark.parametrize(
+    ("block", "part"),
+    [
+        (SOUND, SeenAudio(SOUND["data"], "audio/wav")),
+        (SOUND, SeenText("[audio 1: audio/wav, 2.0 s; handle h1]")),
+        (FILE, SeenDocument(FILE["resource"]["blob"], "application/pdf", "beside it")),
+        (
+            FILE,
+            SeenText('[document 1: application/pdf, 3 pages; handle "h1"]\n[page 1 of 3]'),
+        ),
+        (BROKEN, SeenText("[image 1: image/png (not an image that can be read); handle h1]")),
+    ],
+)
+def test_what_is_no_image_is_to_be_shown_or_named(block: dict[str, Any], part: SeenPart) -> None:
+    assert _judged(_result(block), Seen((part,))).is_good
+    both = _judged(_result(block, block), Seen((part,)))
+    assert both.problems == (f"neither shown nor named: content[1] ({block['type']})",)
+    assert both.lacks_only_media
+
+
+@pytest.mark.parametrize("form", ["placeholder", "file", "frame"])
+def test_a_hosts_own_placeholder_names_nothing(form: Form) -> None:
+    verdict = _judged(_result({"type": "text", "text": "a tone"}, SOUND), Seen((SeenText("[audio 1: a tone]", form),)))
+    assert verdict.unnamed == ("content[1] (audio)",)
+
+
+def test_structured_values_are_to_be_read() -> None:
+    result = _result(structuredContent={"harbour": "Falmouth", "depth": [41, 7.5], "open": True})
+    assert _judged(result, Seen((SeenText('{"harbour": "Falmouth", "depth": [41, 7.5]}'),))).is_good
+    assert _judged(result, Seen((SeenText('{"harbour": "Falmouth"}'),))).lost == ("41",)
+
+
+def test_blocks_that_structured_content_repeats_are_no_values() -> None:
+    block = {"type": "text", "text": "PROSE about the harbour"}
+    result = _result(block, _image(_encode(FIRST)))
+    repeated = {**result, "structuredContent": {"content": [*result["content"], FILE, SOUND]}}
+    assert _judged(repeated, Seen((SeenText(block["text"]), *_sees(FIRST).parts))).is_good
+
+
+def test_json_that_is_handed_on_as_a_document_is_read() -> None:
+    data = base64.b64encode(b'{"harbour":"Falmouth"}').decode()
+    seen = Seen((SeenDocument(data, "application/json"),))
+    assert _judged(_result(structuredContent={"harbour": "Falmouth"}), seen).is_good
+
+
+def test_only_the_first_structured_values_are_looked_for() -> None:
+    result = _result(structuredContent={"rows": [f"row {number}" for number in range(100)]})
+    assert _judged(result, Seen((SeenText(" ".join(f"row {number}" for number in range(8))),))).is_good
+
+
+def test_a_text_that_is_read_twice_is_a_problem() -> None:
+    text = "PROSE about the harbour"
+    result = _result({"type": "text", "text": text})
+    assert _judged(result, Seen((SeenText(text),))).is_good
+    assert _judged(result, Seen((SeenText(text), SeenText(text)))).problems == (f"read more than once: {text}",)
+    assert _judged(_result(*result["content"] * 2), Seen((SeenText(text), SeenText(text)))).is_good
+
+
+def test_structured_content_is_another_text_unless_it_is_the_twin_of_one() -> None:
+    value = {"about": "PROSE about the harbour"}
+    dumped = json.dumps(value)
+    twice = Seen((SeenText(dumped), SeenText(dumped)))
+    twin = _judged(_result({"type": "text", "text": dumped}, structuredContent=value), twice)
+    assert twin.problems == ("read more than once: PROSE about the harbour",)
+    other = _result({"type": "text", "text": "PROSE about the harbour"}, structuredContent=value)
+    assert _judged(other, Seen((SeenText("PROSE about the harbour"), SeenText(dumped)))).is_good
