@@ -1,0 +1,86 @@
+"""Codes of digits as pictures: big and clear, on noise, so that nothing but their pixels tells them."""
+
+import os
+from io import BytesIO
+
+from PIL import Image
+
+DIGITS: dict[str, tuple[str, ...]] = {
+    "0": (".###.", "#...#", "#..##", "#.#.#", "##..#", "#...#", ".###."),
+    "1": ("..#..", ".##..", "..#..", "..#..", "..#..", "..#..", ".###."),
+    "2": (".###.", "#...#", "....#", "...#.", "..#..", ".#...", "#####"),
+    "3": ("#####", "...#.", "..#..", "...#.", "....#", "#...#", ".###."),
+    "4": ("...#.", "..##.", ".#.#.", "#..#.", "#####", "...#.", "...#."),
+    "5": ("#####", "#....", "####.", "....#", "....#", "#...#", ".###."),
+    "6": ("..##.", ".#...", "#....", "####.", "#...#", "#...#", ".###."),
+    "7": ("#####", "....#", "...#.", "..#..", ".#...", ".#...", ".#..."),
+    "8": (".###.", "#...#", "#...#", ".###.", "#...#", "#...#", ".###."),
+    "9": (".###.", "#...#", "#...#", ".####", "....#", "...#.", ".##.."),
+}
+"""Each digit in 5 by 7 points."""
+
+WIDE, HIGH = 5, 7
+_STEP = WIDE + 1
+
+_INK = (16, 24, 96)
+_DOTS = 40
+"""How many patches of noise an image has on its longer edge: coarse, so that it does not cost much."""
+
+
+def mask(code: str) -> Image.Image:
+    """The code in points, one pixel each: 255 where there is ink."""
+    image = Image.new("L", (_STEP * len(code) - 1, HIGH), 0)
+    for place, digit in enumerate(code):
+        for row, line in enumerate(DIGITS[digit]):
+            for column, point in enumerate(line):
+                if point == "#":
+                    image.putpixel((place * _STEP + column, row), 255)
+    return image
+
+
+def picture(code: str, size: tuple[int, int] = (480, 160), point: int = 12) -> Image.Image:
+    """A picture of this size with the code in its middle, each of its points a square of `point` pixels."""
+    image = _noise(size)
+    written(image, code, point, None)
+    return image
+
+
+def written(image: Image.Image, code: str, point: int, at: tuple[int, int] | None) -> None:
+    """Write the code on a picture: its upper left corner `at`, or in the middle."""
+    points = mask(code)
+    stencil = points.resize((points.width * point, points.height * point), Image.Resampling.NEAREST)
+    middle = ((image.width - stencil.width) // 2, (image.height - stencil.height) // 2)
+    image.paste(_INK, at or middle, stencil)
+
+
+def encoded(image: Image.Image, kind: str) -> bytes:
+    """The file, without any metadata. `kind` as Pillow names it."""
+    buffer = BytesIO()
+    image.save(buffer, kind, **({"quality": 90} if kind in ("JPEG", "WEBP") else {}))
+    return buffer.getvalue()
+
+
+def vector(code: str, point: int = 12) -> bytes:
+    """An SVG of the code: squares, and no text."""
+    points, margin = mask(code), 2 * point
+    squares = "".join(
+        f'<rect x="{margin + x * point}" y="{margin + y * point}" width="{point}" height="{point}"/>'
+        for y in range(points.height)
+        for x in range(points.width)
+        if points.getpixel((x, y))
+    )
+    width, height = points.width * point + 2 * margin, points.height * point + 2 * margin
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">'
+        f'<rect width="{width}" height="{height}" fill="#eee"/><g fill="#101860">{squares}</g></svg>'
+    ).encode()
+
+
+def _noise(size: tuple[int, int]) -> Image.Image:
+    """A light ground of random patches."""
+    patch = max(1, max(size) // _DOTS)
+    across, down = -(-size[0] // patch), -(-size[1] // patch)
+    random = os.urandom(3 * across * down)
+    ground = Image.frombytes("RGB", (across, down), bytes(200 + value % 48 for value in random))
+    whole = ground.resize((across * patch, down * patch), Image.Resampling.NEAREST)
+    return whole.crop((0, 0, *size))

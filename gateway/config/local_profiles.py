@@ -1,0 +1,101 @@
+"""The profiles that `mcp-gateway calibrate` has measured: one file each in the user's own folder."""
+
+import json
+import logging
+import os
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import BaseModel, ValidationError
+
+from gateway.config.finding import PROFILES_VARIABLE, profiles_folder
+from gateway.core.model.profile import ProfileSource
+from gateway.errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+_MOST = 1_000
+_LARGEST = 256 * 1024
+_ENDING = ".toml"
+
+
+def load_local(environ: Mapping[str, str]) -> dict[str, ProfileSource]:
+    """The measured profiles by name, in the order of their names.
+
+    A file that cannot be used costs a warning, and only itself: nobody has to be able to write them by hand.
+    """
+    folder = profiles_folder(environ)
+    found: dict[str, ProfileSource] = {}
+    for path in _files(folder) if folder is not None else ():
+        try:
+            with path.open("rb") as file:
+                text = file.read(_LARGEST).decode("utf-8")
+            found[path.name.removesuffix(_ENDING)] = ProfileSource.model_validate(tomllib.loads(text))
+        except (OSError, ValueError, ValidationError) as error:
+            logger.warning("the measured profile %s is passed over: %s", path, str(error).partition("\n")[0])
+    return found
+
+
+def write_local(environ: Mapping[str, str], name: str, source: ProfileSource) -> Path:
+    """Keep a profile under this name, in place of an older one; where it is now.
+
+    Raises:
+        ConfigError: there is no folder for it, or it cannot be written.
+    """
+    folder = profiles_folder(environ)
+    if folder is None:
+        raise ConfigError(f"${PROFILES_VARIABLE} is empty: measured profiles are not kept")
+    path = folder / f"{name}{_ENDING}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, part = tempfile.mkstemp(dir=folder, suffix=".part")
+        with open(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(as_toml(source))
+        Path(part).replace(path)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from None
+    return path
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(_ENDING))
+    except OSError:  # there is none yet
+        return []
+    return [folder / name for name in names[:_MOST]]
+
+
+def as_toml(source: ProfileSource) -> str:
+    """The file of a measured profile, in the form of the built-in ones."""
+    lines = ["# Written by `mcp-gateway calibrate`. Delete this file to forget what was measured.", ""]
+    lines += _pairs({"title": source.title, "about": source.about, "extends": source.extends})
+    matches = [", ".join(_pairs(_given(match))) for match in source.match]
+    lines += [f"match = [{', '.join('{ ' + match + ' }' for match in matches)}]"] if matches else []
+    for fact in source.fact:
+        known = {key: value for key, value in _given(fact).items() if key != "sets"}
+        lines += ["", "[[fact]]", *_pairs(known), *(f"sets.{pair}" for pair in _pairs(fact.sets))]
+    return "\n".join(lines) + "\n"
+
+
+def _given(rules: BaseModel) -> dict[str, Any]:
+    return rules.model_dump(exclude_none=True)
+
+
+def _pairs(values: Mapping[str, Any]) -> Iterator[str]:
+    return (f"{key} = {_value(value)}" for key, value in values.items() if value is not None)
+
+
+def _value(value: object) -> str:
+    """A value of a measured profile: they are texts, truths, whole numbers, dates, and lists of texts."""
+    match value:
+        case date():
+            return value.isoformat()
+        case list() | tuple():
+            return f"[{', '.join(map(_value, cast('Sequence[object]', value)))}]"
+        case _:
+            # JSON's texts are TOML's basic ones, but for this one character, which JSON lets stand.
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
