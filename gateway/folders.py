@@ -1,0 +1,37 @@
+"""Files in allowed folders, opened so that nothing that is exchanged meanwhile leads out of them."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_READ = os.O_RDONLY | _NO_LINKS | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def open_below(folders: Iterable[Path], path: Path) -> tuple[int, Path] | None:
+    """A descriptor of the file, read only, and its real path; None unless that lies below one of the folders.
+
+    Each folder on the way is opened by its descriptor and not through links (where the system can), so that one which
+    is exchanged for a link after the check is not followed. Raises OSError, ValueError.
+    """
+    real = Path(os.path.realpath(path))
+    for folder in folders:
+        root = Path(os.path.realpath(folder))
+        if real != root and real.is_relative_to(root):
+            return _descended(root, real), real
+    return None
+
+
+def _descended(root: Path, real: Path) -> int:
+    if os.open not in os.supports_dir_fd:
+        return os.open(real, _READ)
+    *inner, last = real.relative_to(root).parts
+    at = os.open(root, os.O_RDONLY | os.O_DIRECTORY | _NO_LINKS)
+    try:
+        for name in inner:
+            below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | _NO_LINKS, dir_fd=at)
+            os.close(at)
+            at = below
+        return os.open(last, _READ, dir_fd=at)
+    finally:
+        os.close(at)
