@@ -19,6 +19,7 @@ TOOLS = {
     "landscape",
     "sticker",
     "poster",
+    "screenshot",
 }
 BLUE = (47, 109, 181)
 
@@ -100,6 +101,13 @@ def check_scenes(results: dict[str, CallToolResult]) -> None:
     file = b64decode(block.data, validate=True)
     assert decoded(file, "image/png").size == (4_000, 3_000)
     assert 100_000 < len(file) < 1_000_000, f"the poster has {len(file)} bytes"
+
+    assert kinds(results["screenshot"]) == ["image/png"]
+    block = results["screenshot"].content[0]
+    assert isinstance(block, ImageContent)
+    file = b64decode(block.data, validate=True)
+    assert decoded(file, "image/png").size == (2_560, 1_600)
+    assert 2_000_000 < len(file) < 5_000_000, f"the screenshot has {len(file)} bytes"
 
 
 async def check_arguments(client: Client) -> None:

@@ -284,6 +284,16 @@ def poster(
     return result(image(wall_map.poster(title, seed)))
 
 
+@server.tool(title="Take a screenshot", annotations=PURE)
+def screenshot(
+    seed: Annotated[int, Field(ge=0, le=1_000_000, description="Another number, other text and another photo.")] = 7,
+) -> CallToolResult:
+    """Take a screenshot of an invented desktop as a PNG of 2,560 x 1,600 pixels: text of 10 points beside a photo."""
+    from . import desktop
+
+    return result(image(desktop.screenshot(seed)))
+
+
 def main() -> None:
     """Serve over stdin and stdout until stdin is closed."""
     server.run("stdio")

@@ -7,13 +7,18 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Case:
-    """One call: which upstream's tool, with which arguments, and what its result is made of."""
+    """One call: which upstream's tool, with which arguments, and what its result is made of.
+
+    `detail`: where in its pictures the part begins that the report shows pixel for pixel, as shares of their width and
+    height; for pictures whose text is to be read.
+    """
 
     name: str
     shows: str
     upstream: str
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    detail: tuple[float, float] | None = None
 
 
 CASES = (
@@ -22,6 +27,13 @@ CASES = (
     Case("WebP", "a WebP image with a transparent background", "charts", "sticker"),
     Case("SVG", "a vector image, which most models cannot be sent", "charts", "vector_chart"),
     Case("12 megapixels", "a PNG image of 4,000 x 3,000 pixels", "charts", "poster"),
+    Case(
+        "screenshot",
+        "a PNG image of 2,560 x 1,600 pixels and several megabytes: text of 10 points beside a photo",
+        "charts",
+        "screenshot",
+        detail=(0.02, 0.075),
+    ),
     Case("text, image, text, image", "blocks whose order carries the meaning", "charts", "compare"),
     Case("structured + image", "structured content beside an image", "charts", "chart_with_data"),
     Case("structured alone", "structured content and no other", "documents", "statistics"),

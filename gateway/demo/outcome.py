@@ -135,7 +135,7 @@ def summary(side: Side) -> tuple[str, Tone]:
     seen, verdict = side.seen, side.verdict
     if seen is None or verdict is None:
         return "call failed", "bad"
-    if not verdict.is_good:
+    if not (verdict.is_good or verdict.lacks_only_media):
         return _bad_words(verdict), "bad"
     if side.characters > LONG:
         return f"{_count(side.characters)} of text", "poor"
@@ -143,7 +143,8 @@ def summary(side: Side) -> tuple[str, Tone]:
         return f"cut to {_count(side.characters)}", "poor"
     words = [_image_words(seen, verdict), *_other_words(seen)]
     words += [word for kind in side.also if (word := _fate(kind, seen))]
-    tone: Tone = "poor" if any(word.endswith(("lost", "a file")) for word in words) else "good"
+    is_poor = verdict.lacks_only_media or any(word.endswith(("lost", "a file")) for word in words)
+    tone: Tone = "poor" if is_poor else "good"
     return " + ".join(word for word in words if word) or _text_words(seen), tone
 
 

@@ -101,14 +101,14 @@ def _section(outcome: Outcome, case: Case, gallery: Gallery, advice: Sequence[st
 def _row(cell: Cell, gallery: Gallery) -> str:
     return f"""<article id="{_anchor(cell.case, cell.host)}">
 <h3>{escape(cell.host.title)}</h3>
-{_side(cell.direct, "directly", cell.host, gallery)}
-{_side(cell.through, "through the gateway", cell.host, gallery)}
+{_side(cell.direct, "directly", cell, gallery)}
+{_side(cell.through, "through the gateway", cell, gallery)}
 </article>"""
 
 
-def _side(side: Side, name: str, host: Host, gallery: Gallery) -> str:
+def _side(side: Side, name: str, cell: Cell, gallery: Gallery) -> str:
     problems = "".join(f"<li>{escape(_clean(problem))}</li>" for problem in side.problems)
-    parts = "".join(_parts(side.seen, host, gallery)) if side.seen else ""
+    parts = "".join(_parts(side.seen, cell, gallery)) if side.seen else ""
     flag = '<p class="flag">the model is told that the call failed</p>' if side.seen and side.seen.flagged else ""
     return (
         f'<div class="side" data-name="{name}">{_chip(side)}'
@@ -116,17 +116,17 @@ def _side(side: Side, name: str, host: Host, gallery: Gallery) -> str:
     )
 
 
-def _parts(seen: Seen, host: Host, gallery: Gallery) -> Iterator[str]:
+def _parts(seen: Seen, cell: Cell, gallery: Gallery) -> Iterator[str]:
     if not seen.parts:
         yield '<p class="nothing">nothing</p>'
     for part in seen.parts:
-        yield _part(part, host, gallery)
+        yield _part(part, cell, gallery)
 
 
-def _part(part: SeenPart, host: Host, gallery: Gallery) -> str:
+def _part(part: SeenPart, cell: Cell, gallery: Gallery) -> str:
     match part:
         case SeenImage():
-            return _image(part, host, gallery)
+            return _image(part, cell.host, gallery) + _detail(part, cell.case, gallery)
         case SeenAudio():
             return _attachment("♪", "sound", part.media_type, part.data, part.where)
         case SeenDocument():
@@ -151,6 +151,16 @@ def _image(image: SeenImage, host: Host, gallery: Gallery) -> str:
     return (
         f'<figure><div class="picture {name}{warning}" role="img" aria-label="{escape(image.media_type)}" '
         f'style="aspect-ratio:{aspect:.3f}"></div><figcaption>{caption}</figcaption></figure>'
+    )
+
+
+def _detail(image: SeenImage, case: Case, gallery: Gallery) -> str:
+    name = gallery.detail(image, case.detail) if case.detail else None
+    if name is None:
+        return ""
+    return (
+        f'<figure><div class="detail {name}" role="img" aria-label="a part of it"></div>'
+        "<figcaption>a part of it, pixel for pixel</figcaption></figure>"
     )
 
 

@@ -3,6 +3,7 @@
 import base64
 import io
 import random
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from PIL import Image
 from gateway.demo.cases import CASES
 from gateway.demo.outcome import Cell, Outcome, Side, side
 from gateway.demo.page import page, write_page
-from gateway.simulation.hosts import SIMULATORS
+from gateway.simulation.hosts import FIRST
 
 EMPTY_ELEMENTS = {"meta", "br", "img", "link"}
 HOSTILE = "<script>alert(1)</script>\"'><img src=http://evil.example/x onerror=alert(1)>\x1b[31m\x00"
@@ -46,7 +47,7 @@ def _picture(side_px: int) -> str:
 
 
 def _outcome(*content: Any, **more: Any) -> Outcome:
-    hosts = tuple(SIMULATORS.values())
+    hosts = FIRST
     result = {"content": list(content), **more}
     cells = tuple(
         Cell(host, CASES[0], side(result, result, None, host), Side(None, None, f"failed: {HOSTILE}")) for host in hosts
@@ -110,6 +111,22 @@ def test_a_large_picture_is_in_the_page_as_a_small_one() -> None:
     data = _picture(1_500)
     assert len(data) > 8_000_000
     assert len(page(_outcome(_image(data)))) < 2_000_000
+
+
+def test_a_case_with_small_text_shows_a_part_of_its_picture_pixel_for_pixel() -> None:
+    [case] = [case for case in CASES if case.detail]
+    original = Image.effect_noise((1_500, 1_000), 40).convert("RGB")
+    out = io.BytesIO()
+    original.save(out, "PNG")
+    result = {"content": [_image(base64.b64encode(out.getvalue()).decode())]}
+    cells = tuple(Cell(host, case, side(result, result, None, host), Side(None, None, "no")) for host in FIRST[:3])
+    text = page(Outcome(FIRST[:3], (case,), cells, 3.0))
+    assert text.count("pixel for pixel") == 2  # Claude Desktop refuses so much
+    [name] = set(re.findall(r'class="detail (\w+)"', text))
+    [data] = re.findall(rf'\.{name}{{background-image:url\("data:image/webp;base64,([^"]+)"', text)
+    with Image.open(io.BytesIO(base64.b64decode(data))) as part:
+        assert part.convert("RGB").tobytes() == original.crop((30, 75, 510, 275)).tobytes()
+    _read(text)
 
 
 def test_long_text_and_base64_are_shortened_and_counted() -> None:
