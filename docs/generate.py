@@ -1,12 +1,13 @@
 """Write the parts of the documentation that follow from data: `python docs/generate.py`; `--check` only compares.
 
-Generated are docs/configuration.md, docs/profiles.md, docs/cli.md, docs/envelope.md, docs/models/, docs/hosts/, the
-table of hosts in the README and that of clients in docs/proxy.md. A test holds them to the data.
+Generated are docs/configuration.md, docs/hosts.md, docs/cli.md, docs/envelope.md, docs/models/, docs/hosts/, the values
+in docs/profiles.md, the table of hosts in the README and that of clients in docs/proxy.md. A test holds them to the
+data.
 """
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import typer
@@ -17,12 +18,13 @@ from gateway.config.reference import describe_keys, describe_profile_keys
 from gateway.core.model.envelope import RAW_KEY, envelope_json_schema
 from gateway.core.model.media_types import extension
 from gateway.core.model.model_profile import ModelImages, ModelMedia, ModelProfile
-from gateway.core.model.profile import Evidence, Profile
-from gateway.core.profiles import value_at
+from gateway.core.model.profile import Profile
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
-from host_pages import host_pages  # noqa: E402 - the modules beside this one
+from evidence import facts  # noqa: E402 - the modules beside this one
+from host_matrix import characters, errors, hosts_page, images, measured, shown, structured  # noqa: E402
+from host_pages import host_pages  # noqa: E402
 from matrix_table import matrix_table  # noqa: E402
 from peer_tables import tables  # noqa: E402
 
@@ -36,7 +38,8 @@ def pages() -> dict[Path, str]:
         README: _filled(README, "hosts", _hosts(profiles)),
         DOCS / "proxy.md": _filled(DOCS / "proxy.md", "clients", matrix_table()),
         DOCS / "configuration.md": _configuration(),
-        DOCS / "profiles.md": _profiles(profiles),
+        DOCS / "profiles.md": _filled(DOCS / "profiles.md", "values", describe_profile_keys().rstrip() + "\n"),
+        DOCS / "hosts.md": hosts_page(profiles),
         DOCS / "cli.md": _commands(),
         DOCS / "envelope.md": _envelope(),
         **_models(model_profiles()),
@@ -56,43 +59,14 @@ def _hosts(profiles: Mapping[str, Profile]) -> str:
         "| host | images | sound | PDF | structured data | an image beside an error | text at most |",
         "|---|---|---|---|---|---|---|",
     ]
-    for name, profile in sorted(profiles.items(), key=lambda item: (item[0] in ("default", "passthrough"), item[0])):
+    for profile in measured(profiles):
+        late = ", a turn late" if profile.shown == "next-turn" else ""
         lines.append(
-            f"| {profile.title} (`{name}`) | {_images(profile)} | {_shown(profile.audio.show, profile.audio.types)} "
-            f"| {_shown(profile.blob.show, profile.blob.types)} "
-            f"| {'as it is' if profile.structured.send == 'always' else 'as text, once'} "
-            f"| {_error(profile)} | {_characters(profile.text.max_chars)} |"
+            f"| [{profile.title}](docs/hosts.md#{profile.name}) | {images(profile)}{late} "
+            f"| {shown(profile.audio.show)} | {shown(profile.document.show)} | {structured(profile)} "
+            f"| {errors(profile)} | {characters(profile.text.max_chars)} |"
         )
     return "\n".join(lines) + "\n"
-
-
-def _images(profile: Profile) -> str:
-    image = profile.image
-    if image.show == "line":
-        return "named in a line"
-    if not image.types:
-        return "all, as they are"
-    types = ", ".join(kind.removeprefix("image/").upper() for kind in image.types)
-    edge = f"{image.max_edge:,} px" if image.max_edge else "any size"
-    order = "in place" if profile.order == "kept" and not profile.text.merge else "after the text, numbered"
-    late = ", seen from the next turn on" if profile.shown == "next-turn" else ""
-    return f"{types}; {edge}; {order}{late}"
-
-
-def _shown(show: str, types: tuple[str, ...]) -> str:
-    if show == "line" or (types and "application/pdf" not in types and not any("audio" in kind for kind in types)):
-        return "named in a line"
-    return "shown"
-
-
-def _error(profile: Profile) -> str:
-    if profile.image.show == "line" or profile.error.media == "line":
-        return "named in a line"
-    return "shown; the error is said in text" if profile.error.media == "unflag" else "shown"
-
-
-def _characters(count: int | None) -> str:
-    return f"{count:,} characters" if count else "no limit"
 
 
 def _configuration() -> str:
@@ -105,60 +79,6 @@ def _configuration() -> str:
         + describe_keys()
         + "\n"
     )
-
-
-def _profiles(profiles: Mapping[str, Profile]) -> str:
-    parts = [
-        "# Profiles\n",
-        "*Written by docs/generate.py from the profiles themselves.* A profile says what a host really shows its model."
-        " The one in force: an explicit choice (`--profile`, the path `/mcp/<profile>`, the header `X-MCP-Profile`,"
-        " `[gateway] profile`), else what the client says it is, else `default`; narrowed to what the protocol revision"
-        " can carry.\n",
-        "## Your own\n",
-        '```toml\n[profiles.my-host]\nextends = "default"\nmatch = [{ client_name = "my-host*" }]\n'
-        'sets.image.max_edge = 1_000\nsets.order = "kept"\n```\n',
-        "`mcp-gateway profiles show my-host` shows what comes out.\n",
-        "## The built-in ones\n",
-    ]
-    for name, profile in sorted(profiles.items()):
-        parts.append(_profile(name, profile))
-    parts += ["## What a profile can say\n", describe_profile_keys()]
-    return "\n".join(parts).rstrip() + "\n"
-
-
-def _profile(name: str, profile: Profile) -> str:
-    clients = ", ".join(f"`{match.client_name}`" for match in profile.match if match.client_name)
-    lines = [f"### {profile.title} (`{name}`)\n", " ".join(profile.about.split()) + "\n"]
-    if clients:
-        lines.append(f"Chosen for clients that call themselves {clients}.\n")
-    if profile.lineage:
-        lines.append(f"Based on `{profile.lineage[0]}`; only what differs stands here.\n")
-    lines += _facts(profile.evidence, profile, profile.lineage, builtin_profiles())
-    return "\n".join(lines)
-
-
-def _facts(
-    evidence: Mapping[str, Evidence],
-    profile: Profile | ModelProfile,
-    lineage: Sequence[str],
-    profiles: Mapping[str, Profile] | Mapping[str, ModelProfile],
-) -> list[str]:
-    """The table of the values that the profile sets itself, those of one fact together."""
-    by_fact: dict[str, list[str]] = {}
-    for path, fact in evidence.items():
-        if all(profiles[parent].evidence.get(path) != fact for parent in lineage):
-            by_fact.setdefault(_known(fact), []).append(path)
-    lines = ["| values | how they are known |", "|---|---|"]
-    for known, paths in by_fact.items():
-        values = [f"`{path} = {json.dumps(value_at(profile, path), default=list)}`" for path in paths]
-        lines.append(f"| {'<br>'.join(values)} | {known} |")
-    return [*lines, ""] if by_fact else []
-
-
-def _known(fact: Evidence) -> str:
-    version = f" ({fact.host_version})" if fact.host_version and fact.host_version not in fact.source else ""
-    source = fact.source.replace("|", "\\|")
-    return f"**{fact.level.replace('_', ' ')}**, {fact.checked}: {source}{version}"
 
 
 def _commands() -> str:
@@ -237,7 +157,7 @@ def _model(name: str, profile: ModelProfile) -> str:
             f"# {profile.title} (`{name}`)\n",
             "*Written by docs/generate.py from the profile and its golden file.*\n",
             " ".join(profile.about.split()) + "\n",
-            *_facts(profile.evidence, profile, profile.lineage, model_profiles()),
+            *facts(profile, model_profiles()),
             "## One turn\n",
             "Three parallel calls: text, PNG, text, WebP; a failed call with a GIF; a PDF, a WAV, an MP4 and structured"
             " content. What follows the assistant's message, and the notes of what was changed:\n",

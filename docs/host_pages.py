@@ -17,16 +17,28 @@ _PLATFORMS = {
 _LAUNCH = Launch("/absolute/path/to/mcp-gateway", ("serve", "--config", "/absolute/path/to/mcp-gateway.toml"), {})
 
 
+_SHOWN = {
+    "native": "shown",
+    "line": "named in a line",
+    "file": "as the path of a file",
+    "text": "as text",
+    "pages": "as images of their pages",
+    "inline": "what they lead to is shown",
+}
+
+
 def host_pages(profiles: Mapping[str, Profile]) -> dict[str, str]:
-    """File name → page, for every host that is known by its configuration file or by a profile of its own."""
-    own = {name for name, profile in profiles.items() if profile.match}
-    names = sorted({*HOSTS, *own})
-    pages = {f"{name}.md": _page(name, HOSTS.get(name), profiles.get(name), profiles["default"]) for name in names}
-    titles = {name: HOSTS[name].title if name in HOSTS else profiles[name].title for name in names}
+    """File name → page, for every host that is known by its configuration file."""
+    pages = {
+        f"{name}.md": _page(host, profiles.get(host.profile or name), profiles["default"])
+        for name, host in sorted(HOSTS.items())
+    }
     rows = [
-        f"| [{titles[name]}]({name}.md) | {f'`mcp-gateway install {name}`' if name in HOSTS else 'by hand'} "
-        f"| {'a profile of its own' if name in own else 'the `default` profile: nothing is known of it yet'} |"
-        for name in names
+        f"| [{host.title}]({name}.md) | `mcp-gateway install {name}` "
+        f"| [`{host.profile or name}`](../hosts.md#{host.profile or name}) |"
+        if (host.profile or name) in profiles
+        else f"| [{host.title}]({name}.md) | `mcp-gateway install {name}` | the `default` profile |"
+        for name, host in sorted(HOSTS.items())
     ]
     index = [
         "# Hosts\n",
@@ -34,15 +46,16 @@ def host_pages(profiles: Mapping[str, Profile]) -> dict[str, str]:
         "| host | registered with | its results |",
         "|---|---|---|",
         *rows,
+        "",
+        "In every other host, add the gateway by hand, as any MCP server: `mcp-gateway serve`. What each is sent, and"
+        " how that is known: [all hosts](../hosts.md).",
     ]
     return {"README.md": "\n".join(index) + "\n", **pages}
 
 
-def _page(name: str, host: Host | None, profile: Profile | None, default: Profile) -> str:
-    title = host.title if host else profile.title if profile else name
+def _page(host: Host, profile: Profile | None, default: Profile) -> str:
     shown = profile or default
-    parts = [f"# {title}\n", "*Written by docs/generate.py.*\n", "## Registration\n"]
-    parts += _registration(host) if host else ["Add the gateway by hand, as any MCP server: `mcp-gateway serve`.\n"]
+    parts = [f"# {host.title}\n", "*Written by docs/generate.py.*\n", "## Registration\n", *_registration(host)]
     parts.append("## What it shows its model\n")
     if profile is None:
         parts.append(
@@ -50,9 +63,8 @@ def _page(name: str, host: Host | None, profile: Profile | None, default: Profil
         )
     parts += [" ".join(shown.about.split()) + "\n", "| | |", "|---|---|", *_shows(shown), "", "## Its limits\n"]
     parts += ["| | | how it is known |", "|---|---|---|", *_limits(shown), ""]
-    parts.append(
-        f"Every value with its evidence: [profiles](../profiles.md), or `mcp-gateway profiles show {shown.name}`.\n"
-    )
+    there = f"[hosts](../hosts.md#{shown.name}), or `mcp-gateway profiles show {shown.name}`"
+    parts.append(f"Every value with its evidence: {there}.\n")
     return "\n".join(parts)
 
 
@@ -86,15 +98,15 @@ def _toml(host: Host) -> str:
 def _shows(profile: Profile) -> list[str]:
     image = profile.image
     types = ", ".join(kind.removeprefix("image/").upper() for kind in image.types) or "all types"
-    images = "named in a line" if image.show == "line" else f"{types}; others are converted"
+    images = f"{types}; others are converted" if image.show == "native" else _SHOWN[image.show]
     when = {"same-turn": "with the result", "next-turn": "only from the next turn on", "unknown": "not known"}
     return [
         f"| images | {images} |",
         f"| when the model sees them | {when[profile.shown]} |",
         f"| order | {'kept' if profile.order == 'kept' else 'text first, numbered markers where images stood'} |",
-        f"| sound | {'shown' if profile.audio.show == 'native' else 'named in a line'} |",
-        f"| documents | {'shown' if profile.blob.show == 'native' else 'named in a line'} |",
-        f"| links | {'as they are' if profile.link.show == 'native' else 'one line each'} |",
+        f"| sound | {_SHOWN[profile.audio.show]} |",
+        f"| documents | {_SHOWN[profile.document.show]} |",
+        f"| links | {_SHOWN[profile.link.show]} |",
         f"| structured data | {'as it is' if profile.structured.send == 'always' else 'as text, once'} |",
         f"| errors | {_error(profile)} |",
     ]

@@ -31,14 +31,16 @@ async def open(settings: Settings | Path | str | None = None) -> AsyncGenerator[
 
     `settings` is the configuration's file, or its content; None: the file that `mcp-gateway serve` would find. Results
     reach the program as the upstreams gave them, whatever `[gateway] profile` says: they are lowered for the model.
+    Only where a tool takes content, media is kept and named by its handle, so that the model can pass it on.
 
     Raises:
         ConfigError: the configuration is not there, or cannot be used. No message shows a value.
         ProfileError: a profile does not hold together.
     """
     read = settings if isinstance(settings, Settings) else _read(settings)
-    # Nothing is shaped for a host, and a call waits for an upstream that is still starting.
-    source = ProfileSource(extends="passthrough", sets={"wait.tools_list": _PATIENCE_SECONDS})
+    # Nothing is shaped for a host, and a call waits for an upstream that is still starting. What a model may want to
+    # pass on to a tool that takes content is named.
+    source = ProfileSource(extends="passthrough", sets={"wait.tools_list": _PATIENCE_SECONDS, "handles": "useful"})
     patient = read.model_copy(update={"profiles": {**read.profiles, _PROFILE: source}})
     async with run_gateway(patient) as gateway:
         yield OpenGateway(_InProcess(gateway.router))

@@ -1,22 +1,61 @@
 """The composition root: the one place that builds the edges and wires them together."""
 
 import os
-from collections.abc import AsyncGenerator, Callable
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from gateway.config.comparing import Difference, compare, live_part
 from gateway.config.finding import cache_folder
 from gateway.config.schema import Settings
+from gateway.errors import InvalidRequest
 
 if TYPE_CHECKING:
+    from gateway.arguments.files import TemporaryFiles
+    from gateway.bridging.bridge import Bridge
+    from gateway.calibration import Calibration, Surroundings
+    from gateway.content_http.links import Links
     from gateway.core.model.caller import Caller
+    from gateway.core.model.profile import Profile, ProfileSource
+    from gateway.describing import Describer
+    from gateway.describing.tools import CallTool
+    from gateway.fetching import Fetcher
     from gateway.routing import Router
+    from gateway.shaping import Shaper
+    from gateway.shaping.files import HostFiles
     from gateway.shaping.repairing import Repairer
-    from gateway.store import MemoryStore
+    from gateway.store import KeptStore
+    from gateway.telemetry import Telemetry
     from gateway.telemetry.media import CountedMedia
     from gateway.upstream import Upstreams
+
+
+@dataclass(frozen=True)
+class _Rooms:
+    """What is opened once for a gateway, and closed with it."""
+
+    store: "KeptStore"
+    links: "Links"
+    media: "CountedMedia"
+    bridge: "Bridge"
+    describer: "Describer | None"
+    files: "HostFiles"
+    temporary: "TemporaryFiles"
+
+    def shaper(self, settings: Settings) -> "Shaper":
+        from gateway.shaping import Shaper
+
+        return Shaper(
+            self.store,
+            self.media,
+            max_blocks=settings.limits.blocks,
+            describer=self.describer,
+            files=self.files,
+            links=self.links,
+        )
 
 
 @dataclass
@@ -27,14 +66,26 @@ class Gateway:
     upstreams: "Upstreams"
     settings: Settings
     """Those in force."""
-    _store: "MemoryStore"
-    _media: "CountedMedia"
+    calibration: "Calibration"
+    _rooms: "_Rooms"
+
+    @property
+    def store(self) -> "KeptStore":
+        """Where content is kept."""
+        return self._rooms.store
+
+    @property
+    def links(self) -> "Links":
+        """Links to what is stored: none, until somebody serves them."""
+        return self._rooms.links
 
     def repairer(self) -> "Repairer":
         """What repairs requests to model APIs, over the same store: handles that hosts were given are known to it."""
-        from gateway.shaping.repairing import RememberingFitter, Repairer
+        from gateway.shaping.remembering import RememberingMedia
+        from gateway.shaping.repairing import Repairer
 
-        return Repairer(self._store, RememberingFitter(self._media), self.settings.model_proxy.history)
+        history = self.settings.model_proxy.history
+        return Repairer(self.store, RememberingMedia(self._rooms.media), history, self._rooms.describer)
 
     def apply(self, settings: Settings) -> Difference:
         """Take over what can be taken over of other settings, at once and as a whole; says what they change.
@@ -44,13 +95,12 @@ class Gateway:
             ProfileError: a profile does not hold together.
         """
         from gateway.config.builtin_profiles import load_profiles
-        from gateway.shaping import Shaper
 
         profiles = load_profiles(settings)
         difference = compare(self.settings, settings)
         self.settings = live_part(self.settings, settings)
-        self._store.resize(self.settings.store)
-        shaper = Shaper(self._store, self._media, max_blocks=self.settings.limits.blocks)
+        self.store.resize(self.settings.store)
+        shaper = self._rooms.shaper(self.settings)
         self.upstreams.apply(self.settings.upstreams)
         self.router.reconfigure(self.settings, profiles, shaper)
         return difference
@@ -65,30 +115,33 @@ async def open_gateway(settings: Settings, *, profile: str | None = None) -> "As
 
 @asynccontextmanager
 async def run_gateway(
-    settings: Settings, *, profile: str | None = None, expected: "Callable[[], Caller | None] | None" = None
+    settings: Settings,
+    *,
+    profile: str | None = None,
+    expected: "Callable[[], Caller | None] | None" = None,
+    over_http: bool = False,
 ) -> AsyncGenerator[Gateway]:
     """A running gateway: its upstreams are connecting in the background, and its router answers at once.
 
     `profile` is the one for every host that does not choose one itself; it wins over `[gateway] profile`.
-    `expected` says which host will be the only one, as soon as that is known: upstreams are opened for it. Leaving ends
-    every process and connection that was opened.
+    `expected` says which host will be the only one, as soon as that is known: upstreams are opened for it. `over_http`:
+    links to stored content will be served, so tools that want a URL can be given one. Leaving ends every process and
+    connection that was opened.
 
     Raises:
         ConfigError: [gateway] profile does not exist.
         ProfileError: `profile` does not exist, or a profile does not hold together.
     """
     # Everything heavy is imported here, so that a command that needs no gateway does not pay for it.
-    from gateway.bridging.bridge import open_bridge
+    from gateway.arguments import Arguments
     from gateway.builtin import Builtin
+    from gateway.builtin.putting import Putting
+    from gateway.calibration import Calibration
     from gateway.config.builtin_profiles import load_profiles
-    from gateway.core.matching import find
-    from gateway.media import MediaWorkers
+    from gateway.core.matching import able, choose, find
     from gateway.routing import Router
-    from gateway.shaping import Shaper
-    from gateway.store import MemoryStore
     from gateway.telemetry import Telemetry
-    from gateway.telemetry.media import CountedMedia
-    from gateway.upstream import Catalogues, Upstreams, nobody
+    from gateway.upstream import Catalogues, Upstreams
 
     profiles = load_profiles(settings)
     if profile is not None:
@@ -97,27 +150,109 @@ async def run_gateway(
     async def read_resource(uri: str) -> dict[str, Any]:
         return await router.read_upstream_resource(uri)
 
+    async def call_tool(upstream: str, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        if upstream not in upstreams:
+            raise InvalidRequest(f"there is no upstream {upstream!r}", remedy="see describe.tool")
+        params = {"name": tool, "arguments": arguments}
+        return await upstreams[upstream].request("tools/call", params, timeout=upstreams[upstream].settings.timeout)
+
     def changed(upstream: str, kind: str) -> None:
         router.upstream_changed(upstream, kind)
 
+    def awaited() -> "Caller | None":
+        # Before there is a router, too: so by the profiles of the start, which is when this counts.
+        caller = None if expected is None else expected()
+        if caller is None:
+            return None
+        configured = profile or settings.gateway.profile
+        return able(caller, choose(profiles, caller, configured, settings.gateway.model).profile)
+
     raised: Exception | None = None
-    store = MemoryStore(settings.store)
     cache = cache_folder(os.environ)
     catalogues = Catalogues(cache / "catalogues") if cache is not None else None
-    upstreams = Upstreams(settings.upstreams, on_change=changed, catalogues=catalogues, expected=expected or nobody)
+    upstreams = Upstreams(settings.upstreams, on_change=changed, catalogues=catalogues, expected=awaited)
     telemetry = Telemetry(content=settings.logging.content)
     telemetry.metrics.upstreams = upstreams
-    telemetry.metrics.store = lambda: store.usage
-    async with MediaWorkers(settings.media) as media, open_bridge() as bridge:
-        counted = CountedMedia(media, telemetry.metrics)
-        shaper = Shaper(store, counted, max_blocks=settings.limits.blocks)
-        builtin = Builtin(store, counted, read_resource)
-        router = Router(upstreams, builtin, shaper, profiles, settings, profile, telemetry, bridge)
+    async with _opened(settings, telemetry, call_tool) as rooms:
+        fetch, limits = _fetching(settings), settings.limits
+        putting = Putting(rooms.store, rooms.links, folders=settings.content.folders, fetch=fetch)
+        builtin = Builtin(rooms.store, rooms.media, read_resource, putting)
+        calibration = Calibration(rooms.media, _surroundings(lambda: gateway))
+        links = rooms.links if over_http else None
+        arguments = Arguments(rooms.store, limits, rooms.temporary, fetch=fetch, links=links)
+        answering = (telemetry, rooms.bridge, calibration, arguments)
+        router = Router(upstreams, builtin, rooms.shaper(settings), profiles, settings, profile, *answering)
+        gateway = Gateway(router, upstreams, settings, calibration, rooms)
         async with upstreams:
             try:
-                yield Gateway(router, upstreams, settings, store, counted)
+                yield gateway
             except Exception as error:
                 # Raised below, once all is closed: the task groups here would wrap it in groups of their own.
                 raised = error
     if raised is not None:
         raise raised
+
+
+@asynccontextmanager
+async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTool") -> AsyncGenerator[_Rooms]:
+    from gateway.arguments.files import temporary_files
+    from gateway.bridging.bridge import open_bridge
+    from gateway.content_http.links import Links
+    from gateway.describing import open_describer
+    from gateway.media import MediaWorkers
+    from gateway.shaping.files import HostFiles
+    from gateway.store import open_store
+    from gateway.telemetry.media import CountedMedia
+
+    cache = cache_folder(os.environ)
+    async with (
+        open_store(settings.store) as store,
+        temporary_files(cache / "arguments" if cache is not None else None) as temporary,
+        MediaWorkers(settings.media) as media,
+        open_bridge() as bridge,
+        open_describer(settings.describe, media, call_tool) as describer,
+        HostFiles(settings.files) as files,
+    ):
+        telemetry.metrics.store = lambda: store.usage
+        links = Links(settings.content.link_lifetime, settings.gateway.public_url)
+        counted = CountedMedia(media, telemetry.metrics)
+        yield _Rooms(store, links, counted, bridge, describer, files, temporary)
+
+
+def _surroundings(gateway: "Callable[[], Gateway]") -> "Surroundings":
+    """What calibrating needs of the gateway that it is a part of."""
+    from anyio import to_thread
+
+    from gateway.calibration import Kept, Surroundings
+    from gateway.config.builtin_profiles import load_profiles, measured_names
+    from gateway.config.local_profiles import write_local
+    from gateway.core.catalogue import OWN
+
+    def base_of(name: str) -> "Profile":
+        settings = gateway().settings
+        profiles, measured = load_profiles(settings), measured_names(settings)
+        lineage = (name, *profiles[name].lineage)
+        return profiles[next(each for each in lineage if each not in measured)]
+
+    async def keep(name: str, source: "ProfileSource", caller: "Caller") -> Kept:
+        path = await to_thread.run_sync(write_local, os.environ, name, source)
+        gateway().apply(gateway().settings)
+        return Kept(str(path), gateway().router.profile_of(caller).name == name)
+
+    return Surroundings(
+        base_of=base_of,
+        model_of=lambda caller: gateway().settings.gateway.model or caller.model,
+        keep=keep,
+        changed=lambda: gateway().router.upstream_changed(OWN, "tools"),
+        today=lambda: datetime.now(tz=UTC).date(),
+        clock=time.time,
+    )
+
+
+def _fetching(settings: Settings) -> "Fetcher | None":
+    """What fetches URLs; None where nothing may be fetched."""
+    if not settings.fetch.allow:
+        return None
+    from gateway.fetching import Fetcher
+
+    return Fetcher(settings.fetch)

@@ -12,6 +12,11 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No test may depend on how fast the machine is.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 ROOT = Path(__file__).parent.parent
 LOCKED_NODE = Path(sys.prefix) / "node" / "bin"
@@ -27,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError("--update-golden is for people who look at what it writes, not for CI")
     # What one test's upstreams said must not be what another's are known for, nor touch the user's own folders.
     os.environ["MCP_GATEWAY_CACHE"] = ""
+    os.environ["MCP_GATEWAY_PROFILES"] = ""
+    os.environ["MCP_GATEWAY_STATE"] = ""
     # `node` is the locked one for every program that a test starts, whatever else the machine has.
     if LOCKED_NODE.is_dir():
         os.environ["PATH"] = os.pathsep.join([str(LOCKED_NODE), os.environ.get("PATH", os.defpath)])

@@ -12,16 +12,22 @@ _HANDLE = 'The handle as it was named, for example in [image 1: image/png, 4000x
 
 VIEW: dict[str, Any] = {
     "name": VIEW_TOOL,
-    "title": "View an image",
+    "title": "View an image or a page",
     "description": (
-        "Shows an image that another tool returned and that was left out, scaled down or named by a handle. "
-        "Give the handle alone for the whole image, `size` for a smaller one, or `crop` to look at a part of it "
-        "closely: small text becomes readable that way. The answer says how its coordinates map back to the original."
+        "Shows an image, or a page of a PDF document, that another tool returned and that was left out, scaled down or "
+        "named by a handle. Give the handle alone for the whole image or the first page, `page` for another page, "
+        "`size` for a smaller image, or `crop` to look at a part of it closely: small text becomes readable that way. "
+        "The answer says how its coordinates map back to the original."
     ),
     "inputSchema": {
         "type": "object",
         "properties": {
             "handle": {"type": "string", "description": _HANDLE},
+            "page": {
+                "type": "integer",
+                "minimum": 1,
+                "description": "Which page of a document; the first is 1.",
+            },
             "size": {
                 "type": "integer",
                 "minimum": 1,
@@ -29,7 +35,8 @@ VIEW: dict[str, Any] = {
             },
             "crop": {
                 "type": "object",
-                "description": "The part to show, in pixels of the original image, from its upper left corner.",
+                "description": "The part to show, in pixels of the original image (of a page: as it is shown "
+                "whole), from its upper left corner.",
                 "properties": {
                     "left": {"type": "integer", "minimum": 0},
                     "top": {"type": "integer", "minimum": 0},
@@ -43,7 +50,7 @@ VIEW: dict[str, Any] = {
         "required": ["handle"],
         "additionalProperties": False,
     },
-    "annotations": {"title": "View an image", **_SAFE},
+    "annotations": {"title": "View an image or a page", **_SAFE},
 }
 
 READ: dict[str, Any] = {
@@ -51,8 +58,9 @@ READ: dict[str, Any] = {
     "title": "Read text piece by piece",
     "description": (
         "Reads a text that another tool returned and that was cut or named by a handle, or a resource of any "
-        "connected server by its uri. Give either `handle` or `uri`. The last line of the answer says which "
-        "characters were shown of how many, and the offset at which to read on."
+        "connected server by its uri; of a PDF document its text. Give either `handle` or `uri`. The last line of the "
+        "answer says which characters were shown of how many, and the offset at which to read on. With `search`, the "
+        "answer is each place where these words stand, with its offset."
     ),
     "inputSchema": {
         "type": "object",
@@ -70,6 +78,10 @@ READ: dict[str, Any] = {
                 "minimum": 1,
                 "default": DEFAULT_LIMIT,
                 "description": "How many characters to show, at most.",
+            },
+            "search": {
+                "type": "string",
+                "description": "Words to look for from `offset` on, upper and lower case alike.",
             },
         },
         "additionalProperties": False,

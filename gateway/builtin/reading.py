@@ -1,7 +1,9 @@
 """`gateway_read`: kept text, or any resource, piece by piece."""
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import pybase64
@@ -9,17 +11,29 @@ import pybase64
 from gateway.builtin import wording
 from gateway.builtin.arguments import handle_in, number_in, text_in
 from gateway.builtin.declarations import DEFAULT_LIMIT
+from gateway.core.catalogue import OWN
 from gateway.core.model import base64_text, media_types
 from gateway.core.model.profile import Profile
-from gateway.core.wording import embedded_text, facts, pixel_words, plain, size_words
-from gateway.errors import ContentError, InvalidRequest
-from gateway.store import URI_SCHEME, ContentStore, handle_from
+from gateway.core.wording import embedded_text, facts, page_mark, pixel_words, plain, size_words
+from gateway.errors import ContentError, InvalidRequest, MediaError
+from gateway.shaping.effects import MediaWork
+from gateway.store import URI_SCHEME, ContentStore, fetch_bytes, handle_from
 
 ReadResource = Callable[[str], Awaitable[Mapping[str, Any]]]
 """Reads a resource of an upstream by its uri: the raw result of `resources/read`."""
 
+MOST_BYTES = 48 * 1024 * 1024
+"""The largest content that goes into one answer: in base64 it is as large as a result may be by default."""
+
 _LAST_LINE = 400
 """Characters that the host's limits must leave beside the text that is shown."""
+
+_PDF = "application/pdf"
+_MOST_PAGES = 500
+_MOST_CHARS = 2_000_000
+_CONTEXT = 120
+"""Characters that are shown before and after words that were searched for."""
+_MOST_PLACES = 50
 
 _TEXTUAL = frozenset(
     {
@@ -34,12 +48,20 @@ _TEXTUAL = frozenset(
 )
 
 
-async def read(
-    arguments: Mapping[str, Any], store: ContentStore, read_resource: ReadResource, profile: Profile, *, owner: str
-) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Sources:
+    """Where text comes from: the store, the resources of upstreams, and what reads documents."""
+
+    store: ContentStore
+    media: MediaWork
+    read_resource: ReadResource
+
+
+async def read(arguments: Mapping[str, Any], sources: Sources, profile: Profile, *, owner: str) -> list[dict[str, Any]]:
     """One text block: the piece that was asked for, and a last line that says what it is a piece of.
 
-    Content that is no text is named in a line, and kept if it was not.
+    With `search`, the places where its words stand. Content that is no text is named in a line, and kept if it was not;
+    of a PDF the text is read.
 
     Raises:
         InvalidRequest: arguments that cannot be meant.
@@ -53,9 +75,16 @@ async def read(
         raise InvalidRequest("give either handle or uri", remedy="one of the two, as an earlier result named it")
     offset = number_in(arguments, "offset", least=0) or 0
     limit = number_in(arguments, "limit", least=1) or DEFAULT_LIMIT
-    desk = _Desk(store, profile, owner)
-    found = await desk.resource(uri, read_resource) if uri is not None else await desk.stored(handle or "")
-    return [{"type": "text", "text": found.text if found.is_line else _piece(found.text, offset, limit, profile)}]
+    words = text_in(arguments, "search")
+    desk = _Desk(sources, profile, owner)
+    found = await desk.resource(uri) if uri is not None else await desk.stored(handle or "")
+    if found.is_line:
+        shown = found.text
+    elif words is not None:
+        shown = _places(found.text, words, offset, profile)
+    else:
+        shown = _piece(found.text, offset, limit, profile)
+    return [{"type": "text", "text": shown}]
 
 
 class _Found(NamedTuple):
@@ -68,22 +97,43 @@ class _Found(NamedTuple):
 class _Desk:
     """Finds what is to be read, for one caller."""
 
-    def __init__(self, store: ContentStore, profile: Profile, owner: str) -> None:
-        self.store = store
+    def __init__(self, sources: Sources, profile: Profile, owner: str) -> None:
+        self.store = sources.store
+        self.media = sources.media
+        self.read_resource = sources.read_resource
         self.profile = profile
         self.owner = owner
 
     async def stored(self, handle: str) -> _Found:
         """What is behind a handle."""
         stored = await self.store.metadata(handle, owner=self.owner)
-        content = await self.store.read(handle, owner=self.owner)
         if is_text(stored.media_type):
+            content = await fetch_bytes(self.store, handle, owner=self.owner, limit=MOST_BYTES)
             return _Found(content.decode("utf-8", "replace"))
-        return self.line(handle, content, stored.media_type, handle)
+        head = await fetch_bytes(self.store, handle, owner=self.owner, end=media_types.HEAD_BYTES)
+        if media_types.inspect(head).media_type == _PDF:
+            whole = await fetch_bytes(self.store, handle, owner=self.owner, limit=MOST_BYTES)
+            if document := await self.document(whole):
+                return document
+        return self.line(handle, head, stored.media_type, handle, stored.size)
 
-    async def resource(self, uri: str, read_resource: ReadResource) -> _Found:
+    async def document(self, content: bytes) -> _Found | None:
+        """The text of a PDF, with a mark before each page; None where there is none."""
+        if media_types.inspect(content).media_type != _PDF:
+            return None
+        try:
+            read = await self.media.read_document(content, _MOST_PAGES, _MOST_CHARS)
+        except MediaError:
+            return None  # named in a line, as other content that is no text
+        if not any(text.strip() for text in read.texts):
+            return None
+        pages = enumerate(read.texts, 1)
+        marked = [f"{page_mark(number, read.pages, bool(text.strip()))}\n{text.strip()}" for number, text in pages]
+        return _Found("\n\n".join(marked))
+
+    async def resource(self, uri: str) -> _Found:
         """What a resource holds: one thing, or several below one another, each with its uri."""
-        result = await read_resource(uri)
+        result = await self.read_resource(uri)
         contents: Any = result.get("contents")
         parts = [
             cast("Mapping[str, Any]", part)
@@ -114,20 +164,22 @@ class _Desk:
             return _Found(content.decode("utf-8", "replace"))
         media_type = media_types.inspect(content).media_type or declared or "application/octet-stream"
         try:
-            kept = await self.store.put(content, owner=self.owner, media_type=media_type, name=named)
+            kept = await self.store.put(content, owner=self.owner, media_type=media_type, name=named, origin=OWN)
         except ContentError:
-            return self.line(named, content, media_type, None)
-        return self.line(named, content, media_type, kept.handle)
+            return await self.document(content) or self.line(named, content, media_type, None)
+        return await self.document(content) or self.line(named, content, media_type, kept.handle)
 
-    def line(self, named: str, content: bytes, declared: str, handle: str | None) -> _Found:
-        """The line for bytes that are no text."""
+    def line(
+        self, named: str, content: bytes, declared: str, handle: str | None, byte_size: int | None = None
+    ) -> _Found:
+        """The line for bytes that are no text. `content` may be only their beginning, when `byte_size` is given."""
         found = media_types.inspect(content)
         media_type = found.media_type or declared
         family = media_types.family(media_type)
         kind = {"image": "an image", "audio": "sound", "video": "a video", "document": "a document"}
         pixels = pixel_words(found.size) if found.size else None
-        known = facts(plain(media_type, 80), pixels, size_words(len(content)))
-        viewable = family == "image" and self.profile.image.show == "native"
+        known = facts(plain(media_type, 80), pixels, size_words(len(content) if byte_size is None else byte_size))
+        viewable = (family == "image" and self.profile.image.show == "native") or media_type == _PDF
         words = wording.no_text(kind.get(family, "binary content"), named, known, handle, viewable)
         return _Found(words, is_line=True)
 
@@ -149,6 +201,24 @@ def _piece(text: str, offset: int, limit: int, profile: Profile) -> str:
         piece = piece[: len(piece) * 2 // 3]
     line = wording.shown_text(offset, len(piece), len(text))
     return f"{piece}\n{line}" if piece else line
+
+
+def _places(text: str, words: str, offset: int, profile: Profile) -> str:
+    """Each place where the words stand from `offset` on, with what stands around it, as far as the host shows it."""
+    pattern = re.compile(r"\s+".join(map(re.escape, words.split())), re.IGNORECASE)
+    most = _within(DEFAULT_LIMIT, profile)
+    lines: list[str] = []
+    found = chars = 0
+    on: int | None = None
+    for match in pattern.finditer(text, min(offset, len(text))):
+        found += 1
+        line = wording.place(match.start(), text[max(0, match.start() - _CONTEXT) : match.end() + _CONTEXT])
+        chars += len(line) + 1
+        if on is None and chars <= most and len(lines) < _MOST_PLACES:
+            lines.append(line)
+        elif on is None:
+            on = match.start()
+    return "\n".join([wording.places(words, found, len(lines), on), *lines])
 
 
 def _within(limit: int, profile: Profile) -> int:

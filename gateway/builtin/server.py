@@ -1,28 +1,34 @@
 """The upstream that is the gateway itself: two tools, and stored content as resources."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any, cast
 
 import pybase64
 
 from gateway.builtin.declarations import TOOLS
-from gateway.builtin.reading import ReadResource, is_text, read
+from gateway.builtin.directory import DIRECTORY_URI, PROMPTS, RESOURCE, directory_prompt, read_directory
+from gateway.builtin.putting import Putting
+from gateway.builtin.reading import MOST_BYTES, ReadResource, Sources, is_text, read
 from gateway.builtin.viewing import view
 from gateway.core.catalogue import OWN
 from gateway.core.model import media_types
 from gateway.core.model.profile import Profile
-from gateway.core.wording import READ_TOOL, VIEW_TOOL, failure_text, plain
+from gateway.core.wording import PUT_TOOL, VIEW_TOOL, failure_text, plain
 from gateway.errors import (
     ExpiredHandle,
     GatewayError,
     InvalidRequest,
+    StoreUnavailable,
     UnknownHandle,
     UnknownMethod,
     UnknownResource,
     UnknownTool,
 )
-from gateway.shaping.shaper import ImageFitter
-from gateway.store import ContentStore, Stored
+from gateway.shaping.effects import MediaWork
+from gateway.store import ContentStore, Stored, fetch_bytes
+
+logger = logging.getLogger(__name__)
 
 _LONGEST_MESSAGE = 1_000
 _SHOWS_ALL = Profile(name="passthrough")
@@ -33,23 +39,40 @@ class Builtin:
 
     name = OWN
 
-    def __init__(self, store: ContentStore, media: ImageFitter, read_upstream_resource: ReadResource) -> None:
+    def __init__(
+        self,
+        store: ContentStore,
+        media: MediaWork,
+        read_upstream_resource: ReadResource,
+        putting: Putting | None = None,
+    ) -> None:
+        self._putting = putting
+        self._tools = TOOLS if putting is None else (*TOOLS, putting.declaration())
         self._store = store
         self._media = media
-        self._read_upstream_resource = read_upstream_resource
+        self._sources = Sources(store, media, read_upstream_resource)
 
     def tools(self) -> tuple[dict[str, Any], ...]:
-        """The tools `gateway_view` and `gateway_read`, as raw wire JSON."""
-        return TOOLS
+        """The tools `gateway_view`, `gateway_read` and `gateway_put`, as raw wire JSON."""
+        return self._tools
 
     async def resources(self, *, owner: str) -> tuple[dict[str, Any], ...]:
-        """The owner's stored content as resources, as raw wire JSON."""
-        return tuple(_resource(stored) for stored in await self._store.list(owner=owner))
+        """The owner's stored content as resources, a directory of it first, as raw wire JSON."""
+        try:
+            kept = await self._store.list(owner=owner)
+        except StoreUnavailable as error:  # the resources of all upstreams are listed along with these
+            logger.warning("stored content is not listed: %s", error)
+            return ()
+        return (RESOURCE, *map(_resource, kept)) if kept else ()
+
+    def prompts(self) -> tuple[dict[str, Any], ...]:
+        """The prompt `gateway_content`, as raw wire JSON."""
+        return PROMPTS
 
     async def request(
         self, method: str, params: Mapping[str, Any], *, owner: str, profile: Profile = _SHOWS_ALL
     ) -> dict[str, Any]:
-        """The raw result of `tools/call` or `resources/read`.
+        """The raw result of `tools/call`, `resources/read` or `prompts/get`.
 
         A tool that fails says so in a result with `isError`, in words that a model can act on.
 
@@ -60,6 +83,10 @@ class Builtin:
         match method:
             case "tools/call":
                 return await self._call(params, owner, profile)
+            case "prompts/get":
+                return await directory_prompt(params.get("name"), self._store, owner=owner)
+            case "resources/read" if params.get("uri") == DIRECTORY_URI:
+                return await read_directory(self._store, owner=owner)
             case "resources/read":
                 return await self._read(str(params.get("uri", "")), owner)
             case _:
@@ -67,15 +94,18 @@ class Builtin:
 
     async def _call(self, params: Mapping[str, Any], owner: str, profile: Profile) -> dict[str, Any]:
         name, given = params.get("name"), params.get("arguments")
-        if name not in (VIEW_TOOL, READ_TOOL):
+        if not any(tool["name"] == name for tool in self._tools):
             raise UnknownTool(f"the gateway has no tool named {plain(str(name), 100)!r}")
         try:
             if given is not None and not isinstance(given, Mapping):
                 raise InvalidRequest("arguments must be an object")
             arguments = cast("Mapping[str, Any]", given or {})
+            if name == PUT_TOOL and self._putting is not None:
+                viewable = profile.image.show == "native" and profile.tools.helpers
+                return await self._putting.put(arguments, owner=owner, viewable=viewable)
             if name == VIEW_TOOL:
                 return {"content": await view(arguments, self._store, self._media, profile, owner=owner)}
-            return {"content": await read(arguments, self._store, self._read_upstream_resource, profile, owner=owner)}
+            return {"content": await read(arguments, self._sources, profile, owner=owner)}
         except GatewayError as error:
             remedy = error.remedy[:1].upper() + error.remedy[1:] if error.remedy else None
             words = failure_text(plain(error.message, _LONGEST_MESSAGE), remedy)
@@ -84,7 +114,7 @@ class Builtin:
     async def _read(self, uri: str, owner: str) -> dict[str, Any]:
         try:
             stored = await self._store.metadata(uri, owner=owner)
-            content = await self._store.read(uri, owner=owner)
+            content = await fetch_bytes(self._store, uri, owner=owner, limit=MOST_BYTES)
         except (UnknownHandle, ExpiredHandle) as error:
             raise UnknownResource(f"{plain(uri)}: {error.message}", uri=uri, remedy=error.remedy) from error
         return {"contents": [{"uri": uri, "mimeType": stored.media_type, **_value(stored, content)}]}

@@ -25,6 +25,43 @@ def shown_part(handle: str, original: PixelSize, part: Crop, shown: PixelSize) -
     )
 
 
+def page_part(handle: str, page: int, part: Crop, whole: PixelSize, shown: PixelSize) -> str:
+    """Stands after a part of a page."""
+    size = pixel_words(PixelSize(part.width, part.height))
+    return (
+        f"[document {handle}, page {page:,}: the part {size} at left {part.left}, top {part.top} "
+        f"of the page at {pixel_words(whole)}, shown at {pixel_words(shown)}]"
+    )
+
+
+def shown_page(handle: str, page: int, pages: int, shown: PixelSize) -> str:
+    """Stands after a page of a document."""
+    more = f"; the next is page {page + 1:,}" if page < pages else "; this is the last"
+    return f"[document {handle}, page {page:,} of {pages:,}, shown at {pixel_words(shown)}{more}]"
+
+
+def page_as_text(handle: str, page: int, pages: int, text: str) -> str:
+    """A page where the host shows its model no images: its text."""
+    more = f"; the next is page {page + 1:,}" if page < pages else "; this is the last"
+    if not text.strip():
+        return f"[document {handle}, page {page:,} of {pages:,}: no text on it, and this host shows no images{more}]"
+    return f"[document {handle}, page {page:,} of {pages:,}, as text{more}]\n{text.strip()}"
+
+
+def places(words: str, found: int, listed: int, on: int | None) -> str:
+    """The first line of a search: how often the words stand there; `on`: where to look on."""
+    if not found:
+        return f"[{plain(words, 100)!r} is not found]"
+    more = f"; look on with offset {on}" if on is not None else ""
+    shown = f", the first {listed:,} are shown" if listed < found else ""
+    return f"[{plain(words, 100)!r} is found {found:,} time{'' if found == 1 else 's'}{shown}{more}]"
+
+
+def place(offset: int, context: str) -> str:
+    """One place where words stand."""
+    return f"[offset {offset}] … {' '.join(context.split())} …"
+
+
 def images_not_shown(handle: str, media_type: str, original: PixelSize | None, byte_size: int) -> str:
     """Stands for an image where the host shows its model none."""
     known = facts(media_type, pixel_words(original) if original else None, size_words(byte_size))
@@ -36,6 +73,12 @@ def shown_text(offset: int, shown: int, whole: int) -> str:
     end = offset + shown
     span = f"characters {offset:,} to {end:,} of {whole:,}"
     return f"[{span}; read on with offset {end}]" if end < whole else f"[{span}; this is the end]"
+
+
+def kept(handle: str, known: str, tool: str | None) -> str:
+    """The answer to content that was kept."""
+    opened = f", or open it with {tool}" if tool else ""
+    return f'[kept: {known}; handle "{handle}": give it to tools that take content{opened}]'
 
 
 def no_text(kind: str, named: str, known: str, handle: str | None, viewable: bool) -> str:

@@ -7,9 +7,11 @@ import typer
 
 from gateway import __version__
 from gateway.cli import (
+    calibrate,
     call,
     check,
     config,
+    content,
     demo,
     doctor,
     explain,
@@ -59,10 +61,13 @@ app.command("call")(call.call)
 app.command("explain")(explain.explain)
 app.add_typer(profiles.app, name="profiles")
 app.add_typer(config.app, name="config")
+app.command("put")(content.put)
+app.add_typer(content.app, name="content")
 app.command("status")(status.status)
 app.command("logs")(logs.logs)
 app.command("reload")(reload.reload)
 app.command("stop")(stop.stop)
+app.command("calibrate")(calibrate.calibrate)
 app.command("doctor")(doctor.doctor)
 app.command("check")(check.check)
 app.command("demo")(demo.demo)

@@ -1,5 +1,6 @@
 """The gateway as `serve` runs it: open to `status`, `logs`, `reload` and `stop`, and following its configuration."""
 
+import math
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -30,6 +31,8 @@ class Start:
     seen: bytes | None
     overlay: Callable[[Settings], Settings]
     """Puts what the command line says over what the file says."""
+    calibrating: bool = False
+    """Whether its hosts may calibrate it at any time."""
 
     @classmethod
     def of(cls, loaded: LoadedSettings, profile: str | None, overlay: Callable[[Settings], Settings]) -> "Start":
@@ -76,6 +79,7 @@ async def attended_gateway(
     on_applied: Callable[[Settings], None],
     on_introduced: Callable[[Introductions], None],
     expected: Callable[[], Caller | None] | None = None,
+    over_http: bool = False,
 ) -> AsyncGenerator[Gateway]:
     """The running gateway. `stop` is called when somebody asks for its end.
 
@@ -85,7 +89,7 @@ async def attended_gateway(
 
     load = start.load if start.path is not None else None
     async with (
-        run_gateway(start.settings, profile=start.profile, expected=expected) as gateway,
+        run_gateway(start.settings, profile=start.profile, expected=expected, over_http=over_http) as gateway,
         attended(gateway, serving, stop=stop, load=load, seen=start.seen, on_applied=on_applied),
     ):
 
@@ -95,6 +99,8 @@ async def attended_gateway(
                 enabled = [name for name, one in gateway.settings.upstreams.items() if one.enabled]
                 keep_introductions(start.path, enabled, others, os.environ)
 
+        if start.calibrating:
+            gateway.calibration.open(math.inf)
         gateway.router.on_introductions(introduced)
         introduced(gateway.router.introductions)
         yield gateway

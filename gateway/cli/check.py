@@ -40,7 +40,8 @@ def check(
         list[str] | None, typer.Option("--tool", metavar="GLOB", help="Only these tools. Repeatable.")
     ] = None,
     host: Annotated[
-        list[str] | None, typer.Option("--host", metavar="NAME", help="Only these hosts. Repeatable.")
+        list[str] | None,
+        typer.Option("--host", metavar="NAME", help="These hosts, of all that are simulated. Repeatable."),
     ] = None,
     seconds: Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="For each call.")] = 60.0,
     html: Annotated[

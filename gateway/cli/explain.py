@@ -25,13 +25,37 @@ from gateway.cli.terminal import say, say_json
 from gateway.config.schema import Settings
 from gateway.core.lifting import lift
 from gateway.core.model.caller import REVISIONS, Caller
-from gateway.core.model.effects import Effect, Failed, FitImage, Fitted, Keep, Kept, Outcome
+from gateway.core.model.effects import (
+    AudioTarget,
+    ConvertAudio,
+    Converted,
+    Describe,
+    Described,
+    DocumentRead,
+    Effect,
+    Failed,
+    FitImage,
+    Fitted,
+    ImageTarget,
+    Keep,
+    Kept,
+    LinkRead,
+    Outcome,
+    Probe,
+    Probed,
+    ReadDocument,
+    ReadLink,
+    Rendered,
+    RenderPages,
+    WriteFile,
+    Written,
+)
 from gateway.core.model.profile import Profile
-from gateway.core.wording import facts, pixel_words
+from gateway.core.wording import facts, pixel_words, plain, probed, seconds_words
 from gateway.errors import ConfigError
 from gateway.shaping import Shaped
 
-_DATA = frozenset({"data"})
+_DATA = frozenset({"data", "contents", "texts"})
 """Fields of effects and outcomes that hold content: they stand in the envelope and in the result already."""
 
 
@@ -102,22 +126,67 @@ def _say_part(heading: str, lines: Any) -> None:
 
 
 def _effect_line(effect: Effect, outcomes: Mapping[str, Outcome]) -> str:
+    return f"{effect.key}: {_effect_words(effect)} -> {_outcome_words(outcomes.get(effect.key))}"
+
+
+def _effect_words(effect: Effect) -> str:
     match effect:
-        case FitImage(target=target):
-            edge = f"at most {target.max_edge:,} px" if target.max_edge else None
-            most = f"at most {target.max_bytes:,} bytes" if target.max_bytes else None
-            wanted = f"fit {effect.media_type} to {facts(' or '.join(target.types), edge, most)}"
+        case FitImage():
+            return f"fit {effect.media_type} to {_target_words(effect.target)}"
+        case RenderPages():
+            numbers = ", ".join(map(str, effect.pages))
+            return f"draw page{'' if len(effect.pages) == 1 else 's'} {numbers} as {_target_words(effect.target)}"
+        case ReadDocument():
+            return f"read the text of a document, at most {effect.max_pages:,} pages"
+        case ConvertAudio(target=target):
+            length = f"at most {target.max_seconds:,} s" if target.max_seconds else None
+            return f"make {effect.media_type} {facts(' or '.join(target.types) or 'as it is', length, _most(target))}"
+        case Probe() | Describe():
+            return f"{type(effect).__name__.lower()} {effect.media_type}"
+        case ReadLink():
+            return f"read {plain(effect.uri)}, at most {effect.max_bytes:,} bytes"
         case Keep():
-            wanted = f"keep {facts(effect.media_type, effect.name)}"
-    return f"{effect.key}: {wanted} -> {_outcome_words(outcomes.get(effect.key))}"
+            return f"keep {facts(effect.media_type, effect.name)}"
+        case WriteFile():
+            return f"write a file of {facts(effect.media_type, effect.name)}"
+
+
+def _target_words(target: ImageTarget) -> str:
+    edge = f"at most {target.max_edge:,} px" if target.max_edge else None
+    return facts(" or ".join(target.types), edge, _most(target), None if target.animation else "first frame only")
+
+
+def _most(target: ImageTarget | AudioTarget) -> str | None:
+    return f"at most {target.max_bytes:,} bytes" if target.max_bytes else None
 
 
 def _outcome_words(outcome: Outcome | None) -> str:
     match outcome:
         case Fitted():
             return f"{outcome.media_type}, {pixel_words(outcome.original)} became {pixel_words(outcome.pixels)}"
+        case Rendered():
+            drawn = sum(isinstance(image, Fitted) for image in outcome.images)
+            return f"{drawn} of {len(outcome.images)} drawn"
+        case DocumentRead():
+            return f"{outcome.pages:,} pages, {sum(map(len, outcome.texts)):,} characters"
+        case Converted():
+            return f"{outcome.media_type}, {seconds_words(outcome.original)} became {seconds_words(outcome.seconds)}"
+        case Probed():
+            return probed(outcome) or "nothing can be said"
+        case _:
+            return _short_words(outcome)
+
+
+def _short_words(outcome: Described | LinkRead | Kept | Written | Failed | None) -> str:
+    match outcome:
+        case Described():
+            return f"described by {outcome.by}"
+        case LinkRead():
+            return f"{len(outcome.contents)} contents"
         case Kept():
             return f"handle {outcome.handle}"
+        case Written():
+            return outcome.path
         case Failed():
             return f"failed: {outcome.reason}"
         case None:
@@ -139,7 +208,9 @@ def _as_json(name: str, shaped: Shaped) -> dict[str, Any]:
 
 def _told(value: Effect | Outcome) -> dict[str, Any]:
     """The fields of an effect or outcome that are not content."""
+    if isinstance(value, Rendered):
+        return {"images": [{"outcome": type(image).__name__, **_told(image)} for image in value.images]}
     told = {field.name: getattr(value, field.name) for field in fields(value) if field.name not in _DATA}
-    if isinstance(value, FitImage):
+    if isinstance(value, FitImage | RenderPages | ConvertAudio):
         told["target"] = {field.name: getattr(value.target, field.name) for field in fields(value.target)}
     return told

@@ -8,10 +8,15 @@ import typer
 from gateway.cli.failing import DONE
 from gateway.cli.started import AsJson, ConfigFile, settings_if_any
 from gateway.cli.terminal import say, say_json, say_table
-from gateway.config.builtin_profiles import load_builtin, load_profiles
+from gateway.config.builtin_profiles import builtin_profiles, load_profiles
 from gateway.core.matching import find
 from gateway.core.model.profile import Match, Profile
 from gateway.core.profiles import PATHS, value_at
+
+_OF_THE_HOST = frozenset({"wait.call", "wait.start", "wait.progress_resets"})
+"""Values that say something of the host itself, and limit nothing."""
+
+_NOT_SHOWN = {"line": "named in a line", "file": "as the path of a file"}
 
 app = typer.Typer(help="The host profiles: built-in ones and your own.", invoke_without_command=True)
 
@@ -27,7 +32,7 @@ def listed(context: typer.Context, config: ConfigFile = None, as_json: AsJson = 
     else:
         say_table(
             ("profile", "host", "chosen for clients", "images", "text", "result", "based on"),
-            [_row(profile) for profile in profiles.values()],
+            [_row(profile, profiles) for profile in profiles.values()],
         )
     return DONE
 
@@ -39,7 +44,8 @@ def show(
     as_json: AsJson = False,
 ) -> int:
     """Show everything in a profile, and how it is known."""
-    profile = find(load_profiles(settings_if_any(config).settings), name)
+    profiles = load_profiles(settings_if_any(config).settings)
+    profile = find(profiles, name)
     if as_json:
         say_json(profile.model_dump(mode="json"))
         return DONE
@@ -47,8 +53,10 @@ def show(
     if profile.about:
         say(" ".join(profile.about.split()))
     say()
-    say(f"chosen for  {', '.join(_clients(profile)) or 'nobody by itself'}")
+    say(f"chosen for  {', '.join(_clients(profile, profiles)) or 'nobody by itself'}")
     say(f"based on    {' > '.join(profile.lineage) or 'nothing'}")
+    for variant, models in profile.variants.items():
+        say(f"variant     {variant} {_for_models(models)}")
     for path in PATHS:
         say()
         for line in _explained(profile, path):
@@ -57,7 +65,8 @@ def show(
 
 
 def _explained(profile: Profile, path: str) -> Iterator[str]:
-    yield f"{path} = {shown(value_at(profile, path))}"
+    value = value_at(profile, path)
+    yield f"{path} = {'not known' if value is None and path in _OF_THE_HOST else shown(value)}"
     evidence = profile.evidence.get(path)
     if evidence is None:
         plain = value_at(Profile(name=profile.name), path) == value_at(profile, path)
@@ -89,21 +98,22 @@ def _summary(profile: Profile) -> dict[str, Any]:
     return {
         "name": profile.name,
         "title": profile.title,
-        "builtin": profile.name in load_builtin(),
+        "builtin": profile.name in builtin_profiles(),
         "extends": list(profile.lineage),
         "match": [match.model_dump(exclude_none=True) for match in profile.match],
+        "variants": {name: list(models) for name, models in profile.variants.items()},
     }
 
 
-def _row(profile: Profile) -> tuple[str, ...]:
+def _row(profile: Profile, profiles: Mapping[str, Profile]) -> tuple[str, ...]:
     image = profile.image
     kinds = ", ".join(kind.removeprefix("image/") for kind in image.types) or "as they are"
     limits = [f"{image.max_edge:,} px" if image.max_edge else "", f"{image.max_count}" if image.max_count else ""]
     return (
         profile.name,
         profile.title,
-        ", ".join(_clients(profile)),
-        "; ".join([kinds, *filter(None, limits)]) if image.show == "native" else "named in a line",
+        ", ".join(_clients(profile, profiles)),
+        "; ".join([kinds, *filter(None, limits)]) if image.show == "native" else _NOT_SHOWN[image.show],
         _limit(profile.text.max_chars),
         _limit(profile.limits.result_chars),
         profile.lineage[0] if profile.lineage else "",
@@ -114,10 +124,20 @@ def _limit(characters: int | None) -> str:
     return "no limit" if characters is None else f"{characters:,}"
 
 
-def _clients(profile: Profile) -> list[str]:
-    return [_client(match) for match in profile.match]
+def _clients(profile: Profile, profiles: Mapping[str, Profile]) -> list[str]:
+    """The clients that get it by themselves; for a variant, its host and the models."""
+    host = profiles.get(profile.lineage[0]) if profile.lineage else None
+    models = host.variants.get(profile.name) if host else None
+    of_host = [f"{host.name} {_for_models(models)}"] if host and models else []
+    return [*map(_client, profile.match), *of_host]
+
+
+def _for_models(models: tuple[str, ...]) -> str:
+    return f"with the model {' or '.join(models)}" if models else "when it is chosen by name"
 
 
 def _client(match: Match) -> str:
     agent = f"User-Agent /{match.user_agent}/" if match.user_agent else ""
-    return " and ".join(filter(None, (match.client_name, agent)))
+    model = f"model {match.model}" if match.model else ""
+    name = " ".join(filter(None, (match.client_name, match.client_version)))
+    return " and ".join(filter(None, (name, agent, model)))

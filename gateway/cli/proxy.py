@@ -4,7 +4,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
 import typer
@@ -13,7 +13,7 @@ from gateway.cli.failing import DONE, TERMINATED
 from gateway.cli.started import ConfigFile, Started, run_until_signal, settings_if_any
 from gateway.cli.terminal import remark
 from gateway.config.schema import ModelProxySettings, Settings
-from gateway.errors import ConfigError, GatewayError
+from gateway.errors import ConfigError, GatewayError, InvalidRequest
 from gateway.telemetry import configure_logging
 from gateway.telemetry.logs import announce
 
@@ -56,24 +56,34 @@ def _changed(settings: ModelProxySettings, changes: Mapping[str, object]) -> Mod
 
 
 async def _serve(settings: Settings, *, explain: bool) -> int:
+    from gateway.describing import open_describer
     from gateway.media import MediaWorkers
     from gateway.model_proxy import check_bind, serve_model_proxy
     from gateway.model_proxy.explaining import explanation
-    from gateway.shaping.repairing import RememberingFitter, RepairedRequest, Repairer
-    from gateway.store import MemoryStore
+    from gateway.shaping.remembering import RememberingMedia
+    from gateway.shaping.repairing import RepairedRequest, Repairer
+    from gateway.store import open_store
 
     proxied = settings.model_proxy
     if proxied.to is None:
         raise ConfigError("there is no model API to stand before", where="model_proxy.to", remedy="give --to URL")
     check_bind(proxied)
-    async with MediaWorkers(settings.media) as media:
-        repairer = Repairer(MemoryStore(settings.store), RememberingFitter(media), proxied.history)
+    async with (
+        open_store(settings.store) as store,
+        MediaWorkers(settings.media) as media,
+        open_describer(settings.describe, media, _no_tool) as describer,
+    ):
+        repairer = Repairer(store, RememberingMedia(media), proxied.history, describer)
 
         def say(repaired: RepairedRequest) -> None:
             remark(explanation(repaired))
 
         await serve_model_proxy(proxied, repairer, explain=say if explain else None, on_bound=_announcing(settings))
     return DONE
+
+
+async def _no_tool(upstream: str, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    raise InvalidRequest("there are no upstreams here", remedy="run the proxy with `mcp-gateway serve`")
 
 
 @asynccontextmanager

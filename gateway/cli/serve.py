@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,6 +44,9 @@ def serve(
     profile: Annotated[
         str | None, typer.Option("--profile", metavar="NAME", help="The profile of every host that chooses none.")
     ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="The model behind the hosts, where it decides.")
+    ] = None,
     upstream: UpstreamUrls = None,
     http: Annotated[bool, typer.Option("--http", help="Serve /mcp and /sse over HTTP, in place of stdio.")] = False,
     port: Annotated[int | None, typer.Option("--port", min=0, max=65_535, help="With --http; 0: any.")] = None,
@@ -51,6 +55,9 @@ def serve(
         LogFormat | None, typer.Option("--log-format", help="How stderr is written: for people, or for machines.")
     ] = None,
     log_level: Annotated[LogLevel | None, typer.Option("--log-level", help="The least that is logged.")] = None,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Offer the tools that find out what a host shows; see `calibrate`.")
+    ] = False,
 ) -> int:
     """Serve one host over stdio, or many over HTTP."""
     if not http and (port is not None or bind is not None):
@@ -58,9 +65,9 @@ def serve(
     started: Started = context.obj
 
     def overlay(settings: Settings) -> Settings:
-        return _listening(_logging(settings, log_format, log_level), port, bind)
+        return _listening(_logging(_modelled(settings, model), log_format, log_level), port, bind)
 
-    start = Start.of(loaded_for(config, upstream, command), profile, overlay)
+    start = replace(Start.of(loaded_for(config, upstream, command), profile, overlay), calibrating=calibrate)
     settings = start.settings
     configure_logging(settings, debug=started.debug)
     profiles = load_profiles(settings)
@@ -78,6 +85,11 @@ def _listening(settings: Settings, port: int | None, bind: str | None) -> Settin
     given = {"port": port, "bind": bind}
     changes = {key: value for key, value in given.items() if value is not None}
     return settings.model_copy(update={"http": settings.http.model_copy(update=changes)})
+
+
+def _modelled(settings: Settings, model: str | None) -> Settings:
+    changes = {"model": model} if model else {}
+    return settings.model_copy(update={"gateway": settings.gateway.model_copy(update=changes)})
 
 
 def _logging(settings: Settings, log_format: LogFormat | None, level: LogLevel | None) -> Settings:
@@ -132,6 +144,10 @@ async def _serve_stdio(start: Start, opening: "Opening") -> int:
 
 
 async def _serve_http(start: Start) -> int:
+    from gateway.config.finding import state_folder
+    from gateway.content_http.bases import Bases
+    from gateway.content_http.links import link_key
+    from gateway.content_http.routes import content_routes
     from gateway.downstream.handshake import Identity
     from gateway.downstream.http import http_app, serve_http
     from gateway.downstream.security import check_bind
@@ -140,10 +156,13 @@ async def _serve_http(start: Start) -> int:
     check_bind(settings.http)  # before any upstream is started
     identity = Identity(settings.gateway.name, __version__, instructions=settings.gateway.instructions)
     host = f"[{settings.http.bind}]" if ":" in settings.http.bind else settings.http.bind
-    serving = Serving(start.path, time.time())
+    serving = Serving(start.path, time.time(), principal="token" if settings.http.token else "local")
     reached = Reached(serving)
+    own = settings.gateway
+    key = link_key(settings.content.key, state_folder(os.environ))
 
     def bound(port: int) -> None:
+        gateway.links.serve_at(f"http://{host}:{port}{own.root_path}", key)
         where = f"listening on http://{host}:{port}/mcp (Streamable HTTP) and http://{host}:{port}/sse (HTTP+SSE)"
         serving.transports[:] = [f"http://{host}:{port}/mcp", f"http://{host}:{port}/sse"]
         if settings.logging.format == "json":
@@ -154,7 +173,12 @@ async def _serve_http(start: Start) -> int:
     with anyio.CancelScope() as whole:
         async with (
             attended_gateway(
-                start, serving, stop=whole.cancel, on_applied=reached.applied, on_introduced=reached.introduced
+                start,
+                serving,
+                stop=whole.cancel,
+                on_applied=reached.applied,
+                on_introduced=reached.introduced,
+                over_http=True,
             ) as gateway,
             proxy_beside(gateway, settings, essential=True),
         ):
@@ -165,6 +189,9 @@ async def _serve_http(start: Start) -> int:
                 identity._replace(others=router.introductions),
                 profile_names=lambda: router.profile_names,
                 telemetry=router.telemetry,
+                content=content_routes(gateway.store, gateway.links, settings.content),
+                bases=Bases(own.root_path, settings.http.trusted_proxies),
+                public_url=own.public_url,
             )
             reached.serves(app.state.downstream)
             await serve_http(app, settings.http, on_bound=bound)

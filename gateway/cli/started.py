@@ -17,7 +17,7 @@ from gateway.config.command_line import settings_from_arguments
 from gateway.config.finding import FILE_NAME, FILE_VARIABLE
 from gateway.config.loading import LoadedSettings, load_settings
 from gateway.config.schema import Settings
-from gateway.core.matching import find
+from gateway.core.matching import choose
 from gateway.core.model.caller import MODERN_REVISIONS, REVISIONS, Caller
 from gateway.core.model.profile import Profile, ProfileSource
 from gateway.core.profiles import narrow
@@ -88,17 +88,23 @@ def settings_if_any(config: Path | None) -> LoadedSettings:
 
 
 def chosen_profiles(settings: Settings, name: str, revision: str) -> Mapping[str, Profile]:
-    """The profile of this name, or every one for `all`, narrowed to the revision."""
+    """The profile of this name, as it is for gateway.model; or every one for `all`; narrowed to the revision."""
     if revision not in REVISIONS:
         refuse(f"--revision: there are {', '.join(REVISIONS)}")
     profiles = load_profiles(settings)
-    names = list(profiles) if name == ALL else [find(profiles, name).name]
+    names = list(profiles) if name == ALL else [_for_the_model(settings, profiles, name)]
     return {each: narrow(profiles[each], revision) for each in names}
+
+
+def _for_the_model(settings: Settings, profiles: Mapping[str, Profile], name: str) -> str:
+    """The profile of this name, or the variant of it that is for gateway.model."""
+    return choose(profiles, Caller(profile=name), None, settings.gateway.model).profile.name
 
 
 def with_patience(settings: Settings, profile: str, revision: str) -> tuple[Settings, Caller]:
     """Settings and a caller for whom the list of tools waits until every upstream had its time to start."""
-    return _calling(settings, profile, {"wait.tools_list": _PATIENCE_SECONDS}, revision)
+    extends = _for_the_model(settings, load_profiles(settings), profile)
+    return _calling(settings, extends, {"wait.tools_list": _PATIENCE_SECONDS}, revision)
 
 
 def with_raw_profile(settings: Settings, names_of: Profile) -> tuple[Settings, Caller]:

@@ -69,6 +69,9 @@ def _show(report: Mapping[str, Any]) -> None:
     if configuration["restart_needed"]:
         say(f"    from the next start on: {', '.join(configuration['restart_needed'])}")
     say(f"  log: {report['log'] or 'none'}")
+    store = report["store"]
+    held = f"{size_words(store['bytes'])} of {size_words(store['max_bytes'])} in {store['pieces']} pieces"
+    say(f"  store: {plain(store['url'], 200)}, {held}")
     for host in report["hosts"]:
         say(f"  host {_host(host)}")
     if not report["hosts"]:
@@ -76,6 +79,9 @@ def _show(report: Mapping[str, Any]) -> None:
     if report["upstreams"]:
         headings = ("upstream", "state", "for", "calls", "failed", "running", "restarts", "memory", "about")
         say_table(headings, [_row(upstream) for upstream in report["upstreams"]])
+    for upstream in report["upstreams"]:
+        for one in upstream.get("withheld", ()):  # a gateway of an older version does not say
+            say(f"  {upstream['name']}: the tool {one['tool']} is withheld: {one['why']}")
 
 
 def _host(host: Mapping[str, Any]) -> str:

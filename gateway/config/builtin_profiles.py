@@ -1,12 +1,16 @@
 """The profiles that ship with the gateway, and a user's own beside them."""
 
+import logging
+import os
 import tomllib
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
+from gateway.config.local_profiles import load_local
 from gateway.config.schema import Settings
 from gateway.core.matching import find
 from gateway.core.model.model_profile import ModelProfile, ModelSource
@@ -14,6 +18,8 @@ from gateway.core.model.profile import Profile, ProfileSource
 from gateway.core.model_profiles import resolve_model_profiles
 from gateway.core.profiles import resolve_profiles
 from gateway.errors import ConfigError, ProfileError
+
+logger = logging.getLogger(__name__)
 
 
 @cache
@@ -48,24 +54,27 @@ def model_profiles() -> Mapping[str, ModelProfile]:
 
 
 def load_profiles(settings: Settings) -> Mapping[str, Profile]:
-    """The built-in profiles and, after them, the user's own ones, resolved.
+    """The built-in profiles and, after them, those measured by `calibrate` and the user's own ones, resolved.
 
     Raises:
-        ConfigError: a user's profile has the name of a built-in one, or gateway.profile names none.
+        ConfigError: a user's profile has the name of a built-in one, an unknown `output.model_api`, or there is no
+            gateway.profile of that name.
         ProfileError: a user's profile does not hold together.
     """
-    if not settings.profiles:
+    local = load_local(os.environ)
+    if not settings.profiles and not local:
         profiles = builtin_profiles()
     else:
         builtin = load_builtin()
         for name in settings.profiles:
-            if name in builtin:
+            if name in builtin_profiles():
                 raise ConfigError(
                     "a built-in profile has this name",
                     where=f"profiles.{name}",
                     remedy=f'give yours another name and extends = "{name}"; with the same match, yours is chosen',
                 )
-        profiles = resolve_profiles({**builtin, **settings.profiles})
+        profiles = resolve_profiles({**builtin, **_usable(local, settings.profiles), **settings.profiles})
+        _check_outputs(profiles)
     chosen = settings.gateway.profile
     if chosen is not None:
         try:
@@ -73,3 +82,43 @@ def load_profiles(settings: Settings) -> Mapping[str, Profile]:
         except ProfileError as error:
             raise ConfigError("there is no such profile", where="gateway.profile", remedy=error.remedy) from None
     return profiles
+
+
+def measured_names(settings: Settings) -> frozenset[str]:
+    """The names of the profiles among them that `calibrate` has measured."""
+    return frozenset(_usable(load_local(os.environ), settings.profiles))
+
+
+def _usable(local: Mapping[str, ProfileSource], own: Mapping[str, ProfileSource]) -> dict[str, ProfileSource]:
+    """The measured profiles that hold together: what they extend may be gone, and their names may be taken.
+
+    Raises:
+        ProfileError: a profile of the user's own does not hold together.
+    """
+    others = {**load_builtin(), **own}
+    free = {name: source for name, source in local.items() if name not in own and name not in builtin_profiles()}
+    try:
+        resolve_profiles({**others, **free})
+    except ProfileError:
+        resolve_profiles(others)
+        return {name: source for name, source in free.items() if _holds(name, source, others)}
+    return free
+
+
+def _holds(name: str, source: ProfileSource, others: Mapping[str, ProfileSource]) -> bool:
+    try:
+        resolve_profiles({**others, name: source})
+    except ProfileError as error:
+        logger.warning("the measured profile %s is passed over: %s", name, error)
+        return False
+    return True
+
+
+def _check_outputs(profiles: Mapping[str, Profile]) -> None:
+    for name, profile in profiles.items():
+        target = profile.output.model_api
+        if target is not None and target not in model_profiles():
+            near = get_close_matches(target, model_profiles(), n=1)
+            remedy = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(model_profiles()))}"
+            where = f"profiles.{name}: output.model_api"
+            raise ConfigError(f"no model API is called {target!r}", where=where, remedy=remedy)

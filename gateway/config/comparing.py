@@ -12,11 +12,15 @@ from pydantic import BaseModel
 from gateway.config.schema import Settings, UpstreamSettings
 
 LIVE = frozenset(
-    {"gateway.prefix", "gateway.profile", "gateway.instructions", "limits", "store", "profiles", "upstreams"}
+    {
+        *("gateway.prefix", "gateway.profile", "gateway.model", "gateway.instructions"),
+        *("store.max_bytes", "store.max_bytes_per_owner", "store.expires", "store.timeout"),
+        *("limits", "profiles", "upstreams"),
+    }
 )
 """Sections and keys that a running gateway takes over. Everything else is read once, when it starts."""
 
-LIVE_OF_UPSTREAM = frozenset({"tools", "timeout", "session_idle", "max_sessions"})
+LIVE_OF_UPSTREAM = frozenset({"accept", "tools", "timeout", "session_idle", "max_sessions"})
 """What an upstream takes over without being connected to again."""
 
 
@@ -56,10 +60,14 @@ def compare(old: Settings, new: Settings) -> Difference:
 
 def live_part(old: Settings, new: Settings) -> Settings:
     """The settings that a gateway started with `old` has after it took over what it can of `new`."""
-    fixed = [key for key in type(old.gateway).model_fields if f"gateway.{key}" not in LIVE]
-    gateway = new.gateway.model_copy(update={key: getattr(old.gateway, key) for key in fixed})
-    kept = {name: getattr(old, name) for name in Settings.model_fields if name != "gateway" and name not in LIVE}
-    return new.model_copy(update={**kept, "gateway": gateway})
+    in_part = {key.partition(".")[0] for key in LIVE if "." in key}
+    kept = {name: getattr(old, name) for name in Settings.model_fields if name not in LIVE}
+    for name in in_part:
+        before: BaseModel = getattr(old, name)
+        after: BaseModel = getattr(new, name)
+        fixed = [key for key in type(before).model_fields if f"{name}.{key}" not in LIVE]
+        kept[name] = after.model_copy(update={key: getattr(before, key) for key in fixed})
+    return new.model_copy(update=kept)
 
 
 def needs_restart(old: UpstreamSettings, new: UpstreamSettings) -> bool:

@@ -6,6 +6,8 @@ from pathlib import Path
 FILE_NAME = "mcp-gateway.toml"
 FILE_VARIABLE = "MCP_GATEWAY_CONFIG"
 CACHE_VARIABLE = "MCP_GATEWAY_CACHE"
+PROFILES_VARIABLE = "MCP_GATEWAY_PROFILES"
+STATE_VARIABLE = "MCP_GATEWAY_STATE"
 
 
 def find_file(path: Path | None, *, environ: Mapping[str, str], cwd: Path | None = None) -> Path | None:
@@ -32,3 +34,21 @@ def cache_folder(environ: Mapping[str, str]) -> Path | None:
     import platformdirs
 
     return platformdirs.user_cache_path("mcp-gateway", appauthor=False)
+
+
+def profiles_folder(environ: Mapping[str, str]) -> Path | None:
+    """Where the profiles are that `calibrate` has measured; None when `$MCP_GATEWAY_PROFILES` is set to nothing."""
+    if (named := environ.get(PROFILES_VARIABLE)) is not None:
+        return Path(named) if named else None
+    import platformdirs
+
+    return platformdirs.user_config_path("mcp-gateway", appauthor=False) / "profiles"
+
+
+def state_folder(environ: Mapping[str, str]) -> Path | None:
+    """Where what cannot be found out again is kept, as keys; None when `$MCP_GATEWAY_STATE` is set to nothing."""
+    if (named := environ.get(STATE_VARIABLE)) is not None:
+        return Path(named) if named else None
+    import platformdirs
+
+    return platformdirs.user_state_path("mcp-gateway", appauthor=False)

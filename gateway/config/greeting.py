@@ -22,7 +22,7 @@ from gateway.errors import ConfigError
 
 NAME = "mcp-gateway"
 
-_VERSION = 1
+_VERSION = 2
 """Of the kept file's format: a file of another version is not read."""
 _LARGEST = 1024 * 1024
 """Bytes of the kept file beyond which it is neither written nor read."""
@@ -75,7 +75,7 @@ def keep_introductions(
     if path is None:
         return
     with suppress(OSError):
-        if not introductions.parts or len(content) > _LARGEST:
+        if not (introductions.parts or introductions.handles) or len(content) > _LARGEST:
             path.unlink(missing_ok=True)
             return
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -108,7 +108,9 @@ def _recalled(path: Path | None) -> Introductions:
             return Introductions()
         longest = _limit(kept["longest"])
         limits = tuple((_text(glob), _limit(limit)) for glob, limit in kept["limits"])
-        return Introductions(tuple((_text(name), _text(text)) for name, text in kept["parts"]), limits, longest)
+        handles = tuple((_text(glob), told is True) for glob, told in kept["handles"])
+        parts = tuple((_text(name), _text(text)) for name, text in kept["parts"])
+        return Introductions(parts, limits, longest, handles)
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return Introductions()
 

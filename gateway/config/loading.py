@@ -85,24 +85,48 @@ def _with_token(settings: Settings, environ: Mapping[str, str]) -> Settings:
 
 
 def _anchored(document: Mapping[str, Any], folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
-    """The document with every upstream's relative `cwd`, `files`, and `command` (a path), relative to `folder`."""
-    upstreams = document.get("upstreams")
-    if not isinstance(upstreams, dict):
-        return dict(document)
-    named = cast("dict[str, Any]", upstreams)
-    return {**document, "upstreams": {name: _anchored_upstream(one, folder, environ) for name, one in named.items()}}
+    """The document with what is relative in it relative to `folder`.
+
+    These are every upstream's `cwd`, `files`, and `command` (a path), the `folders` of `[content]`, and what `[files]`
+    and `[describe]` name.
+    """
+    anchored = {**document, **_anchored_sections(document, folder, environ)}
+    if isinstance(content := document.get("content"), dict):
+        anchored["content"] = _anchored_list(cast("dict[str, Any]", content), "folders", folder, environ)
+    if isinstance(upstreams := document.get("upstreams"), dict):
+        named = cast("dict[str, Any]", upstreams)
+        anchored["upstreams"] = {name: _anchored_upstream(one, folder, environ) for name, one in named.items()}
+    return anchored
+
+
+def _anchored_list(table: dict[str, Any], key: str, folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    if not isinstance(paths := table.get(key), list):
+        return table
+    named = cast("list[Any]", paths)
+    return {**table, key: [str(_absolute(one, folder, environ)) if isinstance(one, str) else one for one in named]}
+
+
+def _anchored_sections(document: Mapping[str, Any], folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    anchored: dict[str, Any] = {}
+    files, describe = document.get("files"), document.get("describe")
+    if isinstance(files, dict) and isinstance(path := cast("dict[str, Any]", files).get("dir"), str):
+        anchored["files"] = {**files, "dir": str(_absolute(path, folder, environ))}
+    command = cast("dict[str, Any]", describe).get("command") if isinstance(describe, dict) else None
+    if isinstance(command, list) and command:
+        program, *arguments = cast("list[Any]", command)
+        if isinstance(program, str) and ("/" in program or os.sep in program):
+            words = [str(_absolute(program, folder, environ)), *arguments]
+            anchored["describe"] = {**cast("dict[str, Any]", describe), "command": words}
+    return anchored
 
 
 def _anchored_upstream(upstream: Any, folder: Path, environ: Mapping[str, str]) -> Any:
     if not isinstance(upstream, dict):
         return upstream
     table = cast("dict[str, Any]", upstream)
-    anchored = dict(table)
+    anchored = dict(_anchored_list(table, "files", folder, environ))
     if isinstance(cwd := table.get("cwd"), str):
         anchored["cwd"] = str(_absolute(cwd, folder, environ))
-    if isinstance(folders := table.get("files"), list):
-        named = cast("list[Any]", folders)
-        anchored["files"] = [str(_absolute(one, folder, environ)) if isinstance(one, str) else one for one in named]
     command = table.get("command")
     if isinstance(command, str) and ("/" in command or os.sep in command):
         anchored["command"] = str(_absolute(command, folder, environ))

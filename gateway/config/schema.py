@@ -3,13 +3,15 @@
 Reading files and the environment is `gateway.config.loading`; nothing here touches either.
 """
 
+import ipaddress
 import re
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from gateway.config.locations import location
 from gateway.core.model.profile import ProfileSource
 
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
@@ -28,6 +30,14 @@ UPSTREAM_NAME = r"^[A-Za-z0-9]+(?:(?:-+|_)[A-Za-z0-9]+)*$"
 
 SESSION = r"^(shared|host-session|principal|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+)$"
 """Who may own an upstream's state."""
+
+BASE_URL = r"^https?://[^\s/?#@]+(?:/[^\s?#]*)?$"
+"""An address that others are below: no user, no query."""
+
+ROOT_PATH = r"^(/[A-Za-z0-9._~-]+)*$"
+
+ALLOWED_URL = r"https?://(?:\*\.)?(?:[^\s/?#@:*\[\]]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[^\s?#]*)?"
+"""A scheme, a host (or everything below one), a port, and a path in which `*` is any text."""
 
 
 class Section(BaseModel):
@@ -69,6 +79,20 @@ class ToolTimeouts(Section):
     """Without any message about the call."""
 
 
+class ContentArgument(Section):
+    """An argument that takes content, where its schema does not say so: `"image"` alone is `{ kind = "image" }`."""
+
+    kind: Literal["image", "audio", "video", "document", "3d", "cad", "other", "any"] | None = None
+    """What it takes; left out: what its schema says, else any."""
+    form: Literal["base64", "data-uri", "path", "url", "object"] | None = Field(default=None, alias="as")
+    """How the tool wants it; left out: as its schema says, else base64. A path only where the server has a command."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_kind(cls, given: Any) -> Any:
+        return {"kind": given} if isinstance(given, str) else given
+
+
 class ToolsSettings(Section):
     """Which of an upstream's tools are offered, and how. Patterns are shell globs on the upstream's own names."""
 
@@ -82,6 +106,26 @@ class ToolsSettings(Section):
     """Another description for a tool."""
     timeout: dict[str, ToolTimeouts] = Field(default_factory=dict[str, ToolTimeouts])
     """Other limits for a tool."""
+    content: dict[str, dict[str, ContentArgument]] = Field(default_factory=dict[str, dict[str, ContentArgument]])
+    """Arguments that take content, by tool and path: `{ analyze = { "items[].photo" = "image" } }`. Also written as
+    `[upstreams.NAME.tools.TOOL.content]`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_tool(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        tables = cast("dict[str, Any]", given)
+        named = {name for name, table in tables.items() if name not in cls.model_fields and _is_content(table)}
+        listed: Any = tables.get("content", {})
+        if not named or not isinstance(listed, dict):
+            return tables
+        content = cast("dict[str, Any]", listed) | {name: tables[name]["content"] for name in named}
+        return {name: table for name, table in tables.items() if name not in named} | {"content": content}
+
+
+def _is_content(table: Any) -> bool:
+    return isinstance(table, dict) and set(cast("dict[str, Any]", table)) == {"content"}
 
 
 class UpstreamSettings(Section):
@@ -117,6 +161,8 @@ class UpstreamSettings(Section):
     """Seconds without a call after which it is stopped, until the next one; its tools stay listed. 0: never."""
     files: tuple[Path, ...] = ()
     """Folders whose media, where its text names a file in them, is shown as content: a saved PDF, a screenshot."""
+    accept: Literal["any", "own", "none"] = "any"
+    """Which kept content its tools may be given: `own` is what came from itself or from the host, not from others."""
     enabled: bool = True
     """Whether it is connected at all."""
     max_message_bytes: Bytes = 64 * 1024 * 1024
@@ -134,6 +180,13 @@ class UpstreamSettings(Section):
             raise ValueError("url must begin with http:// or https://")
         return self
 
+    @model_validator(mode="after")
+    def _paths_mean_something(self) -> "UpstreamSettings":
+        forms = {argument.form for arguments in self.tools.content.values() for argument in arguments.values()}
+        if self.command is None and "path" in forms:
+            raise ValueError('as = "path" needs a command: only a program on this machine can open a file of ours')
+        return self
+
 
 class GatewaySettings(Section):
     """How the gateway presents itself."""
@@ -144,8 +197,14 @@ class GatewaySettings(Section):
     """Whether tools are offered as `<upstream>__<tool>`; `when-needed`: only where names collide."""
     profile: str | None = None
     """The profile for every host, whatever it says it is."""
+    model: Annotated[str, Field(min_length=1)] | None = None
+    """The model behind the hosts, where it decides what is shown (`gpt-5.5`); left out: as a host tells it."""
     instructions: str | None = None
     """What hosts are told about the gateway as a whole."""
+    public_url: Annotated[str, Field(pattern=BASE_URL)] | None = None
+    """Where others reach the gateway's HTTP side, as `https://gateway.example.com/mcp-gateway`: the base of links."""
+    root_path: Annotated[str, Field(pattern=ROOT_PATH)] = ""
+    """The path below which a reverse proxy serves the gateway, as `/mcp-gateway`, whether or not it takes it off."""
 
 
 class HttpSettings(Section):
@@ -165,6 +224,18 @@ class HttpSettings(Section):
     """The largest request that is read from a host; on stdio, the longest line."""
     session_idle: Seconds = 1_800.0
     """Seconds without any request or open stream after which a host's session is forgotten."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses and networks of reverse proxies whose `Forwarded` and `X-Forwarded-*` headers make links."""
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, proxies: tuple[str, ...]) -> tuple[str, ...]:
+        for place, proxy in enumerate(proxies, start=1):
+            try:
+                ipaddress.ip_network(proxy, strict=False)
+            except ValueError:
+                raise ValueError(f"entry {place} is no address and no network, as 10.0.0.0/8") from None
+        return proxies
 
 
 class HistorySettings(Section):
@@ -197,6 +268,8 @@ class ModelProxySettings(Section):
     """The largest request that is taken from a client."""
     timeout: Seconds = 600.0
     """Seconds without a byte from the model API."""
+    upload_above: Annotated[int, Field(ge=0)] = 0
+    """Media of more bytes goes once to the provider's own files, with the key in the environment. 0: never."""
     history: HistorySettings = HistorySettings()
 
     @field_validator("to")
@@ -217,10 +290,70 @@ class ModelProxySettings(Section):
 class StoreSettings(Section):
     """Where content that a host cannot show is kept."""
 
+    url: str = "memory://"
+    """`memory://`, `file:///folder`, `s3://bucket/prefix?endpoint=...&region=...`, `gs://...` or `az://...`."""
     max_bytes: Bytes = 256 * 1024 * 1024
     """For all content together; the least recently used makes way."""
-    expires: Seconds = 3_600.0
+    max_bytes_per_owner: Bytes | None = None
+    """For the content of one principal; its own least recently used makes way."""
+    expires: Annotated[float, Field(gt=0, le=366 * 86_400)] = 3_600.0
     """How many seconds content is kept after it was last stored."""
+    timeout: Seconds = 30.0
+    """Seconds for one answer of the store, or for one piece of a stream."""
+    key: str | None = None
+    """What handles are made with, the same for all gateways on one store; without it one is made and kept there."""
+
+    @field_validator("url")
+    @classmethod
+    def _is_a_place(cls, url: str) -> str:
+        location(url)
+        return url
+
+    @field_validator("key")
+    @classmethod
+    def _cannot_be_guessed(cls, key: str | None) -> str | None:
+        if key is not None and len(key.strip()) < 16:
+            raise ValueError("is too short: give 16 characters or more that cannot be guessed, or leave it out")
+        return key
+
+
+class ContentSettings(Section):
+    """How content comes in, and how it is handed out over HTTP."""
+
+    key: Annotated[str, Field(min_length=16)] | None = None
+    """Signs links, at least 16 characters; left out: made once, and kept for this user."""
+    link_lifetime: Annotated[float, Field(gt=0, le=31_536_000)] = 3_600.0
+    """Seconds for which a link can be opened, at least; up to a quarter more, so that equal links stay equal."""
+    max_upload_bytes: Bytes = 1024 * 1024 * 1024
+    """The largest upload that is taken."""
+    folders: tuple[Path, ...] = ()
+    """Folders whose files `gateway_put` may take in by their path, links followed; relative to the file."""
+
+
+class FetchSettings(Section):
+    """Which URLs the gateway fetches itself; none, unless some are allowed."""
+
+    allow: tuple[str, ...] = ()
+    """What may be fetched, as `https://images.example.com/public/*` or `https://*.example.com`; `*` in a path is any
+    text."""
+    allow_private: tuple[str, ...] = ()
+    """Hosts, as `127.0.0.1:9000` or `minio.lan`, that are allowed and may be at private addresses."""
+    max_bytes: Bytes = 64 * 1024 * 1024
+    """The largest content that is fetched."""
+    timeout: Seconds = 60.0
+    """Seconds for a whole fetch."""
+    idle: Seconds = 15.0
+    """Seconds without a byte, for a name to be resolved, and for a connection."""
+    redirects: Annotated[int, Field(ge=0, le=20)] = 5
+    """How many redirects are followed, each allowed by the same rules."""
+
+    @field_validator("allow")
+    @classmethod
+    def _are_patterns(cls, allow: tuple[str, ...]) -> tuple[str, ...]:
+        for place, pattern in enumerate(allow, start=1):
+            if not re.fullmatch(ALLOWED_URL, pattern):
+                raise ValueError(f"entry {place} is no pattern, as https://images.example.com/public/*")
+        return allow
 
 
 class MediaSettings(Section):
@@ -233,18 +366,104 @@ class MediaSettings(Section):
     max_pixels: Annotated[int, Field(gt=0)] = 60_000_000
     """The most pixels of an image that is decoded, read from its header beforehand."""
     max_input_bytes: Bytes = 64 * 1024 * 1024
-    """The largest image that is decoded."""
+    """The largest image, document or sound that is decoded."""
     memory_bytes: Bytes = 1024 * 1024 * 1024
     """Memory of one worker process, where the platform can limit it."""
 
 
+DescribedKind = Literal["image", "audio"]
+
+
+class DescribeModel(Section):
+    """A model API that describes: an OpenAI-compatible one (`openai_chat`) or Anthropic's (`anthropic_messages`)."""
+
+    api: Literal["openai_chat", "anthropic_messages"] = "openai_chat"
+    """The form of its requests."""
+    url: str | None = None
+    """Its base url, as `https://api.openai.com/v1` or `https://api.anthropic.com`; left out: none is asked."""
+    model: str = ""
+    """The model's name."""
+    api_key: str | None = None
+    """The key, as `${OPENAI_API_KEY}`; it is sent to the url only."""
+
+    @model_validator(mode="after")
+    def _can_be_asked(self) -> "DescribeModel":
+        if self.url is None:
+            return self
+        if not re.fullmatch(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?", self.url):
+            raise ValueError("give the base url of the model API: http:// or https://, no user, no query")
+        if not self.model:
+            raise ValueError("name the model")
+        return self
+
+
+class DescribeSettings(Section):
+    """Descriptions in words of images and sounds, for hosts and models that cannot take them. Off until one is named.
+
+    Either `command`, or `tool`, or the `url` of a `model`: content is sent to it that tools returned.
+    """
+
+    command: tuple[str, ...] = ()
+    """A program and its arguments: bytes on stdin, their type in `$MCP_GATEWAY_MEDIA_TYPE`, the words on stdout."""
+    tool: str | None = None
+    """A tool of an upstream, as `<upstream>__<tool>`, whose text is the description."""
+    arguments: dict[str, str] = Field(default_factory=lambda: {"image": "{uri}"})
+    """Its arguments: `{uri}` is a data URI, `{data}` the base64, `{type}` the media type, `{prompt}` the prompt."""
+    model: DescribeModel = DescribeModel()
+    kinds: tuple[DescribedKind, ...] = ("image",)
+    """What is described: `image`, `audio`."""
+    prompt: str = "Describe this precisely for someone who cannot perceive it. Quote all text in it. No introduction."
+    """What a model is asked."""
+    timeout: Seconds = 30.0
+    """Seconds for one description."""
+    max_chars: Annotated[int, Field(ge=40, le=100_000)] = 2_000
+    """The longest description; more is cut."""
+    at_once: Annotated[int, Field(ge=1, le=64)] = 2
+    """How many are made at once."""
+    remembered: Annotated[int, Field(ge=0, le=100_000)] = 1_000
+    """How many descriptions are kept in mind, by content."""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether something describes."""
+        return bool(self.command or self.tool or self.model.url)
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "DescribeSettings":
+        if sum(map(bool, (self.command, self.tool, self.model.url))) > 1:
+            raise ValueError("give one of command, tool and model.url")
+        if self.tool is not None and "__" not in self.tool.strip("_"):
+            raise ValueError("give tool as <upstream>__<tool>")
+        return self
+
+
+class FilesSettings(Section):
+    """Files for hosts that cannot show content but can open files: for profiles that show it as `file`.
+
+    Off until `dir` or `roots` is set: such content is a line with its handle then, and with them one with the path too.
+    """
+
+    dir: Path | None = None
+    """The folder that they are written to, relative to the file; it is made if need be, for this user only."""
+    roots: bool = False
+    """Whether they go into a folder `.mcp-gateway` in the host's own workspace (its first root), where it tells one."""
+    expires: Seconds = 3_600.0
+    """Seconds after which a file is removed; at the end of the gateway all are."""
+    max_bytes: Bytes = 256 * 1024 * 1024
+    """For all files together; the oldest make way."""
+
+
 class LimitSettings(Section):
-    """Limits on results."""
+    """Limits on results, and on content in arguments."""
 
     result_bytes: Bytes = 64 * 1024 * 1024
     """The largest result that is taken from an upstream; larger ones are an error naming the size."""
     blocks: Annotated[int, Field(gt=0)] = 1_000
     """The most content blocks of one result."""
+    argument_bytes: Bytes = 32 * 1024 * 1024
+    """The largest content that an argument may name, unless the tool is given a link to it."""
+    call_bytes: Bytes = 64 * 1024 * 1024
+    """The same for all arguments of one call together."""
 
 
 class LoggingSettings(Section):
@@ -275,7 +494,11 @@ class Settings(Section):
     http: HttpSettings = HttpSettings()
     model_proxy: ModelProxySettings = ModelProxySettings()
     store: StoreSettings = StoreSettings()
+    content: ContentSettings = ContentSettings()
+    fetch: FetchSettings = FetchSettings()
     media: MediaSettings = MediaSettings()
+    describe: DescribeSettings = DescribeSettings()
+    files: FilesSettings = FilesSettings()
     limits: LimitSettings = LimitSettings()
     logging: LoggingSettings = LoggingSettings()
     upstreams: dict[Annotated[str, Field(pattern=UPSTREAM_NAME, max_length=40)], UpstreamSettings] = Field(

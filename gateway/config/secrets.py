@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from gateway.config.schema import Settings, UpstreamSettings
 
-SECRET_NAME = re.compile(r"key|token|secret|passw|auth|credential|cookie", re.IGNORECASE)
+SECRET_NAME = re.compile(r"key|token|secret|passw|auth|credential|cookie|signature", re.IGNORECASE)
 """Names of variables and arguments whose values are secrets."""
 
 HIDDEN = "***"
@@ -15,7 +15,8 @@ HIDDEN = "***"
 
 def all_secrets(settings: Settings) -> Iterator[str]:
     """Every secret in the settings: the gateway's own token, and those of all upstreams."""
-    for token in (settings.http.token, settings.model_proxy.token):
+    own = (settings.http.token, settings.model_proxy.token, settings.content.key, settings.store.key)
+    for token in (*own, settings.describe.model.api_key):
         if token:
             yield token
     for upstream in settings.upstreams.values():

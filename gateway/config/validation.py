@@ -106,7 +106,7 @@ def _keys_at(model: type[BaseModel], location: Location) -> tuple[str, ...]:
         else:
             kind = _element(kind)
     table = _table(kind)
-    return tuple(table.model_fields) if table is not None else ()
+    return tuple(field.alias or name for name, field in table.model_fields.items()) if table is not None else ()
 
 
 def _table(kind: Any) -> type[BaseModel] | None:

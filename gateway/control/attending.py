@@ -16,6 +16,8 @@ import anyio.to_thread
 from gateway import __version__
 from gateway.config.comparing import Difference
 from gateway.config.schema import Settings
+from gateway.control.calibrating import answer, heed_wish
+from gateway.control.contents import Contents
 from gateway.control.endpoint import Endpoint, listen
 from gateway.control.log_file import LogFile, log_path, prune
 from gateway.control.places import own_folder
@@ -39,7 +41,7 @@ async def attended(
     seen: bytes | None = None,
     on_applied: Callable[[Settings], None] | None = None,
 ) -> AsyncGenerator[None]:
-    """While this is open, `status`, `logs`, `reload` and `stop` reach the gateway, and it follows its configuration.
+    """While this is open, `status`, `reload`, `calibrate` ... reach the gateway, and it follows its configuration.
 
     `stop` is called when somebody asks for the end. `load` reads the configuration again, of which `seen` is the
     fingerprint (`watching.fingerprint`); without it nothing is watched. `on_applied` is told the settings in force
@@ -60,7 +62,12 @@ async def attended(
     with _logged(folder, serving, gateway.settings):
         async with anyio.create_task_group() as tasks:
             if folder is not None:
-                commands = Commands(partial(report, gateway, serving, reloader), reloader.reload, stop)
+                heed_wish(folder, gateway.calibration)
+                calibrate = partial(answer, gateway.calibration)
+                most = gateway.settings.content.max_upload_bytes
+                contents = Contents(gateway.store, gateway.links, most, serving.principal)
+                answers = (partial(report, gateway, serving, reloader), reloader.reload, stop)
+                commands = Commands(*answers, calibrate=calibrate, content=contents.answer)
                 tasks.start_soon(_answer, folder, serving, gateway, commands)
             if load is not None and serving.config is not None:
                 tasks.start_soon(watch, serving.config, seen, reloader.reload_quietly)

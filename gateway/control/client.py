@@ -17,14 +17,14 @@ class NoAnswer(GatewayError):
     """A running gateway could not be asked, or did not answer in time."""
 
 
-def ask(record: Record, command: Command, seconds: float = STATUS_SECONDS) -> dict[str, Any]:
-    """What the gateway answers to a command.
+def ask(record: Record, command: Command, seconds: float = STATUS_SECONDS, **details: Any) -> dict[str, Any]:
+    """What the gateway answers to a command; `details` that are None are not said.
 
     Raises:
         NoAnswer: it did not answer, or not in a way that can be read.
         GatewayError: it refused, and why.
     """
-    request: dict[str, Any] = {"command": command}
+    request: dict[str, Any] = {"command": command, **{key: one for key, one in details.items() if one is not None}}
     if record.endpoint.token is not None:
         request["token"] = record.endpoint.token
     try:

@@ -1,14 +1,17 @@
 """What is said at the door: one line of JSON in, one line of JSON out, and the connection is closed.
 
 {"command": "status", "token": "..."}       the token only where the endpoint has one
+{"command": "calibrate", "until": 1795000000.0, "host": null}       a command may say more
 {"ok": true, "result": {...}}
 {"ok": false, "error": "one line or several"}
+
+Content follows a line as bytes, of a number that the line says (`gateway.control.contents`).
 """
 
 import json
 from typing import Any, Literal, cast, get_args
 
-Command = Literal["status", "reload", "stop"]
+Command = Literal["status", "reload", "stop", "calibrate", "content"]
 COMMANDS: tuple[Command, ...] = get_args(Command)
 
 MAX_REQUEST_BYTES = 4_096

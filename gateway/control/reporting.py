@@ -14,11 +14,15 @@ from gateway.config.comparing import Difference
 from gateway.config.schema import Settings
 from gateway.control.memory import memory_of_groups, own_memory
 from gateway.control.reloading import Reloader
+from gateway.core.catalogue.repair import withheld
 from gateway.core.model.caller import Caller
 from gateway.errors import GatewayError
 
 if TYPE_CHECKING:
+    from gateway.calibration import Calibration
+    from gateway.content_http.links import Links
     from gateway.routing import Router
+    from gateway.store import KeptStore
     from gateway.upstream import Upstream, Upstreams
 
 
@@ -31,6 +35,12 @@ class Running(Protocol):
     def upstreams(self) -> "Upstreams": ...
     @property
     def settings(self) -> Settings: ...
+    @property
+    def calibration(self) -> "Calibration": ...
+    @property
+    def store(self) -> "KeptStore": ...
+    @property
+    def links(self) -> "Links": ...
     def apply(self, settings: Settings) -> Difference: ...
 
 
@@ -61,6 +71,8 @@ class Serving:
     transports: list[str] = field(default_factory=list[str])
     guests: Callable[[], Iterable[AGuest]] = nobody
     log: Path | None = None
+    principal: str = Caller().principal
+    """Whose content the hosts' is."""
 
 
 async def report(running: Running, serving: Serving, reloader: Reloader) -> dict[str, Any]:
@@ -82,6 +94,7 @@ async def report(running: Running, serving: Serving, reloader: Reloader) -> dict
             "problem": reloader.problem,
             "restart_needed": list(reloader.restart_needed),
         },
+        "store": _store(running),
         "hosts": [_host(guest, running.router) for guest in serving.guests()],
         "upstreams": [_upstream(upstream, memory) for upstream in upstreams],
     }
@@ -90,6 +103,16 @@ async def report(running: Running, serving: Serving, reloader: Reloader) -> dict
 def moment(seconds: float) -> str:
     """Seconds since 1970 as `2026-11-20T09:30:00Z`."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _store(running: Running) -> dict[str, Any]:
+    kept, pieces = running.store.usage
+    return {
+        "url": running.store.where,
+        "bytes": kept,
+        "pieces": pieces,
+        "max_bytes": running.settings.store.max_bytes,
+    }
 
 
 def _host(guest: AGuest, router: "Router") -> dict[str, Any]:
@@ -120,6 +143,7 @@ def _upstream(upstream: "Upstream", memory: Mapping[int, int]) -> dict[str, Any]
         "era": upstream.era,
         "revision": upstream.revision,
         "tools": len(upstream.tools()),
+        "withheld": [{"tool": tool, "why": why} for tool, why in withheld(upstream.tools())],
         "sessions": upstream.sessions,
         "calls": {"total": counts.total, "failed": counts.failed, "running": counts.running},
         "restarts": counts.restarts,

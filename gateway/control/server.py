@@ -2,7 +2,8 @@
 
 import hmac
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +19,13 @@ logger = logging.getLogger(__name__)
 _AT_ONCE = 16
 _SAYING = 5.0  # seconds for a caller to say what it wants, and again to take the answer
 _PAUSE = 1.0
+_PIECE = 256 * 1024
+
+_SILENCE = 60.0  # seconds without a piece of content
 
 Answer = Callable[[], Awaitable[dict[str, Any]]]
+Transfer = Callable[[dict[str, Any], AsyncIterator[bytes]], AsyncGenerator[bytes]]
+"""Takes a request and the bytes that follow it; gives the bytes of the reply. Raises GatewayError."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,8 @@ class Commands:
     status: Answer
     reload: Answer
     stop: Callable[[], None]
+    calibrate: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
+    content: Transfer | None = None
 
 
 async def attend(listener: SocketListener, endpoint: Endpoint, commands: Commands) -> None:
@@ -53,12 +61,16 @@ async def _converse(stream: SocketStream, endpoint: Endpoint, commands: Commands
     stopping = False
     try:
         async with stream:
-            line: bytes | None = None
+            said: tuple[bytes, bytes] | None = None
             with anyio.move_on_after(_SAYING):
-                line = await _line(stream)
-            if line is None:
-                return
-            reply, stopping = await _reply(line, endpoint, commands)
+                said = await _line(stream)
+            if said is None:
+                return None
+            line, rest = said
+            request = _request(line, endpoint)
+            if isinstance(request, dict) and request.get("command") == "content" and commands.content is not None:
+                return await _transfer(stream, rest, request, commands.content)
+            reply, stopping = (request, False) if isinstance(request, bytes) else await _reply(request, commands)
             with anyio.move_on_after(_SAYING):
                 await stream.send(reply)
     except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
@@ -69,8 +81,8 @@ async def _converse(stream: SocketStream, endpoint: Endpoint, commands: Commands
             commands.stop()
 
 
-async def _line(stream: SocketStream) -> bytes | None:
-    """What comes before the first line end; None when there is too much of it, or no end."""
+async def _line(stream: SocketStream) -> tuple[bytes, bytes] | None:
+    """What comes before the first line end, and what came after it; None when there is too much, or no end."""
     gathered = b""
     while b"\n" not in gathered:
         if len(gathered) > protocol.MAX_REQUEST_BYTES:
@@ -79,19 +91,64 @@ async def _line(stream: SocketStream) -> bytes | None:
             gathered += await stream.receive(protocol.MAX_REQUEST_BYTES)
         except anyio.EndOfStream:
             return None
-    return gathered.partition(b"\n")[0]
+    line, _, rest = gathered.partition(b"\n")
+    return line, rest
 
 
-async def _reply(line: bytes, endpoint: Endpoint, commands: Commands) -> tuple[bytes, bool]:
-    """The answer, and whether the gateway is to stop after it."""
+def _request(line: bytes, endpoint: Endpoint) -> dict[str, Any] | bytes:
+    """What is asked for, by somebody who may; else the refusal."""
     try:
         request = protocol.read(line)
     except ValueError as error:
-        return protocol.refusal(f"the request cannot be read: {error}"), False
+        return protocol.refusal(f"the request cannot be read: {error}")
     if endpoint.token is not None and not hmac.compare_digest(
         str(request.get("token")).encode("utf-8", "replace"), endpoint.token.encode()
     ):
-        return protocol.refusal("the token is wrong"), False
+        return protocol.refusal("the token is wrong")
+    return request
+
+
+async def _transfer(stream: SocketStream, rest: bytes, request: dict[str, Any], content: Transfer) -> None:
+    begun = False
+    async with aclosing(_incoming(stream, rest)) as incoming:
+        try:
+            async with aclosing(content(request, incoming)) as pieces:
+                async for piece in pieces:
+                    begun = True
+                    with anyio.fail_after(_SILENCE):
+                        await stream.send(piece)
+            return
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            raise
+        except GatewayError as error:
+            said = str(error)
+        except Exception as error:
+            # As in `_reply`: whatever is wrong with it must not end the gateway.
+            logger.exception("content at the control endpoint failed")
+            said = f"a mistake of the gateway's: {type(error).__name__}, see its log"
+        if begun:  # the caller sees that there is less than was said
+            logger.warning("content broke off at the control endpoint: %s", said)
+            return
+        with anyio.move_on_after(_SAYING):
+            await stream.send(protocol.refusal(said))
+            async for _ in incoming:  # until the caller has seen it
+                pass
+
+
+async def _incoming(stream: SocketStream, rest: bytes) -> AsyncGenerator[bytes]:
+    if rest:
+        yield rest
+    while True:
+        try:
+            with anyio.fail_after(_SILENCE):
+                piece = await stream.receive(_PIECE)
+        except anyio.EndOfStream:
+            return
+        yield piece
+
+
+async def _reply(request: dict[str, Any], commands: Commands) -> tuple[bytes, bool]:
+    """The answer, and whether the gateway is to stop after it."""
     try:
         match request.get("command"):
             case "status":
@@ -102,6 +159,8 @@ async def _reply(line: bytes, endpoint: Endpoint, commands: Commands) -> tuple[b
             case "stop":
                 logger.info("asked to stop")
                 return protocol.result({}), True
+            case "calibrate" if commands.calibrate is not None:
+                return _bounded(protocol.result(commands.calibrate(request))), False
             case _:
                 return protocol.refusal(f"the commands are {', '.join(protocol.COMMANDS)}"), False
     except GatewayError as error:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
+from gateway.core.catalogue.faults import faults
 from gateway.core.catalogue.names import NameRules
 from gateway.core.catalogue.repair import is_object_schema, unusable
 from gateway.core.model.profile import Profile
 from gateway.core.wording import plain
-from gateway.diagnosis.schemas import faults
 
 RULES: Mapping[str, str] = {
     "image-no-type": "An image has to say its mimeType: typed clients refuse the whole result without it.",

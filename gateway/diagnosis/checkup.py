@@ -25,7 +25,7 @@ from gateway.routing import Router
 from gateway.runtime import open_gateway
 from gateway.shaping import Shaper
 from gateway.simulation.host import Host
-from gateway.simulation.hosts import SIMULATORS
+from gateway.simulation.hosts import FIRST
 from gateway.store import MemoryStore
 
 Say = Callable[[str], None]
@@ -39,7 +39,7 @@ _SHOWN = 200
 @dataclass(frozen=True)
 class Wanted:
     """What is to be checked: `given` arguments, `everything` that is not known to be harmless too, `only` these tools
-    (globs), at these `hosts` (none: all that have a model), each call within `seconds`."""
+    (globs), at these `hosts` (none: the first that have a model), each call within `seconds`."""
 
     given: Arguments = field(default_factory=dict[str, Sequence[Mapping[str, Any]]])
     everything: bool = False
@@ -95,7 +95,7 @@ async def check_server(settings: Settings, wanted: Wanted, say: Say) -> Checkup:
     """
     started = monotonic()
     (server,) = settings.upstreams
-    hosts = wanted.hosts or tuple(host for host in SIMULATORS.values() if not host.for_people)
+    hosts = wanted.hosts or tuple(host for host in FIRST if not host.for_people)
     async with _opened(settings, wanted.seconds) as router:
         check = _Check(server, router, hosts, settings)
         await check.connected()
@@ -139,6 +139,7 @@ class _Check:
                 client_version=str(host.client_info["version"]),
                 user_agent=host.user_agent,
                 capabilities=host.capabilities,
+                profile=host.profile,
             )
             for host in hosts
         }

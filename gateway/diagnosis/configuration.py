@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from gateway.config.builtin_profiles import builtin_profiles, load_builtin, load_profiles
+from gateway.config.builtin_profiles import builtin_profiles, load_profiles
 from gateway.config.finding import FILE_NAME, places
 from gateway.config.loading import LoadedSettings, load_settings
 from gateway.config.schema import Settings
@@ -86,14 +86,18 @@ def _permissions(loaded: LoadedSettings) -> Iterator[Finding]:
 
 
 def _profiles(settings: Settings, profiles: Mapping[str, Profile]) -> Iterator[Finding]:
-    own = [name for name in profiles if name not in load_builtin()]
+    own = [name for name in profiles if name not in builtin_profiles()]
     yours = f", {len(own)} of your own: {listed(own)}" if own else ""
     yield Finding(_PROFILES, "ok", f"{counted(len(profiles) - len(own), 'profile')} built in{yours}")
     if settings.gateway.profile is not None:
         text = f"every host gets the profile {settings.gateway.profile!r}, whatever it is"
         yield Finding(_PROFILES, "ok", text, "take gateway.profile out, and each host is recognised")
+    if settings.gateway.model is not None:
+        text = f"the model behind every host is taken to be {settings.gateway.model!r}"
+        yield Finding(_PROFILES, "ok", text, "take gateway.model out where hosts have different ones")
+    variants = {variant for profile in profiles.values() for variant in profile.variants}
     for name in own:
-        if not profiles[name].match and settings.gateway.profile != name:
+        if not profiles[name].match and settings.gateway.profile != name and name not in variants:
             text = f"no client gets {name!r} by itself: it matches none"
             cure = f'profiles.{name}.match = [{{ client_name = "..." }}], or choose it with --profile {name}'
             yield Finding(_PROFILES, "warning", text, cure)

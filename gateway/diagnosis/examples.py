@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from gateway.diagnosis.schemas import resolve
+from gateway.core.catalogue.faults import resolve
 
 DEEPEST = 12
 _LONGEST = 10_000

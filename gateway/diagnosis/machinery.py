@@ -9,10 +9,10 @@ from gateway.core.model.effects import Fitted, ImageTarget
 from gateway.core.wording import size_words
 from gateway.diagnosis.findings import Finding
 from gateway.diagnosis.patient import Patient
-from gateway.errors import ContentError, MediaError
+from gateway.errors import ContentError, MediaError, StoreUnavailable
 from gateway.media import MediaWorkers
 from gateway.simulation.pictures import look
-from gateway.store import MemoryStore
+from gateway.store import fetch_bytes, make_store
 
 STORE, MEDIA = "store", "media"
 _OWNER = "doctor"
@@ -31,15 +31,19 @@ _WORDS = (
 async def check_store(patient: Patient) -> list[Finding]:
     """Whether content can be kept and read back."""
     settings = patient.settings.store
-    store, content = MemoryStore(settings), b"examination " * 8
+    store, content = make_store(settings), b"examination " * 8
     try:
         stored = await store.put(content, owner=_OWNER, media_type="text/plain")
-        same = await store.read(stored.handle, owner=_OWNER) == content
+        same = await fetch_bytes(store, stored.handle, owner=_OWNER) == content
+        await store.delete(stored.handle, owner=_OWNER)
+    except StoreUnavailable as error:
+        return [Finding(STORE, "problem", error.message, error.remedy or "see docs/stores.md")]
     except ContentError as error:
         return [Finding(STORE, "problem", error.message, f"store.max_bytes = 268435456 ({error.remedy})")]
     if not same:
         return [Finding(STORE, "problem", "content comes back changed", "report it: a mistake of the gateway's")]
-    words = f"content is kept and read back; up to {size_words(settings.max_bytes)}, for {settings.expires:g} s each"
+    bounds = f"up to {size_words(settings.max_bytes)}, for {settings.expires:g} s each"
+    words = f"content is kept and read back at {store.where}; {bounds}"
     if settings.max_bytes < _ROOMY:
         text = f"it holds {size_words(settings.max_bytes)}, less than one large picture may have"
         return [Finding(STORE, "ok", words), Finding(STORE, "warning", text, "store.max_bytes = 268435456")]

@@ -26,7 +26,8 @@ class Patient:
 
     @property
     def hosts(self) -> Mapping[str, Profile]:
-        """The profiles whose hosts are asked about: one, or all that have a model."""
+        """The profiles whose hosts are asked about: one, or all that have a model, without their variants."""
         if self.host is not None:
             return {self.host: self.profiles[self.host]}
-        return {name: profile for name, profile in self.profiles.items() if name not in _FOR_PEOPLE}
+        aside = _FOR_PEOPLE.union(*(profile.variants for profile in self.profiles.values()))
+        return {name: profile for name, profile in self.profiles.items() if name not in aside}

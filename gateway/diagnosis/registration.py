@@ -15,6 +15,7 @@ from gateway.config.builtin_profiles import builtin_profiles
 from gateway.config.finding import FILE_VARIABLE, find_file
 from gateway.core.matching import choose
 from gateway.core.model.caller import Caller
+from gateway.core.model.profile import Profile
 from gateway.diagnosis.findings import Finding, counted, listed
 from gateway.diagnosis.patient import Patient
 from gateway.errors import ConfigError, ProfileError
@@ -145,10 +146,10 @@ def _profile(
     host: Host, name: str, patient: Patient, *, configured: str | None = None, in_path: str | None = None
 ) -> Iterator[Finding]:
     """The profile that the host gets, by the name that it gives itself where that is known."""
-    called = _client_name(host)
+    called, settings = _client_name(host), patient.settings.gateway
     try:
         caller = Caller(client_name=called, profile=in_path)
-        choice = choose(patient.profiles, caller, configured or patient.settings.gateway.profile)
+        choice = choose(patient.profiles, caller, configured or settings.profile, settings.model)
     except ProfileError as error:
         text = f"{name!r} asks for a profile that does not exist: {error.message}"
         yield Finding(
@@ -161,11 +162,28 @@ def _profile(
     elif in_path is None and patient.settings.gateway.profile is None and called is None:
         because = f"none is built in for {host.title}; one of your own may match its name"
     yield Finding(_about(host), "ok", f"{host.title} gets the profile {choice.profile.name}: {because}")
+    yield from _patience(host, choice.profile, patient)
+
+
+def _patience(host: Host, profile: Profile, patient: Patient) -> Iterator[Finding]:
+    """Upstreams that were given more time for a call, in the configuration itself, than the host waits for one."""
+    seconds = profile.wait.call
+    if seconds is None or profile.wait.progress_resets:
+        return
+    longer = [
+        name
+        for name, upstream in patient.settings.upstreams.items()
+        if "call" in upstream.timeout.model_fields_set and upstream.timeout.call > seconds
+    ]
+    if longer:
+        text = f"{host.title} gives a call up after {seconds:g} s, and more time is set for calls of {listed(longer)}"
+        cure = f"raise the limit in {host.title}, if it has one; upstreams.{longer[0]}.timeout.call cannot help it"
+        yield Finding(_about(host), "warning", text, cure)
 
 
 def _client_name(host: Host) -> str | None:
     """How the host calls itself, by the built-in profile that is its own; none where it has none."""
-    profile = builtin_profiles().get(host.name)
+    profile = builtin_profiles().get(host.profile or host.name)
     globs = [match.client_name for match in profile.match if match.client_name is not None] if profile else []
     return globs[0].rstrip("*") if globs else None
 

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
-from gateway.core.catalogue.repair import unusable
+from gateway.core.catalogue.repair import shown_name, unusable
 from gateway.core.wording import plain
 from gateway.diagnosis.examples import NoExample, example_arguments
 from gateway.errors import ConfigError
@@ -91,7 +91,7 @@ def select(
     for place, tool in enumerate(tools, 1):
         reason = unusable(tool)
         if reason is not None:
-            skipped.append(Skipped(f"tool number {place}", f"the gateway withholds it: {reason}"))
+            skipped.append(Skipped(shown_name(tool, place), f"the gateway withholds it: {reason}"))
             continue
         name = str(tool["name"])
         if only and not any(fnmatchcase(name, pattern) for pattern in only):

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from gateway.core.catalogue import Catalogue
+from gateway.core.catalogue.faults import Fault, faults
 from gateway.core.catalogue.names import SEPARATOR, NameRules
-from gateway.core.catalogue.repair import is_object_schema, repaired, unusable
+from gateway.core.catalogue.repair import is_object_schema, repaired, unusable, withheld
 from gateway.core.model.profile import Profile
 from gateway.core.wording import plain
 from gateway.diagnosis.findings import Finding, counted, listed
-from gateway.diagnosis.schemas import Fault, faults
 
 _NAME = 80
 _AUTHOR = "the server's author has to mend it"
@@ -35,10 +35,10 @@ class Offer:
 def declared(upstream: str, tools: Sequence[Any]) -> Iterator[Finding]:
     """What is wrong with the tools of an upstream, whatever the host."""
     about = f"upstream {upstream}"
-    withheld = [f"{_named(tool, place)} ({why})" for place, tool in enumerate(tools, 1) if (why := unusable(tool))]
-    if withheld:
-        text = f"{counted(len(withheld), 'tool')} withheld, because hosts would refuse them: {listed(withheld)}"
-        yield Finding(about, "problem", text, f'{_AUTHOR}: a name, and an inputSchema with "type": "object"')
+    out = [f"{name} ({why})" for name, why in withheld(tools)]
+    if out:
+        text = f"{counted(len(out), 'tool')} withheld, because hosts would refuse them: {listed(out)}"
+        yield Finding(about, "problem", text, f'{_AUTHOR}: a name, and a valid inputSchema with "type": "object"')
     good = [cast("Mapping[str, Any]", tool) for tool in tools if unusable(tool) is None]
     counts = Counter(str(tool["name"]) for tool in good)
     if twice := [plain(name, _NAME) for name, count in counts.items() if count > 1]:
@@ -136,11 +136,6 @@ def _schema_cure(upstream: str, tool: str, found: Sequence[Fault]) -> str:
 
 def _mended(tool: Mapping[str, Any]) -> tuple[str, ...]:
     return repaired(tool)[1]
-
-
-def _named(tool: Any, place: int) -> str:
-    name: Any = cast("Mapping[str, Any]", tool).get("name") if isinstance(tool, Mapping) else None
-    return plain(name, _NAME) if isinstance(name, str) and name.strip() else f"tool number {place}"
 
 
 def _has_text(value: Any) -> bool:

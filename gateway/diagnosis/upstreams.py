@@ -6,8 +6,10 @@ from urllib.parse import urlsplit
 
 import anyio
 
+from gateway.arguments import ways_of_giving
 from gateway.builtin.declarations import TOOLS
 from gateway.config.schema import UpstreamSettings
+from gateway.core.arguments import path_words
 from gateway.core.catalogue import OWN, build
 from gateway.core.catalogue.repair import unusable
 from gateway.core.model.caller import MODERN_REVISIONS
@@ -111,12 +113,25 @@ def _tools(name: str, seen: _Seen, settings: UpstreamSettings, offers: Sequence[
         text = f"{counted(len(left_out), 'tool')} left out {filtered}: {listed(plain(tool, 80) for tool in left_out)}"
         yield Finding(about, level, text, f"change upstreams.{name}.tools" if not kept else None)
     yield from offered(name, usable, settings.tools.rename, offers)
+    taking = {
+        f"{plain(route.tool, 80)} ({', '.join(plain(path_words(each.path), 80) for each in route.parameters)})"
+        for offer in offers
+        for route in offer.catalogue.routes.values()
+        if route.upstream == name and route.parameters
+    }
+    if taking:
+        yield Finding(about, "ok", f"content is taken by its handle: {listed(sorted(taking))}")
 
 
 def _offers(patient: Patient, states: Mapping[str, _Seen]) -> tuple[Offer, ...]:
     gateway = patient.settings.gateway
     lists = {name: seen.tools for name, seen in states.items()}
     selections = {name: upstream.tools for name, upstream in patient.settings.upstreams.items()}
+    fetched = bool(patient.settings.fetch.allow)
+    giving = {
+        name: ways_of_giving(upstream, fetched=fetched, links=True)
+        for name, upstream in patient.settings.upstreams.items()
+    }
     return tuple(
         Offer(
             profile,
@@ -126,6 +141,7 @@ def _offers(patient: Patient, states: Mapping[str, _Seen]) -> tuple[Offer, ...]:
                 gateway.prefix,
                 profile,
                 gateway.name,
+                giving=giving,
             ),
             gateway.name,
         )

@@ -41,6 +41,7 @@ class Announcer:
         self._listeners = ListenHandler(self._bus)
         self._connections: dict[Connection, dict[str, Callable[[], None]]] = {}
         """Those of the handshake era, each with the resources that it watches and how to end that."""
+        self._callers: dict[Connection, Caller] = {}
         self._changed: set[str] = set()
         self._wake = anyio.Event()
 
@@ -68,7 +69,7 @@ class Announcer:
         # The SDK has no public handle for the end of a connection that its own HTTP manager opened.
         connection = session._connection  # pyright: ignore[reportPrivateUsage]
         if connection not in self._connections:
-            self._connections[connection] = {}
+            self._connections[connection], self._callers[connection] = {}, caller
             connection.exit_stack.callback(self._forget, connection, caller.session)
         return connection
 
@@ -90,6 +91,7 @@ class Announcer:
             end()
 
     def _forget(self, connection: Connection, session: str | None) -> None:
+        self._callers.pop(connection, None)
         for end in self._connections.pop(connection, {}).values():
             end()
         if session is not None:
@@ -125,9 +127,12 @@ class Announcer:
                 for kind in kinds:
                     uri = kind.removeprefix(_UPDATED) if kind.startswith(_UPDATED) else None
                     for connection, watched in tuple(self._connections.items()):
-                        if uri is None or uri in watched:
+                        if uri in watched if uri is not None else self._hears(connection, kind):
                             tasks.start_soon(self._tell, connection, kind, uri)
                     await self._bus.publish(_EVENTS[kind]() if uri is None else ResourceUpdated(uri=uri))
+
+    def _hears(self, connection: Connection, kind: str) -> bool:
+        return self._service.hears(self._callers[connection], kind)
 
     async def _tell(self, connection: Connection, kind: str, uri: str | None) -> None:
         method = f"notifications/{kind}/list_changed" if uri is None else "notifications/resources/updated"

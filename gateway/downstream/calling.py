@@ -1,6 +1,8 @@
 """A request as the SDK hands it over: who calls, and whether it is well formed."""
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
@@ -9,16 +11,17 @@ from mcp.server.context import ServerRequestContext
 from starlette.requests import Request
 
 from gateway.bridging.onward import onward
+from gateway.content_http.bases import PRINCIPAL_SCOPE
 from gateway.core.model.caller import MODERN_REVISIONS, Caller
 from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, LOG_LEVELS
 from gateway.downstream.hosts import introduced, level_of
 from gateway.errors import InvalidRequest
 
+_CODEX_TURN = "x-codex-turn-metadata"
+_LONGEST_TURN = 20_000
+
 PROFILE_SCOPE = "gateway.profile"
 """Where an HTTP request's ASGI scope keeps the profile that was chosen explicitly (path or header), or None."""
-
-PRINCIPAL_SCOPE = "gateway.principal"
-"""Where it keeps who is calling."""
 
 
 def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
@@ -26,6 +29,7 @@ def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
     connection = context.session._connection  # pyright: ignore[reportPrivateUsage]  # the SDK has no public handle
     info, capabilities, level = _identity(context, connection)
     caller = Caller(
+        model=told_model(context.params),
         revision=context.protocol_version,
         client_name=_string(info.get("name")),
         client_version=_string(info.get("version")),
@@ -44,6 +48,18 @@ def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
         principal=request.scope.get(PRINCIPAL_SCOPE, "local"),
         headers=request.headers,
     )
+
+
+def told_model(params: Mapping[str, Any] | None) -> str | None:
+    """The model that a call is made for, where the host tells it.
+
+    Measured: Codex 0.169.0 puts `x-codex-turn-metadata` into the `_meta` of every tools/call, with `model` in it.
+    """
+    told = _object((params or {}).get("_meta")).get(_CODEX_TURN)
+    if isinstance(told, str) and len(told) <= _LONGEST_TURN:
+        with suppress(ValueError, RecursionError):
+            told = json.loads(told)
+    return _string(_object(told).get("model")) or None
 
 
 def _identity(

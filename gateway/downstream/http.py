@@ -1,6 +1,6 @@
 """Serving hosts over HTTP: Streamable HTTP at /mcp and HTTP+SSE at /sse, both eras, in one ASGI application."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from gateway.config.schema import HttpSettings
+from gateway.content_http.bases import Bases
 from gateway.downstream.agreeing import Agreeing
 from gateway.downstream.choosing import ChoosingProfile, ProfileNames
 from gateway.downstream.draining import Draining
@@ -34,15 +35,19 @@ def http_app(
     *,
     profile_names: ProfileNames = (),
     telemetry: Telemetry | None = None,
+    content: Sequence[BaseRoute] = (),
+    bases: Bases | None = None,
+    public_url: str | None = None,
 ) -> Starlette:
     """The application: `/mcp`, `/sse` (each also with `/<profile>`), the route for SSE's messages, and a page at `/`.
 
     `profile_names` are the profiles that a path or the header `X-MCP-Profile` may choose. With `telemetry` there are
-    also `/healthz`, `/readyz` and `/metrics`. Its lifespan has to be run.
+    also `/healthz`, `/readyz` and `/metrics`; `content` are the routes of stored content. `bases` and `public_url` say
+    under which addresses it is reached. Its lifespan has to be run.
     `app.state.draining` is how the streams of events are ended (see `serve_http`), `app.state.downstream` what serves.
     """
     downstream = Downstream(service, identity)
-    allowed = allowed_by(settings)
+    allowed = allowed_by(settings, public_url)
     security = for_sdk(allowed)
     events = Events()
     manager = ResumableSessions(
@@ -72,12 +77,13 @@ def http_app(
         routes=[
             Route("/", partial(_front_page, identity)),
             *observed,
+            *content,
             *endpoint("/mcp", Agreeing(manager.handle_request)),
             *endpoint("/sse", sse.stream),
             # Which profile is settled when the stream is opened: it stands in the path that the host is given.
             *endpoint(MESSAGES_PATH, sse.messages, by_header=False),
         ],
-        middleware=[Middleware(Guard, settings=settings, allowed=allowed)],
+        middleware=[Middleware(Guard, settings=settings, allowed=allowed, bases=bases or Bases())],
         exception_handlers={404: _not_found, 405: _not_allowed},
         lifespan=lifespan,
     )
@@ -105,6 +111,7 @@ def _front_page(identity: Identity, _: Request) -> Response:
         "/mcp            Streamable HTTP, every protocol revision\n"
         "/sse            HTTP+SSE, for hosts of revision 2024-11-05\n"
         "/mcp/<profile>, /sse/<profile>   the same, with a host profile chosen explicitly\n"
+        "/content        stored content: POST takes it in, signed links hand it out\n"
     )
 
 

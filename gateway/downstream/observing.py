@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from gateway.downstream.calling import PRINCIPAL_SCOPE
+from gateway.content_http.bases import PRINCIPAL_SCOPE
 from gateway.downstream.security import HEALTH_PATH, READINESS_PATH
 from gateway.telemetry import Telemetry
 from gateway.telemetry.registry import CONTENT_TYPE

@@ -1,11 +1,13 @@
 """Who may talk to the gateway over HTTP: the same checks before every route.
 
-Host and Origin are checked (`gateway.listening` says why); beyond loopback a bearer token is asked for, always.
+Host and Origin are checked (`gateway.listening` says why); beyond loopback a bearer token is asked for, always, but for
+content under a link, which is signed.
 """
 
 import hmac
 import json
 from collections.abc import Iterable, Mapping
+from urllib.parse import urlsplit
 
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers, MutableHeaders
@@ -13,7 +15,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.config.schema import HttpSettings
-from gateway.downstream.calling import PRINCIPAL_SCOPE
+from gateway.content_http.bases import PRINCIPAL_SCOPE, Bases
+from gateway.content_http.links import is_link
 from gateway.errors import ConfigError
 from gateway.listening import Allowed, is_loopback
 
@@ -44,9 +47,10 @@ def refusal(status: int, message: str, headers: Mapping[str, str] | None = None)
     return Response(body, status_code=status, headers=headers, media_type="application/json")
 
 
-def allowed_by(settings: HttpSettings) -> Allowed:
-    """The values of Host and Origin that the settings allow."""
-    return Allowed(settings.bind, settings.allowed_hosts, settings.allowed_origins)
+def allowed_by(settings: HttpSettings, public_url: str | None = None) -> Allowed:
+    """The values of Host and Origin that the settings allow; the host of `public_url` is one of ours."""
+    own = [urlsplit(public_url).netloc] if public_url else []
+    return Allowed(settings.bind, (*settings.allowed_hosts, *own), settings.allowed_origins)
 
 
 def for_sdk(allowed: Allowed) -> TransportSecuritySettings:
@@ -59,9 +63,10 @@ def for_sdk(allowed: Allowed) -> TransportSecuritySettings:
 class Guard:
     """ASGI middleware: Host, Origin, token; and the CORS headers without which an allowed page could not call."""
 
-    def __init__(self, app: ASGIApp, settings: HttpSettings, allowed: Allowed) -> None:
+    def __init__(self, app: ASGIApp, settings: HttpSettings, allowed: Allowed, bases: Bases) -> None:
         self._app = app
         self._allowed = allowed
+        self._bases = bases
         self._token = settings.token.encode() if settings.token else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,9 +83,11 @@ class Guard:
         answer = send if origin is None else _readable_for(origin, send)
         if origin is not None and scope["method"] == "OPTIONS":
             return await _preflight(headers)(scope, receive, answer)
+        self._bases.enter(scope)
+        path = scope["path"].removeprefix(self._bases.root_path)
         if (refused := self._unauthorised(headers)) is None:
             scope[PRINCIPAL_SCOPE] = "local" if self._token is None else "token"
-        elif scope["path"] not in _WITHOUT_TOKEN:
+        elif path not in _WITHOUT_TOKEN and not is_link(scope["method"], path):
             return await refused(scope, receive, answer)
         return await self._app(scope, receive, answer)
 

@@ -53,6 +53,10 @@ class Service(Protocol):
         """
         ...
 
+    def hears(self, caller: Caller, kind: str) -> bool:
+        """Whether this host makes anything of being told that its "tools", "prompts" or "resources" have changed."""
+        ...
+
     async def roots_changed(self, session: str) -> None:
         """The host of this session says that its roots are others."""
         ...

@@ -5,7 +5,7 @@ reaches the wire as it is: so everything that the gateway serves is answered her
 """
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from gateway.bridging.plain import plain
 from gateway.bridging.stamping import finish
+from gateway.content_http.bases import BASE_SCOPE, answering_under
 from gateway.core.model.caller import MODERN_REVISIONS, Caller
 from gateway.core.model.wire import INVALID_PARAMS
 from gateway.downstream.announcing import Announcer
@@ -83,7 +84,8 @@ class Downstream:
             if ctx.method == ROOTS_CHANGED and caller is not None and caller.session is not None:
                 await self._service.roots_changed(caller.session)
             return await call_next(ctx)
-        with new_request():
+        scope: Mapping[str, Any] = getattr(ctx.request, "scope", {})
+        with new_request(), answering_under(scope.get(BASE_SCOPE)):
             _logger.debug("%s", ctx.method)
             return await self._answered(ctx, call_next, caller, modern)
 

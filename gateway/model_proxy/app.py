@@ -3,7 +3,8 @@
 import hmac
 import logging
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -36,7 +37,9 @@ from gateway.model_proxy.routes import (
     spoken_words,
     target_of,
 )
+from gateway.provider_files import ProviderFiles
 from gateway.shaping.repairing import RepairedRequest, Repairer
+from gateway.tls import HOOKS, ssl_context
 
 logger = logging.getLogger(__name__)
 
@@ -62,11 +65,12 @@ def proxy_app(
         ConfigError: `to` is missing, or the profile is of no dialect that is proxied.
         ProfileError: there is no such model profile.
     """
-    proxy = _Proxy(settings, repairer, owner, explain)
+    files = ProviderFiles.from_environment(upload_above=settings.upload_above) if settings.upload_above else None
+    proxy = _Proxy(settings, repairer if files is None else replace(repairer, files=files), owner, explain)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
-        async with proxy.client:
+        async with proxy.client, files or nullcontext():
             yield
 
     app = Starlette(routes=[StarletteRoute("/{path:path}", proxy)], lifespan=lifespan)
@@ -99,7 +103,8 @@ class _Proxy:
         self._profile_of = lru_cache(maxsize=256)(self._choose)
         self._check_profile()
         self.client = httpx2.AsyncClient(
-            verify=httpx2.create_ssl_context(),
+            verify=ssl_context(),
+            event_hooks=HOOKS,
             timeout=httpx2.Timeout(settings.timeout, connect=min(CONNECT_SECONDS, settings.timeout), pool=None),
             limits=httpx2.Limits(
                 max_connections=None, max_keepalive_connections=50, keepalive_expiry=_KEEPALIVE_SECONDS

@@ -33,7 +33,7 @@ class Host:
 
     `table` is where its servers stand; `variables` whose references its values may hold; `timeout_seconds` how long one
     unit of its `timeout` for a call is, where it has one. `entry` writes a server, `places` names the files, the user's
-    before the project's.
+    before the project's. `profile` is its built-in profile, where that has another name.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Host:
     syntax: Syntax = "json"
     timeout_seconds: float | None = None
     after: str = "restart it"
+    profile: str | None = None
 
 
 def _plain(launch: Launch) -> dict[str, Any]:
@@ -185,6 +186,7 @@ _ALL = (
         _vscode,
         _typed,
         after="start the server in it (MCP: List Servers)",
+        profile="vscode-copilot",
     ),
     Host(
         "windsurf",

@@ -11,32 +11,44 @@ from gateway.bridging.asking import INPUT_REQUIRED
 from gateway.bridging.bridge import Bridge
 from gateway.bridging.onward import onward
 from gateway.config.schema import Settings, Timeouts
+from gateway.core.calibrating import TOOLS as CALIBRATING_TOOLS
 from gateway.core.catalogue import OWN, Route
 from gateway.core.model.caller import Caller
 from gateway.core.model.notes import Note
 from gateway.core.model.profile import Profile
+from gateway.core.profiles import narrow
 from gateway.core.wording import failure_text, plain, size_words
 from gateway.errors import InvalidRequest
+from gateway.routing.checking import ArgumentChecks
 from gateway.routing.keeping import keeping_alive
 from gateway.routing.measuring import characters
 from gateway.routing.named_files import with_named_files
 from gateway.routing.offering import Offering
-from gateway.routing.ports import AShaper, OwnTools, TheUpstreams
+from gateway.routing.ports import AShaper, Calibrating, OwnTools, TheArguments, TheUpstreams
+from gateway.routing.reaching import reach
+from gateway.routing.resolving import WithContent
 from gateway.routing.resources import Resources
 from gateway.routing.tasks import TASK, Tasks
+from gateway.shaping import Reach
 from gateway.telemetry import Telemetry
 from gateway.telemetry.calls import Call
 from gateway.upstream import Host, ProgressCallback
 
 logger = logging.getLogger(__name__)
 
+_AS_IT_IS = Profile(name="passthrough")
+
 
 @dataclass(frozen=True)
 class Asking:
-    """Who calls, and how to reach its host while the call runs. `profile` is asked anew: it may change meanwhile."""
+    """Who calls, and how to reach its host while the call runs. Profiles are asked anew: they may change meanwhile.
+
+    `profile` is the one for the result, `listed` the one that the host was offered its tools by.
+    """
 
     caller: Caller
     profile: Callable[[], Profile]
+    listed: Callable[[], Profile]
     on_progress: ProgressCallback | None = None
     host: Host | None = None
 
@@ -54,6 +66,8 @@ class Calls:
         telemetry: Telemetry,
         shaper: AShaper,
         settings: Settings,
+        calibration: Calibrating | None = None,
+        arguments: TheArguments | None = None,
     ) -> None:
         self._upstreams = upstreams
         self._builtin = builtin
@@ -62,12 +76,17 @@ class Calls:
         self._resources = resources
         self._telemetry = telemetry
         self._tasks = Tasks()
+        self._checks = ArgumentChecks()
         self._shaper = shaper
         self._settings = settings
+        self._calibration = calibration
+        self._arguments = arguments
 
     def reconfigure(self, settings: Settings, shaper: AShaper) -> None:
         """Take over other settings; calls that are running go on with what they began with."""
         self._settings, self._shaper = settings, shaper
+        if self._arguments is not None:
+            self._arguments.reconfigure(settings.limits)
 
     async def call(self, params: Mapping[str, Any], asking: Asking) -> dict[str, Any]:
         """The shaped result; to a host of 2026-07-28 also one that asks for input.
@@ -105,20 +124,24 @@ class Calls:
             return state
         raw = cast("Mapping[str, Any]", result)
         whole = self._within_limit(raw, characters(raw), Route(name, f"task {plain(task_id, 100)}"))
-        shaped = await self._shaper.shape(whole, asking.profile(), owner=asking.caller.principal)
+        profile = self._offering.naming(asking.profile(), asking.caller)
+        within = self._reach(name, asking)
+        shaped = await self._shaper.shape(whole, profile, owner=asking.caller.principal, reach=within, origin=name)
         self._resources.remember(name, shaped.envelope)
         return {**state, "result": shaped.result}
 
     async def _done(self, call: Call, name: str, params: Mapping[str, Any], asking: Asking) -> dict[str, Any]:
-        route = await self._offering.route(name, asking.profile, asking.caller)
+        route = await self._offering.route(name, asking.listed, asking.caller)
         call.routed(route.upstream, route.tool)
-        shaper, profile = self._shaper, asking.profile()
+        shaper, profile = self._shaper, self._offering.naming(asking.profile(), asking.caller)
         passed = {**onward(params), "name": route.tool}
         if passed.get("arguments") is None:
             passed.pop("arguments", None)
         # The tasks of 2025-11-25 are not carried, so an upstream must not be asked to make the call one.
         passed.pop("task", None)
-        raw = await self._asked(route, passed, asking, profile)
+        original = self._offering.catalogue(asking.listed(), asking.caller).originals.get(name)
+        refused = self._checks.refusal(name, original, passed.get("arguments"))
+        raw = refused or await self._asked(route, passed, asking, profile)
         size = characters(raw)
         call.answered(size)
         if raw.get("resultType") in (INPUT_REQUIRED, TASK):
@@ -127,16 +150,24 @@ class Calls:
             call.shaped(raw, size, (), is_error=False)
             return raw
         whole, notes = await self._with_named_files(self._within_limit(raw, size, route), route)
-        shaped = await shaper.shape(whole, profile, owner=asking.caller.principal, notes=notes)
+        if self._calibrates(route):  # the host is what is measured, so nothing may be changed for it
+            profile = narrow(_AS_IT_IS, asking.caller.revision)
+        within, owner = self._reach(route.upstream, asking), asking.caller.principal
+        shaped = await shaper.shape(whole, profile, owner=owner, notes=notes, reach=within, origin=route.upstream)
         if route.upstream != OWN:
             self._resources.remember(route.upstream, shaped.envelope)
         call.shaped(shaped.result, characters(shaped.result), shaped.notes, is_error=shaped.envelope.is_error)
         return shaped.result
 
     async def _asked(self, route: Route, params: Mapping[str, Any], asking: Asking, profile: Profile) -> dict[str, Any]:
+        if self._calibration is not None and self._calibrates(route):
+            arguments = cast("Mapping[str, Any]", params.get("arguments") or {})
+            return await self._calibration.call(route.tool, arguments, asking.caller, profile)
         if route.upstream == OWN:
             return await self._builtin.request("tools/call", params, owner=asking.caller.principal, profile=profile)
         upstream = self._upstreams[route.upstream]
+        if route.parameters and self._arguments is not None:
+            upstream = WithContent(upstream, route, self._arguments)
         async with keeping_alive(asking.on_progress, profile.wait.progress_every) as on_progress:
             return await self._bridge.request(
                 upstream,
@@ -148,6 +179,10 @@ class Calls:
                 host=asking.host,
             )
 
+    def _reach(self, upstream: str, asking: Asking) -> Reach:
+        asked = None if upstream == OWN else self._upstreams[upstream]
+        return reach(self._bridge, asked, asking.profile(), asking.caller, asking.host)
+
     async def _with_named_files(
         self, raw: Mapping[str, Any], route: Route
     ) -> tuple[Mapping[str, Any], tuple[Note, ...]]:
@@ -155,6 +190,9 @@ class Calls:
         if settings is None or not settings.files or settings.command is None:
             return raw, ()
         return await to_thread.run_sync(with_named_files, raw, settings.files, settings.cwd)
+
+    def _calibrates(self, route: Route) -> bool:
+        return route.upstream == OWN and route.tool in CALIBRATING_TOOLS
 
     def _limits(self, route: Route) -> Timeouts:
         settings = self._upstreams[route.upstream].settings

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from gateway.bridging.onward import onward
+from gateway.core.catalogue import OWN
 from gateway.core.model.caller import REVISIONS, Caller
 from gateway.core.model.wire import METHOD_NOT_FOUND
 from gateway.core.wording import plain
@@ -31,6 +32,8 @@ class Completions:
             UpstreamError: its upstream is not there, or did not answer.
         """
         upstream, ref = await self._routed(params.get("ref"), caller, wait)
+        if upstream == OWN:
+            return _nothing()
         offered = "completions" in self._upstreams[upstream].capabilities
         # The capability came with 2025-03-26: a server of the revision before may complete without declaring it.
         if not offered and self._upstreams[upstream].revision != REVISIONS[0]:

@@ -17,12 +17,17 @@ def introductions(upstreams: TheUpstreams, profiles: Mapping[str, Profile], conf
     enabled = [name for name in upstreams if upstreams[name].state is not UpstreamState.DISABLED]
     parts = tuple((name, text) for name in enabled if (text := part(upstreams[name].instructions)))
     if configured is not None:
-        return Introductions(parts, (), find(profiles, configured).instructions.max_chars)
+        rules = find(profiles, configured).instructions
+        return Introductions(parts, (), rules.max_chars, (("*", True),) if rules.handles else ())
     found = [
-        (specificity(match, position), glob, profile.instructions.max_chars)
+        (specificity(match, position), glob, profile.instructions)
         for position, profile in enumerate(profiles.values())
         for match in profile.match
-        if (glob := glob_of(match)) is not None and match.user_agent is None
+        if (glob := glob_of(match)) is not None
+        and match.user_agent is match.model is match.client_version is None  # what is known by the name alone
     ]
-    limits = tuple((glob, limit) for _, glob, limit in sorted(found, reverse=True, key=lambda each: each[0]))
-    return Introductions(parts, limits, find(profiles, "default").instructions.max_chars)
+    closest_first = [(glob, rules) for _, glob, rules in sorted(found, reverse=True, key=lambda each: each[0])]
+    others = find(profiles, "default").instructions
+    limits = tuple((glob, rules.max_chars) for glob, rules in closest_first)
+    handles = (*((glob, rules.handles) for glob, rules in closest_first), ("*", others.handles))
+    return Introductions(parts, limits, others.max_chars, handles if any(told for _, told in handles) else ())

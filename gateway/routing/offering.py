@@ -15,7 +15,7 @@ from gateway.core.model.wire import WireObject
 from gateway.core.wording import plain
 from gateway.errors import GatewayError, UnknownTool
 from gateway.routing.availability import Availability
-from gateway.routing.ports import OwnTools, TheUpstreams
+from gateway.routing.ports import Calibrating, OwnTools, TheArguments, TheUpstreams
 from gateway.routing.reporting import Problems
 from gateway.upstream import UpstreamState
 
@@ -38,12 +38,20 @@ class Offering:
     """The catalogues in force, and the way from an offered name to its upstream."""
 
     def __init__(
-        self, upstreams: TheUpstreams, own: OwnTools, settings: GatewaySettings, availability: Availability
+        self,
+        upstreams: TheUpstreams,
+        own: OwnTools,
+        settings: GatewaySettings,
+        availability: Availability,
+        calibration: Calibrating | None = None,
+        arguments: TheArguments | None = None,
     ) -> None:
         self._upstreams = upstreams
         self._own = own
         self._settings = settings
         self._availability = availability
+        self._calibration = calibration
+        self._arguments = arguments
         self._catalogues: OrderedDict[tuple[object, ...], tuple[_Tools, Catalogue]] = OrderedDict()
         self._schemas: dict[str, Mapping[str, Any]] = {}
         self._problems = Problems()
@@ -63,16 +71,23 @@ class Offering:
         lists = {name: self._upstreams[name].lists_for(caller).tools for name in self._upstreams}
         revision = caller.revision if caller.revision in REVISIONS else REVISIONS[0]
         # By the very lists, which are kept beside the catalogue: so no other list can come to have the same id.
-        key = (profile.name, revision, *((name, id(tools)) for name, tools in lists.items()))
+        calibrating = () if self._calibration is None else self._calibration.tools(caller, profile)
+        key = (profile.name, revision, len(calibrating), *((name, id(tools)) for name, tools in lists.items()))
         found = self._catalogues.get(key)
         if found is None:
-            found = self._catalogues[key] = (lists, self._built(lists, profile, revision))
+            found = self._catalogues[key] = (lists, self._built(lists, calibrating, profile, revision))
             self._schemas.update((tool["name"], tool["inputSchema"]) for tool in found[1].tools)
             self._report(found[1], profile.name)
             while len(self._catalogues) > _KEPT:
                 self._catalogues.popitem(last=False)
         self._catalogues.move_to_end(key)
         return found[1]
+
+    def naming(self, profile: Profile, caller: Caller) -> Profile:
+        """The profile with handles named `always` where that is `useful`: where a tool is offered that takes one."""
+        if profile.handles != "useful" or not self.catalogue(profile, caller).takes_content:
+            return profile
+        return profile.model_copy(update={"handles": "always"})
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool that was offered to anybody under this name; None when none was."""
@@ -102,12 +117,21 @@ class Offering:
                 return route
         raise self._unknown(name, self._owner(name, profile), profile, caller)
 
-    def _built(self, lists: _Tools, profile: Profile, revision: str) -> Catalogue:
-        if profile.tools.helpers:
-            lists = {OWN: self._own.tools(), **lists}
-        settings = {name: self._upstreams[name].settings.tools for name in self._upstreams}
-        registered_as = self._settings.name
-        return build(lists, settings, self._settings.prefix, profile, registered_as, revision=revision)
+    def _built(self, lists: _Tools, calibrating: Sequence[WireObject], profile: Profile, revision: str) -> Catalogue:
+        own = (*(self._own.tools() if profile.tools.helpers else ()), *calibrating)
+        if own:
+            lists = {OWN: own, **lists}
+        settings = {name: self._upstreams[name].settings for name in self._upstreams}
+        arguments = self._arguments
+        return build(
+            lists,
+            {name: upstream.tools for name, upstream in settings.items()},
+            self._settings.prefix,
+            profile,
+            self._settings.name,
+            revision=revision,
+            giving={name: arguments.giving(settings[name]) for name in settings} if arguments else None,
+        )
 
     def _report(self, catalogue: Catalogue, profile: str) -> None:
         logger.debug("profile %s: %d tools, %d notes", profile, len(catalogue.tools), len(catalogue.notes))

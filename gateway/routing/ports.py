@@ -1,14 +1,17 @@
 """What routing needs of the rooms below it, so that it can be tested without processes, stores and pictures."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gateway.config.schema import UpstreamSettings
+from gateway.config.schema import LimitSettings, UpstreamSettings
+from gateway.core.arguments import Giving, Parameter
 from gateway.core.model.caller import Caller
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
 from gateway.core.model.profile import Profile
 from gateway.core.model.wire import WireObject
+from gateway.shaping import Reach
 from gateway.upstream import UpstreamState
 from gateway.upstream.calls import CallLimits, ProgressCallback
 
@@ -82,9 +85,35 @@ class OwnTools(Protocol):
 
     def tools(self) -> Sequence[WireObject]: ...
     async def resources(self, *, owner: str) -> Sequence[WireObject]: ...
+    def prompts(self) -> Sequence[WireObject]: ...
     async def request(
         self, method: str, params: Mapping[str, Any], *, owner: str, profile: Profile
     ) -> dict[str, Any]: ...
+
+
+class Calibrating(Protocol):
+    """The tools that find out what a host shows, for whoever is to be calibrated now."""
+
+    def tools(self, caller: Caller, profile: Profile) -> Sequence[WireObject]: ...
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], caller: Caller, profile: Profile
+    ) -> dict[str, Any]: ...
+
+
+class TheArguments(Protocol):
+    """Content for the arguments of calls (`gateway.arguments.Arguments` is one)."""
+
+    def giving(self, settings: UpstreamSettings) -> Giving: ...
+    def reconfigure(self, limits: LimitSettings) -> None: ...
+    def resolved(
+        self,
+        arguments: Mapping[str, Any],
+        parameters: Sequence[Parameter],
+        *,
+        owner: str,
+        upstream: str,
+        settings: UpstreamSettings,
+    ) -> AbstractAsyncContextManager[Mapping[str, Any]]: ...
 
 
 class AShaped(Protocol):
@@ -102,5 +131,12 @@ class AShaper(Protocol):
     """Shapes a raw result for a profile."""
 
     async def shape(
-        self, result: WireObject, profile: Profile, *, owner: str, notes: tuple[Note, ...] = ()
+        self,
+        result: WireObject,
+        profile: Profile,
+        *,
+        owner: str,
+        notes: tuple[Note, ...] = (),
+        reach: Reach | None = None,
+        origin: str | None = None,
     ) -> AShaped: ...

@@ -1,14 +1,15 @@
 """Prompts of all upstreams as one list, and the way from an offered name to whoever has it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from gateway.bridging.onward import onward
 from gateway.config.schema import GatewaySettings
-from gateway.core.catalogue import PromptCatalogue, PromptRoute, build_prompts
+from gateway.core.catalogue import OWN, PromptCatalogue, PromptRoute, build_prompts
 from gateway.core.catalogue.names import SEPARATOR
 from gateway.core.model.caller import Caller
+from gateway.core.model.wire import WireObject
 from gateway.core.wording import plain
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.routing.availability import Availability
@@ -22,9 +23,16 @@ _COMPARED = 500
 
 
 class Prompts:
-    """The merged list, and `prompts/get`."""
+    """The merged list, and `prompts/get`. `own` are the gateway's, for a caller."""
 
-    def __init__(self, upstreams: TheUpstreams, settings: GatewaySettings, availability: Availability) -> None:
+    def __init__(
+        self,
+        upstreams: TheUpstreams,
+        settings: GatewaySettings,
+        availability: Availability,
+        own: Callable[[Caller], Sequence[WireObject]] = lambda _: (),
+    ) -> None:
+        self._own = own
         self._upstreams = upstreams
         self._settings = settings
         self._availability = availability
@@ -38,7 +46,8 @@ class Prompts:
 
     def catalogue(self, caller: Caller) -> PromptCatalogue:
         """What a caller is offered now."""
-        lists = {name: self._upstreams[name].lists_for(caller).prompts for name in self._upstreams}
+        lists = {OWN: self._own(caller)}
+        lists |= {name: self._upstreams[name].lists_for(caller).prompts for name in self._upstreams}
         if self._last is None or not _same(self._last[0], lists):
             self._last = (lists, build_prompts(lists, self._settings.prefix))
             self._problems.report((note.text for note in self._last[1].problems), "prompts")

@@ -1,27 +1,29 @@
 """The router: a host's request to whoever can answer it, and the answer in the shape that this host shows best."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gateway.bridging.bridge import Bridge
 from gateway.bridging.onward import onward
 from gateway.config.schema import Settings
-from gateway.core.catalogue import Catalogue
+from gateway.core.catalogue import OWN, Catalogue
 from gateway.core.instructions import Introductions
-from gateway.core.matching import LOOKED_AT, choose
+from gateway.core.matching import LOOKED_AT, able, choose
 from gateway.core.model.caller import Caller
 from gateway.core.model.profile import Profile
+from gateway.core.model.wire import WireObject
 from gateway.core.profiles import narrow
 from gateway.core.wording import plain
-from gateway.errors import InvalidRequest, UnknownMethod
+from gateway.errors import InvalidRequest, ProfileError, UnknownMethod
 from gateway.routing.availability import Availability
 from gateway.routing.calls import Asking, Calls
 from gateway.routing.completing import Completions
 from gateway.routing.introducing import introductions
 from gateway.routing.listing import LISTS, Listing
 from gateway.routing.offering import Offering
-from gateway.routing.ports import AShaper, Ask, OwnTools, TheUpstreams
+from gateway.routing.ports import AShaper, Ask, Calibrating, OwnTools, TheArguments, TheUpstreams
 from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
 from gateway.routing.tasks import METHODS as TASK_METHODS
@@ -54,6 +56,8 @@ class Router:
         profile: str | None = None,
         telemetry: Telemetry | None = None,
         bridge: Bridge | None = None,
+        calibration: Calibrating | None = None,
+        arguments: TheArguments | None = None,
     ) -> None:
         self._upstreams = upstreams
         self._builtin = builtin
@@ -62,9 +66,9 @@ class Router:
         self._profile = profile
         self._configured = profile or settings.gateway.profile
         self._availability = Availability(upstreams)
-        self._offering = Offering(upstreams, builtin, settings.gateway, self._availability)
+        self._offering = Offering(upstreams, builtin, settings.gateway, self._availability, calibration, arguments)
         self._resources = Resources(upstreams)
-        self._prompts = Prompts(upstreams, settings.gateway, self._availability)
+        self._prompts = Prompts(upstreams, settings.gateway, self._availability, self._own_prompts)
         self._completions = Completions(upstreams, self._prompts, self._resources)
         self._listing = Listing(upstreams, builtin, self._resources, self._prompts)
         self._introductions = introductions(upstreams, profiles, self._configured)
@@ -74,7 +78,16 @@ class Router:
         self._telemetry = telemetry or Telemetry()
         self._bridge = bridge or Bridge()
         self._calls = Calls(
-            upstreams, builtin, self._bridge, self._offering, self._resources, self._telemetry, shaper, settings
+            upstreams,
+            builtin,
+            self._bridge,
+            self._offering,
+            self._resources,
+            self._telemetry,
+            shaper,
+            settings,
+            calibration,
+            arguments,
         )
 
     @property
@@ -111,9 +124,9 @@ class Router:
             ProfileError: the caller asks for a profile that does not exist.
             UpstreamError: whoever was asked could not answer; UpstreamRefused carries its own error.
         """
-        profile = self.profile_of(caller)
+        profile, caller = self.profile_of(caller), self._able(caller)
         ask = self._asking(caller, on_progress, host)
-        asking = Asking(caller, lambda: self.profile_of(caller), on_progress, host)
+        asking = Asking(caller, lambda: self.profile_of(caller), lambda: self._listed(caller), on_progress, host)
         match method:
             case "tools/call":
                 return await self._calls.call(params, asking)
@@ -138,6 +151,9 @@ class Router:
         """How upstreams are asked on behalf of a caller, for everything but its calls of tools."""
 
         async def ask(name: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+            if name == OWN and caller is not None:
+                profile = self.profile_of(caller)
+                return await self._builtin.request(method, params, owner=caller.principal, profile=profile)
             upstream = self._upstreams[name]
             limits = upstream.settings.timeout
             if caller is None:
@@ -148,17 +164,23 @@ class Router:
 
         return ask
 
+    def _own_prompts(self, caller: Caller) -> Sequence[WireObject]:
+        """The gateway's own prompts, where there is something to do with what they tell."""
+        profile = self.profile_of(caller)
+        useful = profile.tools.helpers and self._offering.catalogue(profile, caller).takes_content
+        return self._builtin.prompts() if useful else ()
+
     def profile_of(self, caller: Caller) -> Profile:
-        """The profile in force for a caller, narrowed to its revision.
+        """The profile in force for a caller, narrowed to its revision; the variant of it for the caller's model.
 
         Raises:
             ProfileError: the caller asks for a profile that does not exist.
         """
-        said = (caller.client_name, caller.client_version, caller.user_agent, caller.profile)
+        said = (caller.client_name, caller.client_version, caller.user_agent, caller.profile, caller.model)
         key = (caller.revision, *(text[:LOOKED_AT] if text is not None else None for text in said))
         profile = self._chosen.get(key)
         if profile is None:
-            choice = choose(self._profiles, caller, self._configured)
+            choice = choose(self._profiles, caller, self._configured, self._settings.gateway.model)
             client = plain(f"{caller.client_name or 'a client'} {caller.client_version or ''}", 100)
             logger.info("%s, %s: profile %s, because %s", client, caller.revision, choice.profile.name, choice.because)
             if len(self._chosen) >= _CLIENTS:
@@ -168,7 +190,14 @@ class Router:
 
     def catalogue(self, caller: Caller) -> Catalogue:
         """What a caller is offered now, without waiting for anybody, and the notes of what was changed or left out."""
-        return self._offering.catalogue(self.profile_of(caller), caller)
+        return self._offering.catalogue(self._listed(caller), self._able(caller))
+
+    def _listed(self, caller: Caller) -> Profile:
+        """The profile that a caller's tools are listed by: the same for every call, whichever model each tells."""
+        return self.profile_of(caller if caller.model is None else replace(caller, model=None))
+
+    def _able(self, caller: Caller) -> Caller:
+        return able(caller, self.profile_of(caller))
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool under the name that it was offered by; None when no host was offered it yet."""
@@ -195,7 +224,15 @@ class Router:
         """
         if uri.startswith(URI_SCHEME):  # stored content never changes
             return lambda: None
+        caller = self._able(caller)
         return await self._upstreams[self._resources.whose(uri, caller)].subscribe(uri, caller)
+
+    def hears(self, caller: Caller, kind: str) -> bool:
+        """Whether this host makes anything of being told that a list has changed (`features.broken`)."""
+        try:
+            return f"{kind}_list_changed" not in self.profile_of(caller).features.broken
+        except ProfileError:  # it asked for a profile that is not there any more
+            return True
 
     async def roots_changed(self, session: str) -> None:
         """The host of this session has told that its roots are others."""
@@ -222,7 +259,7 @@ class Router:
 
         Requests that are being answered go on with what they began with.
         """
-        offered_by = ("prefix", "profile", "name")
+        offered_by = ("prefix", "profile", "model", "name")
         before, after = self._settings.gateway, settings.gateway
         anew = self._profiles != profiles or any(getattr(before, key) != getattr(after, key) for key in offered_by)
         self._settings, self._profiles = settings, profiles

@@ -1,34 +1,74 @@
 """Media work, counted and timed on its way to the workers."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Protocol
 
-from gateway.core.model.effects import Crop, Fitted, ImageTarget
+from gateway.core.model.effects import (
+    AudioTarget,
+    Converted,
+    Crop,
+    DocumentRead,
+    Fitted,
+    ImageTarget,
+    Probed,
+    Rendered,
+)
 from gateway.errors import MediaError
 from gateway.telemetry.metrics import Metrics
 
 
-class Fitter(Protocol):
+class Media(Protocol):
     """What does the work (`gateway.media.MediaWorkers`)."""
 
     async def fit_image(
         self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None
     ) -> Fitted: ...
+    async def read_document(self, content: bytes, max_pages: int, max_chars: int) -> DocumentRead: ...
+    async def render_pages(self, content: bytes, pages: tuple[int, ...], target: ImageTarget) -> Rendered: ...
+    async def convert_audio(self, content: bytes, media_type: str, target: AudioTarget) -> Converted: ...
+    async def probe(self, content: bytes, media_type: str) -> Probed: ...
 
 
 class CountedMedia:
-    """Does what `fitter` does, and counts it."""
+    """Does what `media` does, and counts it. A job that is cancelled counts, and is no failure."""
 
-    def __init__(self, fitter: Fitter, metrics: Metrics) -> None:
-        self._fitter = fitter
+    def __init__(self, media: Media, metrics: Metrics) -> None:
+        self._media = media
         self._metrics = metrics
 
     async def fit_image(self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None) -> Fitted:
-        """As `Fitter.fit_image`; a job that is cancelled counts, and is no failure."""
+        """As `MediaWorkers.fit_image`."""
+        with self._counted():
+            return await self._media.fit_image(content, media_type, target, crop)
+
+    async def read_document(self, content: bytes, max_pages: int, max_chars: int) -> DocumentRead:
+        """As `MediaWorkers.read_document`."""
+        with self._counted():
+            return await self._media.read_document(content, max_pages, max_chars)
+
+    async def render_pages(self, content: bytes, pages: tuple[int, ...], target: ImageTarget) -> Rendered:
+        """As `MediaWorkers.render_pages`; however many pages, it is one job."""
+        with self._counted():
+            return await self._media.render_pages(content, pages, target)
+
+    async def convert_audio(self, content: bytes, media_type: str, target: AudioTarget) -> Converted:
+        """As `MediaWorkers.convert_audio`."""
+        with self._counted():
+            return await self._media.convert_audio(content, media_type, target)
+
+    async def probe(self, content: bytes, media_type: str) -> Probed:
+        """As `MediaWorkers.probe`."""
+        with self._counted():
+            return await self._media.probe(content, media_type)
+
+    @contextmanager
+    def _counted(self) -> Generator[None]:
         self._metrics.media_jobs.add(1)
         began = perf_counter()
         try:
-            return await self._fitter.fit_image(content, media_type, target, crop)
+            yield
         except MediaError:
             self._metrics.media_failures.add(1)
             raise

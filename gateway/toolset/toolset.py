@@ -17,6 +17,7 @@ from gateway.core.model.envelope import Envelope
 from gateway.core.model_profiles import choose_model_profile
 from gateway.core.wording import CALLS_REFUSED, failure_text, malformed_arguments, plain
 from gateway.errors import ConfigError, GatewayError, InvalidRequest, TurnsSpent, UpstreamTimeout
+from gateway.shaping.rehosting import Files
 from gateway.shaping.turns import lower_turn, lower_turn_now
 from gateway.toolset.choosing import Chosen, choose
 from gateway.toolset.responded import Responded, ToolResult
@@ -76,8 +77,10 @@ class Toolset:
         allow_tools: Collection[str] | None = None,
         max_tool_call_turns: int = MAX_TOOL_CALL_TURNS,
         timeout: float | None = None,
+        files: Files | None = None,
     ) -> None:
         self.alias = alias
+        self._files = files
         self._who = f"toolset {alias!r}: " if alias else ""
         self._target = (api, model, base_url)
         self._dialect = _dialect(self._who, api, model, base_url)
@@ -108,6 +111,7 @@ class Toolset:
             allow_tools=self._allow,
             max_tool_call_turns=self.max_tool_call_turns,
             timeout=self.timeout,
+            files=self._files,
         )
 
     async def schemas(self) -> list[dict[str, Any]]:
@@ -162,7 +166,8 @@ class Toolset:
                 tasks.start_soon(make, place, call)
         in_order = [results[place] for place in range(len(calls))]
         api, model, base_url = self._target
-        turn = await lower_turn([_answered(one) for one in in_order], api, model=model, base_url=base_url)
+        answered = [_answered(one) for one in in_order]
+        turn = await lower_turn(answered, api, model=model, base_url=base_url, files=self._files)
         return Responded(self._dialect.assistant_messages(completion), turn.messages, in_order, turn.notes)
 
     def refuse(self, completion: Any, message: str | None = None) -> Responded:
@@ -235,6 +240,7 @@ class OpenGateway:
         allow_tools: Collection[str] | None = None,
         max_tool_call_turns: int = MAX_TOOL_CALL_TURNS,
         timeout: float | None = None,
+        files: Files | None = None,
     ) -> Toolset:
         """Tools for one conversation with a model.
 
@@ -249,6 +255,7 @@ class OpenGateway:
                 every one.
             max_tool_call_turns: how many completions with tool calls are answered; further ones are refused.
             timeout: seconds for each call; None: the upstream's own limits.
+            files: the files of model APIs' providers, as for `lower_turn`; they stay open as long as the toolset.
 
         Raises:
             ProfileError: there is no such API.
@@ -264,6 +271,7 @@ class OpenGateway:
             allow_tools=allow_tools,
             max_tool_call_turns=max_tool_call_turns,
             timeout=timeout,
+            files=files,
         )
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from gateway.builtin import Builtin
 from gateway.config.schema import StoreSettings
-from gateway.core.model.effects import Crop, Fitted, ImageTarget
+from gateway.core.model.effects import Crop, DocumentRead, Fitted, ImageTarget
 from gateway.core.model.profile import ImageRules, LimitRules, Profile, TextRules
-from gateway.errors import UnknownResource, UpstreamRefused
+from gateway.errors import MediaError, UnknownResource, UpstreamRefused
 from gateway.store import MemoryStore
 
 pytestmark = pytest.mark.anyio
@@ -27,6 +27,11 @@ class NoImages:
 
     async def fit_image(self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None) -> Fitted:
         raise AssertionError("reading fits no images")
+
+    async def read_document(self, content: bytes, max_pages: int, max_chars: int) -> DocumentRead:
+        if b"broken" in content:
+            raise MediaError("it is broken")
+        return DocumentRead(3, ("one", "", "three words\nhere")) if b"words" in content else DocumentRead(1, ("",))
 
 
 Read = Callable[..., Any]
@@ -216,3 +221,46 @@ async def test_what_the_upstream_refuses_is_told_without_its_control_characters(
     assert "upstream 'files': not [2J there" in text(answer)
     assert len(text(answer)) < 2_000
     assert "no upstream has the resource y://" in text(await read(uri="y://"))
+
+
+# -- documents, and searching ----------------------------------------------------------------------
+
+DOCUMENT = b"%PDF-1.7 with words"
+
+
+async def test_a_document_is_read_as_its_text(read: Read, store: MemoryStore, resources: dict[str, Any]):
+    stored = await store.put(DOCUMENT, owner="ann", media_type="application/pdf")
+    words = "[page 1 of 3]\none\n\n[page 2 of 3: no text]\n\n\n[page 3 of 3]\nthree words\nhere"
+    assert text(await read(handle=stored.handle)).startswith(words)
+    blob = base64.b64encode(DOCUMENT).decode()
+    resources["doc://a"] = {"contents": [{"uri": "doc://a", "mimeType": "application/pdf", "blob": blob}]}
+    assert text(await read(uri="doc://a")).startswith(words)
+
+
+@pytest.mark.parametrize("content", [b"%PDF-1.7 scanned", b"%PDF-1.7 broken"])
+async def test_a_document_without_text_is_named_with_what_shows_it(read: Read, store: MemoryStore, content: bytes):
+    stored = await store.put(content, owner="ann", media_type="application/pdf")
+    line = text(await read(handle=stored.handle))
+    assert "is no text but a document: application/pdf" in line
+    assert f'see it with gateway_view, handle "{stored.handle}"' in line
+
+
+async def test_words_are_found_with_their_offsets(read: Read, store: MemoryStore):
+    whole = "x" * 500 + "The Needle\n" + "y" * 500 + " the  needle, again"
+    stored = await store.put(whole.encode(), owner="ann", media_type="text/plain")
+    said = text(await read(handle=stored.handle, search="the needle"))
+    head, first, second = said.splitlines()
+    assert head == "['the needle' is found 2 times]"
+    assert first.startswith("[offset 500] … xxx")
+    assert "The Needle yyy" in first
+    assert second == f"[offset {whole.index(' the  needle') + 1}] … {'y' * 119} the needle, again …"
+    assert text(await read(handle=stored.handle, search="the needle", offset=501)).count("[offset") == 1
+    assert text(await read(handle=stored.handle, search="(needle")) == "['(needle' is not found]"
+
+
+async def test_a_search_shows_no_more_than_the_host_does(read: Read, store: MemoryStore):
+    stored = await store.put(b"word " * 10_000, owner="ann", media_type="text/plain")
+    said = text(await read(handle=stored.handle, search="word"))
+    assert said.startswith("['word' is found 10,000 times, the first 50 are shown; look on with offset 250]")
+    narrow = Profile(name="narrow", text=TextRules(max_chars=2_000))
+    assert len(text(await read(narrow, handle=stored.handle, search="word"))) <= 2_000

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.builtin import Builtin
 from gateway.core.model.effects import Crop, Fitted, ImageTarget
-from gateway.errors import UnknownMethod, UnknownResource, UnknownTool
+from gateway.errors import InvalidRequest, UnknownMethod, UnknownResource, UnknownTool
 from gateway.store import MemoryStore
 
 pytestmark = pytest.mark.anyio
@@ -45,11 +45,33 @@ def test_the_tools_are_declared_for_models_with_schemas_that_hold(builtin: Built
 async def test_stored_content_is_listed_for_its_owner_with_name_type_and_size(builtin: Builtin, store: MemoryStore):
     named = await store.put(b"abc", owner="ann", media_type="text/plain", name="notes.txt")
     bare = await store.put(b"%PDF-", owner="ann", media_type="application/pdf")
-    assert await builtin.resources(owner="ann") == (
+    directory, *listed = await builtin.resources(owner="ann")
+    assert (directory["uri"], directory["mimeType"]) == ("content://directory", "text/plain")
+    assert listed == [
         {"uri": f"content://{named.handle}", "name": "notes.txt", "mimeType": "text/plain", "size": 3},
         {"uri": f"content://{bare.handle}", "name": f"{bare.handle}.pdf", "mimeType": "application/pdf", "size": 5},
-    )
+    ]
     assert await builtin.resources(owner="bob") == ()
+
+
+async def test_the_directory_names_what_a_model_can_pass_to_tools_of_its_owner_only(
+    builtin: Builtin, store: MemoryStore
+):
+    older = await store.put(b"abc", owner="ann", media_type="text/plain", name="notes\x1b.txt")
+    newer = await store.put(b"%PDF-", owner="ann", media_type="application/pdf")
+    read = await builtin.request("resources/read", {"uri": "content://directory"}, owner="ann")
+    (contents,) = read["contents"]
+    lines = contents["text"].splitlines()
+    assert lines[1:] == [
+        f"- {newer.handle}: application/pdf, 5 bytes",
+        f"- {older.handle}: text/plain, 3 bytes, notes .txt",
+    ]
+    asked = await builtin.request("prompts/get", {"name": "gateway_content"}, owner="ann")
+    assert asked["messages"] == [{"role": "user", "content": {"type": "text", "text": contents["text"]}}]
+    nothing = await builtin.request("prompts/get", {"name": "gateway_content"}, owner="bob")
+    assert "no content yet" in nothing["messages"][0]["content"]["text"]
+    with pytest.raises(InvalidRequest):
+        await builtin.request("prompts/get", {"name": "other"}, owner="ann")
 
 
 async def test_stored_content_is_read_whole_as_text_or_as_bytes(builtin: Builtin, store: MemoryStore):

@@ -1,7 +1,9 @@
 import base64
 import re
+import runpy
 from collections.abc import AsyncGenerator, Callable
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -171,10 +173,10 @@ async def test_an_expired_handle_says_how_to_get_the_content_again(media: MediaW
 
 
 async def test_what_is_no_image_is_named_and_the_tool_that_reads_it(view: Any, store: MemoryStore):
-    stored = await store.put(b"%PDF-1.7 ...", owner="ann", media_type="application/pdf")
+    stored = await store.put(b"PK\x03\x04 .....", owner="ann", media_type="application/zip")
     result = await view(handle=stored.handle)
     assert result["isError"] is True
-    assert "application/pdf, 12 bytes" in caption(result)
+    assert "application/zip, 10 bytes" in caption(result)
     assert "gateway_read" in caption(result)
 
 
@@ -227,3 +229,56 @@ async def test_a_host_that_takes_any_image_gets_the_kept_bytes_whatever_they_are
     assert base64.b64decode(result["content"][0]["data"]) == content
     assert result["content"][0]["mimeType"] == "image/tiff"
     assert caption(result) == f"[image {stored.handle}, shown whole]"
+
+
+# -- pages of documents ----------------------------------------------------------------------------
+
+PDFS = runpy.run_path(str(Path(__file__).parent.parent / "media" / "pdf_files.py"))
+
+
+@pytest.fixture
+async def document(store: MemoryStore) -> str:
+    """The handle of a document of two pages, the second of which is black but for words."""
+    black = b"0 0 300 400 re f 1 g BT /F 20 Tf 20 200 Td (second) Tj ET"
+    pages = [PDFS["Page"](["first"], 300, 400), PDFS["Page"](width=300, height=400, content=black)]
+    return (await store.put(PDFS["pdf"](pages), owner="ann", media_type="application/pdf")).handle
+
+
+async def test_any_page_of_a_document_is_shown(view: Any, document: str):
+    first = await view(handle=document)
+    assert max(decoded(first).size) == 500
+    assert caption(first) == f"[document {document}, page 1 of 2, shown at 375x500; the next is page 2]"
+    second = await view(handle=document, page=2, size=200)
+    assert decoded(second).convert("L").getpixel((5, 5)) < 50
+    assert caption(second) == f"[document {document}, page 2 of 2, shown at 150x200; this is the last]"
+
+
+async def test_a_part_of_a_page_is_shown_larger(view: Any, document: str):
+    crop = {"left": 0, "top": 250, "width": 150, "height": 100}
+    result = await view(handle=document, page=2, crop=crop)
+    assert decoded(result).width > 150
+    assert "the part 150x100 at left 0, top 250 of the page at 375x500" in caption(result)
+
+
+async def test_a_page_is_text_where_the_host_shows_no_images(view: Any, document: str):
+    result = await view(BLIND, handle=document, page=2)
+    assert [block["type"] for block in result["content"]] == ["text"]
+    assert caption(result) == f"[document {document}, page 2 of 2, as text; this is the last]\nsecond"
+
+
+async def test_a_page_after_the_end_is_an_error_that_says_how_many_there_are(view: Any, document: str):
+    result = await view(handle=document, page=3)
+    assert result["isError"] is True
+    assert "The document has 2 pages" in caption(result)
+
+
+async def test_a_document_that_cannot_be_read_is_an_error_naming_the_handle(view: Any, store: MemoryStore):
+    stored = await store.put(b"%PDF-1.7 nothing", owner="ann", media_type="application/pdf")
+    result = await view(handle=stored.handle)
+    assert result["isError"] is True
+    assert caption(result).startswith(f"[{stored.handle} cannot be shown: ")
+
+
+async def test_shaping_leaves_a_page_as_it_is(view: Any, store: MemoryStore, media: MediaWorkers, document: str):
+    result = await view(handle=document)
+    assert (await Shaper(store, media).shape(result, HOST, owner="ann")).result == result

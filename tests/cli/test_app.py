@@ -15,7 +15,7 @@ from gateway.cli.main import starts_stdio
 from gateway.errors import (
     ConfigError,
     GatewayError,
-    StoreFull,
+    StoreUnavailable,
     UnknownTool,
     UpstreamLost,
     UpstreamRefused,
@@ -115,7 +115,7 @@ def fails(error: BaseException):
         (UpstreamRefused("a", -1, "x"), 1),
         (UpstreamUnavailable("a", "x"), 3),
         (UpstreamLost("a", "x"), 3),
-        (StoreFull("x"), 1),
+        (StoreUnavailable("x"), 1),
         (ExceptionGroup("tasks", [ExceptionGroup("tasks", [UpstreamLost("a", "x")])]), 3),
         (ValueError("x"), 1),
         (KeyboardInterrupt(), 130),

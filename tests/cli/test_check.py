@@ -158,6 +158,20 @@ def test_only_some_tools_and_hosts_may_be_looked_at(command, server):
     assert command("check", "--host", "codx", *words).code == 2
 
 
+def test_hosts_that_are_not_looked_at_by_themselves_may_be_named(command, server):
+    picture = {"content": [TEXT, {"type": "image", "data": IMAGE["data"], "mimeType": "image/png"}]}
+    hosts = ["langchain", "openai-agents-chat", "ai-sdk-chat", "qwen-code-text", "smolagents"]
+    options = [option for name in hosts for option in ("--host", name)]
+    told = command("check", "--json", *options, *server(tool("draw"), draw=picture)).json()
+    assert [(one["host"], one["direct"]["good"], one["through"]["good"]) for one in told["results"]] == [
+        ("langchain", True, True),
+        ("openai-agents-chat", False, True),
+        ("ai-sdk-chat", False, True),
+        ("qwen-code-text", False, True),
+        ("smolagents", False, True),
+    ]
+
+
 def test_where_nothing_may_be_called_nothing_is_said_to_be_good(command, server):
     ended = command("check", *server(tool("writes", annotations={})))
     assert ended.code == 1

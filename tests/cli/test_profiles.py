@@ -18,7 +18,10 @@ def test_the_list_is_json_for_programs(command):
     listed = command("profiles", "--json").json()
     assert [one["name"] for one in listed] == list(builtin_profiles())
     assert {one["builtin"] for one in listed} == {True}
-    assert listed[0]["match"] == [{"client_name": "claude-code"}]
+    by_name = {one["name"]: one for one in listed}
+    assert by_name["claude-code"]["match"] == [{"client_name": "claude-code"}]
+    assert by_name["qwen-code"]["variants"]["qwen-code-text"]
+    assert by_name["qwen-code-text"]["extends"][0] == "qwen-code"
 
 
 def test_a_profile_is_shown_with_every_value_and_how_it_is_known(command):
@@ -36,7 +39,7 @@ def test_a_profile_is_shown_with_every_value_and_how_it_is_known(command):
 
 def test_a_profile_is_json_for_programs(command):
     shown = command("profiles", "show", "codex", "--json").json()
-    assert shown["structured"] == {"send": "never"}
+    assert shown["structured"]["send"] == "never"
     assert shown["evidence"]["structured.send"]["level"] == "measured"
 
 
@@ -52,3 +55,30 @@ def test_ones_own_profiles_are_among_them(command, tmp_path):
     shown = command("profiles", "show", "mine", "--config", path)
     assert "image.max_edge = 99\n    set without evidence\n" in shown.out
     assert "based on    codex > default > passthrough" in shown.out
+
+
+def test_a_variant_says_whose_it_is_and_for_which_models_and_its_host_says_which_it_has(command):
+    host = command("profiles", "show", "qwen-code").out
+    assert "\nvariant     qwen-code-text with the model qwen3-coder*\n" in host
+    assert "\nvariant     qwen-code-anthropic when it is chosen by name\n" in host
+    variant = command("profiles", "show", "qwen-code-text").out
+    assert "\nchosen for  qwen-code with the model qwen3-coder*\n" in variant
+    assert "\nbased on    qwen-code > default > passthrough\n" in variant
+
+
+def test_how_long_a_host_waits_is_no_limit_of_ours(command):
+    assert "\nwait.call = not known\n" in command("profiles", "show", "default").out
+    assert "\nwait.call = 240.0\n" in command("profiles", "show", "claude-desktop").out
+
+
+def test_ones_own_variants_are_profiles_too(command, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        '[profiles.mine]\nextends = "codex"\nmatch = [{ client_name = "mine", model = "big-*" }]\n'
+        '[[profiles.mine.variant]]\nname = "small"\nmodels = ["*-mini"]\nsets = { "image.show" = "file" }\n'
+    )
+    rows = command("profiles", "--config", path).out.splitlines()
+    assert "mine and model big-*" in rows[-2]
+    assert rows[-1].startswith("mine-small ")
+    assert "mine with the model *-mini" in rows[-1]
+    assert "as the path of a file" in rows[-1]

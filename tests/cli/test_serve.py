@@ -39,6 +39,12 @@ def test_the_profile_can_be_chosen_for_the_host(start, pictures):
     assert [block["type"] for block in call(process, "pics__picture")["content"]] == ["text"]
 
 
+def test_the_model_behind_the_host_can_be_said_and_its_variant_is_in_force(start, pictures):
+    process = start("serve", "--config", pictures(), "--profile", "qwen-code", "--model", "qwen3-coder-plus")
+    process.initialize("claude-code")
+    assert [block["type"] for block in call(process, "pics__picture")["content"]] == ["text"]
+
+
 def test_the_configured_name_and_instructions_are_in_the_first_answer(start, pictures):
     config = pictures('[gateway]\nname = "mine"\ninstructions = "Ask."\n')
     process = start("serve", f"--config={config}")

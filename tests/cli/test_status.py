@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +20,7 @@ def test_a_gateway_on_stdio_tells_of_its_host_and_of_each_upstream(start, pictur
     (gateway,) = command("status", "--json").json()["gateways"]
     assert (gateway["pid"], gateway["transports"], gateway["config"]) == (process.process.pid, ["stdio"], str(config))
     assert gateway["memory_bytes"] > 10_000_000
+    assert gateway["store"] == {"url": "memory://", "bytes": 0, "pieces": 0, "max_bytes": 256 * 1024 * 1024}
     (host,) = gateway["hosts"]
     assert (host["name"], host["revision"], host["profile"]) == ("claude-code", "2025-06-18", "claude-code")
     assert host["requests"] >= 2
@@ -28,8 +31,33 @@ def test_a_gateway_on_stdio_tells_of_its_host_and_of_each_upstream(start, pictur
     assert (gone["state"], gone["pid"]) == ("failed", None)
     assert "'no-such-program-anywhere' was not found" in gone["cause"]
     shown = command("status").out
-    for words in ("mcp-gateway 0.", "stdio", "host claude-code 1: 2025-06-18, profile claude-code", "was not found"):
+    for words in (
+        "mcp-gateway 0.",
+        "stdio",
+        "store: memory://, ",
+        "host claude-code 1: 2025-06-18, profile claude-code",
+        "was not found",
+    ):
         assert words in shown
+
+
+def test_a_tool_that_is_withheld_is_named_and_the_others_are_served(start, command, tmp_path):
+    bad = {"name": "bad", "inputSchema": {"type": "object", "properties": {"when": {"type": "date"}}}}
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"tools": [bad, {"name": "good", "inputSchema": {"type": "object"}}], "results": {}}))
+    server = Path(__file__).parents[1] / "servers" / "scripted_stdio.py"
+    config = tmp_path / "mcp-gateway.toml"
+    arguments = json.dumps([str(server), str(script)])
+    config.write_text(f"[upstreams.x]\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n")
+    process = start("serve", "--config", config)
+    process.initialize("claude-code")
+    process.send(id="list", method="tools/list", params={})
+    listed = [tool["name"] for tool in process.answer("list")["result"]["tools"]]
+    assert [name for name in listed if name.startswith("x__")] == ["x__good"]
+    (upstream,) = command("status", "--json").json()["gateways"][0]["upstreams"]
+    why = "its inputSchema is invalid (properties.when: there is no type 'date')"
+    assert upstream["withheld"] == [{"tool": "bad", "why": why}]
+    assert f"  x: the tool bad is withheld: {why}\n" in command("status").out
 
 
 def test_an_upstream_that_was_killed_counts_its_restart(start, pictures, command, ask):

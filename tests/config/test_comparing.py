@@ -47,6 +47,7 @@ def test_upstreams_come_go_and_change():
         ({"gateway": {"name": "g", "prefix": "never", "profile": "codex"}}, ("gateway.prefix", "gateway.profile"), ()),
         ({"gateway": {"name": "h", "instructions": "i"}}, ("gateway.instructions",), ("gateway.name",)),
         ({"limits": {"blocks": 3}, "store": {"expires": 3}}, ("store.expires", "limits.blocks"), ()),
+        ({"store": {"max_bytes": 3, "url": "file:///x"}}, ("store.max_bytes",), ("store.url",)),
         (
             {"http": {"port": 1, "token": "t"}, "media": {"workers": 1}},
             (),

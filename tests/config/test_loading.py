@@ -208,7 +208,8 @@ def test_a_byte_order_mark_does_not_matter(tmp_path):
         ("[mcpServers.x]\n", "FILE: mcpServers: unknown key (did you mean 'upstreams'?)"),
         (
             "[gateway]\nxyzzy = 1\n",
-            "FILE: gateway.xyzzy: unknown key (known here: name, prefix, profile, instructions)",
+            "FILE: gateway.xyzzy: unknown key "
+            "(known here: name, prefix, profile, model, instructions, public_url, root_path)",
         ),
         ('[upstreams.a]\nurll = "x"\n', "FILE: upstreams.a.urll: unknown key (did you mean 'url'?)"),
         ('[upstreams.a]\nserverUrl = "x"\n', "FILE: upstreams.a.serverUrl: unknown key (did you mean 'url'?)"),

@@ -247,6 +247,12 @@ async def test_a_tool_that_hosts_would_refuse_is_withheld(examine, scripted, fou
     assert (finding.level, '"type": "object"' in finding.cure) == ("problem", True)
 
 
+async def test_a_tool_with_an_invalid_schema_is_withheld_by_itself(examine, scripted, found):
+    bad = TOOL | {"name": "bad", "inputSchema": {"type": "object", "properties": {"when": {"type": "text"}}}}
+    finding = found(await examine(f"[upstreams.x]\n{scripted(TOOL, bad)}"), "1 tool withheld")
+    assert "bad (its inputSchema is invalid (properties.when: there is no type 'text'))" in finding.text
+
+
 async def test_two_tools_of_one_name(examine, scripted, found):
     finding = found(await examine(f"[upstreams.x]\n{scripted(TOOL, TOOL)}"), "several tools have the same name")
     assert finding.text.endswith(": look")
@@ -257,7 +263,7 @@ async def test_two_tools_of_one_name(examine, scripted, found):
     [
         ({"$ref": "https://example.com/schema.json"}, "leads out of the schema", "into $defs"),
         ({"$ref": "#/$defs/gone"}, "'#/$defs/gone' leads nowhere", "exclude"),
-        ({"type": "text"}, "there is no type 'text'", "exclude"),
+        ({"enum": []}, "enum has no values", "exclude"),
     ],
 )
 async def test_a_schema_that_hosts_stumble_over(examine, scripted, found, schema, words, cure):
@@ -338,6 +344,19 @@ async def test_a_store_without_room(examine, found):
     finding = found(await examine(f"[store]\nmax_bytes = 50\n{GOOD}"), "more than the 50 that the store holds")
     assert (finding.level, finding.about) == ("problem", "store")
     assert "store.max_bytes" in finding.cure
+
+
+async def test_a_store_that_cannot_be_used(examine, found, tmp_path):
+    (tmp_path / "store").write_bytes(b"a file, and no folder")
+    finding = found(await examine(f'[store]\nurl = "{(tmp_path / "store").as_uri()}"\n{GOOD}'), "the store file://")
+    assert (finding.level, finding.about) == ("problem", "store")
+    assert finding.cure
+
+
+async def test_a_store_in_a_folder_is_written_and_read_and_left_as_it_was(examine, found, tmp_path):
+    diagnosis = await examine(f'[store]\nurl = "{(tmp_path / "store").as_uri()}"\n{GOOD}')
+    assert found(diagnosis, "content is kept and read back at file://").level == "ok"
+    assert [path.name for path in (tmp_path / "store").rglob("*") if path.is_file()] == ["key"]
 
 
 async def test_media_workers_without_time(examine, found):

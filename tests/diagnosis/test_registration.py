@@ -98,10 +98,8 @@ async def test_a_registration_that_works_is_said_with_its_profile(host, look, pu
     (_, level, text, _), (_, profile_level, profile, _) = await look()
     assert (level, profile_level) == ("ok", "ok")
     assert text == f"the gateway is registered in {HOSTS[host].title} as 'gateway' ({file})"
-    builtin = host in ("claude-desktop", "claude-code", "gemini-cli", "codex", "cline")
-    assert profile.startswith(f"{HOSTS[host].title} gets the profile {host if builtin else 'default'}: ")
-    assert ("the client calls itself" in profile) is builtin
-    assert ("none is built in for" in profile) is not builtin
+    name = HOSTS[host].profile or host
+    assert profile.startswith(f"{HOSTS[host].title} gets the profile {name}: the client calls itself")
 
 
 async def test_the_profile_is_the_one_that_would_be_chosen(look, put, config):
@@ -249,3 +247,22 @@ async def test_hosts_real_files_are_no_fault(host, look):
     syntax = HOSTS[host].syntax
     own(host, (FILES / f"{host}.{syntax}").read_text("utf-8"))
     assert {(about, level) for about, level, *_ in await look()} == {(host, "ok")}
+
+
+@pytest.mark.parametrize(
+    ("timeout", "warned"),
+    [("", False), ("timeout = { call = 500 }", True), ("timeout = { call = 30 }", False), ("timeout.start = 9", False)],
+)
+async def test_more_time_than_the_host_waits_is_warned_of_where_it_was_set(look, config, put, timeout, warned):
+    config.write_text(f'[upstreams.slow]\ncommand = "{Path(sys.executable).as_posix()}"\n{timeout}\n')
+    put("claude-desktop")
+    said = [(level, text) for _, level, text, _ in await look() if "gives a call up" in text]
+    expected = "Claude Desktop gives a call up after 240 s, and more time is set for calls of slow"
+    assert said == ([("warning", expected)] if warned else [])
+
+
+async def test_the_profile_of_a_host_is_the_one_for_the_configured_model(look, config, put):
+    config.write_text('[gateway]\nmodel = "big"\n[[profiles.mine.variant]]\nname = "x"\nmodels = ["big"]\n')
+    put("codex", "--profile", "mine")
+    (*_, (_, level, text, _)) = await look()
+    assert (level, text) == ("ok", "Codex gets the profile mine-x: its entry sets it with --profile")

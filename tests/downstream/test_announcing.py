@@ -21,6 +21,9 @@ class Watched:
         self.uris.append(uri)
         return lambda: self.uris.remove(uri)
 
+    def hears(self, caller, kind):
+        return caller.client_name != "deaf"
+
     def left(self, session):
         raise AssertionError("these hosts have no session")
 
@@ -51,8 +54,8 @@ class Host:
             self.news = anyio.Event()
             await self.news.wait()
 
-    def follow(self, announcer):
-        announcer.follow(ServerSession(self, self.connection), Caller(session=None))
+    def follow(self, announcer, name=None):
+        announcer.follow(ServerSession(self, self.connection), Caller(session=None, client_name=name))
 
 
 async def test_every_live_host_is_told_and_one_that_does_not_read_delays_nobody():
@@ -114,3 +117,14 @@ async def test_a_changed_resource_is_told_to_those_who_watch_it_until_they_are_g
             assert service.uris == []
     assert watching.told == [("notifications/resources/updated", {"uri": "a://1"})]
     assert other.told == []
+
+
+async def test_a_host_that_makes_nothing_of_it_is_not_told():
+    announcer, deaf, other = Announcer(SERVICE), Host(), Host()
+    with anyio.fail_after(4):
+        async with announcer.running():
+            deaf.follow(announcer, "deaf")
+            other.follow(announcer)
+            announcer.changed("tools")
+            await other.told_times(1)
+    assert deaf.told == []

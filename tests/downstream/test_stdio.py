@@ -160,6 +160,7 @@ def test_the_service_hears_who_calls(stdio_host, wire):
         "client_info": {"name": "Tester", "version": "9"},
         "headers": {},
         "log_level": None,
+        "model": None,
     }
     modern = stdio_host()
     caller = modern.ask(wire.request(1, "tools/call", wire.modern({"name": "who"})))["result"]["structuredContent"]

@@ -10,7 +10,8 @@ import pytest
 from gateway.config.schema import Section, Settings, UpstreamSettings
 
 FILE = Path(__file__).resolve().parents[2] / "mcp-gateway.toml"
-NO_DEFAULT = {"gateway.profile", "gateway.instructions", "http.token"}
+NO_DEFAULT = {"gateway.profile", "gateway.instructions", "gateway.public_url", "http.token", "content.key"}
+NO_DEFAULT |= {"gateway.model", "store.max_bytes_per_owner", "store.key", "files.dir"}
 NO_DEFAULT |= {"model_proxy.to", "model_proxy.token", "model_proxy.profile"}
 OF_AN_UPSTREAM = {"command", "url", "args", "cwd", "session"}
 """Keys that show a value although they are left out by default: of the sections, and of an upstream."""
@@ -37,7 +38,10 @@ def test_the_shipped_config_is_valid_with_everything_put_back_in() -> None:
     assert set(settings.profiles) == {"my-host"}
 
 
-@pytest.mark.parametrize("name", ["gateway", "http", "model_proxy", "store", "media", "limits", "logging"])
+SECTIONS = ["gateway", "http", "model_proxy", "store", "content", "fetch", "media", "files", "limits", "logging"]
+
+
+@pytest.mark.parametrize("name", SECTIONS)
 def test_a_section_shows_every_key_with_its_default(name: str) -> None:
     shown = shown_defaults()[name]
     section = getattr(Settings(), name)

@@ -225,9 +225,13 @@ def test_tools_with_odd_names_can_be_called(host: Host) -> None:
         assert f"called {real}" in answer["content"][0]["text"]
 
 
-def test_references_in_schemas_are_passed_on_and_never_fetched(host: Host, trap: Trap) -> None:
-    assert host.tools["hostile__refers"]["inputSchema"]["$defs"]["a"] == {"$ref": "file:///etc/passwd"}
-    assert host.tools["hostile__refers_web"]["inputSchema"]["properties"]["a"] == {"$ref": trap.url}
+def test_references_in_schemas_that_lead_outside_are_opened_and_never_fetched(host: Host, trap: Trap) -> None:
+    # Passed on, they would cost some hosts the tool, and have others fetch them.
+    for name in ("hostile__refers", "hostile__refers_web"):
+        written = json.dumps(host.tools[name]["inputSchema"])
+        assert "file:" not in written
+        assert trap.url not in written
+    assert "description" in host.tools["hostile__refers_web"]["inputSchema"]["properties"]["a"]
     host.ask("tools/call", {"name": "hostile__refers_web", "arguments": {"a": 1}})
     assert trap.asked == []
 

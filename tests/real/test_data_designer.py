@@ -227,7 +227,8 @@ def test_three_rows_are_made_and_every_image_is_seen(made, originals, transport,
         assert times(request, original.chart, original.cover, original.pdf) == [1, 1, 0]
         assert job.rows[document].startswith("I see 2 images: image/png 960x600 "), job.rows[document]
         words = request.body.decode()
-        assert f"library://{document}/pdf, application/pdf" in words
+        assert re.search(rf"library://{document}/pdf, [^]]*application/pdf, [^]]*text of all pages", words)
+        assert "[page 1 of " in words
         assert f"there is no document 'not {document}'" in words
 
 

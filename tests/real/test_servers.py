@@ -10,13 +10,13 @@ import pytest
 from mcp import Client
 
 from gateway.demo.clients import Stdio, StreamableHttp, connected
-from gateway.simulation.hosts import SIMULATORS
+from gateway.simulation.hosts import FIRST, SIMULATORS
 from gateway.simulation.seen import Seen
 from gateway.simulation.verdict import judge
 
 pytestmark = pytest.mark.anyio
 
-HOSTS = [name for name, host in SIMULATORS.items() if not host.for_people]
+HOSTS = [host.name for host in FIRST if not host.for_people]
 PATIENCE = 60
 
 CASES: dict[str, tuple[str, dict[str, Any]]] = {

@@ -11,9 +11,10 @@ from gateway.config.schema import GatewaySettings, LimitSettings, Settings, Upst
 from gateway.core.lifting import lift
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
-from gateway.core.model.profile import Match, Profile, StructuredRules, ToolRules, WaitRules
+from gateway.core.model.profile import FeatureRules, Match, Profile, StructuredRules, ToolRules, WaitRules
 from gateway.errors import UnknownMethod, UnknownResource
 from gateway.routing import Router
+from gateway.shaping import Reach
 from gateway.upstream import UpstreamState
 
 Answer = Callable[[str, Mapping[str, Any]], Any]
@@ -142,7 +143,14 @@ class FakeShaper:
     """Marks each result with the profile and the owner that it was shaped for."""
 
     async def shape(
-        self, result: Mapping[str, Any], profile: Profile, *, owner: str, notes: tuple[Note, ...] = ()
+        self,
+        result: Mapping[str, Any],
+        profile: Profile,
+        *,
+        owner: str,
+        notes: tuple[Note, ...] = (),
+        reach: Reach | None = None,
+        origin: str | None = None,
     ) -> FakeShaped:
         return FakeShaped({**result, "shaped": [profile.name, owner]}, lift(result))
 
@@ -151,13 +159,27 @@ PROFILES = {
     "default": Profile(name="default", structured=StructuredRules(send="never"), wait=WaitRules(tools_list=0)),
     "codex": Profile(name="codex", match=(Match(client_name="codex*"),), wait=WaitRules(tools_list=60)),
     "viewer": Profile(name="viewer", tools=ToolRules(helpers=True), wait=WaitRules(tools_list=0)),
+    "strict": Profile(
+        name="strict",
+        match=(Match(client_name="strict"),),
+        tools=ToolRules(root="object"),
+        wait=WaitRules(tools_list=0),
+        features=FeatureRules(broken=("sampling", "tools_list_changed")),
+        variants={"strict-chat": ("gpt-4*",)},
+    ),
+    "strict-chat": Profile(name="strict-chat", tools=ToolRules(name_chars="a-z0-9_", name_max=20)),
 }
 
 
 def make_router(
-    *upstreams: FakeUpstream, prefix: Any = "always", profile: str | None = None, result_bytes: int = 1_000
+    *upstreams: FakeUpstream,
+    prefix: Any = "always",
+    profile: str | None = None,
+    model: str | None = None,
+    result_bytes: int = 1_000,
 ) -> Router:
-    settings = Settings(gateway=GatewaySettings(prefix=prefix), limits=LimitSettings(result_bytes=result_bytes))
+    gateway = GatewaySettings(prefix=prefix, model=model)
+    settings = Settings(gateway=gateway, limits=LimitSettings(result_bytes=result_bytes))
     return Router(FakeUpstreams(upstreams), FakeOwnTools(), FakeShaper(), PROFILES, settings, profile)
 
 

@@ -46,6 +46,20 @@ def test_a_named_document_is_attached(folder: Path, words: str) -> None:
     assert block["resource"]["uri"] == (folder / "out" / "page.pdf").as_uri()
 
 
+def test_a_file_that_only_structured_content_names_is_attached_too(folder: Path) -> None:
+    structured = {"saved": [{"path": str(folder / "out" / "shot.png")}], "uri": (folder / "out" / "page.pdf").as_uri()}
+    result = {"content": [{"type": "text", "text": "out/page.pdf"}], "structuredContent": structured}
+    whole, notes = with_named_files(result, [folder / "out"], folder)
+    assert [block["type"] for block in whole["content"]] == ["text", "resource", "image"]
+    assert len(notes) == 2
+
+
+def test_a_file_uri_is_decoded(folder: Path) -> None:
+    (folder / "out" / "shot.png").rename(folder / "out" / "my shot.png")
+    (block,) = attached(folder, f"see {(folder / 'out' / 'my shot.png').as_uri()}")
+    assert block["type"] == "image"
+
+
 def test_a_named_picture_is_an_image_and_not_shown_twice(folder: Path) -> None:
     (block,) = attached(folder, "see out/shot.png and again out/shot.png")
     assert block["type"] == "image"

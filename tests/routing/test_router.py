@@ -1,4 +1,5 @@
 import logging
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -487,3 +488,52 @@ async def test_stored_content_is_read_by_its_owner_only(router: Any, fake_upstre
     assert result["contents"][0]["text"] == "stored"
     with pytest.raises(UnknownResource):
         await gateway.respond("resources/read", {"uri": "content://of-ann"}, Caller(principal="bob"))
+
+
+# -- what profiles know of hosts and of the models behind them ---------------------------------------------
+
+STRICT = Caller(revision="2025-11-25", client_name="strict", capabilities={"sampling": {}, "roots": {}})
+EITHER = {"type": "object", "anyOf": [{"required": ["x"]}, {"required": ["y"]}]}
+
+
+async def test_arguments_that_only_the_shown_schema_takes_are_refused_and_the_upstream_is_not_called(
+    router: Any, fake_upstream: Any
+):
+    charts = fake_upstream("charts", [tool("draw", inputSchema=EITHER)])
+    gateway = router(charts)
+    call = {"name": "charts__draw", "arguments": {"z": 1}}
+    refused = await gateway.respond("tools/call", call, STRICT)
+    assert refused["isError"] is True
+    assert "do not fit charts__draw" in refused["content"][0]["text"]
+    assert refused["shaped"] == ["strict", "local"]
+    assert charts.asked == []
+    await gateway.respond("tools/call", {**call, "arguments": {"y": 1}}, STRICT)
+    await gateway.respond("tools/call", call, PLAIN)  # its host was shown the schema as it is
+    assert [params["arguments"] for _, params, _ in charts.asked] == [{"y": 1}, {"z": 1}]
+
+
+async def test_what_is_broken_in_a_host_is_told_to_no_upstream(router: Any, fake_upstream: Any):
+    charts = fake_upstream("charts", [tool("draw")])
+    gateway = router(charts)
+    await gateway.respond("tools/call", {"name": "charts__draw"}, STRICT)
+    await gateway.respond("tools/call", {"name": "charts__draw"}, replace(STRICT, client_name="other"))
+    assert [set(caller.capabilities) for caller, _ in charts.asked_for] == [{"roots"}, {"sampling", "roots"}]
+    assert not gateway.hears(STRICT, "tools")
+    assert gateway.hears(STRICT, "prompts")
+    assert gateway.hears(Caller(profile="gone"), "tools")
+
+
+async def test_a_result_is_shaped_for_the_model_that_a_call_tells_and_tools_keep_their_names(
+    router: Any, fake_upstream: Any
+):
+    gateway = router(fake_upstream("charts", [tool("Draw.a-long-name")]))
+    (listed,) = names(await gateway.respond("tools/list", {}, STRICT))
+    for model, profile in (("gpt-4o", "strict-chat"), ("gpt-5.5", "strict"), (None, "strict")):
+        result = await gateway.respond("tools/call", {"name": listed}, replace(STRICT, model=model))
+        assert result["shaped"][0] == profile
+
+
+async def test_a_configured_model_decides_for_lists_and_calls(router: Any, fake_upstream: Any):
+    gateway = router(fake_upstream("charts", [tool("Draw")]), model="gpt-4o")
+    assert gateway.profile_of(replace(STRICT, model="gpt-5.5")).name == "strict-chat"
+    assert names(await gateway.respond("tools/list", {}, STRICT)) == ["charts___raw"]

@@ -52,6 +52,9 @@ class SampleService:
         self.watched.append(uri)
         return lambda: self.watched.remove(uri)
 
+    def hears(self, caller: Caller, kind: str) -> bool:
+        return True
+
     async def roots_changed(self, session: str) -> None:
         await self._record("roots changed")
 

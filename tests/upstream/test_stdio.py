@@ -329,7 +329,7 @@ async def test_a_changed_list_is_listed_again_and_announced(connect: Any, stdio:
 
 @pytest.fixture
 def short_graces(monkeypatch: pytest.MonkeyPatch) -> None:
-    short = processes.Graces(close=0.3, terminate=0.3)
+    short = processes.Graces(close=0.3, terminate=0.3, kill=5)
     monkeypatch.setattr("gateway.upstream.stdio.HURRIED", short)
     monkeypatch.setattr("gateway.upstream.stdio.LEISURELY", short)
 

@@ -1,0 +1,39 @@
+"""How the values of a profile are known, as tables: those of one fact together."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from gateway.core.model.model_profile import ModelProfile
+from gateway.core.model.profile import Evidence, Profile
+from gateway.core.profiles import value_at
+
+
+def facts(profile: Profile | ModelProfile, profiles: Mapping[str, Profile] | Mapping[str, ModelProfile]) -> list[str]:
+    """The table of the values that the profile sets itself; nothing where it sets none."""
+    by_fact: dict[str, list[str]] = {}
+    for path, fact in own_evidence(profile, profile.lineage, profiles).items():
+        by_fact.setdefault(_known(fact), []).append(path)
+    lines = ["| values | how they are known |", "|---|---|"]
+    for known, paths in by_fact.items():
+        values = [f"`{path} = {json.dumps(value_at(profile, path), default=list)}`" for path in paths]
+        lines.append(f"| {'<br>'.join(values)} | {known} |")
+    return [*lines, ""] if by_fact else []
+
+
+def own_evidence(
+    profile: Profile | ModelProfile,
+    lineage: Sequence[str],
+    profiles: Mapping[str, Profile] | Mapping[str, ModelProfile],
+) -> dict[str, Evidence]:
+    """The evidence that is not inherited, by dotted path."""
+    return {
+        path: fact
+        for path, fact in profile.evidence.items()
+        if all(profiles[parent].evidence.get(path) != fact for parent in lineage)
+    }
+
+
+def _known(fact: Evidence) -> str:
+    version = f" ({fact.host_version})" if fact.host_version and fact.host_version not in fact.source else ""
+    source = fact.source.replace("|", "\\|")
+    return f"**{fact.level.replace('_', ' ')}**, {fact.checked}: {source}{version}"

@@ -1,0 +1,71 @@
+"""An upstream that gets content where the host gave a handle. What cannot be given is told in a result, not sent on."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from gateway.config.schema import UpstreamSettings
+from gateway.core.catalogue import Route
+from gateway.core.model.caller import Caller
+from gateway.core.wording import failure_text, plain
+from gateway.errors import ArgumentError
+from gateway.routing.ports import AnUpstream, TheArguments
+from gateway.upstream.calls import CallLimits, ProgressCallback
+
+if TYPE_CHECKING:
+    from gateway.upstream.asking import Host
+
+_LONGEST = 1_000
+
+
+class WithContent:
+    """Stands before an upstream for the calls of one tool.
+
+    Below whatever repeats or parks a call: so each time that the upstream is asked, handles stand for what they stand
+    for then, files last exactly as long as the call does there, and nothing else ever holds the content.
+    """
+
+    def __init__(self, upstream: AnUpstream, route: Route, arguments: "TheArguments") -> None:
+        self._upstream = upstream
+        self._route = route
+        self._arguments = arguments
+
+    @property
+    def name(self) -> str:
+        """Its name in the configuration."""
+        return self._upstream.name
+
+    @property
+    def settings(self) -> UpstreamSettings:
+        """Its part of the configuration."""
+        return self._upstream.settings
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        timeout: CallLimits,
+        on_progress: ProgressCallback | None = None,
+        caller: Caller | None = None,
+        host: "Host | None" = None,
+    ) -> dict[str, Any]:
+        """The upstream's raw result; a failed one of ours, where an argument names content that it cannot be given."""
+        given = params.get("arguments")
+        arguments: Mapping[str, Any] = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
+        owner = (caller or Caller()).principal
+        try:
+            async with self._arguments.resolved(
+                arguments, self._route.parameters, owner=owner, upstream=self.name, settings=self.settings
+            ) as resolved:
+                passed = params if resolved is arguments else {**params, "arguments": resolved}
+                return await self._upstream.request(
+                    method, passed, timeout=timeout, on_progress=on_progress, caller=caller, host=host
+                )
+        except ArgumentError as error:
+            return _refused(self._route, error)
+
+
+def _refused(route: Route, error: ArgumentError) -> dict[str, Any]:
+    remedy = error.remedy[:1].upper() + error.remedy[1:] if error.remedy else None
+    words = f"{plain(route.tool, 100)} was not called: {plain(error.message, _LONGEST)}"
+    return {"content": [{"type": "text", "text": failure_text(words, remedy)}], "isError": True}
