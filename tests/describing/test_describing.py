@@ -134,6 +134,12 @@ async def test_a_program_that_reads_nothing_may_still_answer() -> None:
         assert (await describe_with_command(python("print('hm')"), bytes(5_000_000), "image/png")).strip() == "hm"
 
 
+async def test_a_program_that_complains_at_length_may_still_answer() -> None:
+    chatty = "import sys; sys.stderr.write('progress ' * 500_000); print('hm')"
+    with anyio.fail_after(60):
+        assert (await describe_with_command(python(chatty), b"", "image/png")).strip() == "hm"
+
+
 async def test_a_program_that_never_ends_is_ended() -> None:
     with anyio.move_on_after(0.3) as scope:
         await describe_with_command(python("import time; time.sleep(600)"), b"", "image/png")

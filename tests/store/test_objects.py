@@ -223,6 +223,16 @@ async def test_only_its_user_may_read_the_folder_and_the_key(make, folder):
     assert [path.name for path in folder.iterdir() if path.is_file()] == ["key"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX's")
+async def test_nobody_else_reads_content_in_a_folder_that_was_there_before(make, folder):
+    folder.mkdir(mode=0o755, exist_ok=True)
+    folder.chmod(0o755)
+    await make().put(b"kept", **ANN)
+    inner = [path for path in folder.iterdir() if path.is_dir()]
+    assert inner
+    assert {stat.S_IMODE(path.stat().st_mode) for path in inner} == {0o700}
+
+
 async def test_gateways_that_begin_at_once_have_one_key(lasting):
     handles = set()
 
