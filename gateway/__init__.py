@@ -8,11 +8,23 @@ as a `Toolset`. Nothing is imported before it is used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from gateway._version import __version__ as __version__
+
 if TYPE_CHECKING:
-    from gateway.core.lifting import lift
-    from gateway.core.lowering.openai_view import openai_view
+    from gateway.agents import Toolset
+    from gateway.agents import sync as sync
+    from gateway.agents.connecting import connect
+    from gateway.agents.open import open as open
+    from gateway.content.arguments.program import resolve_arguments
+    from gateway.content.media import MediaWorkers
+    from gateway.content.provider_files import ProviderFiles
+    from gateway.content.shaping.histories import Resolved, resolve_messages
+    from gateway.content.shaping.results import openai_view
+    from gateway.content.shaping.turns import LoweredTurn, lower_turn, lower_turn_now
+    from gateway.content.store import ContentStore, MemoryStore, open_store
     from gateway.core.model.envelope import Envelope
-    from gateway.inputs import (
+    from gateway.core.results.lifting import lift
+    from gateway.core.tools.inputs import (
         audio_input,
         cad_input,
         directory_note,
@@ -21,19 +33,14 @@ if TYPE_CHECKING:
         three_d_input,
         video_input,
     )
-    from gateway.opened import open as open
-    from gateway.provider_files import ProviderFiles
-    from gateway.shaping.histories import Resolved, resolve_messages
-    from gateway.shaping.turns import LoweredTurn, lower_turn, lower_turn_now
-    from gateway.toolset import Toolset
-    from gateway.toolset.connecting import connect
-
-__version__ = "0.1.0"
 
 # Without `open`: whoever imports everything keeps the builtin of that name.
 __all__ = [
+    "ContentStore",
     "Envelope",
     "LoweredTurn",
+    "MediaWorkers",
+    "MemoryStore",
     "ProviderFiles",
     "Resolved",
     "Toolset",
@@ -46,36 +53,49 @@ __all__ = [
     "lift",
     "lower_turn",
     "lower_turn_now",
+    "open_store",
     "openai_view",
+    "resolve_arguments",
     "resolve_messages",
     "three_d_input",
     "video_input",
 ]
 
 _HOMES = {
+    "ContentStore": "gateway.content.store",
     "Envelope": "gateway.core.model.envelope",
-    "LoweredTurn": "gateway.shaping.turns",
-    "ProviderFiles": "gateway.provider_files",
-    "Resolved": "gateway.shaping.histories",
-    "Toolset": "gateway.toolset",
-    "audio_input": "gateway.inputs",
-    "cad_input": "gateway.inputs",
-    "connect": "gateway.toolset.connecting",
-    "directory_note": "gateway.inputs",
-    "file_input": "gateway.inputs",
-    "image_input": "gateway.inputs",
-    "lift": "gateway.core.lifting",
-    "lower_turn": "gateway.shaping.turns",
-    "lower_turn_now": "gateway.shaping.turns",
-    "open": "gateway.opened",
-    "openai_view": "gateway.core.lowering.openai_view",
-    "resolve_messages": "gateway.shaping.histories",
-    "three_d_input": "gateway.inputs",
-    "video_input": "gateway.inputs",
+    "LoweredTurn": "gateway.content.shaping.turns",
+    "MediaWorkers": "gateway.content.media",
+    "MemoryStore": "gateway.content.store",
+    "ProviderFiles": "gateway.content.provider_files",
+    "Resolved": "gateway.content.shaping.histories",
+    "Toolset": "gateway.agents",
+    "audio_input": "gateway.core.tools.inputs",
+    "cad_input": "gateway.core.tools.inputs",
+    "connect": "gateway.agents.connecting",
+    "directory_note": "gateway.core.tools.inputs",
+    "file_input": "gateway.core.tools.inputs",
+    "image_input": "gateway.core.tools.inputs",
+    "lift": "gateway.core.results.lifting",
+    "lower_turn": "gateway.content.shaping.turns",
+    "lower_turn_now": "gateway.content.shaping.turns",
+    "open": "gateway.agents.open",
+    "open_store": "gateway.content.store",
+    "openai_view": "gateway.content.shaping.results",
+    "resolve_arguments": "gateway.content.arguments.program",
+    "resolve_messages": "gateway.content.shaping.histories",
+    "three_d_input": "gateway.core.tools.inputs",
+    "video_input": "gateway.core.tools.inputs",
 }
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES, "sync"})
+
+
 def __getattr__(name: str) -> Any:
+    if name == "sync":
+        return import_module("gateway.agents.sync")
     if name not in _HOMES:
         raise AttributeError(f"module 'gateway' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

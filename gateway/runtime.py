@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING, Any
 from gateway.config.comparing import Difference, compare, live_part
 from gateway.config.finding import cache_folder
 from gateway.config.schema import Settings
+from gateway.core.model.caller import Caller
 from gateway.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from gateway.arguments.files import TemporaryFiles
-    from gateway.bridging.bridge import Bridge
-    from gateway.calibration import Calibration, Surroundings
-    from gateway.content_http.links import Links
-    from gateway.core.model.caller import Caller
-    from gateway.core.model.profile import Profile, ProfileSource
-    from gateway.describing import Describer
-    from gateway.describing.tools import CallTool
-    from gateway.fetching import Fetcher
+    from gateway.content.arguments.files import TemporaryFiles
+    from gateway.content.describe import Describer
+    from gateway.content.describe.tools import CallTool
+    from gateway.content.fetch import Fetcher
+    from gateway.content.links.links import Links
+    from gateway.content.shaping import Shaper
+    from gateway.content.shaping.files import HostFiles
+    from gateway.content.shaping.repairing import Repairer
+    from gateway.content.store import KeptStore
+    from gateway.core.profiles.profile import Profile, ProfileSource
     from gateway.routing import Router
-    from gateway.shaping import Shaper
-    from gateway.shaping.files import HostFiles
-    from gateway.shaping.repairing import Repairer
-    from gateway.store import KeptStore
+    from gateway.routing.calibration import Calibration, Surroundings
     from gateway.telemetry import Telemetry
     from gateway.telemetry.media import CountedMedia
     from gateway.upstream import Upstreams
+    from gateway.upstream.bridging.bridge import Bridge
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class _Rooms:
     temporary: "TemporaryFiles"
 
     def shaper(self, settings: Settings) -> "Shaper":
-        from gateway.shaping import Shaper
+        from gateway.content.shaping import Shaper
 
         return Shaper(
             self.store,
@@ -81,8 +81,8 @@ class Gateway:
 
     def repairer(self) -> "Repairer":
         """What repairs requests to model APIs, over the same store: handles that hosts were given are known to it."""
-        from gateway.shaping.remembering import RememberingMedia
-        from gateway.shaping.repairing import Repairer
+        from gateway.content.shaping.remembering import RememberingMedia
+        from gateway.content.shaping.repairing import Repairer
 
         history = self.settings.model_proxy.history
         return Repairer(self.store, RememberingMedia(self._rooms.media), history, self._rooms.describer)
@@ -120,12 +120,14 @@ async def run_gateway(
     profile: str | None = None,
     expected: "Callable[[], Caller | None] | None" = None,
     over_http: bool = False,
+    asleep: bool = False,
 ) -> AsyncGenerator[Gateway]:
     """A running gateway: its upstreams are connecting in the background, and its router answers at once.
 
     `profile` is the one for every host that does not choose one itself; it wins over `[gateway] profile`.
     `expected` says which host will be the only one, as soon as that is known: upstreams are opened for it. `over_http`:
-    links to stored content will be served, so tools that want a URL can be given one. Leaving ends every process and
+    links to stored content will be served, so tools that want a URL can be given one. `asleep`: no upstream is started
+    before something is asked of it, or `Upstream.wake` is called. Leaving ends every process and
     connection that was opened.
 
     Raises:
@@ -133,28 +135,26 @@ async def run_gateway(
         ProfileError: `profile` does not exist, or a profile does not hold together.
     """
     # Everything heavy is imported here, so that a command that needs no gateway does not pay for it.
-    from gateway.arguments import Arguments
-    from gateway.builtin import Builtin
-    from gateway.builtin.putting import Putting
-    from gateway.calibration import Calibration
     from gateway.config.builtin_profiles import load_profiles
-    from gateway.core.matching import able, choose, find
+    from gateway.content.arguments import Arguments
+    from gateway.core.profiles.matching import able, choose, find
     from gateway.routing import Router
+    from gateway.routing.calibration import Calibration
+    from gateway.routing.own_tools import Builtin
+    from gateway.routing.own_tools.putting import Putting
     from gateway.telemetry import Telemetry
     from gateway.upstream import Catalogues, Upstreams
+    from gateway.upstream.connection.opening import NEWEST_HANDSHAKE
 
     profiles = load_profiles(settings)
     if profile is not None:
         find(profiles, profile)
 
-    async def read_resource(uri: str) -> dict[str, Any]:
-        return await router.read_upstream_resource(uri)
-
     async def call_tool(upstream: str, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         if upstream not in upstreams:
             raise InvalidRequest(f"there is no upstream {upstream!r}", remedy="see describe.tool")
-        params = {"name": tool, "arguments": arguments}
-        return await upstreams[upstream].request("tools/call", params, timeout=upstreams[upstream].settings.timeout)
+        params, asked = {"name": tool, "arguments": arguments}, upstreams[upstream]
+        return await asked.request("tools/call", params, timeout=asked.settings.timeout, caller=own)
 
     def changed(upstream: str, kind: str) -> None:
         router.upstream_changed(upstream, kind)
@@ -167,16 +167,18 @@ async def run_gateway(
         configured = profile or settings.gateway.profile
         return able(caller, choose(profiles, caller, configured, settings.gateway.model).profile)
 
+    # What no host asks for (the model proxy's descriptions) has sessions of its own: it is no host's business.
+    own = Caller(revision=NEWEST_HANDSHAKE, client_name=settings.gateway.name, principal="mcp-gateway itself")
     raised: Exception | None = None
     cache = cache_folder(os.environ)
     catalogues = Catalogues(cache / "catalogues") if cache is not None else None
-    upstreams = Upstreams(settings.upstreams, on_change=changed, catalogues=catalogues, expected=awaited)
+    upstreams = Upstreams(settings.upstreams, on_change=changed, catalogues=catalogues, expected=awaited, asleep=asleep)
     telemetry = Telemetry(content=settings.logging.content)
     telemetry.metrics.upstreams = upstreams
     async with _opened(settings, telemetry, call_tool) as rooms:
         fetch, limits = _fetching(settings), settings.limits
         putting = Putting(rooms.store, rooms.links, folders=settings.content.folders, fetch=fetch)
-        builtin = Builtin(rooms.store, rooms.media, read_resource, putting)
+        builtin = Builtin(rooms.store, rooms.media, putting)
         calibration = Calibration(rooms.media, _surroundings(lambda: gateway))
         links = rooms.links if over_http else None
         arguments = Arguments(rooms.store, limits, rooms.temporary, fetch=fetch, links=links)
@@ -195,14 +197,14 @@ async def run_gateway(
 
 @asynccontextmanager
 async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTool") -> AsyncGenerator[_Rooms]:
-    from gateway.arguments.files import temporary_files
-    from gateway.bridging.bridge import open_bridge
-    from gateway.content_http.links import Links
-    from gateway.describing import open_describer
-    from gateway.media import MediaWorkers
-    from gateway.shaping.files import HostFiles
-    from gateway.store import open_store
+    from gateway.content.arguments.files import temporary_files
+    from gateway.content.describe import open_describer
+    from gateway.content.links.links import Links
+    from gateway.content.media import MediaWorkers
+    from gateway.content.shaping.files import HostFiles
+    from gateway.content.store import open_store
     from gateway.telemetry.media import CountedMedia
+    from gateway.upstream.bridging.bridge import open_bridge
 
     cache = cache_folder(os.environ)
     async with (
@@ -223,10 +225,10 @@ def _surroundings(gateway: "Callable[[], Gateway]") -> "Surroundings":
     """What calibrating needs of the gateway that it is a part of."""
     from anyio import to_thread
 
-    from gateway.calibration import Kept, Surroundings
     from gateway.config.builtin_profiles import load_profiles, measured_names
     from gateway.config.local_profiles import write_local
-    from gateway.core.catalogue import OWN
+    from gateway.core.tools.catalogue import OWN
+    from gateway.routing.calibration import Kept, Surroundings
 
     def base_of(name: str) -> "Profile":
         settings = gateway().settings
@@ -253,6 +255,6 @@ def _fetching(settings: Settings) -> "Fetcher | None":
     """What fetches URLs; None where nothing may be fetched."""
     if not settings.fetch.allow:
         return None
-    from gateway.fetching import Fetcher
+    from gateway.content.fetch import Fetcher
 
     return Fetcher(settings.fetch)

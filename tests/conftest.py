@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[1]
 LOCKED_NODE = Path(sys.prefix) / "node" / "bin"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gateway import __version__
-from gateway.cli import (
+from gateway._version import __version__
+from gateway.cli.commands import (
+    add,
     calibrate,
     call,
     check,
@@ -26,15 +27,16 @@ from gateway.cli import (
     status,
     stop,
     tools,
+    upstreams,
 )
 from gateway.cli.failing import ending
 from gateway.cli.started import Started
-from gateway.cli.terminal import forgive_encodings, say
+from gateway.cli.terminal import forgive_encodings, help_without_command, say
 from gateway.config.schema import LoggingSettings, Settings
 from gateway.telemetry import configure_logging
 
 if TYPE_CHECKING:
-    from gateway.downstream.opening import Opening
+    from gateway.serving.mcp.opening import Opening
 
 EPILOG = (
     "Exit codes: 0 done, 1 what was asked for failed, 2 the command line or the configuration cannot be used, "
@@ -45,32 +47,36 @@ app = typer.Typer(
     name="mcp-gateway",
     help="One MCP server in front of many; every result in the shape that each host really shows its model.",
     epilog=EPILOG,
-    no_args_is_help=True,
-    add_completion=False,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.command("serve")(serve.serve)
-app.command("proxy")(proxy.proxy)
-app.command("init")(init.init)
-app.command("import")(importing.import_)
-app.command("install")(install.install)
-app.command("uninstall")(install.uninstall)
-app.command("tools")(tools.tools)
-app.command("call")(call.call)
-app.command("explain")(explain.explain)
-app.add_typer(profiles.app, name="profiles")
-app.add_typer(config.app, name="config")
-app.command("put")(content.put)
-app.add_typer(content.app, name="content")
-app.command("status")(status.status)
-app.command("logs")(logs.logs)
-app.command("reload")(reload.reload)
-app.command("stop")(stop.stop)
-app.command("calibrate")(calibrate.calibrate)
-app.command("doctor")(doctor.doctor)
-app.command("check")(check.check)
-app.command("demo")(demo.demo)
+app.command("serve", short_help="Serve one host over stdio, or many over HTTP.")(serve.serve)
+app.command("proxy", short_help="Repair tool results on their way to a model API.")(proxy.proxy)
+app.command("init", short_help="Write a first mcp-gateway.toml.")(init.init)
+app.command("import", short_help="Take over the MCP servers that your hosts have.")(importing.import_)
+app.command("add", short_help="Add an MCP server to the configuration.")(add.add)
+app.command("remove", short_help="Take an MCP server out of the configuration.")(upstreams.remove)
+app.command("enable", short_help="Switch an MCP server on.")(upstreams.enable)
+app.command("disable", short_help="Switch an MCP server off; its settings stay.")(upstreams.disable)
+app.command("install", short_help="Register the gateway in a host.")(install.install)
+app.command("uninstall", short_help="Remove the gateway from a host again.")(install.uninstall)
+app.command("tools", short_help="List the tools that a host is offered.")(tools.tools)
+app.command("call", short_help="Call a tool, and show what a host is sent.")(call.call)
+app.command("explain", short_help="Show step by step how a result is shaped for a host.")(explain.explain)
+app.add_typer(profiles.app, name="profiles", short_help="List the host profiles, or show one.")
+app.add_typer(config.app, name="config", short_help="Check the configuration.")
+app.command("put", short_help="Store a file, and print its handle and its link.")(content.put)
+app.add_typer(content.app, name="content", short_help="List, save or remove stored content.")
+app.command("status", short_help="Show the running gateways.")(status.status)
+app.command("logs", short_help="Show what a gateway has logged.")(logs.logs)
+app.command("reload", short_help="Have a running gateway read its configuration again.")(reload.reload)
+app.command("stop", short_help="Stop a running gateway.")(stop.stop)
+app.command("calibrate", short_help="Measure what a host shows its model.")(calibrate.calibrate)
+app.command("doctor", short_help="Find out what is wrong, and how to fix it.")(doctor.doctor)
+app.command("check", short_help="Test a server of your own against every host.")(check.check)
+app.command("demo", short_help="See what each host's model gets, with bundled servers.")(demo.demo)
 
 
 def _version(asked: bool) -> None:
@@ -81,12 +87,14 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def common(
+    context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", help="Say the version and end.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Log everything, and show where an error comes from.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Log everything, and show the traceback of an error.")] = False,
 ) -> None:
     """Options of every command: here to be listed. `_version` has acted, and `run` looks for `--debug` everywhere."""
+    help_without_command(context)
 
 
 def run(arguments: Sequence[str], opening: "Opening | None" = None) -> int:
@@ -97,7 +105,7 @@ def run(arguments: Sequence[str], opening: "Opening | None" = None) -> int:
     forgive_encodings()
     # `serve` configures it anew, as soon as it knows the configuration.
     log = configure_logging(Settings(logging=LoggingSettings(level="error")), debug=debug)
-    started = Started(opening, debug)
+    started = Started(opening, debug, after_dashes=bool(rest))
     try:
         return ending(lambda: app(given, prog_name="mcp-gateway", standalone_mode=False, obj=started), debug=debug)
     finally:

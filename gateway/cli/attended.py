@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from gateway.config.greeting import keep_introductions
 from gateway.config.loading import LoadedSettings, load_settings
 from gateway.config.schema import Settings
-from gateway.control.reporting import Serving
-from gateway.control.watching import fingerprint
-from gateway.core.instructions import Introductions
 from gateway.core.model.caller import Caller
+from gateway.core.tools.instructions import Introductions
 from gateway.runtime import Gateway, run_gateway
+from gateway.serving.control.reporting import Serving
+from gateway.serving.control.watching import fingerprint
 
 if TYPE_CHECKING:
-    from gateway.downstream.serving import Downstream
+    from gateway.serving.mcp.serving import Downstream
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ async def attended_gateway(
 
     `on_introduced` is told what the upstreams say to a model, now and whenever that changes.
     """
-    from gateway.control.attending import attended
+    from gateway.serving.control.attending import attended
 
     load = start.load if start.path is not None else None
     async with (

@@ -15,14 +15,7 @@ from typing import NoReturn, cast
 import typer
 
 from gateway.cli.terminal import neutral
-from gateway.errors import (
-    ConfigError,
-    GatewayError,
-    InvalidRequest,
-    ProfileError,
-    UpstreamError,
-    UpstreamRefused,
-)
+from gateway.errors import ConfigError, GatewayError, InvalidRequest, ProfileError, UpstreamError, UpstreamRefused
 
 DONE = 0
 FAILED = 1
@@ -62,6 +55,11 @@ def ending(command: Callable[[], object], *, debug: bool) -> int:
         if debug:
             raise
         return _say(error)
+    except BaseExceptionGroup as group:
+        # A second Ctrl-C, while task groups wait for what the first has ended: as little is to be said of it.
+        if debug or group.subgroup(KeyboardInterrupt) is None:
+            raise
+        return INTERRUPTED
     return code if isinstance(code, int) else DONE
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gateway.downstream.opening import Opening
+    from gateway.serving.mcp.opening import Opening
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def starts_stdio(arguments: Sequence[str]) -> bool:
     """Whether the arguments start the gateway on stdio: `serve` without `--http`, and nobody asks for help."""
     words = [word for word in _options(arguments) if word != "--debug"]
-    return words[:1] == ["serve"] and not {"--http", "--help"} & set(words)
+    return words[:1] == ["serve"] and not {"--http", "--help", "-h"} & set(words)
 
 
 def _options(arguments: Sequence[str]) -> list[str]:
@@ -48,10 +48,10 @@ def _config_file(arguments: Sequence[str]) -> Path | None:
 
 
 def _open_stdio(arguments: Sequence[str]) -> "Opening":
-    from gateway import __version__
+    from gateway._version import __version__
     from gateway.config.greeting import Greeting, read_greeting
-    from gateway.downstream.handshake import Identity
-    from gateway.downstream.opening import Opening
+    from gateway.serving.mcp.handshake import Identity
+    from gateway.serving.mcp.opening import Opening
 
     options = _options(arguments)
     without_file = any(word.split("=")[0] in ("--upstream", "--") for word in arguments)

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from gateway.control.records import Record, running
 from gateway.errors import ConfigError, GatewayError
+from gateway.serving.control.records import Record, running
 
 Pid = Annotated[int | None, typer.Option("--pid", metavar="PID", help="The gateway with this process id.")]
 Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="The gateways that call themselves so.")]

@@ -3,13 +3,18 @@
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from gateway.cli.saving import found_of
 from gateway.core.model.blocks import Block, LinkBlock, ResourceBlock, TextBlock, UnknownBlock
 from gateway.core.model.envelope import Envelope
-from gateway.core.wording import facts, pixel_words, plain, size_words
+from gateway.core.wording import counted, facts, pixel_words, plain, size_words
 
 _SHOWN_CHARS = 2_000
+_SHOWN_BASE64 = 300
+"""Characters without a blank from which on a text is taken for encoded bytes."""
+
+Shown = TypeVar("Shown")
 
 
 def result_lines(envelope: Envelope, saved: Mapping[int, Path]) -> Iterator[str]:
@@ -20,16 +25,39 @@ def result_lines(envelope: Envelope, saved: Mapping[int, Path]) -> Iterator[str]
         yield block.text if isinstance(block, TextBlock) else _line(block, saved.get(index))
     if envelope.has_structured_content:
         yield "structured content:"
-        yield json.dumps(envelope.structured_content, indent=2, ensure_ascii=False)
+        yield json.dumps(_readable(envelope.structured_content), indent=2, ensure_ascii=False)
     if not envelope.blocks and not envelope.has_structured_content:
         yield "(nothing)"
+
+
+def _readable(value: Any) -> Any:
+    """A JSON value as people read it: base64, and whatever else is long and has no blanks, by its beginning."""
+    if isinstance(value, dict):
+        return {key: _readable(member) for key, member in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_readable(item) for item in cast("list[Any]", value)]
+    if isinstance(value, str) and len(value) > _SHOWN_BASE64 and not any(map(str.isspace, value[:_SHOWN_BASE64])):
+        return f"{value[:40]}… ({len(value) - 40:,} characters more)"
+    return value
+
+
+def grouped(by_profile: Mapping[str, Shown]) -> Iterator[tuple[list[str], Shown]]:
+    """What was found for each profile, the profiles with equal findings together: in the order of their first ones."""
+    groups: list[tuple[list[str], Shown]] = []
+    for name, found in by_profile.items():
+        names = next((names for names, other in groups if other == found), None)
+        if names is None:
+            groups.append(([name], found))
+        else:
+            names.append(name)
+    yield from groups
 
 
 def block_lines(envelope: Envelope) -> Iterator[str]:
     """The envelope block by block, a line each: for looking at its shape."""
     for index, block in enumerate(envelope.blocks):
         if isinstance(block, TextBlock):
-            yield f"{index}  text, {len(block.text):,} characters: {plain(block.text, 80)}"
+            yield f"{index}  text, {counted(len(block.text), 'character')}: {plain(block.text, 80)}"
         else:
             yield f"{index}  {_line(block, None)[1:-1]}"
     if envelope.has_structured_content:

@@ -7,14 +7,14 @@ from typing import Any, BinaryIO
 
 import typer
 
-from gateway.builtin.putting import file_chunks
 from gateway.cli.started import run_until_signal
 from gateway.config.finding import state_folder
 from gateway.config.schema import Settings
-from gateway.content_http.links import Links, link_key
-from gateway.control import protocol
-from gateway.control.contents import Contents
-from gateway.store import open_store
+from gateway.content.links.links import Links, link_key
+from gateway.content.store import open_store
+from gateway.routing.own_tools.putting import file_chunks
+from gateway.serving.control import protocol
+from gateway.serving.control.contents import Contents
 
 
 class StoreItself:

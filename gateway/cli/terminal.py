@@ -5,6 +5,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import typer
+
 from gateway.core.wording import plain
 from gateway.telemetry.harmless import neutral
 
@@ -17,6 +19,12 @@ def say(text: str = "") -> None:
 def remark(text: str) -> None:
     """Print a line to stderr, made harmless: for people, beside a program's output."""
     print(neutral(text), file=sys.stderr)
+
+
+def help_without_command(context: typer.Context) -> None:
+    """Print a group's help where none of its commands was named: a question, and no mistake, as for gh and docker."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def say_json(value: Any) -> None:
@@ -41,7 +49,7 @@ def _draw(headings: Sequence[str], cells: Iterable[Sequence[str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for place, heading in enumerate(headings):
         table.add_column(heading, overflow="fold", no_wrap=place == 0)
     for row in cells:

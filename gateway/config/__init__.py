@@ -1,0 +1,1 @@
+"""mcp-gateway.toml: its schema, found, loaded, checked and compared."""

@@ -12,14 +12,16 @@ from typing import Any
 
 from gateway.config.local_profiles import load_local
 from gateway.config.schema import Settings
-from gateway.core.matching import find
-from gateway.core.model.model_profile import ModelProfile, ModelSource
-from gateway.core.model.profile import Profile, ProfileSource
-from gateway.core.model_profiles import resolve_model_profiles
-from gateway.core.profiles import resolve_profiles
+from gateway.core.profiles.host_profiles import resolve_profiles
+from gateway.core.profiles.matching import find
+from gateway.core.profiles.model_profile import ModelProfile, ModelSource
+from gateway.core.profiles.model_profiles import resolve_model_profiles
+from gateway.core.profiles.profile import Profile, ProfileSource
 from gateway.errors import ConfigError, ProfileError
 
 logger = logging.getLogger(__name__)
+
+_FOLDERS = {"hosts": ("hosts", "profiles"), "models": ("core", "model_apis", "profiles")}
 
 
 @cache
@@ -29,7 +31,7 @@ def load_builtin() -> Mapping[str, ProfileSource]:
 
 
 def _documents(kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    folder = resources.files("gateway.profiles") / kind
+    folder = resources.files("gateway").joinpath(*_FOLDERS[kind])
     for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if file.name.endswith(".toml"):
             yield file.name.removesuffix(".toml"), tomllib.loads(file.read_text(encoding="utf-8"))

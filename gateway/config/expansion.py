@@ -27,6 +27,27 @@ def expand(document: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[dic
     return _expanded(document, (), environ, problems, dormant), tuple(problems)
 
 
+def references(document: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+    """The variables that the document refers to, each with its default (None: it has to be set).
+
+    As in `expand`, keys count for nothing, and neither does what is below an upstream that is not enabled.
+    """
+    dormant = frozenset(_dormant(document))
+    waiting: list[tuple[Location, Any]] = [((), document)]
+    while waiting:
+        location, value = waiting.pop(0)
+        if location in dormant:
+            continue
+        if isinstance(value, Mapping):
+            table = cast("Mapping[str, Any]", value)
+            waiting[:0] = [((*location, key), item) for key, item in table.items()]
+        elif isinstance(value, list):
+            waiting[:0] = [((*location, place), item) for place, item in enumerate(cast("list[Any]", value))]
+        elif isinstance(value, str):
+            found = _REFERENCE.finditer(value)
+            yield from ((one["name"], one["default"]) for one in found if one["name"])
+
+
 def _dormant(document: Mapping[str, Any]) -> Iterator[Location]:
     upstreams = document.get("upstreams")
     if isinstance(upstreams, Mapping):

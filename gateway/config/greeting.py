@@ -17,7 +17,7 @@ from gateway.config.documents import read_document
 from gateway.config.expansion import expand
 from gateway.config.finding import cache_folder, find_file
 from gateway.config.foreign import translate
-from gateway.core.instructions import Introductions
+from gateway.core.tools.instructions import Introductions
 from gateway.errors import ConfigError
 
 NAME = "mcp-gateway"

@@ -13,7 +13,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ValidationError
 
 from gateway.config.finding import PROFILES_VARIABLE, profiles_folder
-from gateway.core.model.profile import ProfileSource
+from gateway.core.profiles.profile import ProfileSource
 from gateway.errors import ConfigError
 
 logger = logging.getLogger(__name__)

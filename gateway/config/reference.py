@@ -3,18 +3,19 @@
 import ast
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
 from gateway.config.schema import Settings
-from gateway.core.model.profile import Profile
-from gateway.core.profiles import PATHS, value_at
+from gateway.core.model.quantities import bytes_of, seconds_of, size_text
+from gateway.core.profiles.host_profiles import PATHS, value_at
+from gateway.core.profiles.profile import Profile
 
 _SIMPLE: Mapping[Any, str] = {
     str: "text",
@@ -24,6 +25,9 @@ _SIMPLE: Mapping[Any, str] = {
     Path: "path",
     date: "date",
 }
+
+
+_QUANTITIES: Mapping[Any, str] = {seconds_of: "seconds", bytes_of: "bytes"}
 
 
 def describe_keys() -> str:
@@ -38,7 +42,8 @@ def describe_profile_keys() -> str:
     for path in PATHS:
         *tables, leaf = path.split(".")
         table = _model(Profile.model_fields[tables[0]].annotation) if tables else Profile
-        kind = _type((table or Profile).model_fields[leaf].annotation)
+        field = (table or Profile).model_fields[leaf]
+        kind = _quantity([field.annotation, *field.metadata]) or _type(field.annotation)
         lines.append(f"| `{path}` | {kind} | {_toml(value_at(plain, path))} |")
     lines.append("")
     for name, field in Profile.model_fields.items():
@@ -63,8 +68,8 @@ def _sections(model: type[BaseModel], path: str) -> Iterator[str]:
         elif named is not None:
             below.append((f"{place}.<name>" if get_origin(field.annotation) is dict else f"[{place}]", named))
         else:
-            kind = _type(field.annotation)
-            rows.append(f"| `{name}` | {kind} | {_default(field)} | {meanings.get(name, '')} |")
+            kind = _quantity([field.annotation, *field.metadata]) or _type(field.annotation)
+            rows.append(f"| `{name}` | {kind} | {_default(field, kind)} | {meanings.get(name, '')} |")
     if path:
         yield from (f"## `[{path}]`", "", _documentation(model), "")
     if rows:
@@ -82,6 +87,16 @@ def _element_model(kind: Any) -> type[BaseModel] | None:
     if get_origin(kind) not in (dict, tuple):
         return None
     return next((model for argument in get_args(kind) if (model := _model(argument)) is not None), None)
+
+
+def _quantity(marks: Iterable[Any]) -> str | None:
+    """`seconds` or `bytes`, where one of the marks of a type (also of one in a union) makes it that."""
+    for mark in marks:
+        if isinstance(mark, BeforeValidator) and mark.func in _QUANTITIES:
+            return _QUANTITIES[mark.func]
+        if (found := _quantity(get_args(mark))) is not None:
+            return found
+    return None
 
 
 def _type(kind: Any) -> str:
@@ -102,9 +117,11 @@ def _is_constraint(argument: Any) -> bool:
     return isinstance(argument, FieldInfo)
 
 
-def _default(field: FieldInfo) -> str:
+def _default(field: FieldInfo, kind: str) -> str:
     if field.is_required():
         return "required"
+    if kind == _QUANTITIES[bytes_of] and isinstance(field.default, int):
+        return f"`{size_text(field.default)}`"
     return _toml(field.get_default(call_default_factory=True, validated_data={}))
 
 

@@ -12,10 +12,13 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from gateway.config.locations import location
-from gateway.core.model.profile import ProfileSource
+from gateway.core.model.quantities import Duration, Size
+from gateway.core.profiles.profile import ProfileSource
 
-Seconds = Annotated[float, Field(gt=0, le=86_400)]
-Bytes = Annotated[int, Field(gt=0)]
+Seconds = Annotated[Duration, Field(gt=0, le=86_400)]
+Bytes = Annotated[Size, Field(gt=0)]
+BytesOrNone = Annotated[Size, Field(ge=0)]
+"""0 means something else than a number of bytes."""
 Transport = Literal["stdio", "http", "sse", "auto"]
 PrefixRule = Literal["always", "when-needed", "never"]
 LogFormat = Literal["text", "json"]
@@ -26,9 +29,10 @@ OWN_NAME = "gateway"
 
 UPSTREAM_NAME = r"^[A-Za-z0-9]+(?:(?:-+|_)[A-Za-z0-9]+)*$"
 """Letters, digits, `-` and single `_`: so that `<upstream>__<tool>` splits in one way only."""
+UPSTREAM_NAME_LENGTH = 40
+"""The most characters of such a name."""
 
-
-SESSION = r"^(shared|host-session|principal|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+)$"
+SESSION = r"^(shared|host-session|client|principal|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+)$"
 """Who may own an upstream's state."""
 
 BASE_URL = r"^https?://[^\s/?#@]+(?:/[^\s?#]*)?$"
@@ -47,10 +51,12 @@ class Section(BaseModel):
 
 
 class Timeouts(Section):
-    """Limits in seconds: `start` until an upstream is ready, `call` for a whole call, `idle` without any progress."""
+    """Limits in seconds: `start` and `install` until it is ready, `call` for a whole call, `idle` without progress."""
 
     start: Seconds = 30.0
     """Until the upstream is ready: process started, handshake done, tools listed."""
+    install: Seconds = 600.0
+    """The same while a launcher (`npx`, `uvx`, `docker run`, ...) is at work, which may have to install it first."""
     call: Seconds = 300.0
     """For a whole call, whatever progress it reports."""
     idle: Seconds = 120.0
@@ -64,8 +70,10 @@ class UpstreamLimits(Section):
 
     calls: Annotated[int, Field(ge=0)] = 100
     """Calls that run at once; others wait for their turn, in order, as long as their own limit allows."""
-    memory: Annotated[int, Field(ge=0)] = 0
+    memory: BytesOrNone = 0
     """Bytes of RAM for its process and all below it (Linux, macOS); over it, it is stopped until the next call."""
+    list_bytes: BytesOrNone = 16 * 1024 * 1024
+    """Bytes of RAM for all that it lists (tools, resources, templates, prompts); what is beyond is left out."""
     restarts: Annotated[int, Field(ge=0)] = 100
     """Starts after the first within an hour; over it, it is started again by a call, or when the hour has passed."""
 
@@ -149,15 +157,15 @@ class UpstreamSettings(Section):
     limits: UpstreamLimits = UpstreamLimits()
     tools: ToolsSettings = ToolsSettings()
     session: Annotated[str, Field(pattern=SESSION)] | None = None
-    """Whose its state is (a browser, a login): `shared`, `host-session`, `principal` or `header:NAME`.
+    """Whose its state is (a browser, a login): `shared`, `host-session`, `client`, `principal` or `header:NAME`.
 
-    Left out: a host's session, or its principal and name where it has none.
+    Left out: a host's session; its principal, name and profile where it has none.
     """
     session_idle: Seconds = 3_600.0
     """Seconds without a call after which a session of its own, that a host was given, is closed."""
     max_sessions: Annotated[int, Field(ge=1, le=10_000)] = 32
     """How many sessions of their own hosts may have at once."""
-    idle_stop: Annotated[float, Field(ge=0, le=86_400)] = 0.0
+    idle_stop: Annotated[Duration, Field(ge=0, le=86_400)] = 0.0
     """Seconds without a call after which it is stopped, until the next one; its tools stay listed. 0: never."""
     files: tuple[Path, ...] = ()
     """Folders whose media, where its text names a file in them, is shown as content: a saved PDF, a screenshot."""
@@ -222,6 +230,14 @@ class HttpSettings(Section):
     """Web origins, beside the loopback ones, that may call the gateway (Origin header)."""
     max_request_bytes: Bytes = 16 * 1024 * 1024
     """The largest request that is read from a host; on stdio, the longest line."""
+    request_timeout: Seconds = 20.0
+    """Seconds for the headers of a request, and again for its body, which gets one more for each 500 bytes."""
+    max_connections: Annotated[int, Field(ge=8)] = 1_000
+    """Connections that are open at once; never more than three eighths of the files that the process may open."""
+    max_connections_per_address: Annotated[int, Field(ge=8)] = 200
+    """The same for one address, but not for the loopback and for `trusted_proxies`."""
+    max_unread_bytes: Bytes = 64 * 1024 * 1024
+    """What may wait for a host that does not read the stream of its answers; beyond it, the stream is ended."""
     session_idle: Seconds = 1_800.0
     """Seconds without any request or open stream after which a host's session is forgotten."""
     trusted_proxies: tuple[str, ...] = ()
@@ -243,7 +259,7 @@ class HistorySettings(Section):
 
     results: Annotated[int, Field(ge=0)] = 20
     """The newest results with media that go on in full: at least so many, fewer than twice as many. 0: all."""
-    bytes: Annotated[int, Field(ge=0)] = 20_000_000
+    bytes: BytesOrNone = 20_000_000
     """At most so many bytes of media together. 0: whatever the API takes."""
 
 
@@ -268,8 +284,10 @@ class ModelProxySettings(Section):
     """The largest request that is taken from a client."""
     timeout: Seconds = 600.0
     """Seconds without a byte from the model API."""
-    upload_above: Annotated[int, Field(ge=0)] = 0
+    upload_above: BytesOrNone = 0
     """Media of more bytes goes once to the provider's own files, with the key in the environment. 0: never."""
+    reinject: bool = True
+    """Content that a line of the gateway's own names by its handle is put back where the line stands."""
     history: HistorySettings = HistorySettings()
 
     @field_validator("to")
@@ -296,7 +314,7 @@ class StoreSettings(Section):
     """For all content together; the least recently used makes way."""
     max_bytes_per_owner: Bytes | None = None
     """For the content of one principal; its own least recently used makes way."""
-    expires: Annotated[float, Field(gt=0, le=366 * 86_400)] = 3_600.0
+    expires: Annotated[Duration, Field(gt=0, le=366 * 86_400)] = 3_600.0
     """How many seconds content is kept after it was last stored."""
     timeout: Seconds = 30.0
     """Seconds for one answer of the store, or for one piece of a stream."""
@@ -322,7 +340,7 @@ class ContentSettings(Section):
 
     key: Annotated[str, Field(min_length=16)] | None = None
     """Signs links, at least 16 characters; left out: made once, and kept for this user."""
-    link_lifetime: Annotated[float, Field(gt=0, le=31_536_000)] = 3_600.0
+    link_lifetime: Annotated[Duration, Field(gt=0, le=31_536_000)] = 3_600.0
     """Seconds for which a link can be opened, at least; up to a quarter more, so that equal links stay equal."""
     max_upload_bytes: Bytes = 1024 * 1024 * 1024
     """The largest upload that is taken."""
@@ -360,9 +378,11 @@ class MediaSettings(Section):
     """Limits on what is done to images and documents."""
 
     workers: Annotated[int, Field(ge=1, le=64)] = 2
-    """How many jobs run at once, each in a process of its own."""
+    """How many jobs run at once, each in a process of its own. One more runs for a caller who has none among them."""
     timeout: Seconds = 20.0
     """Seconds for one job; then its process is killed."""
+    result_timeout: Seconds = 60.0
+    """Seconds of all jobs of one result together, waiting for a process not counted; what is left is not tried."""
     max_pixels: Annotated[int, Field(gt=0)] = 60_000_000
     """The most pixels of an image that is decoded, read from its header beforehand."""
     max_input_bytes: Bytes = 64 * 1024 * 1024
@@ -422,11 +442,6 @@ class DescribeSettings(Section):
     """How many are made at once."""
     remembered: Annotated[int, Field(ge=0, le=100_000)] = 1_000
     """How many descriptions are kept in mind, by content."""
-
-    @property
-    def is_on(self) -> bool:
-        """Whether something describes."""
-        return bool(self.command or self.tool or self.model.url)
 
     @model_validator(mode="after")
     def _one_way(self) -> "DescribeSettings":
@@ -501,8 +516,8 @@ class Settings(Section):
     files: FilesSettings = FilesSettings()
     limits: LimitSettings = LimitSettings()
     logging: LoggingSettings = LoggingSettings()
-    upstreams: dict[Annotated[str, Field(pattern=UPSTREAM_NAME, max_length=40)], UpstreamSettings] = Field(
-        default_factory=dict[str, UpstreamSettings]
+    upstreams: dict[Annotated[str, Field(pattern=UPSTREAM_NAME, max_length=UPSTREAM_NAME_LENGTH)], UpstreamSettings] = (
+        Field(default_factory=dict[str, UpstreamSettings])
     )
     profiles: dict[str, ProfileSource] = Field(default_factory=dict[str, ProfileSource])
     """A user's own host profiles, in the schema of the built-in ones."""

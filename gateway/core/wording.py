@@ -4,10 +4,13 @@ In one place so that they can be read together: short, plain, always in square b
 from what a tool said, and never with control characters in a name that an upstream chose.
 """
 
+import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from gateway.core.model.effects import Probed
+from gateway.core.model.json_shape import DEEPEST
 from gateway.core.model.media_types import PixelSize
 from gateway.core.model.texts import visible
 
@@ -23,13 +26,21 @@ CONTENT_PROMPT = "gateway_content"
 PUT_TOOL = "gateway_put"
 """The gateway's own tool that keeps content under a handle."""
 
+OWN_TOOLS = frozenset({VIEW_TOOL, READ_TOOL, PUT_TOOL})
+"""The gateway's own tools that are always there for hosts whose profile has them."""
+
 ERROR_PREFIX = "ERROR: "
 """Before the text of a failed call where a host would not tell its model."""
+
+IMAGES_FOLLOW = "[The images of these results follow.]"
+"""Said by the assistant between tool messages and their images, for models whose templates want roles to alternate."""
 
 NOTHING = "[The tool returned no content.]"
 NO_TEXT_ERROR = "[The tool failed without saying why.]"
 
 _LONGEST_NAME = 300
+_LONGEST_SCHEMA = 2_000
+_MOST_PLACES = 10
 
 
 def plain(name: str, longest: int = _LONGEST_NAME) -> str:
@@ -37,6 +48,11 @@ def plain(name: str, longest: int = _LONGEST_NAME) -> str:
     visible = "".join(" " if unicodedata.category(char)[0] in "CZ" else char for char in name[: 4 * longest])
     folded = " ".join(visible.split())
     return folded if len(folded) <= longest else folded[: longest - 1] + "…"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 tool`, `1,200 tools`, `no tools`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}" if number else f"no {noun}s"
 
 
 def size_words(count: int) -> str:
@@ -79,9 +95,36 @@ def caption(
     return f"[{name}{': ' + more if more else ''}{how}{_linked('the original', url)}]"
 
 
+_PASSED = "; its handle for tools is "
+_CAPTIONED = re.compile(
+    rf"\[(image|audio|document|video) \d{{1,6}}(?:: ([^\[\]]{{0,500}}))?{_PASSED}([a-z0-9]{{2,8}}_[a-z0-9]{{6,32}})"
+    r"(?:; a link that opens [^\[\]\s]{1,20}(?: [^\[\]\s]{1,20})? for a while: [^\[\]\s]{1,2000})?\]"
+)
+
+
 def _passed(handle: str | None) -> str:
     """The handle of media that is shown: in other words than of what is not, since nobody has to open it."""
-    return f"; its handle for tools is {handle}" if handle else ""
+    return f"{_PASSED}{handle}" if handle else ""
+
+
+class Captioned(NamedTuple):
+    """A marker or caption that names the handle of the media after it: its kind, what is known of it, the handle."""
+
+    kind: str
+    known: str
+    handle: str
+
+
+def captioned(text: str) -> Captioned | None:
+    """What a text says that is nothing but a `marker` or `caption` with a handle; None for every other text.
+
+    Its number counts the media of one result. In a turn of several results the media get the numbers of the turn.
+    """
+    found = _CAPTIONED.fullmatch(text) if len(text) < _LONGEST_CAPTION else None
+    return Captioned(found[1], found[2] or "", found[3]) if found else None
+
+
+_LONGEST_CAPTION = 4_000
 
 
 def whose(name: str, tool: str, call: str) -> str:
@@ -169,6 +212,15 @@ def page_range(shown: int, pages: int) -> str:
     return "all pages" if shown >= pages else f"pages 1 to {shown:,}"
 
 
+def pages_as_images(shown: int, pages: int) -> str:
+    """The last words that a document's line knows of it where its pages follow: `all pages as images`."""
+    return f"{page_range(shown, pages)} as images"
+
+
+PAGES_AS_IMAGES = r"(?:all pages|pages 1 to [\d,]{1,9}) as images"
+"""What `pages_as_images` says, as a regular expression."""
+
+
 def page_of(number: int, pages: int, name: str | None) -> str:
     """What an image shows that is a page of a document."""
     return f"page {number:,} of {pages:,}{' of ' + name if name else ''}"
@@ -197,6 +249,11 @@ def embedded_text(uri: str, known: str, text: str) -> str:
     return f"[resource <{plain(uri, 2_000)}>{' (' + known + ')' if known else ''}]\n{text}"
 
 
+def page_not_shown(address: str | None) -> str:
+    """Why a page inside a result is a line; `address` is where it can be opened, if it has one."""
+    return f"a page at <{plain(address, 2_000)}>, not shown here" if address else "not shown here"
+
+
 def embedded_image(name: str, uri: str) -> str:
     """Where an embedded image came from."""
     return f"[{name}: resource <{plain(uri, 2_000)}>]"
@@ -216,7 +273,19 @@ def rescued(media_type: str, byte_size: int) -> str:
 
 def blocks_left_out(count: int, limit: int) -> str:
     """Stands at the end of a result with too many blocks."""
-    return f"[{count:,} more blocks left out: a result may have {limit:,}]"
+    return f"[{count:,} more {'block' if count == 1 else 'blocks'} left out: a result may have {limit:,}]"
+
+
+def nested_too_deeply(places: Sequence[str]) -> str:
+    """Says which parts of a result were left out because of their depth; without brackets."""
+    shown = ", ".join(plain(place, 80) for place in places[:_MOST_PLACES])
+    more = f" and {len(places) - _MOST_PLACES:,} more" if len(places) > _MOST_PLACES else ""
+    return f"{shown}{more} left out: nested deeper than {DEEPEST} levels"
+
+
+def failed(text: str) -> str:
+    """The text of a failed call, which says so where it does not already."""
+    return text if text.lstrip().lower().startswith("error") else ERROR_PREFIX + text
 
 
 def failure_text(message: str, remedy: str | None) -> str:
@@ -280,6 +349,18 @@ def malformed_arguments(written: str) -> str:
     return failure_text(f"The arguments are not a JSON object, so nothing was called: {plain(written, 200)}", None)
 
 
+def as_json_text(schema: str) -> str:
+    """Describes an argument of any shape to an API that wants all shapes to be known."""
+    known = "" if schema == "{}" else f" of a value of this schema: {plain(schema, _LONGEST_SCHEMA)}"
+    return f"[JSON text{known}]"
+
+
+def with_limits(description: str, limits: Mapping[str, str]) -> str:
+    """A description of an argument, with limits that an API's schemas do not know."""
+    told = "; ".join(f"{name}: {plain(limit)}" for name, limit in limits.items())
+    return " ".join(part for part in (description, f"[{told}]" if told else "") if part)
+
+
 def unfit_arguments(tool: str, mistakes: Sequence[str]) -> str:
     """A call that was not made, because its arguments do not fit the tool's own schema."""
     named = plain(tool, 100)
@@ -297,7 +378,9 @@ def older_media(kind: str, known: str, handle: str | None) -> str:
 
 
 def same_media(kind: str, known: str, tool: str, call: str) -> str:
-    """Stands for media that an earlier result of the conversation shows already."""
+    """Stands for media that an earlier result of the conversation shows already, or a text that is no result."""
+    if not call:
+        return f"[{kind}: {known}, the same as shown before]"
     return f"[{kind}: {known}, the same as in the result of {plain(tool, 100)}, call {plain(call, 100)}]"
 
 

@@ -1,6 +1,7 @@
 """Which upstreams are there, how long to wait for those that are not yet, and how to say that one is not."""
 
 from collections.abc import Iterable
+from functools import partial
 
 import anyio
 
@@ -12,6 +13,7 @@ from gateway.upstream import UpstreamState
 
 _REMEDIES = {
     UpstreamState.STARTING: "try again in a moment",
+    UpstreamState.INSTALLING: "try again when it is installed: mcp-gateway status shows it",
     UpstreamState.READY: "list the tools again",
     UpstreamState.FAILED: "see upstreams.{name} in the configuration, or run mcp-gateway doctor",
     UpstreamState.SLEEPING: "list the tools again",
@@ -31,18 +33,21 @@ class Availability:
         """The upstreams are others now: those that start are waited for anew."""
         self._waited.clear()
 
-    async def first(self, profile: str, seconds: float, caller: Caller) -> None:
+    async def first(self, profile: str, seconds: float, caller: Caller, *, hears: bool = True) -> None:
         """Wait at most `seconds` for the upstreams that this profile's hosts have not waited for before.
 
-        One whose lists are known, from before or from the last run of the gateway, is not waited for; what else it
-        would show this caller is found out meanwhile.
+        One whose lists are known, from before or from the last run of the gateway, is not waited for, unless this
+        caller is likely to be shown others, or would never hear (`hears`) of a change (`Upstream.prepare`).
         """
+        began = anyio.current_time()
         unknown = [name for name in self.starting() if not self._knows(name)]
         names = [name for name in unknown if (profile, name) not in self._waited]
         await self.wait(names, seconds)
         self._waited.update((profile, name) for name in names)
-        for name in self._upstreams:
-            self._upstreams[name].prepare(caller)
+        left = max(0.0, seconds - (anyio.current_time() - began))
+        async with anyio.create_task_group() as tasks:
+            for name in self._upstreams:
+                tasks.start_soon(partial(self._upstreams[name].prepare, caller, left, hears=hears))
 
     async def wait(self, names: Iterable[str], seconds: float) -> None:
         """Wait until none of the upstreams is starting any more, at most `seconds`."""
@@ -52,7 +57,7 @@ class Availability:
 
     def starting(self) -> list[str]:
         """The upstreams that are starting now."""
-        return [name for name in self._upstreams if self._upstreams[name].state is UpstreamState.STARTING]
+        return [name for name in self._upstreams if self._upstreams[name].state.is_pending]
 
     def _knows(self, name: str) -> bool:
         lists = self._upstreams[name].lists_for()

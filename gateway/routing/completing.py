@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from gateway.bridging.onward import onward
-from gateway.core.catalogue import OWN
 from gateway.core.model.caller import REVISIONS, Caller
 from gateway.core.model.wire import METHOD_NOT_FOUND
+from gateway.core.tools.catalogue import OWN
 from gateway.core.wording import plain
 from gateway.errors import InvalidRequest, UpstreamRefused
 from gateway.routing.ports import Ask, TheUpstreams
 from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
+from gateway.upstream.bridging.onward import onward
 
 
 class Completions:
@@ -54,6 +54,9 @@ class Completions:
             return route.upstream, {**ref, "name": route.prompt}
         if kind != "ref/resource" or not isinstance(uri, str):
             raise InvalidRequest("completion/complete needs a ref of type ref/prompt (name) or ref/resource (uri)")
+        page = self._resources.addressed(uri, caller)
+        if page is not None:
+            return page[0], {**ref, "uri": page[1]}
         owner = self._resources.owner_of_template(uri, caller) or self._resources.owner(uri, caller)
         found = owner or next(iter(self._resources.likely(uri, caller)), None)
         if found is None:

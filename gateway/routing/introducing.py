@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from gateway.core.instructions import Introductions, part
-from gateway.core.matching import find, glob_of, specificity
-from gateway.core.model.profile import Profile
+from gateway.core.profiles.matching import find, glob_of, specificity
+from gateway.core.profiles.profile import Profile
+from gateway.core.tools.instructions import Introductions, part
 from gateway.routing.ports import TheUpstreams
 from gateway.upstream import UpstreamState
 

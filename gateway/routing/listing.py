@@ -1,17 +1,23 @@
 """The four lists that a host may ask for: each merged over all upstreams, as one page."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from gateway.core.catalogue import Catalogue
 from gateway.core.model.caller import Caller
+from gateway.core.tools.catalogue import Catalogue
 from gateway.errors import UnknownMethod
 from gateway.routing.hinting import hints_of
 from gateway.routing.ports import OwnTools, TheUpstreams
 from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
 
-LISTS = frozenset({"tools/list", "resources/list", "resources/templates/list", "prompts/list"})
-"""The methods that are served here."""
+LISTS: Mapping[str, str] = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+    "prompts/list": "prompts",
+}
+"""The methods that are served here, each with what is announced when its list has changed."""
 
 
 class Listing:

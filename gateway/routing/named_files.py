@@ -19,22 +19,33 @@ import pybase64
 from gateway.core.model import media_types
 from gateway.core.model.notes import Note
 from gateway.core.wording import plain
-from gateway.folders import open_below
+from gateway.system.folders import open_below
 
 MOST_FILES = 10
 MOST_BYTES = 32 * 1024 * 1024
+MOST_BYTES_READ = 64 * 1024 * 1024
+"""Of all the files that one result names, whether they are shown or not."""
+MOST_NAMES = 500
+"""How many different paths of one result are looked for."""
 _LOOKED_AT = 100_000
 """How many characters of one text are looked through for paths."""
 
+_MOST_CHARACTERS = 1_000_000
+"""How many characters of one result are looked through."""
 _MOST_TEXTS = 1_000
 """How many texts of one result are looked through."""
+_MOST_VALUES = 50_000
+"""How many values of structured content are looked at for texts."""
 _DEEPEST = 20
 """How deep structured content is looked into."""
+_LONGEST = 400
+"""Characters of a path before its ending."""
 
-_PATH = re.compile(
-    r"""[^\s"'`()<>\[\]|*?]{1,400}\.(?:pdf|png|jpe?g|gif|webp|svg|bmp|tiff?|avif|heic|wav|mp3|flac|ogg|m4a)(?![\w/\\])""",
-    re.IGNORECASE,
+_WORD = re.compile(r"""[^\s"'`()<>\[\]|*?]+""")
+_ENDING = re.compile(
+    r"\.(?:pdf|png|jpe?g|gif|webp|svg|bmp|tiff?|avif|heic|wav|mp3|flac|ogg|m4a)(?![\w/\\])", re.IGNORECASE
 )
+"""Neither of these goes back over what it has passed: a text takes as long as it is long, whatever is in it."""
 
 
 def with_named_files(
@@ -54,11 +65,14 @@ def with_named_files(
     shown = {data for block in blocks for data in _data(block)}
     found: list[dict[str, Any]] = []
     notes: list[Note] = []
+    left = MOST_BYTES_READ
     words = islice(chain(_texts(blocks), _strings(result.get("structuredContent"))), _MOST_TEXTS)
-    for path in dict.fromkeys(_named(words, cwd)):
-        if len(found) >= MOST_FILES:
+    for path in islice(_paths(words, cwd), MOST_NAMES):
+        if len(found) >= MOST_FILES or left <= 0:
             break
-        block = _block(path, allowed)
+        content, real = _content(path, allowed, min(MOST_BYTES, left)) or (b"", path)
+        left -= len(content)
+        block = _block(content, real)
         if block is None or shown & set(_data(block)):
             continue
         shown.update(_data(block))
@@ -74,26 +88,57 @@ def _texts(blocks: Sequence[Any]) -> Iterator[str]:
             yield text
 
 
-def _strings(value: Any, depth: int = 0) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif depth < _DEEPEST and isinstance(value, dict | list):
-        inner = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
-        for one in inner:
-            yield from _strings(one, depth + 1)
+def _strings(value: Any) -> Iterator[str]:
+    """The texts of structured content, in order."""
+    waiting: list[tuple[Any, int]] = [(value, 0)]
+    for _ in range(_MOST_VALUES):
+        if not waiting:
+            return
+        one, depth = waiting.pop()
+        if isinstance(one, str):
+            yield one
+        elif depth < _DEEPEST and isinstance(one, dict | list):
+            inner = cast("dict[str, Any]", one).values() if isinstance(one, dict) else cast("list[Any]", one)
+            waiting.extend((below, depth + 1) for below in reversed(list(islice(inner, _MOST_VALUES))))
 
 
-def _named(texts: Iterable[str], cwd: Path | None) -> Iterator[Path]:
+def _paths(texts: Iterable[str], cwd: Path | None) -> Iterator[Path]:
+    """The paths that texts name, each once."""
+    here, seen = cwd or Path.cwd(), set[str]()
+    for name in _names(texts):
+        path = os.path.normpath(here / (unquote(name.removeprefix("file://")) if name.startswith("file://") else name))
+        if path not in seen:
+            seen.add(path)
+            yield Path(path)
+
+
+def _names(texts: Iterable[str]) -> Iterator[str]:
+    left = _MOST_CHARACTERS
     for text in texts:
-        for match in _PATH.finditer(text[:_LOOKED_AT]):
-            name = match[0]
-            if name.startswith("file://"):
-                name = unquote(name.removeprefix("file://"))
-            yield Path(os.path.normpath((cwd or Path.cwd()) / name))
+        looked_at = text[: min(_LOOKED_AT, left)]
+        left -= len(looked_at)
+        if _ENDING.search(looked_at):
+            for word in _WORD.finditer(looked_at):
+                yield from _names_in(word[0])
 
 
-def _block(path: Path, allowed: Sequence[Path]) -> dict[str, Any] | None:
-    """The file as a block; None unless it is media in an allowed folder."""
+def _names_in(word: str) -> Iterator[str]:
+    """The names in a word, each as long as can be: it may hold several with commas between, and more behind them."""
+    start = end = last = 0
+    for ending in _ENDING.finditer(word):
+        if end and ending.start() - start > _LONGEST:
+            yield word[start:end]
+            last, end = end, 0
+        if not end:
+            start = max(last, ending.start() - _LONGEST)
+        if ending.start() > start:
+            end = ending.end()
+    if end:
+        yield word[start:end]
+
+
+def _content(path: Path, allowed: Sequence[Path], most: int) -> tuple[bytes, Path] | None:
+    """What is in a file, and where it really is; None unless it is a regular one below a folder, and no larger."""
     try:
         opened = open_below(allowed, path)
         if opened is None:
@@ -101,11 +146,15 @@ def _block(path: Path, allowed: Sequence[Path]) -> dict[str, Any] | None:
         descriptor, real = opened
         with os.fdopen(descriptor, "rb") as file:
             told = os.fstat(file.fileno())
-            if not stat.S_ISREG(told.st_mode) or told.st_size > MOST_BYTES:
+            if not stat.S_ISREG(told.st_mode) or told.st_size > most:
                 return None
-            content = file.read(MOST_BYTES + 1)
+            return file.read(most + 1), real
     except (OSError, ValueError):
         return None
+
+
+def _block(content: bytes, real: Path) -> dict[str, Any] | None:
+    """A file as a block; None unless it is media."""
     media_type = media_types.inspect(content).media_type
     data = pybase64.b64encode(content).decode("ascii")
     match media_types.family(media_type):

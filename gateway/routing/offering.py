@@ -4,17 +4,23 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
-from gateway.config.schema import GatewaySettings
-from gateway.core.catalogue import OWN, Catalogue, Route, build
-from gateway.core.catalogue.names import SEPARATOR, NameRules
+from anyio import Lock, to_thread
+
+from gateway.config.schema import GatewaySettings, UpstreamSettings
+from gateway.core import apps
 from gateway.core.model.caller import REVISIONS, Caller
-from gateway.core.model.profile import Profile
+from gateway.core.model.json_shape import size_of
 from gateway.core.model.wire import WireObject
+from gateway.core.profiles.profile import Profile
+from gateway.core.tools.catalogue import OWN, Catalogue, Route, build
+from gateway.core.tools.catalogue.faults import FaultMemo
+from gateway.core.tools.catalogue.names import SEPARATOR, NameRules
 from gateway.core.wording import plain
 from gateway.errors import GatewayError, UnknownTool
 from gateway.routing.availability import Availability
+from gateway.routing.pages import OpenPages
 from gateway.routing.ports import Calibrating, OwnTools, TheArguments, TheUpstreams
 from gateway.routing.reporting import Problems
 from gateway.upstream import UpstreamState
@@ -32,6 +38,23 @@ _COMPARED = 500
 """How many names are compared with one that is unknown: comparing costs, and strangers choose the name."""
 _KEPT = 128
 """How many catalogues are kept, the last used: an upstream may list other tools for hosts of other capabilities."""
+_LARGE = 32 * 1024
+"""Characters of the lists of tools above which a catalogue is built in a thread, so that other hosts do not wait."""
+_TRIES = 3
+"""How often a catalogue is built in a thread whose lists have changed before it was done."""
+
+
+class _Wanted(NamedTuple):
+    """What a catalogue is built from, and the key that it is kept under."""
+
+    key: tuple[object, ...]
+    lists: _Tools
+    calibrating: Sequence[WireObject]
+    profile: Profile
+    revision: str
+    shows_apps: bool
+    settings: Mapping[str, UpstreamSettings]
+    gateway: GatewaySettings
 
 
 class Offering:
@@ -43,6 +66,7 @@ class Offering:
         own: OwnTools,
         settings: GatewaySettings,
         availability: Availability,
+        opened: OpenPages,
         calibration: Calibrating | None = None,
         arguments: TheArguments | None = None,
     ) -> None:
@@ -50,11 +74,14 @@ class Offering:
         self._own = own
         self._settings = settings
         self._availability = availability
+        self._opened = opened
         self._calibration = calibration
         self._arguments = arguments
         self._catalogues: OrderedDict[tuple[object, ...], tuple[_Tools, Catalogue]] = OrderedDict()
         self._schemas: dict[str, Mapping[str, Any]] = {}
         self._problems = Problems()
+        self._faults = FaultMemo()
+        self._building = Lock()
 
     def reconfigure(self, settings: GatewaySettings) -> None:
         """Offer by other settings from now on."""
@@ -65,23 +92,50 @@ class Offering:
         """An upstream's list or state changed: the next question builds its catalogue anew."""
         self._catalogues.clear()
         self._schemas.clear()
+        self._faults = FaultMemo()
 
     def catalogue(self, profile: Profile, caller: Caller) -> Catalogue:
         """What a caller is offered now. `profile` is its own, narrowed to its revision already."""
+        wanted = self._wanted(profile, caller)
+        found = self._catalogues.get(wanted.key)
+        if found is None:
+            return self._kept(wanted, self._built(wanted))
+        self._catalogues.move_to_end(wanted.key)
+        return found[1]
+
+    async def prepare(self, profile: Profile, caller: Caller) -> None:
+        """Build what a caller is offered now, in a thread where the lists are large, so that `catalogue` has it."""
+        for _ in range(_TRIES):
+            wanted = self._wanted(profile, caller)
+            if wanted.key in self._catalogues or size_of(wanted.lists, most=_LARGE).total <= _LARGE:
+                return
+            async with self._building:
+                if wanted.key in self._catalogues:
+                    return
+                before = self._faults
+                built = await to_thread.run_sync(self._built, wanted)
+                if self._faults is before:  # nothing has changed meanwhile
+                    self._kept(wanted, built)
+                    return
+
+    def _wanted(self, profile: Profile, caller: Caller) -> "_Wanted":
         lists = {name: self._upstreams[name].lists_for(caller).tools for name in self._upstreams}
         revision = caller.revision if caller.revision in REVISIONS else REVISIONS[0]
         # By the very lists, which are kept beside the catalogue: so no other list can come to have the same id.
         calibrating = () if self._calibration is None else self._calibration.tools(caller, profile)
-        key = (profile.name, revision, len(calibrating), *((name, id(tools)) for name, tools in lists.items()))
-        found = self._catalogues.get(key)
-        if found is None:
-            found = self._catalogues[key] = (lists, self._built(lists, calibrating, profile, revision))
-            self._schemas.update((tool["name"], tool["inputSchema"]) for tool in found[1].tools)
-            self._report(found[1], profile.name)
-            while len(self._catalogues) > _KEPT:
-                self._catalogues.popitem(last=False)
-        self._catalogues.move_to_end(key)
-        return found[1]
+        shows_apps = apps.shows_apps(caller.capabilities, profile.apps.host)
+        listed = ((name, id(tools)) for name, tools in lists.items())
+        key = (profile.name, revision, shows_apps, len(calibrating), *listed)
+        settings = {name: self._upstreams[name].settings for name in lists}
+        return _Wanted(key, lists, calibrating, profile, revision, shows_apps, settings, self._settings)
+
+    def _kept(self, wanted: "_Wanted", catalogue: Catalogue) -> Catalogue:
+        self._catalogues[wanted.key] = (wanted.lists, catalogue)
+        self._schemas.update((tool["name"], tool["inputSchema"]) for tool in catalogue.tools)
+        self._report(catalogue, wanted.profile.name)
+        while len(self._catalogues) > _KEPT:
+            self._catalogues.popitem(last=False)
+        return catalogue
 
     def naming(self, profile: Profile, caller: Caller) -> Profile:
         """The profile with handles named `always` where that is `useful`: where a tool is offered that takes one."""
@@ -96,41 +150,56 @@ class Offering:
     async def route(self, name: str, profile_now: ProfileNow, caller: Caller) -> Route:
         """Where a call of `name` goes. Waits, within the profile's bound, for an upstream that may bring it yet.
 
-        `profile_now` is asked again after waiting: the profiles may be others then.
+        `profile_now` is asked again after waiting: the profiles may be others then. A name that no host was told may be
+        the one by which a page knows a tool of its own upstream (`Catalogue.own_names`).
 
         Raises:
             UpstreamUnavailable: the name is one of an upstream that is not there.
-            UnknownTool: it is nobody's.
+            UnknownTool: it is nobody's, it may be that of several, or it is not for the page that calls it.
         """
         profile = profile_now()
-        route = self.catalogue(profile, caller).routes.get(name)
+        starting = self._availability.starting()
+        await self.prepare(profile, caller)
+        route = self._found(name, profile, caller, settled=not starting)
         if route is not None:
             return route
         owner = self._owner(name, profile)
-        starting = self._availability.starting()
         awaited = [owner] if owner in starting else starting if owner is None else []
         if awaited:
             await self._availability.wait(awaited, profile.wait.tools_list)
             profile = profile_now()
-            route = self.catalogue(profile, caller).routes.get(name)
-            if route is not None:
-                return route
+            await self.prepare(profile, caller)
+        route = self._found(name, profile, caller, settled=True)
+        if route is not None:
+            return route
         raise self._unknown(name, self._owner(name, profile), profile, caller)
 
-    def _built(self, lists: _Tools, calibrating: Sequence[WireObject], profile: Profile, revision: str) -> Catalogue:
-        own = (*(self._own.tools() if profile.tools.helpers else ()), *calibrating)
+    def _found(self, name: str, profile: Profile, caller: Caller, *, settled: bool) -> Route | None:
+        catalogue = self.catalogue(profile, caller)
+        route = None if name in catalogue.listed_for_pages else catalogue.routes.get(name)
+        # What only pages call, by a name that several upstreams have, is called from the page that is open.
+        if route is None or (route.only_app and route.tool == name):
+            route = self._opened.chosen(catalogue.own_names.get(name, ()), caller, settled=settled) or route
+        if route is not None:
+            self._opened.check(route, caller)
+        return route
+
+    def _built(self, wanted: "_Wanted") -> Catalogue:
+        lists, profile = wanted.lists, wanted.profile
+        own = (*(self._own.tools() if profile.tools.helpers else ()), *wanted.calibrating)
         if own:
             lists = {OWN: own, **lists}
-        settings = {name: self._upstreams[name].settings for name in self._upstreams}
-        arguments = self._arguments
+        settings, arguments = wanted.settings, self._arguments
         return build(
             lists,
             {name: upstream.tools for name, upstream in settings.items()},
-            self._settings.prefix,
+            wanted.gateway.prefix,
             profile,
-            self._settings.name,
-            revision=revision,
+            wanted.gateway.name,
+            revision=wanted.revision,
             giving={name: arguments.giving(settings[name]) for name in settings} if arguments else None,
+            shows_apps=wanted.shows_apps,
+            faults=self._faults,
         )
 
     def _report(self, catalogue: Catalogue, profile: str) -> None:
@@ -146,10 +215,24 @@ class Offering:
         shown = plain(name, _LONGEST_NAME)
         if owner is not None and self._upstreams[owner].state is not UpstreamState.READY:
             return self._availability.unavailable(owner, f"tool {shown!r}")
-        routes = self.catalogue(profile, caller).routes
+        catalogue = self.catalogue(profile, caller)
+        if several := catalogue.own_names.get(name):
+            return _ambiguous(shown, several, catalogue)
+        routes = catalogue.routes
         likely = [offered for offered, route in routes.items() if route.upstream == owner] or list(routes)
         near = get_close_matches(shown, likely[:_COMPARED], n=3)
         hint = f"; the nearest: {', '.join(repr(match) for match in near)}" if near else ""
         absent = self._availability.missing()
         why = f"; not there now: {', '.join(absent)}" if absent else ""
         return UnknownTool(f"no tool is named {shown!r}{hint}{why}", remedy="list the tools again")
+
+
+def _ambiguous(name: str, several: Sequence[Route], catalogue: Catalogue) -> UnknownTool:
+    meant = {(route.upstream, route.tool) for route in several}
+    offered = [name for name, route in catalogue.routes.items() if (route.upstream, route.tool) in meant]
+    # Where hosts are listed the names that pages know, the refused name is one that is offered.
+    names = ", ".join(repr(each) for each in offered[:_COMPARED] if each not in catalogue.listed_for_pages)
+    return UnknownTool(
+        f"{name!r} is a tool of {', '.join(sorted({route.upstream for route in several}))}; their names here: {names}",
+        remedy="call one of these, or open the page that calls it first",
+    )

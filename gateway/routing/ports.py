@@ -1,25 +1,28 @@
 """What routing needs of the rooms below it, so that it can be tested without processes, stores and pictures."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gateway.config.schema import LimitSettings, UpstreamSettings
-from gateway.core.arguments import Giving, Parameter
+from gateway.content.shaping import Reach
 from gateway.core.model.caller import Caller
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
-from gateway.core.model.profile import Profile
 from gateway.core.model.wire import WireObject
-from gateway.shaping import Reach
+from gateway.core.profiles.profile import Profile
+from gateway.core.tools.arguments import Giving, Parameter
 from gateway.upstream import UpstreamState
-from gateway.upstream.calls import CallLimits, ProgressCallback
+from gateway.upstream.connection.calls import CallLimits, ProgressCallback
 
 if TYPE_CHECKING:
-    from gateway.upstream.asking import Host
+    from gateway.upstream.connection.asking import Host
 
 Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 """Ask an upstream (its name, a method, params) for one caller; its raw result. Raises UpstreamError."""
+
+ReadResource = Callable[[str], Awaitable[Mapping[str, Any]]]
+"""Reads a resource of an upstream by its uri, for one caller: the raw result of `resources/read`."""
 
 
 class TheLists(Protocol):
@@ -57,7 +60,7 @@ class AnUpstream(Protocol):
 
     def lists_for(self, caller: Caller | None = None) -> TheLists: ...
     async def ready(self, timeout: float) -> bool: ...
-    def prepare(self, caller: Caller) -> None: ...
+    async def prepare(self, caller: Caller, seconds: float = 0.0, *, hears: bool = True) -> None: ...
     async def request(
         self,
         method: str,
@@ -65,7 +68,7 @@ class AnUpstream(Protocol):
         *,
         timeout: CallLimits,
         on_progress: ProgressCallback | None = None,
-        caller: Caller | None = None,
+        caller: Caller,
         host: "Host | None" = None,
     ) -> dict[str, Any]: ...
     async def subscribe(self, uri: str, caller: Caller) -> Callable[[], None]: ...
@@ -78,6 +81,7 @@ class TheUpstreams(Protocol):
 
     def __getitem__(self, name: str, /) -> AnUpstream: ...
     def __iter__(self) -> Iterator[str]: ...
+    def attending(self, host: str) -> AbstractContextManager[None]: ...
 
 
 class OwnTools(Protocol):
@@ -87,7 +91,7 @@ class OwnTools(Protocol):
     async def resources(self, *, owner: str) -> Sequence[WireObject]: ...
     def prompts(self) -> Sequence[WireObject]: ...
     async def request(
-        self, method: str, params: Mapping[str, Any], *, owner: str, profile: Profile
+        self, method: str, params: Mapping[str, Any], *, owner: str, profile: Profile, read: ReadResource | None = None
     ) -> dict[str, Any]: ...
 
 
@@ -101,7 +105,7 @@ class Calibrating(Protocol):
 
 
 class TheArguments(Protocol):
-    """Content for the arguments of calls (`gateway.arguments.Arguments` is one)."""
+    """Content for the arguments of calls (`gateway.content.arguments.Arguments` is one)."""
 
     def giving(self, settings: UpstreamSettings) -> Giving: ...
     def reconfigure(self, limits: LimitSettings) -> None: ...
@@ -139,4 +143,5 @@ class AShaper(Protocol):
         notes: tuple[Note, ...] = (),
         reach: Reach | None = None,
         origin: str | None = None,
+        app: bool = False,
     ) -> AShaped: ...

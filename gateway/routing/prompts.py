@@ -4,18 +4,20 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from gateway.bridging.onward import onward
 from gateway.config.schema import GatewaySettings
-from gateway.core.catalogue import OWN, PromptCatalogue, PromptRoute, build_prompts
-from gateway.core.catalogue.names import SEPARATOR
+from gateway.core.apps import outward_prompt
 from gateway.core.model.caller import Caller
 from gateway.core.model.wire import WireObject
+from gateway.core.tools.catalogue import OWN, PromptCatalogue, PromptRoute, build_prompts
+from gateway.core.tools.catalogue.names import SEPARATOR
+from gateway.core.tools.catalogue.repair import tamed_messages
 from gateway.core.wording import plain
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.routing.availability import Availability
 from gateway.routing.ports import Ask, TheUpstreams
 from gateway.routing.reporting import Problems
 from gateway.upstream import UpstreamState
+from gateway.upstream.bridging.onward import onward
 
 _LONGEST_NAME = 200
 _COMPARED = 500
@@ -67,7 +69,8 @@ class Prompts:
         passed = {**onward(params), "name": route.prompt}
         if passed.get("arguments") is None:
             passed.pop("arguments", None)
-        return await ask(route.upstream, "prompts/get", passed)
+        answer = await ask(route.upstream, "prompts/get", passed)
+        return answer if route.upstream == OWN else tamed_messages(outward_prompt(route.upstream, answer))
 
     async def route(self, name: str, caller: Caller, wait: float) -> PromptRoute:
         """Where a prompt is asked for. Waits, at most `wait` seconds, for an upstream that may bring it yet.

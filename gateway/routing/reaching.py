@@ -1,4 +1,7 @@
-"""What shaping one result may reach: the upstream that its links lead back to, and the folders of the host."""
+"""What shaping one result may reach: the upstream that its links lead back to, tools that describe, the host's folders.
+
+All of it in the sessions of the caller whose result it is.
+"""
 
 from collections.abc import Mapping
 from functools import partial
@@ -6,30 +9,44 @@ from typing import Any, cast
 
 import anyio
 
-from gateway.bridging.bridge import Bridge
+from gateway.content.shaping import CallersTools, Reach
+from gateway.core.apps import inward
 from gateway.core.model.caller import Caller
-from gateway.core.model.profile import Profile
-from gateway.errors import HostRefused
-from gateway.routing.ports import AnUpstream
-from gateway.shaping import Reach
+from gateway.core.profiles.profile import Profile
+from gateway.errors import HostRefused, InvalidRequest
+from gateway.routing.ports import AnUpstream, TheUpstreams
 from gateway.upstream import Host
-from gateway.upstream.asking import ROOTS
+from gateway.upstream.bridging.bridge import Bridge
+from gateway.upstream.connection.asking import ROOTS
+from gateway.upstream.connection.owners import host_of
 
 _ROOTS_SECONDS = 5.0
 _MOST_ROOTS = 20
 
 
-def reach(bridge: Bridge, upstream: AnUpstream | None, profile: Profile, caller: Caller, host: Host | None) -> Reach:
-    """What belongs to a result of `upstream` for this host; None: a result of the gateway's own."""
-    folders = partial(_folders, profile, caller, host)
-    if upstream is None:
-        return Reach(folders=folders)
+def reach(
+    bridge: Bridge, upstreams: TheUpstreams, name: str | None, profile: Profile, caller: Caller, host: Host | None
+) -> Reach:
+    """What belongs to a result of the upstream `name` for this host; None: a result of the gateway's own."""
+
+    async def ask(upstream: AnUpstream, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        timeout = upstream.settings.timeout
+        return await bridge.request(upstream, method, params, timeout=timeout, caller=caller, host=host, is_part=True)
+
+    async def call(upstream: str, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        if upstream not in upstreams:
+            raise InvalidRequest(f"there is no upstream {upstream!r}", remedy="see describe.tool")
+        return await ask(upstreams[upstream], "tools/call", {"name": tool, "arguments": arguments})
+
+    folders, tools = partial(_folders, profile, caller, host), CallersTools(host_of(caller), call)
+    if name is None:
+        return Reach(folders=folders, tools=tools)
+    origin = upstreams[name]
 
     async def read(uri: str) -> Mapping[str, Any]:
-        timeout = upstream.settings.timeout
-        return await bridge.request(upstream, "resources/read", {"uri": uri}, timeout=timeout, caller=caller, host=host)
+        return await ask(origin, "resources/read", {"uri": inward(name, uri)})
 
-    return Reach(read, folders)
+    return Reach(read, folders, tools)
 
 
 async def _folders(profile: Profile, caller: Caller, host: Host | None) -> tuple[str, ...]:

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from gateway.config.schema import UpstreamSettings
-from gateway.core.catalogue import Route
 from gateway.core.model.caller import Caller
+from gateway.core.tools.catalogue import Route
 from gateway.core.wording import failure_text, plain
 from gateway.errors import ArgumentError
 from gateway.routing.ports import AnUpstream, TheArguments
-from gateway.upstream.calls import CallLimits, ProgressCallback
+from gateway.upstream.connection.calls import CallLimits, ProgressCallback
 
 if TYPE_CHECKING:
-    from gateway.upstream.asking import Host
+    from gateway.upstream.connection.asking import Host
 
 _LONGEST = 1_000
 
@@ -46,13 +46,13 @@ class WithContent:
         *,
         timeout: CallLimits,
         on_progress: ProgressCallback | None = None,
-        caller: Caller | None = None,
+        caller: Caller,
         host: "Host | None" = None,
     ) -> dict[str, Any]:
         """The upstream's raw result; a failed one of ours, where an argument names content that it cannot be given."""
         given = params.get("arguments")
         arguments: Mapping[str, Any] = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
-        owner = (caller or Caller()).principal
+        owner = caller.principal
         try:
             async with self._arguments.resolved(
                 arguments, self._route.parameters, owner=owner, upstream=self.name, settings=self.settings

@@ -1,40 +1,46 @@
 """Resources of all upstreams as one list, and the way from a uri to whoever has it.
 
-Uris are passed on unchanged: tools point to their user interfaces by uri (`_meta.ui.resourceUri`, MCP Apps:
-https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx), which need not be listed.
+Uris are passed on unchanged, but for those of pages (`ui://`, MCP Apps): there the upstream stands in front, because
+two servers may use the same one. Tools point to their pages by uri, which need not be listed
+(https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx).
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from gateway.core.catalogue.repair import repaired_resource
+from gateway.core import apps
 from gateway.core.model.blocks import LinkBlock, ResourceBlock
 from gateway.core.model.caller import Caller
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.wire import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, WireObject
+from gateway.core.tools.catalogue.repair import repaired_resource
 from gateway.core.wording import plain
 from gateway.errors import UnknownResource, UpstreamError, UpstreamRefused
+from gateway.routing.pages import OpenPages
+from gateway.routing.per_caller import PerCaller
 from gateway.routing.ports import Ask, TheLists, TheUpstreams
 from gateway.routing.reporting import Problems
 from gateway.routing.templates import closest_first
+from gateway.upstream.connection.owners import host_of, owner_by_session
 
 _NOT_FOUND = frozenset({RESOURCE_NOT_FOUND, INVALID_PARAMS, METHOD_NOT_FOUND})
 """What upstreams answer for a uri that is not theirs: not found (up to 2025-11-25), invalid params (2026-07-28), or
 that they have no resources at all."""
 
-_REMEMBERED = 4_096
-"""How many uris that results named are kept in mind, the newest."""
 _LONGEST = 2_048
 """Characters of a uri beyond which it is not kept in mind."""
 
 
 class Resources:
-    """Merged lists, and reading. Remembers which upstream named a uri in a result: such uris need not be listed."""
+    """Merged lists, and reading. Remembers which upstreams named a uri in a result: such uris need not be listed.
 
-    def __init__(self, upstreams: TheUpstreams) -> None:
+    Of each caller its own: what an upstream names to one host says nothing about another host's reads.
+    """
+
+    def __init__(self, upstreams: TheUpstreams, opened: OpenPages) -> None:
         self._upstreams = upstreams
-        self._named: OrderedDict[str, str] = OrderedDict()
+        self._opened = opened
+        self._named: PerCaller[tuple[str, ...]] = PerCaller()
         self._problems = Problems()
 
     def listed(self, caller: Caller) -> list[dict[str, Any]]:
@@ -45,18 +51,37 @@ class Resources:
         """The resource templates of all upstreams in the order of the configuration; of equal ones the first."""
         return self._merged("uriTemplate", caller, lambda lists: lists.templates)
 
-    def remember(self, upstream: str, envelope: Envelope) -> None:
-        """Keep in mind that this upstream named the uris in a result of its own."""
+    def remember(self, upstream: str, envelope: Envelope, caller: Caller) -> None:
+        """Keep in mind that this upstream named the uris in a result of its own, to this caller.
+
+        Whoever was the first to name a uri stays the first to be asked: naming another's takes nothing away from it.
+        """
+        owner = host_of(caller)
         links = [block.uri for block in envelope.blocks if isinstance(block, LinkBlock)]
         embedded = [block.resource.uri for block in envelope.blocks if isinstance(block, ResourceBlock)]
         for uri in (*links, *embedded):
             if len(uri) <= _LONGEST:
-                self._named[uri] = upstream
-                self._named.move_to_end(uri)
-        while len(self._named) > _REMEMBERED:
-            self._named.popitem(last=False)
+                before = self._named.get(owner, uri) or ()
+                self._named.put(owner, uri, tuple(dict.fromkeys((*before, upstream))))
 
-    def owner(self, uri: str, caller: Caller | None = None) -> str | None:
+    def left(self, session: str) -> None:
+        """A host's session has ended: what was named to it is not needed any more."""
+        self._named.forget(owner_by_session(session))
+
+    def addressed(self, uri: str, caller: Caller) -> tuple[str, str] | None:
+        """The upstream that stands in front of a page's uri, and the uri as it is there; None for every other uri.
+
+        A page may ask for another by the uri of its own server, and servers begin uris with their own names: so a uri
+        that is the upstream's as it stands is that one, unless what follows the front is one of its, too. What other
+        upstreams have counts for nothing here: none can take over a uri with another's name in front.
+        """
+        parts = apps.split(uri)
+        if parts is None or parts[0] not in self._upstreams:
+            return None
+        is_as_it_stands = not self._knows(*parts, caller) and self._knows(parts[0], uri, caller)
+        return None if is_as_it_stands else parts
+
+    def owner(self, uri: str, caller: Caller) -> str | None:
         """The first upstream that lists the uri."""
         return next((name for name in self._upstreams if _has(self._lists(name, caller).resources, "uri", uri)), None)
 
@@ -67,23 +92,25 @@ class Resources:
             None,
         )
 
-    def likely(self, uri: str, caller: Caller | None = None) -> list[str]:
+    def likely(self, uri: str, caller: Caller) -> list[str]:
         """The upstreams that say something of a uri which none lists, the likeliest first.
 
-        Those who named it in a result, whose tools show it as their user interface, and whose templates fit.
+        Those whose templates fit, who named it to this caller in a result, and whose tools show it as their user
+        interface (the first, for a uri of an interface): naming alone does not make a uri an upstream's own.
         """
-        named = [self._named[uri]] if uri in self._named else []
-        shown = [name for name in self._upstreams if any(uri in interfaces(tool) for tool in self._tools(name, caller))]
+        named = self._named.get(host_of(caller), uri) or ()
+        shown = [name for name in self._upstreams if self._shows(name, uri, caller)]
         templates = [
             (name, template)
             for name in self._upstreams
             for each in self._lists(name, caller).templates
             if isinstance(template := _object(each).get("uriTemplate"), str)
         ]
-        found = dict.fromkeys([*named, *shown, *closest_first(templates, uri)])
+        first = shown if uri.startswith(apps.SCHEME) else ()
+        found = dict.fromkeys([*first, *closest_first(templates, uri), *named, *shown])
         return [name for name in found if name in self._upstreams]  # others were taken out of the configuration
 
-    async def read(self, uri: str, params: Mapping[str, Any], ask: Ask, caller: Caller | None = None) -> dict[str, Any]:
+    async def read(self, uri: str, params: Mapping[str, Any], ask: Ask, caller: Caller) -> dict[str, Any]:
         """The raw result of `resources/read` from the upstream that lists the uri, else from the first that has it.
 
         Asked in this order: those that are `likely` to have it, and then everybody who has resources.
@@ -92,6 +119,8 @@ class Resources:
             UnknownResource: nobody has it.
             UpstreamError: whoever lists it did not answer, or refused.
         """
+        if uri.startswith(apps.SCHEME) and (page := await self._read_page(uri, params, ask, caller)) is not None:
+            return page
         owner = self.owner(uri, caller)
         if owner is not None:
             return await ask(owner, "resources/read", params)
@@ -115,6 +144,33 @@ class Resources:
             f"no upstream has the resource {plain(uri)}{why}", uri=uri, remedy="list the resources again"
         )
 
+    async def _read_page(self, uri: str, params: Mapping[str, Any], ask: Ask, caller: Caller) -> dict[str, Any] | None:
+        """A page, by the uri that hosts are told, or by the one that its own upstream uses; None: it is neither."""
+        if (addressed := self.addressed(uri, caller)) is not None:
+            name, there = addressed
+            try:
+                result = await ask(name, "resources/read", {**params, "uri": there})
+            except UpstreamRefused as error:
+                if error.code not in _NOT_FOUND:
+                    raise
+            else:
+                self._opened.add(name, caller)
+                return apps.outward_contents(name, result)
+        for name in self._opened.latest(caller):
+            if self._knows(name, uri, caller):
+                return await ask(name, "resources/read", params)
+        return None
+
+    def _knows(self, name: str, uri: str, caller: Caller) -> bool:
+        """Whether this upstream lists the uri, or has a tool with that page."""
+        return name in self._upstreams and (
+            _has(self._lists(name, caller).resources, "uri", uri) or self._shows(name, uri, caller)
+        )
+
+    def _shows(self, name: str, uri: str, caller: Caller) -> bool:
+        """Whether a tool of this upstream has the page."""
+        return any(uri in apps.pages(tool) for tool in self._tools(name, caller))
+
     def whose(self, uri: str, caller: Caller) -> str:
         """The upstream that a uri is most likely of.
 
@@ -133,10 +189,10 @@ class Resources:
         declared = {name: _object(self._upstreams[name].capabilities.get("resources")) for name in self._upstreams}
         return [name for name, resources in declared.items() if resources.get("subscribe") is True]
 
-    def _lists(self, name: str, caller: Caller | None) -> TheLists:
+    def _lists(self, name: str, caller: Caller) -> TheLists:
         return self._upstreams[name].lists_for(caller)
 
-    def _tools(self, name: str, caller: Caller | None) -> Sequence[WireObject]:
+    def _tools(self, name: str, caller: Caller) -> Sequence[WireObject]:
         return self._lists(name, caller).tools
 
     def _merged(
@@ -150,19 +206,14 @@ class Resources:
                 resource = repaired_resource(each, key)
                 if resource is None:
                     problems.append(f"{name}: one without {key} or name is withheld")
-                elif (uri := resource[key]) not in merged:
+                    continue
+                uri = resource[key] = apps.outward(name, resource[key])
+                if uri not in merged:
                     merged[uri], owners[uri] = resource, name
                 elif owners[uri] != name:
                     problems.append(f"{plain(uri)} of {name} is withheld: {owners[uri]} lists it already")
         self._problems.report(problems, "resources")
         return list(merged.values())
-
-
-def interfaces(tool: Any) -> tuple[str, ...]:
-    """The uris of a tool's user interface: where it is today, and where it was before the extension was stable."""
-    meta = _object(_object(tool).get("_meta"))
-    found = (_object(meta.get("ui")).get("resourceUri"), meta.get("ui/resourceUri"))
-    return tuple(uri for uri in found if isinstance(uri, str))
 
 
 def _has(declared: Sequence[Any], key: str, value: str) -> bool:

@@ -2,19 +2,20 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from gateway.bridging.bridge import Bridge
-from gateway.bridging.onward import onward
 from gateway.config.schema import Settings
-from gateway.core.catalogue import OWN, Catalogue
-from gateway.core.instructions import Introductions
-from gateway.core.matching import LOOKED_AT, able, choose
+from gateway.content.store import URI_SCHEME
+from gateway.core import apps
 from gateway.core.model.caller import Caller
-from gateway.core.model.profile import Profile
 from gateway.core.model.wire import WireObject
-from gateway.core.profiles import narrow
+from gateway.core.profiles.host_profiles import narrow
+from gateway.core.profiles.matching import LOOKED_AT, able, choose
+from gateway.core.profiles.profile import Profile
+from gateway.core.tools.catalogue import OWN, Catalogue
+from gateway.core.tools.instructions import Introductions
 from gateway.core.wording import plain
 from gateway.errors import InvalidRequest, ProfileError, UnknownMethod
 from gateway.routing.availability import Availability
@@ -23,22 +24,25 @@ from gateway.routing.completing import Completions
 from gateway.routing.introducing import introductions
 from gateway.routing.listing import LISTS, Listing
 from gateway.routing.offering import Offering
-from gateway.routing.ports import AShaper, Ask, Calibrating, OwnTools, TheArguments, TheUpstreams
+from gateway.routing.pages import OpenPages
+from gateway.routing.ports import AShaper, Ask, Calibrating, OwnTools, ReadResource, TheArguments, TheUpstreams
 from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
 from gateway.routing.tasks import METHODS as TASK_METHODS
-from gateway.store import URI_SCHEME
 from gateway.telemetry import Telemetry
 from gateway.upstream import ProgressCallback
+from gateway.upstream.bridging.bridge import Bridge
+from gateway.upstream.bridging.onward import onward
 
 if TYPE_CHECKING:
-    from gateway.upstream.asking import Host
+    from gateway.upstream.connection.asking import Host
 
 logger = logging.getLogger(__name__)
 
 Listener: TypeAlias = Callable[[str], None]
 """Told `tools`, `prompts` or `resources` when that list has changed, `updated:<uri>` of a resource. Must not block."""
 
+_UPDATED = "updated:"
 _CLIENTS = 512
 """How many clients' profiles are kept in mind; clients name themselves, so this needs a bound."""
 
@@ -66,8 +70,11 @@ class Router:
         self._profile = profile
         self._configured = profile or settings.gateway.profile
         self._availability = Availability(upstreams)
-        self._offering = Offering(upstreams, builtin, settings.gateway, self._availability, calibration, arguments)
-        self._resources = Resources(upstreams)
+        opened = OpenPages()
+        self._offering = Offering(
+            upstreams, builtin, settings.gateway, self._availability, opened, calibration, arguments
+        )
+        self._resources = Resources(upstreams, opened)
         self._prompts = Prompts(upstreams, settings.gateway, self._availability, self._own_prompts)
         self._completions = Completions(upstreams, self._prompts, self._resources)
         self._listing = Listing(upstreams, builtin, self._resources, self._prompts)
@@ -86,6 +93,7 @@ class Router:
             self._telemetry,
             shaper,
             settings,
+            opened,
             calibration,
             arguments,
         )
@@ -113,11 +121,13 @@ class Router:
         *,
         on_progress: ProgressCallback | None = None,
         host: "Host | None" = None,
+        waited: float = 0.0,
     ) -> dict[str, Any]:
         """The result of a request, as wire JSON without what only one revision demands (`bridging` adds that).
 
         Serves tools/list, tools/call, resources/list, resources/templates/list, resources/read, prompts/list,
-        prompts/get, completion/complete, tasks/get, tasks/update and tasks/cancel.
+        prompts/get, completion/complete, tasks/get, tasks/update and tasks/cancel. `waited` are the seconds that the
+        request has waited before it came here.
 
         Raises:
             InvalidRequest: malformed, or for something that is not there.
@@ -126,7 +136,8 @@ class Router:
         """
         profile, caller = self.profile_of(caller), self._able(caller)
         ask = self._asking(caller, on_progress, host)
-        asking = Asking(caller, lambda: self.profile_of(caller), lambda: self._listed(caller), on_progress, host)
+        read = self._reading(caller, on_progress, host)
+        asking = Asking(caller, lambda: self.profile_of(caller), lambda: self._listed(caller), read, on_progress, host)
         match method:
             case "tools/call":
                 return await self._calls.call(params, asking)
@@ -140,29 +151,48 @@ class Router:
                 return await self._completions.complete(params, caller, ask, profile.wait.tools_list)
             case _ if method in LISTS:
                 _refuse_cursor(params)
-                await self._availability.first(profile.name, profile.wait.tools_list, caller)
+                hears = f"{LISTS[method]}_list_changed" not in profile.features.broken
+                await self._availability.first(profile.name, profile.wait.for_list(waited), caller, hears=hears)
+                await self._offering.prepare(self._listed(caller), caller)
                 return await self._listing.result(method, caller, self.catalogue(caller))
             case _:
                 raise UnknownMethod(f"{plain(method, 100)!r} is not served")
 
     def _asking(
-        self, caller: Caller | None, on_progress: ProgressCallback | None = None, host: "Host | None" = None
+        self, caller: Caller, on_progress: ProgressCallback | None, host: "Host | None", *, is_part: bool = False
     ) -> Ask:
-        """How upstreams are asked on behalf of a caller, for everything but its calls of tools."""
+        """How upstreams are asked on behalf of a caller, for everything but its calls of tools.
+
+        `is_part`: on the way to the answer to another request.
+        """
 
         async def ask(name: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-            if name == OWN and caller is not None:
+            if name == OWN:
                 profile = self.profile_of(caller)
                 return await self._builtin.request(method, params, owner=caller.principal, profile=profile)
             upstream = self._upstreams[name]
-            limits = upstream.settings.timeout
-            if caller is None:
-                return await upstream.request(method, params, timeout=limits)
             return await self._bridge.request(
-                upstream, method, params, timeout=limits, on_progress=on_progress, caller=caller, host=host
+                upstream,
+                method,
+                params,
+                timeout=upstream.settings.timeout,
+                on_progress=on_progress,
+                caller=caller,
+                host=host,
+                is_part=is_part,
             )
 
         return ask
+
+    def _reading(self, caller: Caller, on_progress: ProgressCallback | None, host: "Host | None") -> ReadResource:
+        """How the gateway's own tools read a resource of whichever upstream has it, in the caller's own sessions."""
+        ask = self._asking(caller, on_progress, host, is_part=True)
+
+        async def read(uri: str) -> Mapping[str, Any]:
+            await self._wait_for(uri, caller, self.profile_of(caller))
+            return await self._resources.read(uri, {"uri": uri}, ask, caller)
+
+        return read
 
     def _own_prompts(self, caller: Caller) -> Sequence[WireObject]:
         """The gateway's own prompts, where there is something to do with what they tell."""
@@ -225,7 +255,8 @@ class Router:
         if uri.startswith(URI_SCHEME):  # stored content never changes
             return lambda: None
         caller = self._able(caller)
-        return await self._upstreams[self._resources.whose(uri, caller)].subscribe(uri, caller)
+        name, uri = self._resources.addressed(uri, caller) or (self._resources.whose(uri, caller), uri)
+        return await self._upstreams[name].subscribe(uri, caller)
 
     def hears(self, caller: Caller, kind: str) -> bool:
         """Whether this host makes anything of being told that a list has changed (`features.broken`)."""
@@ -239,10 +270,16 @@ class Router:
         for name in tuple(self._upstreams):
             await self._upstreams[name].roots_changed(session)
 
+    def attending(self, host: str) -> AbstractContextManager[None]:
+        """While this is open, the host (`gateway.upstream.connection.owners.host_of`) is there."""
+        return self._upstreams.attending(host)
+
     def left(self, session: str) -> None:
-        """The host of this session is gone: what was its own in the upstreams is nobody's now."""
+        """The host of this session is gone, and with it what was its own in the upstreams."""
         for name in self._upstreams:
             self._upstreams[name].left(session)
+        self._resources.left(session)
+        self._bridge.left(session)
 
     def upstream_changed(self, upstream: str, kind: str) -> None:
         """What changed in an upstream (`gateway.upstream.upstream.OnChange`); called by whoever owns the upstreams."""
@@ -253,6 +290,8 @@ class Router:
             self._introduce()
         else:
             self._tell(kind)
+            if kind.startswith(_UPDATED + apps.SCHEME):  # most hosts know it by its uri with the upstream in front
+                self._tell(_UPDATED + apps.outward(upstream, kind.removeprefix(_UPDATED)))
 
     def reconfigure(self, settings: Settings, profiles: Mapping[str, Profile], shaper: AShaper) -> None:
         """Take over other settings at once and as a whole; hosts are told if their tools may have changed.
@@ -300,10 +339,6 @@ class Router:
                 # A listener is one host's connection; whatever is wrong with it, the others are still told.
                 logger.exception("a listener failed")
 
-    async def read_upstream_resource(self, uri: str) -> dict[str, Any]:
-        """The raw result of `resources/read` from whichever upstream has the uri."""
-        return await self._resources.read(uri, {"uri": uri}, self._asking(None))
-
     # -- resources -----------------------------------------------------------------------------------------------------
 
     async def _read(self, params: Mapping[str, Any], caller: Caller, profile: Profile, ask: Ask) -> dict[str, Any]:
@@ -312,9 +347,17 @@ class Router:
             raise InvalidRequest("resources/read needs the uri of a resource")
         if uri.startswith(URI_SCHEME):
             return await self._builtin.request("resources/read", {"uri": uri}, owner=caller.principal, profile=profile)
-        if self._resources.owner(uri, caller) is None:
-            await self._availability.first(profile.name, profile.wait.tools_list, caller)
+        await self._wait_for(uri, caller, profile)
         return await self._resources.read(uri, onward(params), ask, caller)
+
+    async def _wait_for(self, uri: str, caller: Caller, profile: Profile) -> None:
+        """Wait, within the profile's bound, for an upstream that is starting and may have the resource."""
+        if (page := self._resources.addressed(uri, caller)) is not None:
+            # A host that keeps its list of tools asks for a page before it asks for anything else.
+            starting = [name for name in self._availability.starting() if name == page[0]]
+            await self._availability.wait(starting, profile.wait.tools_list)
+        elif self._resources.owner(uri, caller) is None:
+            await self._availability.first(profile.name, profile.wait.tools_list, caller)
 
 
 def _refuse_cursor(params: Mapping[str, Any]) -> None:

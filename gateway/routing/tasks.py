@@ -4,43 +4,44 @@ A call may be answered with a task in place of a result; the host asks for the r
 https://modelcontextprotocol.io/seps/2663-tasks-extension
 """
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
 from gateway.core.model.caller import Caller
+from gateway.core.tools.catalogue import Route
 from gateway.core.wording import plain
 from gateway.errors import InvalidRequest
+from gateway.routing.per_caller import PerCaller
+from gateway.upstream.connection.owners import client_of
 
 TASK = "task"
 """The `resultType` of a result that is a task."""
 
 METHODS = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
 
-_REMEMBERED = 10_000
-
 
 class Tasks:
-    """Remembers who has the tasks that hosts were given: of each principal its own, so that nobody reads another's."""
+    """Remembers who has the tasks that hosts were given: of each client its own, so that nobody reads another's.
+
+    A client is a principal, a name and a chosen profile: a host may well ask for a task over another connection.
+    """
 
     def __init__(self) -> None:
-        self._owners: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._owners: PerCaller[Route] = PerCaller()
 
-    def remember(self, result: Mapping[str, Any], upstream: str, caller: Caller) -> None:
-        """Keep in mind that this upstream has given the caller a task."""
+    def remember(self, result: Mapping[str, Any], route: Route, caller: Caller) -> None:
+        """Keep in mind that a call over this route has given the caller a task."""
         task_id = result.get("taskId")
         if isinstance(task_id, str):
-            self._owners[caller.principal, task_id] = upstream
-            while len(self._owners) > _REMEMBERED:
-                self._owners.popitem(last=False)
+            self._owners.put(client_of(caller), task_id, route)
 
-    def upstream(self, task_id: str, caller: Caller) -> str:
-        """The upstream that has a task of this caller.
+    def route(self, task_id: str, caller: Caller) -> Route:
+        """The route of the call that gave this caller a task.
 
         Raises:
             InvalidRequest: nobody has, as far as is known.
         """
-        upstream = self._owners.get((caller.principal, task_id))
-        if upstream is None:
+        route = self._owners.get(client_of(caller), task_id)
+        if route is None:
             raise InvalidRequest(f"no task of this caller is {plain(task_id, 100)!r}", remedy="call the tool again")
-        return upstream
+        return route

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
-from gateway import __version__
+from gateway._version import __version__
 from gateway.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -5,22 +5,13 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Protocol
 
-from gateway.core.model.effects import (
-    AudioTarget,
-    Converted,
-    Crop,
-    DocumentRead,
-    Fitted,
-    ImageTarget,
-    Probed,
-    Rendered,
-)
+from gateway.core.model.effects import AudioTarget, Converted, Crop, DocumentRead, Fitted, ImageTarget, Probed, Rendered
 from gateway.errors import MediaError
 from gateway.telemetry.metrics import Metrics
 
 
 class Media(Protocol):
-    """What does the work (`gateway.media.MediaWorkers`)."""
+    """What does the work (`gateway.content.media.MediaWorkers`)."""
 
     async def fit_image(
         self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None

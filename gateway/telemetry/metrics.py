@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Protocol
 
-from gateway import __version__
+from gateway._version import __version__
 from gateway.telemetry.registry import Counter, Histogram, Labels, Metric, Reading, exposition
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)

@@ -14,7 +14,7 @@ from opentelemetry import propagate, trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, TracerProvider
 
-from gateway import __version__
+from gateway._version import __version__
 from gateway.telemetry.calls import TOOL_ERROR, Call
 
 _LONGEST = 8_192

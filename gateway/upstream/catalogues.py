@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from gateway.config.schema import UpstreamSettings
-from gateway.core.catalogue.hints import NO_HINT
+from gateway.core.tools.catalogue.hints import NO_HINT
 
 logger = logging.getLogger(__name__)
 
@@ -38,8 +38,8 @@ _ENDING = ".json"
 class Catalogue:
     """The last known state of an upstream: raw lists, and what it said about itself when it was connected to.
 
-    `hints` are what each list said about itself (`gateway.upstream.listing.Lists`). `eras` are those that it is known
-    to speak, `silent` those that it is known not to speak: neither needs to be found out again.
+    `hints` are what each list said about itself (`gateway.upstream.connection.listing.Lists`). `eras` are those that it
+    is known to speak, `silent` those that it is known not to speak: neither needs to be found out again.
     """
 
     tools: tuple[dict[str, Any], ...] = ()

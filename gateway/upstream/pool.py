@@ -1,6 +1,7 @@
 """All upstreams together: each connected by its own task, none in another's way."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
 
@@ -10,9 +11,10 @@ from anyio.abc import TaskGroup
 from gateway.config.comparing import needs_restart
 from gateway.config.schema import UpstreamSettings
 from gateway.core.model.caller import Caller
+from gateway.upstream.attendance import Attendance
 from gateway.upstream.catalogues import Catalogues
-from gateway.upstream.failures import Retired
-from gateway.upstream.states import UpstreamState
+from gateway.upstream.connection.first_start import LaunchTurns
+from gateway.upstream.transports.failures import Retired
 from gateway.upstream.upstream import OnChange, Upstream, nobody
 
 STOP_GRACE = 12.0
@@ -23,7 +25,8 @@ DRAIN_SECONDS = 20.0
 
 
 class Upstreams(Mapping[str, Upstream]):
-    """The upstreams by name, in the order of the configuration. Entering begins to connect to all, waiting for none.
+    """The upstreams by name, in the order of the configuration. Entering begins to connect to all, waiting for none;
+    those that are `asleep` are connected to when something is asked of them.
 
     To be entered and left by one task. Leaving ends every connection and every process, also when it is cancelled.
     """
@@ -35,10 +38,15 @@ class Upstreams(Mapping[str, Upstream]):
         on_change: OnChange,
         catalogues: Catalogues | None = None,
         expected: Callable[[], Caller | None] = nobody,
+        asleep: bool = False,
     ) -> None:
+        self._asleep = asleep
         self._on_change = on_change
         self._catalogues = catalogues
         self._expected = expected
+        self.attendance = Attendance()
+        """Which hosts are there; told by whoever serves them."""
+        self._launches = LaunchTurns()
         self._members = {name: self._made(name, one) for name, one in settings.items()}
         self._tasks: TaskGroup | None = None
         self._owners: TaskGroup | None = None
@@ -66,8 +74,7 @@ class Upstreams(Mapping[str, Upstream]):
     ) -> bool | None:
         assert self._tasks is not None
         self._leaving.set()
-        for upstream in {*self._members.values(), *self._owned}:
-            upstream.stop()
+        self._stop_all()
         with anyio.move_on_after(STOP_GRACE, shield=True):
             await self._stopped.wait()
         self._tasks.cancel_scope.cancel()
@@ -78,7 +85,12 @@ class Upstreams(Mapping[str, Upstream]):
         with anyio.move_on_after(timeout):
             for upstream in self._members.values():
                 await upstream.ready(timeout)
-        return all(upstream.state is not UpstreamState.STARTING for upstream in self._members.values())
+        return not any(upstream.state.is_pending for upstream in self._members.values())
+
+    def attending(self, host: str) -> AbstractContextManager[None]:
+        """While this is open, the host (`gateway.upstream.connection.owners.host_of`) is there, and keeps what it
+        has."""
+        return self.attendance.attending(host)
 
     def left(self, session: str) -> None:
         """A host's session has ended: what was its own in the upstreams is nobody's now."""
@@ -95,21 +107,22 @@ class Upstreams(Mapping[str, Upstream]):
         if self._leaving.is_set():
             return
         news: list[tuple[str, str]] = []
-        before = dict(self._members)  # others may be going through it
-        self._members = dict[str, Upstream]()
+        # Others may be going through the members, in threads too: they are exchanged as a whole.
+        before, members = dict(self._members), dict[str, Upstream]()
         for name, wanted in settings.items():
             member = before.pop(name, None)
             if member is None:
-                self._members[name] = self._started(name, wanted)
+                members[name] = self._started(name, wanted)
             elif needs_restart(member.settings, wanted):
-                self._members[name] = self._started(name, wanted, member)
+                members[name] = self._started(name, wanted, member)
                 self._retire(member, drain)
                 news += [] if wanted.enabled else _lists_of(member)
             else:
-                self._members[name] = member
+                members[name] = member
                 if member.settings.tools != wanted.tools:
                     news.append((name, "tools"))
                 member.adopt(wanted)
+        self._members = members
         for member in before.values():
             self._retire(member, drain)
             news += _lists_of(member)
@@ -117,7 +130,16 @@ class Upstreams(Mapping[str, Upstream]):
             self._on_change(name, kind)
 
     def _made(self, name: str, settings: UpstreamSettings) -> Upstream:
-        return Upstream(name, settings, on_change=self._on_change, catalogues=self._catalogues, expected=self._expected)
+        return Upstream(
+            name,
+            settings,
+            on_change=self._on_change,
+            catalogues=self._catalogues,
+            expected=self._expected,
+            attendance=self.attendance,
+            launches=self._launches,
+            asleep=self._asleep,
+        )
 
     def _started(self, name: str, settings: UpstreamSettings, predecessor: Upstream | None = None) -> Upstream:
         upstream = self._made(name, settings)
@@ -150,12 +172,21 @@ class Upstreams(Mapping[str, Upstream]):
         finally:
             self._owned.pop(upstream).set()
 
+    def _stop_all(self) -> None:
+        for upstream in {*self._members.values(), *self._owned}:
+            upstream.stop()
+
     async def _own_all(self) -> None:
         try:
             async with anyio.create_task_group() as self._owners:
                 for upstream in self._members.values():
                     self._begin(self._owners, upstream)
-                await self._leaving.wait()
+                try:
+                    await self._leaving.wait()
+                finally:
+                    # Also when the whole gateway is cancelled: at once, since processes take seconds to end, and
+                    # requests that wait for a start have to be answered before the port closes.
+                    self._stop_all()
         finally:
             self._owners = None
             self._stopped.set()

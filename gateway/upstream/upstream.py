@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from contextvars import Context
 from functools import partial
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import anyio
 import anyio.to_thread
@@ -15,18 +15,20 @@ from anyio.abc import TaskGroup
 from gateway.config.schema import UpstreamSettings
 from gateway.core.model.caller import Caller, Era
 from gateway.errors import UpstreamUnavailable
-from gateway.upstream.asking import Host
-from gateway.upstream.calls import CallLimits, ProgressCallback
+from gateway.upstream.attendance import Attendance
 from gateway.upstream.catalogues import Catalogue, Catalogues
-from gateway.upstream.causes import Secrets
-from gateway.upstream.counting import Counts
-from gateway.upstream.failures import Subject
-from gateway.upstream.guise import Guise, guise_of
-from gateway.upstream.link import Link
-from gateway.upstream.listing import Lists, WireList
-from gateway.upstream.opening import Opening
-from gateway.upstream.sessions import Eras, Sessions
-from gateway.upstream.states import REMEDIES, UpstreamState
+from gateway.upstream.connection.asking import Host
+from gateway.upstream.connection.calls import CallLimits, ProgressCallback
+from gateway.upstream.connection.counting import Counts
+from gateway.upstream.connection.first_start import LaunchTurns, longest_start
+from gateway.upstream.connection.guise import Guise, guise_of
+from gateway.upstream.connection.link import Link
+from gateway.upstream.connection.listing import KINDS, Lists, WireList
+from gateway.upstream.connection.opening import Opening
+from gateway.upstream.connection.sessions import Eras, Sessions
+from gateway.upstream.connection.states import REMEDIES, UpstreamState
+from gateway.upstream.transports.causes import Secrets
+from gateway.upstream.transports.failures import Subject
 
 OnChange = Callable[[str, str], None]
 """Told of a change: the upstream's name, and what changed: `tools`, `prompts`, `resources`, `state`, or
@@ -36,6 +38,10 @@ OnChange = Callable[[str, str], None]
 
 _KINDS = 32
 """How many kinds of hosts have their lists kept: hosts declare what they like, so this needs a bound."""
+
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 def nobody() -> Caller | None:
@@ -50,7 +56,8 @@ class Upstream:
     (from `catalogues`) before it has been connected to. A host whose capabilities, and so whose lists, differ has a
     link of its own; what such a link listed is kept for its like (`lists_for`).
 
-    `expected` is the host that is known to come, as on stdio: then the standing link is opened for it.
+    `expected` is the host that is known to come, as on stdio: then the standing link is opened for it. `attendance`
+    says which hosts are there: a host that is keeps what it has here.
     """
 
     def __init__(
@@ -61,8 +68,12 @@ class Upstream:
         on_change: OnChange,
         catalogues: Catalogues | None = None,
         expected: Callable[[], Caller | None] = nobody,
+        attendance: Attendance | None = None,
+        launches: LaunchTurns | None = None,
+        asleep: bool = False,
     ) -> None:
         self.name = name
+        self._launches = launches or LaunchTurns()
         self._subject = Subject(name, settings, Secrets(settings))
         self._on_change = on_change
         self._expected = expected
@@ -73,9 +84,18 @@ class Upstream:
         self._early: list[Link] = []
         """Links that were wanted before `run`."""
         self._lists: dict[tuple[Era, str], Lists] = {}
+        self._shown: dict[str, Catalogue] = {}
+        """What hosts were shown last, by their capabilities: what is no other for them is no news."""
+        self._waited: dict[str, None] = {}
+        """The kinds of hosts whose lists were waited for: once is enough."""
+        self._looked_for: dict[str, Caller] = {}
+        """Of each kind of host that wants to know its lists, one."""
         self.eras = Eras()
         self.standing = self._link(self._expected_guise, self._expected_era, standing=True)
-        self._sessions = Sessions(self.standing, self.eras, self._made, self._begin, self._end)
+        if asleep and settings.enabled:
+            self.standing.status.begin(UpstreamState.SLEEPING, "nothing has been asked of it yet")
+        is_there = (attendance or Attendance()).has
+        self._sessions = Sessions(self.standing, self.eras, self._made, self._begin, self._end, is_there)
         self._recall()
 
     # -- what it is ----------------------------------------------------------------------------------------------------
@@ -94,6 +114,16 @@ class Upstream:
     def cause(self) -> str | None:
         """Why it is not ready."""
         return self.standing.cause
+
+    @property
+    def longest_start(self) -> float:
+        """Seconds after which it is known at the latest how its start ends."""
+        return longest_start(self.settings)
+
+    @property
+    def waited(self) -> float:
+        """Seconds of its last start in which it waited for its turn, behind others with the same launcher."""
+        return self.standing.waited
 
     @property
     def counts(self) -> Counts:
@@ -140,6 +170,11 @@ class Upstream:
         """What it tells a model about itself."""
         return self.opening.instructions
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What of its lists is not offered, because there is too much of it: a sentence for each list."""
+        return tuple(self.standing.lists.left_out.values())
+
     def tools(self, caller: Caller | None = None) -> WireList:
         """The last known tools, as they came; those that a caller like this one is shown."""
         return self.lists_for(caller).tools
@@ -171,14 +206,26 @@ class Upstream:
         """Wait while it is starting, at most `timeout` seconds; whether it is ready then."""
         return await self.standing.ready(timeout)
 
-    def prepare(self, caller: Caller) -> None:
-        """Find out, in the background and once for each kind of host, which lists a host like this one is shown.
+    def wake(self) -> None:
+        """Have it connected to, if it sleeps."""
+        self.standing.wake()
 
-        `on_change` is told when they differ from those that are known.
+    async def prepare(self, caller: Caller, seconds: float = 0.0, *, hears: bool = True) -> None:
+        """Before a host is given the lists: find out, once for each kind of host, which ones a host like it is shown.
+
+        They are waited for, at most `seconds` and once, where they may well be others than those that are known: the
+        host declares other extensions, or it would never hear (`hears`) of a change. Otherwise they are found out in
+        the background, and `on_change` is told if they differ. Nobody's session makes way for that.
         """
-        if self.state is UpstreamState.READY and not self.knows(caller):
-            with suppress(UpstreamUnavailable):
-                self._served(caller)
+        kind = guise_of(caller).mark
+        if not self.knows(caller):
+            _keep(self._looked_for, kind, caller)
+            self._look()
+            if kind not in self._waited and (not hears or self._extends(caller)):
+                with anyio.move_on_after(seconds):
+                    await self._looked(caller, seconds)
+                _keep(self._waited, kind, None)
+        _keep(self._shown, kind, Catalogue(**self.lists_for(caller).known()))
 
     def knows(self, caller: Caller) -> bool:
         """Whether it is known which lists a host of this era, with these capabilities, is shown."""
@@ -216,6 +263,7 @@ class Upstream:
 
     def left(self, session: str) -> None:
         """A host's session has ended."""
+        self._looked_for = {kind: caller for kind, caller in self._looked_for.items() if caller.session != session}
         self._sessions.left(session)
 
     # -- its life ------------------------------------------------------------------------------------------------------
@@ -265,6 +313,27 @@ class Upstream:
     def _kind(self, caller: Caller) -> tuple[Era, str]:
         return self.eras.for_host(caller.era), guise_of(caller).mark
 
+    def _extends(self, caller: Caller) -> bool:
+        """Whether the host declares other extensions than the standing link is opened with."""
+        # On stdio that link is opened for the host itself, and what it brings is announced.
+        return self._expected() is None and guise_of(caller).extensions != self.standing.guise.extensions
+
+    def _look(self) -> None:
+        """Open the sessions of hosts whose lists are wanted, as soon as the upstream is there."""
+        if self.state is not UpstreamState.READY:
+            return
+        wanted, self._looked_for = self._looked_for, {}
+        for caller in wanted.values():
+            if not self.knows(caller):
+                with suppress(UpstreamUnavailable):
+                    self._sessions.of(caller, displacing=False)
+
+    async def _looked(self, caller: Caller, seconds: float) -> None:
+        """Wait until the caller's own session is open, or cannot be opened."""
+        await self.standing.ready(seconds)
+        if (link := self._sessions.there(caller)) is not None:
+            await link.ready(seconds)
+
     def _served(self, caller: Caller | None) -> tuple[Link, Guise | None]:
         return (self.standing, None) if caller is None else self._sessions.of(caller)
 
@@ -282,7 +351,15 @@ class Upstream:
         return self.eras.for_host(caller.era if caller is not None else "modern" if self.settings.url else "handshake")
 
     def _link(self, guise: Callable[[], Guise], first: Callable[[], Era], *, standing: bool) -> Link:
-        return Link(self._subject, guise=guise, first=first, on_event=self._happened, standing=standing)
+        return Link(
+            self._subject,
+            guise=guise,
+            first=first,
+            on_event=self._happened,
+            standing=standing,
+            launches=self._launches,
+            known=lambda: self.standing.opening is not None,
+        )
 
     def _made(self, guise: Guise, era: Era) -> Link:
         return self._link(lambda: guise, lambda: self.eras.for_host(era), standing=False)
@@ -310,9 +387,11 @@ class Upstream:
         if link is self.standing:
             if event == "listed":
                 self._unkept.set()
-            if event == "state" and self.state is not UpstreamState.READY:
-                self._sessions.lost()
-        if (event == "state" and link is not self.standing) or event in ("opened", "listed", "broken off"):
+            if event == "state":
+                self._look() if self.state is UpstreamState.READY else self._sessions.lost()
+        elif event == "state" or (event in KINDS and not link.has_listed):  # a first list is no change: see _opened
+            return
+        if event in ("opened", "listed", "broken off"):
             return
         self._on_change(self.name, event)
 
@@ -326,11 +405,9 @@ class Upstream:
         if self.standing.opening is not None:  # whoever found it out: which eras it speaks is kept
             self._unkept.set()
         if link is not self.standing:
-            if len(self._lists) >= _KINDS:
-                self._lists.clear()
-            before = self._lists.get((opening.era, link.guise.mark), self.standing.lists)
-            self._lists[opening.era, link.guise.mark] = link.lists
-            for kind in link.lists.differing(before):
+            _keep(self._lists, (opening.era, link.guise.mark), link.lists)
+            shown = self._shown.get(link.guise.mark)
+            for kind in link.lists.differing(shown) if shown is not None else ():
                 self._on_change(self.name, kind)
 
     def _recall(self) -> None:
@@ -368,3 +445,10 @@ class Upstream:
             with anyio.CancelScope(shield=True):  # a short command ends as soon as it has its answer
                 await anyio.to_thread.run_sync(self._catalogues.keep, self.settings, now, now == self._kept)
             self._kept = now
+
+
+def _keep(kept: dict[Key, Value], kind: Key, value: Value) -> None:
+    """Keep this of a kind of hosts; of too many kinds, the one that was kept first makes way."""
+    if kind not in kept and len(kept) >= _KINDS:
+        del kept[next(iter(kept))]
+    kept[kind] = value

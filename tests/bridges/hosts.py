@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 MODERN = "2026-07-28"
 META = "io.modelcontextprotocol/"
-PATIENCE = 8.0
+PATIENCE = 60.0
 ROUNDS = 30
 
 CAPABILITIES = {

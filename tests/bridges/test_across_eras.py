@@ -4,7 +4,7 @@ Where host and upstream speak one era, the host is put on the upstream without a
 proof that a test asks for no more than an upstream gives.
 """
 
-import time
+import json
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -18,8 +18,6 @@ UPSTREAMS = (
 )
 PAIRINGS = [(host, upstream) for host in HOSTS for upstream in ("direct", *UPSTREAMS)]
 META = "io.modelcontextprotocol/"
-SOON = 1.0
-"""Seconds within which a host is told of a change. The machine may be busy: it is measured, and then doubled."""
 
 
 def era_of(pairing: tuple[str, str]) -> str:
@@ -55,6 +53,11 @@ def without(value: dict[str, Any], *keys: str) -> dict[str, Any]:
     return {key: one for key, one in value.items() if key not in keys}
 
 
+def told(value: Any, pairing: tuple[str, str]) -> Any:
+    """As hosts are told it: the uris of pages (MCP Apps) have the upstream's name in front, and all else stays."""
+    return value if pairing[1] == "direct" else json.loads(json.dumps(value).replace('"ui://', '"ui://bridge/'))
+
+
 # -------------------------------------------------------------------------------------------------------------- lists
 
 
@@ -64,7 +67,7 @@ def test_a_list_has_every_entry_of_every_page_as_it_was_written(host, upstream, 
     if host.era == "handshake" and pairing[1] != "direct":  # an output schema is of an object there
         expected = [one if one["name"] != "structured" else without(one, "outputSchema") for one in expected]
     listed = [one for one in host.everything(kind) if not one["name"].startswith("extra_")]
-    assert listed == expected
+    assert listed == told(expected, pairing)
 
 
 def test_the_era_is_the_hosts_own_where_the_upstream_speaks_both(host, pairing):
@@ -153,9 +156,9 @@ def test_resources_are_read_whether_they_are_listed_or_not(host, upstream, pairi
 def test_an_app_of_a_tool_is_found_under_the_uri_that_the_tool_names(host, upstream, pairing):
     panel = next(tool for tool in host.everything("tools") if tool["name"] == "panel")
     uri = panel["_meta"]["ui"]["resourceUri"]
-    assert uri == "ui://bridge/panel"
+    assert uri == told("ui://bridge/panel", pairing)
     (contents,) = host.request("resources/read", {"uri": uri})["contents"]
-    assert contents == upstream.CONTENTS[uri][0]
+    assert contents == told(upstream.CONTENTS["ui://bridge/panel"][0], pairing)
 
 
 def test_a_resource_that_is_not_there_is_an_error_of_the_hosts_era(host, hosts, pairing):
@@ -298,17 +301,26 @@ def test_ping_is_answered(host, hosts, pairing):
 
 
 @pytest.mark.parametrize("kind", ["tools", "resources", "prompts"])
-def test_a_changed_list_is_announced_within_a_second_and_shows_the_change(host, pairing, kind):
+def test_a_changed_list_is_announced_and_shows_the_change(host, pairing, kind):
     host.listen()
     since = len(host.heard)
-    began = time.monotonic()
     name = text(host.call("change", kind=kind))
     listed: set[str] = set()
     while name not in listed:  # there may be an announcement for each session that the gateway has there
         host.hears(f"notifications/{kind}/list_changed", since=since)
         since = len(host.heard)
         listed = {one["name"] for one in host.everything(kind)}
-    assert time.monotonic() - began < 2 * SOON
+
+
+@pytest.mark.parametrize("kind", ["tools", "resources", "prompts"])
+def test_what_an_upstream_announces_goes_on_to_the_host_though_its_list_is_the_same(host, pairing, kind):
+    host.listen()
+    host.call("change", kind=kind)  # what went before is told by now
+    host.hears(f"notifications/{kind}/list_changed")
+    for _ in range(2):
+        since = len(host.heard)
+        host.call("change", kind=kind, only_said=True)
+        host.hears(f"notifications/{kind}/list_changed", since=since, seconds=30)
 
 
 def test_an_updated_resource_is_announced_to_whoever_subscribed_to_it(host, pairing):
@@ -316,10 +328,8 @@ def test_an_updated_resource_is_announced_to_whoever_subscribed_to_it(host, pair
     host.listen(uri)
     since = len(host.heard)
     host.call("touch", uri=other)
-    began = time.monotonic()
     host.call("touch", uri=uri)
     told = host.hears("notifications/resources/updated", since=since)
-    assert time.monotonic() - began < 2 * SOON
     assert told["uri"] == uri
     assert [one["uri"] for one in host.told("notifications/resources/updated", since)] == [uri]
 

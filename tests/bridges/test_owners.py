@@ -13,6 +13,7 @@ RULES: dict[str, dict[str, Any]] = {
     "each": {"session": "host-session"},
     "who": {"session": "principal"},
     "named": {"session": "header:X-User"},
+    "names": {"session": "client"},
     "few": {"max_sessions": 1},
     "brief": {"max_sessions": 1, "session_idle": 0.2},
 }
@@ -56,14 +57,24 @@ def test_what_an_upstream_keeps_is_there_for_the_next_call_of_a_host_without_ses
     assert count(connect(name="modern-a"), "own") == (session, number + 1)
 
 
-def test_what_an_upstream_keeps_is_there_for_a_host_that_opens_a_session_for_each_call(connect, fresh):
-    seen = []
+def test_a_host_that_opens_a_session_for_each_call_begins_anew_unless_its_state_is_its_clients(connect, fresh):
+    seen = {upstream: [] for upstream in ("own", "names")}
     for _ in range(3):
         host = connect("handshake-http", "one-session-a-call")
-        seen.append(count(host, "own"))
+        for upstream, counted in seen.items():
+            counted.append(count(host, upstream))
         fresh.close_host(host)
-    assert {session for session, _ in seen} == {seen[0][0]}
-    assert [number - seen[0][1] for _, number in seen] == [0, 1, 2]
+    assert len({session for session, _ in seen["own"]}) == 3
+    assert len({session for session, _ in seen["names"]}) == 1
+    assert [number - seen["names"][0][1] for _, number in seen["names"]] == [0, 1, 2]
+
+
+def test_a_host_whose_connection_broke_still_has_what_is_its_own(connect):
+    host = connect("handshake-http", "lost-and-found")
+    session, number = count(host, "own")
+    host.wire.hang_up("standing")
+    host.wire.initialized(host)  # it opens its stream again
+    assert count(host, "own") == (session, number + 1)
 
 
 @pytest.mark.parametrize("kind", ["handshake-http", "handshake-sse"])
@@ -120,8 +131,8 @@ def test_a_session_by_header_is_whose_the_header_says(connect):
     assert count(host(None), "named")[0] not in (ann, bob)
 
 
-def test_an_upstream_that_has_all_the_sessions_it_may_have_says_so(connect):
-    first = connect("handshake-http", "first")
+def test_an_upstream_whose_sessions_are_all_of_hosts_that_are_there_says_so(connect):
+    first = connect("handshake-http", "first")  # with its stream of events open
     session, _ = count(first, "few")
     refused = words(connect("handshake-http", "second"), "few")
     assert "few" in refused
@@ -129,10 +140,24 @@ def test_an_upstream_that_has_all_the_sessions_it_may_have_says_so(connect):
     assert count(first, "few")[0] == session
 
 
-def test_a_session_that_nobody_uses_makes_room(connect):
+@pytest.mark.parametrize("kind", ["handshake-http", "modern-http"])
+def test_a_host_that_has_nothing_open_makes_room(connect, kind):
+    first = connect(kind, "first")
+    if kind == "handshake-http":
+        first.wire.hang_up("standing")
+    session, _ = count(first, "few")
+    second = connect("handshake-http", "second")
+    deadline = time.monotonic() + 60
+    while "max_sessions" in words(second, "few"):  # until it is known that the stream is closed
+        assert time.monotonic() < deadline
+    assert count(second, "few")[0] != session
+    assert "max_sessions" in words(first, "few")
+
+
+def test_a_session_that_nobody_calls_makes_room(connect):
     first, second = connect("handshake-http", "first"), connect("handshake-http", "second")
     session, _ = count(first, "brief")
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     while "max_sessions" in words(second, "brief"):
         assert time.monotonic() < deadline
     assert count(second, "brief")[0] != session

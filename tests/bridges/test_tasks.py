@@ -3,6 +3,7 @@
 import pytest
 
 TASKS = "io.modelcontextprotocol/tasks"
+UI = "io.modelcontextprotocol/ui"
 CAPABILITIES = {"elicitation": {"form": {}}, "extensions": {TASKS: {}}}
 
 
@@ -47,6 +48,28 @@ def test_the_result_of_a_task_has_the_shape_that_the_host_shows_best(opened):
     text, picture = finished(host, host.call("later"))["result"]["content"]
     assert text["text"].endswith("Ada")
     assert picture["type"] == "image"
+
+
+@pytest.mark.parametrize("profile", ["default", "claude-desktop", "chatgpt", "cursor", "passthrough"])
+@pytest.mark.parametrize("shows", [True, False], ids=["shows-pages", "blind"])
+def test_what_a_task_brings_is_what_the_call_itself_would_have_brought(opened, upstream, profile, shows):
+    """For the model and for the page: whose data is the upstream's to the byte, whichever way it comes."""
+    extensions = {TASKS: {}, **({UI: {"mimeTypes": ["text/html;profile=mcp-app"]}} if shows else {})}
+    host = opened("modern-http", "modern-http", {"extensions": extensions}, headers={"X-MCP-Profile": profile})
+    for tool in ("chart", "chunk") if shows else ("chart",):
+        at_once = host.call(tool)
+        task = host.call(tool, later=True)
+        assert task["resultType"] == "task"
+        brought = host.request("tasks/get", {"taskId": task["taskId"]})["result"]
+        members = ("content", "structuredContent", "isError")
+        assert [brought.get(each) for each in members] == [at_once.get(each) for each in members]
+        stamped = {key: at_once.get("_meta", {}).get(key) for key in brought.get("_meta", {})}
+        assert brought.get("_meta", {}) == stamped
+        sent = {"chart": upstream.CHART, "chunk": upstream.CHUNK}[tool]
+        assert not shows or brought["structuredContent"] == sent["structuredContent"]
+        assert ("structuredContent" in brought) == (shows or profile in ("chatgpt", "passthrough"))
+    if shows:
+        assert brought["content"][0]["text"].count("A") == 100_000
 
 
 @pytest.mark.parametrize("host_kind", ["modern-stdio", "modern-http"])

@@ -13,7 +13,7 @@ import pytest
 
 from gateway.cli.app import run
 
-PICTURES = Path(__file__).parent.parent / "servers" / "pictures_stdio.py"
+PICTURES = Path(__file__).parents[1] / "servers" / "pictures_stdio.py"
 PATIENCE = 60
 
 
@@ -38,7 +38,12 @@ def no_configuration(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("run")))
     monkeypatch.delenv("MCP_GATEWAY_CONFIG", raising=False)
     monkeypatch.delenv("MCP_GATEWAY_TOKEN", raising=False)
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent.parent))
+    # Nobody outside of this machine is asked anything.
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    for variable in ("https_proxy", "no_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
 
 
 @pytest.fixture
@@ -94,6 +99,17 @@ def ask():
         return json.dumps(answer["error"]) if "error" in answer else answer["result"]["content"][0]["text"]
 
     return call
+
+
+@pytest.fixture
+def http_server():
+    """The address of a server that answers on loopback, by its path as tests/servers/raw_http.py says."""
+    server = PICTURES.parent / "raw_http.py"
+    with subprocess.Popen([sys.executable, str(server)], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield f"http://127.0.0.1:{process.stdout.readline().strip()}"
+        finally:
+            process.kill()
 
 
 class Process:

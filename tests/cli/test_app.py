@@ -2,6 +2,8 @@
 
 import inspect
 import json
+import os
+import re
 import subprocess
 import sys
 
@@ -9,7 +11,8 @@ import pytest
 import typer
 
 import gateway.errors
-from gateway import __version__
+from gateway._version import __version__
+from gateway.cli.app import app
 from gateway.cli.failing import CODES, ending, exit_code
 from gateway.cli.main import starts_stdio
 from gateway.errors import (
@@ -21,6 +24,17 @@ from gateway.errors import (
     UpstreamRefused,
     UpstreamUnavailable,
 )
+
+
+def commands():
+    """Every command and group of commands, with the words that lead to it."""
+
+    def below(words, command):
+        yield words, command
+        for name, inner in getattr(command, "commands", {}).items():
+            yield from below((*words, name), inner)
+
+    return list(below((), typer.main.get_command(app)))
 
 
 @pytest.mark.parametrize(
@@ -35,6 +49,8 @@ from gateway.errors import (
         (["serve", "--http"], False),
         (["serve", "--port", "1", "--http", "--", "x"], False),
         (["serve", "--help"], False),
+        (["serve", "-h"], False),
+        (["serve", "--", "server", "-h"], True),
         (["tools"], False),
         (["tools", "serve"], False),
         (["--", "serve"], False),
@@ -49,11 +65,14 @@ def test_a_start_on_stdio_is_recognised(arguments, expected):
     ("arguments", "message"),
     [
         (["xyzzy"], "error: No such command 'xyzzy'. (--help shows how it is used)"),
-        (["explain"], "error: Missing argument 'FILE'. (--help shows how it is used)"),
+        (["call"], "error: Missing argument 'TOOL'. (--help shows how it is used)"),
         (["tools", "--bogus"], "error: No such option: --bogus"),
         (["serve", "--port", "1"], "error: Invalid value: --port and --bind need --http"),
         (["serve", "--http", "--port", "99999"], "error: Invalid value for '--port'"),
-        (["tools"], "error: there is no configuration (write ./mcp-gateway.toml, name a file with --config"),
+        (
+            ["tools"],
+            "error: there is no configuration (`mcp-gateway add`, `import` or `init` writes one; or name a file with",
+        ),
         (["tools", "--config", "no.toml"], "error: no.toml: there is no such file"),
         (["tools", "--config", "no.toml", "--upstream", "http://x"], "error: Invalid value: give either --config"),
         (["tools", "--upstream", "hunter2"], "error: --upstream: is no address of a server"),
@@ -93,11 +112,70 @@ def test_help_names_every_command_and_the_exit_codes(command):
         assert word in ended.out
 
 
-@pytest.mark.parametrize("name", ["serve", "tools", "call", "explain", "profiles", "config", "demo"])
-def test_every_command_has_help(command, name):
-    ended = command(name, "--help")
+@pytest.mark.parametrize("option", ["--help", "-h"])
+@pytest.mark.parametrize("words", [words for words, _ in commands()], ids=" ".join)
+def test_every_command_has_help(command, words, option):
+    ended = command(*words, option)
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out.startswith(f"Usage: mcp-gateway {name} ")
+    assert ended.out.startswith(f"Usage: mcp-gateway {' '.join((*words, ''))}")
+    assert re.search(r"^  -h, --help ", ended.out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("words", [words for words, one in commands() if hasattr(one, "commands")], ids=" ".join)
+def test_a_group_alone_is_no_mistake(command, words):
+    ended = command(*words)
+    assert (ended.code, ended.err) == (0, "")
+    listed = words == ("profiles",)
+    assert ended.out == (command("profiles", "list") if listed else command(*words, "--help")).out
+
+
+def test_debug_alone_is_no_mistake_either(command):
+    assert command("--debug") == command()
+
+
+def test_no_summary_of_a_command_is_cut_off_in_a_terminal_of_80_columns(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for words, one in commands():
+        if hasattr(one, "commands"):
+            out = command(*words, "--help").out
+            assert max(map(len, out.splitlines())) <= 80
+            assert "..." not in out.split("Commands:")[1]
+
+
+def completed(shell, line):
+    """What a shell would offer for the last word of a line."""
+    asked = {"_MCP_GATEWAY_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_ARGS": line, "COMP_WORDS": line}
+    asked |= {"COMP_CWORD": str(len(line.split(" ")) - 1), "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "gateway"], env=os.environ | asked, capture_output=True, text=True, timeout=60
+    )
+    assert ended.stderr == ""
+    return ended.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_given_a_script_and_completes_commands(shell):
+    # Otherwise Typer gives the script of the shell that these tests were started from, or none if that is `sh`.
+    named = os.environ | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    asked = [sys.executable, "-m", "gateway", "--show-completion", shell]
+    script = subprocess.run(asked, env=named, capture_output=True, text=True, timeout=60)
+    assert (script.returncode, script.stderr) == (0, "")
+    assert f"_MCP_GATEWAY_COMPLETE=complete_{shell}" in script.stdout
+    assert "explain" in completed(shell, "mcp-gateway ex")
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("call x --pro", "--profile"),
+        ("explain --profile claude-d", "claude-desktop"),
+        ("profiles show cod", "codex"),
+        ("install vs", "vscode"),
+        ("check --host smol", "smolagents"),
+    ],
+)
+def test_options_and_the_names_of_profiles_and_hosts_are_completed(line, word):
+    assert word in completed("bash", f"mcp-gateway {line}").split()
 
 
 def fails(error: BaseException):

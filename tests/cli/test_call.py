@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+from gateway.config.builtin_profiles import builtin_profiles
+
 DEAD = '[upstreams.dead]\ncommand = "/no/such/program"\n'
 
 
@@ -66,6 +68,19 @@ def test_one_call_is_shown_for_every_host(command, pictures, tmp_path):
     assert results["cline"]["files"] == []
     assert results["cline"]["notes"][0]["kind"] == "named"
     assert results["codex"]["files"] == [str(tmp_path / "out" / "pics__picture-codex-1.png")]
+
+
+def test_hosts_that_are_sent_the_same_are_shown_together(command, pictures, tmp_path):
+    ended = command("call", "pics__picture", "--config", pictures(), "--profile", "all", "--save", tmp_path / "out")
+    groups = [line.removeprefix("== ").split(", ") for line in ended.out.splitlines() if line.startswith("== ")]
+    assert sorted(name for names in groups for name in names) == sorted(builtin_profiles())
+    assert len(groups) < 10
+    shown = next(names for names in groups if "codex" in names)
+    assert "claude-code" in shown
+    assert "cline" not in shown
+    block = ended.out.split(f"== {', '.join(shown)}\n")[1].split("\n== ")[0]
+    assert f"saved as {tmp_path / 'out' / f'pics__picture-{shown[0]}-1.png'}" in block
+    assert (tmp_path / "out" / f"pics__picture-{shown[0]}-1.png").exists()
 
 
 @pytest.mark.parametrize("profile", ["default", "passthrough", "all"])

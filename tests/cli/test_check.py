@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-SERVERS = Path(__file__).parent.parent / "servers"
+SERVERS = Path(__file__).parents[1] / "servers"
 READS = {"readOnlyHint": True}
 HOSTS = {"claude-code", "claude-desktop", "codex", "gemini-cli", "cline", "unknown"}
 
@@ -57,9 +57,9 @@ def test_a_good_server_is_exit_code_0_without_anything_to_change(command, server
     words = server(tool("draw"), draw={"content": [TEXT]})
     ended = command("check", "--strict", *words)
     assert ended.code == 0
-    assert "directly everything arrives at every host" in ended.out
-    assert "through  everything arrives at every host" in ended.out
-    assert ended.out.endswith("1 calls; through the gateway everything arrives; 0 things to change\n")
+    assert "directly shown or kept everywhere, seen by the models of 6 of 6 hosts" in ended.out
+    assert "through  shown or kept everywhere, seen by the models of 6 of 6 hosts" in ended.out
+    assert ended.out.endswith("\n1 call; through the gateway 6 of 6 shown or kept, 6 seen; no things to change\n")
     assert server.calls == [["draw", {}]]
 
 
@@ -68,7 +68,8 @@ def test_what_is_lost_directly_and_arrives_through_the_gateway_is_shown_with_wha
     ended = command("check", *words)
     assert ended.code == 0
     assert "directly codex: not seen: image/png from content[1]" in ended.out
-    assert "through  everything arrives at every host" in ended.out
+    assert "through  shown or kept everywhere, seen by the models of 5 of 6 hosts" in ended.out
+    assert "6 of 6 shown or kept, 5 seen;" in ended.out
     assert "change   structuredContent: beside images it hides them" in ended.out
     assert command("check", "--strict", *words).code == 1
 
@@ -267,3 +268,19 @@ def test_a_call_that_takes_too_long_is_ended(command):
     ended = command("check", "--tool", "hang", "--all", "--timeout", "0.5", "--json", *words)
     assert ended.code == 1
     assert "took longer than 0.5 s" in ended.json()["failed"]["hang"]
+
+
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        ("cursor", ["cursor has a profile, but no simulator", "--profile cursor show what it is sent", "codex, "]),
+        ("VSCode-Copilot", ["vscode-copilot has a profile, but no simulator"]),
+        ("codx", ["no simulated host is called 'codx'; did you mean 'codex'?"]),
+        ("nobody-knows", ["no simulated host is called 'nobody-knows'; simulated are claude-code, claude-desktop, "]),
+    ],
+)
+def test_a_host_that_is_not_simulated_is_said_with_where_it_stands(command, host, words):
+    ended = command("check", "--host", host, "--", "true")
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    for each in words:
+        assert each in ended.err

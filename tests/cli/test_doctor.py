@@ -7,16 +7,29 @@ DEAD = '[upstreams.dead]\ncommand = "/no/such/program"\n'
 
 def test_a_healthy_configuration_is_exit_code_0_and_every_part_is_named(command, pictures):
     ended = command("doctor", "--config", pictures("[http]\nport = 0\n"))
-    assert (ended.code, ended.err) == (0, "")
+    assert (ended.code, ended.err) == (0, "starting pics, which may take minutes where something has to be installed\n")
     headings = [line for line in ended.out.splitlines() if line and not line.startswith(" ")]
     assert headings[:4] == ["configuration", "profiles", "environment", "upstream pics"]
     assert headings[-4:-1] == ["serve --http", "store", "media"]
     assert headings[-1].startswith("no problems, ")
 
 
+def test_programs_that_read_json_are_told_nothing_beside_it(command, pictures):
+    ended = command("doctor", "--config", pictures("[http]\nport = 0\n"), "--json")
+    assert (ended.err, ended.json()["usable"]) == ("", True)
+
+
+def test_without_an_upstream_that_is_started_nothing_is_waited_for(command, tmp_path):
+    path = tmp_path / "off.toml"
+    path.write_text('[upstreams.off]\ncommand = "x"\nenabled = false\n')
+    assert command("doctor", "--config", path).err == ""
+
+
 def test_a_problem_is_exit_code_1_with_its_cure_below_it(command, pictures):
     ended = command("doctor", "--config", pictures(DEAD))
-    assert (ended.code, ended.err) == (1, "")
+    assert ended.code == 1
+    assert ended.err.startswith("starting pics, dead, which may take ")
+    assert ended.err.count("\n") == 1
     lines = ended.out.splitlines()
     at = lines.index("  problem   the command '/no/such/program' was not found")
     assert lines[at + 1] == "            -> mend the path in upstreams.dead.command"
@@ -92,3 +105,17 @@ def test_a_host_is_a_part_of_its_own_and_a_broken_registration_is_exit_code_1(co
     assert ended.code == 1
     assert f"names the configuration {config}, which is not there" in ended.out
     assert f"-> mcp-gateway install zed --config {moved}\n" in ended.out
+
+
+def test_advice_is_shown_only_where_something_is_to_be_done(command, pictures):
+    config = pictures('[gateway]\nprofile = "codex"\n[upstreams.off]\ncommand = "x"\nenabled = false\n')
+    ended = command("doctor", "--config", config)
+    lines = ended.out.splitlines()
+    assert "  ok        not enabled" in lines
+    assert "  ok        every host gets the profile 'codex', whatever it is" in lines
+    level = ""
+    for line in lines:
+        level = line[2:10].strip() if line.startswith("  ") and line[2] != " " else level
+        assert not (line.strip().startswith("->") and level == "ok"), line
+    found = command("doctor", "--config", config, "--json").json()["findings"]
+    assert "upstreams.off.enabled = true" in [finding.get("cure") for finding in found]  # programs are told

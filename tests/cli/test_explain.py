@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import pytest
 
@@ -51,6 +52,51 @@ def test_a_result_comes_from_stdin_too_and_out_of_a_json_rpc_response(command, r
     assert again
 
 
+@pytest.mark.parametrize("arguments", [(), ("-",)])
+def test_a_result_that_is_piped_in_needs_no_name(command, monkeypatch, arguments):
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(RESULT)))
+    ended = command("explain", *arguments, "--profile", "codex")
+    assert (ended.code, ended.err) == (0, "")
+    assert "audio/wav" in ended.out
+
+
+def test_in_a_terminal_nothing_is_waited_for(command, monkeypatch):
+    terminal = io.StringIO(json.dumps(RESULT))
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", terminal)
+    ended = command("explain")
+    assert (ended.code, ended.out, terminal.tell()) == (2, "", 0)
+    assert (
+        ended.err
+        == "error: Missing argument 'FILE': a recorded result; or pipe one in. (--help shows how it is used)\n"
+    )
+
+
+@pytest.mark.parametrize("profile", ["passthrough", "all", "cline"])
+def test_what_call_printed_for_programs_is_explained_from_what_the_server_gave(command, monkeypatch, pictures, profile):
+    called = command("call", "pics__picture", "--json", "--profile", profile, "--config", pictures())
+    monkeypatch.setattr("sys.stdin", io.StringIO(called.out))
+    explained = command("explain", "--profile", "codex", "--json")
+    assert (explained.code, explained.err) == (0, "")
+    assert [block["type"] for block in explained.json()["result"]["content"]] == ["text", "image"]
+
+
+def test_a_result_that_a_profile_has_shaped_is_said_to_be_one(command, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps({"profile": "cline", "result": RESULT})))
+    explained = command("explain")
+    assert explained.code == 0
+    assert explained.err == "note: this result was shaped for 'cline' already; what the server gave is not known\n"
+
+
+def test_equal_explanations_are_printed_once(command, recorded):
+    out = command("explain", recorded, "--profile", "all").out
+    headings = [line.removeprefix("== ").split(", ") for line in out.splitlines() if line.startswith("== ")]
+    assert sorted(name for names in headings for name in names) == sorted(builtin_profiles())
+    assert len(headings) < len(builtin_profiles()) / 2
+    bodies = re.split(r"^== .*$", out, flags=re.MULTILINE)[1:]
+    assert len(set(bodies)) == len(bodies)
+
+
 def test_the_steps_are_json_for_programs(command, recorded):
     explained = command("explain", recorded, "--json", "--profile", "passthrough").json()
     assert explained["profile"] == "passthrough"
@@ -85,8 +131,12 @@ def test_a_revision_narrows_the_profile(command, recorded):
     ("text", "message"),
     [
         ("{", "is not JSON: Expecting property name"),
-        ("[]", 'holds no CallToolResult (it is an object with a list "content")'),
-        ('{"jsonrpc": "2.0", "error": {}}', "holds no CallToolResult"),
+        ("[]", 'does not hold a CallToolResult (an object with a list "content")'),
+        ('{"jsonrpc": "2.0", "error": {}}', "does not hold a CallToolResult"),
+        ("", "is empty"),
+        ("{}", 'does not hold a CallToolResult (an object with a list "content")'),
+        ('{"profile": "codex"}', "does not hold a CallToolResult"),
+        ("[{}]", "does not hold a CallToolResult"),
         (None, "cannot be read: no such file or directory"),
     ],
 )
@@ -98,3 +148,13 @@ def test_what_is_no_result_is_one_line(command, tmp_path, text, message):
     assert ended.code == 2
     assert ended.err.startswith(f"error: {path}: {message}")
     assert ended.err.count("\n") == 1
+
+
+def test_what_a_page_is_sent_is_said_where_the_tool_has_one(command, recorded):
+    assert "app:" not in command("explain", recorded, "--profile", "cursor").out
+    ended = command("explain", recorded, "--profile", "cursor", "--app")
+    assert "app: structured content is sent as it came, for the page; this host's model reads it in place" in ended.out
+    told = command("explain", recorded, "--profile", "cursor", "--app", "--json").json()
+    assert told["result"]["structuredContent"] == RESULT["structuredContent"]
+    every = command("explain", recorded, "--profile", "all", "--app", "--json").json()
+    assert all(one["result"]["structuredContent"] == RESULT["structuredContent"] for one in every)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from gateway.cli import importing
+from gateway.cli.commands import importing
 
-FILES = Path(__file__).parent.parent / "registration" / "files"
+FILES = Path(__file__).parents[1] / "hosts" / "config_files" / "files"
 
 
 @pytest.fixture
@@ -128,4 +128,6 @@ def test_what_cannot_be_imported_is_one_line(command, home, given, message):
 
 def test_where_no_host_has_servers_that_is_said(command):
     ended = command("import", "--yes")
-    assert (ended.code, ended.out) == (0, "no servers were found (no known host has a configuration here)\n")
+    found, following = ended.out.splitlines()
+    assert (ended.code, found) == (0, "no servers were found (no known host has a configuration here)")
+    assert following.startswith("next: `mcp-gateway add` puts one behind the gateway")

@@ -1,10 +1,12 @@
 """`mcp-gateway init`."""
 
+import shutil
 from pathlib import Path
 
+import pytest
 import typer
 
-from gateway.cli import init
+from gateway.cli.commands import init
 
 
 def test_a_new_configuration_is_valid_and_says_what_comes_next(command):
@@ -34,6 +36,16 @@ def test_the_path_may_be_a_folder_or_a_file_to_be(command, tmp_path):
     assert (tmp_path / "new" / "x.toml").is_file()
 
 
+@pytest.mark.parametrize("path", ["there/", "not/there/", "neither"])
+def test_what_is_written_like_a_folder_becomes_one(command, path):
+    Path("there").mkdir()
+    assert command("init", path, "--yes").code == 0
+    assert (Path(path) / "mcp-gateway.toml").is_file()
+    again = command("init", path, "--yes")
+    assert (again.code, again.out) == (2, "")
+    assert "mcp-gateway.toml: is there already" in again.err
+
+
 def test_what_is_no_server_leaves_no_file(command):
     ended = command("init", "--upstream", "x=nowhere")
     assert (ended.code, ended.out) == (2, "")
@@ -51,3 +63,35 @@ def test_at_a_terminal_it_asks_until_nothing_is_answered(command, monkeypatch):
     assert ended.code == 0
     assert ended.out.count("that cannot be used: ") == 2
     assert list(command("config", "check", "--json").json()["upstreams"]) == ["x", "h"]
+
+
+@pytest.fixture
+def codex():
+    """Codex's file, with two servers."""
+    file = Path.cwd() / ".codex" / "config.toml"
+    file.parent.mkdir()
+    shutil.copy(Path(__file__).parents[1] / "hosts" / "config_files" / "files" / "codex.toml", file)
+
+
+@pytest.mark.parametrize("agreed", [True, False])
+def test_at_a_terminal_it_offers_what_the_hosts_have(command, codex, monkeypatch, agreed):
+    asked = []
+    monkeypatch.setattr(init.sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(typer, "confirm", lambda question, **_: asked.append(question) or agreed)
+    monkeypatch.setattr(typer, "prompt", lambda *words, **more: "")
+    ended = command("init")
+    assert asked == ["Put all 2 behind the gateway?"]
+    assert "context7  Codex\n" in ended.out
+    assert f"mcp-gateway.toml: written, with {'2 upstreams' if agreed else 'no upstreams'}\n" in ended.out
+    upstreams = command("config", "check", "--json").json()["upstreams"]
+    assert list(upstreams) == (["context7", "figma"] if agreed else [])
+
+
+def test_with_nobody_to_ask_it_names_them(command, codex, tmp_path):
+    ended = command("init", tmp_path / "x.toml", "--yes")
+    assert (
+        f"next: `mcp-gateway add --config {tmp_path}/x.toml NAME -- COMMAND` adds a server, "
+        f"`mcp-gateway import --config {tmp_path}/x.toml` those of your hosts (context7, figma)\n"
+    ) in ended.out
+    ended = command("init", "--yes")
+    assert "next: `mcp-gateway add NAME -- COMMAND` adds a server, `mcp-gateway import` those of" in ended.out

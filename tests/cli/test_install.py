@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-FILES = Path(__file__).parent.parent / "registration" / "files"
+from gateway.config.documents import read_document as json_with_comments
+
+FILES = Path(__file__).parents[1] / "hosts" / "config_files" / "files"
 
 
 @pytest.fixture
@@ -53,11 +55,29 @@ def test_three_hosts_are_imported_registered_and_undone_again(command, home):
         assert (home / file).read_bytes() == before[host]
 
 
+def test_a_first_start_that_is_still_to_come_is_told_of_with_what_saves_the_host_from_it(
+    command, home, pictures, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("MCP_GATEWAY_CACHE", str(tmp_path / "cache"))
+    config = pictures('[upstreams.off]\ncommand = "no-such-command"\nenabled = false\n')
+    once = f"run `mcp-gateway tools --config {config}` once: pics"
+    first = command("install", "zed", "--config", config)
+    assert first.out.splitlines()[-1].startswith(once)
+    assert once not in command("install", "codex", "--config", config, "--dry-run").out
+    assert command("tools", "--config", config).code == 0
+    assert "mcp-gateway tools" not in command("install", "codex", "--config", config).out
+
+
+def test_where_nothing_is_remembered_nobody_is_asked_to_start_anything_first(command, home, pictures):
+    ended = command("install", "zed", "--config", pictures())
+    assert (ended.code, "mcp-gateway tools" in ended.out) == (0, False)
+
+
 def test_a_host_can_start_what_was_registered_in_it(command, home, pictures, tmp_path, monkeypatch):
     tools = tmp_path / "tools"
     tools.mkdir()
     program = tools / "pictures-server"
-    server = Path(__file__).parent.parent / "servers" / "pictures_stdio.py"
+    server = Path(__file__).parents[1] / "servers" / "pictures_stdio.py"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{server}"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
@@ -101,7 +121,7 @@ def test_other_servers_stay_and_are_named(command, home, pictures):
     assert "its other servers stay beside it: filesystem, my notes!\n" in ended.out
     assert "`mcp-gateway import claude-desktop` puts them behind the gateway" in ended.out
     again = command("install", "claude-desktop", "--config", pictures())
-    assert "Claude Desktop has the gateway already, as 'gateway'\n" in again.out
+    assert f"Claude Desktop has the gateway already, as 'gateway', with {pictures()}\n" in again.out
 
 
 def test_taking_out_servers_that_the_gateway_does_not_have_is_a_warning(command, home, pictures):
@@ -114,11 +134,51 @@ def test_taking_out_servers_that_the_gateway_does_not_have_is_a_warning(command,
 def test_a_variable_that_the_host_may_not_have_is_a_warning(command, home, pictures, monkeypatch):
     monkeypatch.setenv("SECRET_OF_MINE", "x")
     config = pictures('env = { A = "${SECRET_OF_MINE}", B = "${B:-x}", C = "${MCP_GATEWAY_PYTHON}" }\n')
+    monkeypatch.delenv("NOT_HERE", raising=False)
+    config.write_text(config.read_text() + '[describe.model]\napi_key = "${NOT_HERE:-}"\n')
     ended = command("install", "zed", "--config", config)
-    assert ended.err == (
-        "warning: the environment variable SECRET_OF_MINE is not set where Zed does not have it: "
-        f"write its value into {config}\n"
-    )
+    assert ended.err.splitlines() == [
+        f"warning: {config} needs SECRET_OF_MINE: where Zed does not have it, the gateway does not start",
+        f"warning: {config} uses NOT_HERE: where Zed does not have it, upstreams get an empty value",
+        "  this puts them into its file, for every start of the gateway:",
+        f"  mcp-gateway install zed --config {config} --env SECRET_OF_MINE --env NOT_HERE=VALUE",
+    ]
+
+
+def test_variables_are_copied_into_the_hosts_entry_and_stay_there(command, home, pictures, monkeypatch):
+    monkeypatch.setenv("SECRET_OF_MINE", 'sesame "1"')
+    config = pictures('env = { A = "${SECRET_OF_MINE}", B = "${OTHER:-}" }\n')
+    given = ("install", "zed", "--config", config, "--env", "SECRET_OF_MINE", "-e", "OTHER=x=y")
+    dry = command(*given, "--dry-run")
+    assert '"SECRET_OF_MINE": "***"' in dry.out
+    assert "sesame" not in dry.out
+    assert str(config) in dry.out
+    ended = command(*given)
+    assert (ended.code, ended.err) == (0, "")
+    assert f"the gateway is registered in Zed as 'gateway', with {config} (" in ended.out
+
+    def env():
+        return json_with_comments(home / "zed/settings.json")["context_servers"]["gateway"]["env"]
+
+    assert {name: env()[name] for name in ("SECRET_OF_MINE", "OTHER")} == {
+        "SECRET_OF_MINE": 'sesame "1"',
+        "OTHER": "x=y",
+    }
+    again = command("install", "zed", "--config", config)
+    assert again.err == ""
+    assert f"Zed has the gateway already, as 'gateway', with {config}\n" in again.out
+    dry = command("install", "zed", "--config", config, "--env", "OTHER=zzzzzzzzz", "--dry-run")
+    assert "sesame" not in dry.out + dry.err
+    assert "zzzz" not in dry.out + dry.err
+    assert command("install", "zed", "--config", config, "--env", "OTHER=z").code == 0
+    assert (env()["OTHER"], env()["SECRET_OF_MINE"]) == ("z", 'sesame "1"')
+
+
+def test_a_variable_that_is_not_set_cannot_be_copied(command, home, pictures, monkeypatch):
+    monkeypatch.delenv("NOT_HERE", raising=False)
+    ended = command("install", "zed", "--config", pictures(), "--env", "NOT_HERE")
+    assert (ended.code, ended.out) == (2, "")
+    assert "NOT_HERE is not set here: give it as --env NOT_HERE=VALUE" in ended.err
 
 
 def test_a_dry_run_prints_a_diff_and_changes_nothing(command, home, pictures):
@@ -191,3 +251,11 @@ def test_a_hosts_broken_file_is_refused_untouched_and_listed_as_such(command, ho
     assert any(line.startswith("zed ") and "file cannot be read" in line for line in listed.out.splitlines())
     assert any(line.startswith("codex ") and "2 other servers" in line for line in listed.out.splitlines())
     assert str(file) in listed.err
+
+
+def test_one_other_server_is_one(command):
+    file = Path.home() / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text('{"mcpServers": {"a": {"command": "a"}}}')
+    listed = command("install", "--list")
+    assert any(line.startswith("cursor ") and "1 other server  " in line for line in listed.out.splitlines())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-RAW = Path(__file__).parent.parent / "servers" / "raw_stdio.py"
+RAW = Path(__file__).parents[1] / "servers" / "raw_stdio.py"
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """`mcp-gateway profiles`."""
 
 from gateway.config.builtin_profiles import builtin_profiles
-from gateway.core.profiles import PATHS
+from gateway.core.profiles.host_profiles import PATHS
 
 
 def test_every_profile_is_listed_with_the_clients_that_get_it(command):
@@ -12,6 +12,15 @@ def test_every_profile_is_listed_with_the_clients_that_get_it(command):
     assert "claude-ai, claude-desktop-3p, local-agent-mode-*" in rows["claude-desktop"]
     assert "named in a line" in rows["cline"]
     assert "as they are" in rows["inspector"]
+
+
+def test_the_list_is_a_command_too(command):
+    assert command("profiles", "list") == command("profiles")
+    assert command("profiles", "list", "--json").json() == command("profiles", "--json").json()
+
+
+def test_capitals_do_not_matter(command):
+    assert command("profiles", "show", "Claude-CODE") == command("profiles", "show", "claude-code")
 
 
 def test_the_list_is_json_for_programs(command):

@@ -43,8 +43,12 @@ def png() -> str:
 
 
 def post(url, content):
-    body = json.dumps({"messages": [{"role": "tool", "tool_call_id": "c", "content": content}]}).encode()
-    request = urllib.request.Request(f"{url}/chat/completions", body)
+    return post_messages(url, [{"role": "tool", "tool_call_id": "c", "content": content}])
+
+
+def post_messages(url, messages, headers=None):
+    body = json.dumps({"messages": messages}).encode()
+    request = urllib.request.Request(f"{url}/chat/completions", body, headers or {})
     with urllib.request.urlopen(request, timeout=30) as answer:
         return answer.headers["x-mcp-gateway-repairs"]
 
@@ -97,6 +101,54 @@ def test_beside_serve_the_proxy_opens_the_handles_that_hosts_were_given(start, a
     assert {block["type"] for block in result["content"]} == {"text"}
     assert post(url, json.dumps(result)) == "1"
     assert len(images(api.bodies[0])) == 1
+
+
+def test_a_line_in_a_users_message_is_opened_and_named(start, api, pictures, tmp_path):
+    """smolagents writes a tool's text into a user's message; here with the line that the gateway itself wrote."""
+    store = f'[store]\nurl = "{(tmp_path / "kept").as_uri()}"\n'
+    config = pictures(f'{store}[model_proxy]\nto = "{api.url}"\nport = 0\n')
+    process = start("serve", "--config", config, "--profile", "smolagents")
+    url = base_url(process)
+    process.initialize("mcp")
+    process.send(id="list", method="tools/list", params={})
+    process.answer("list")
+    process.send(id="call", method="tools/call", params={"name": "pics__picture", "arguments": {}})
+    ((block,),) = [process.answer("call")["result"]["content"]]
+    observed = [{"role": "user", "content": [{"type": "text", "text": f"Observation:\n{block['text']}"}]}]
+    # A proxy of its own has the same store where that is a folder, and says what it puts back.
+    alone = start("proxy", "--config", config, "--to", api.url, "--explain")
+    for one in (url, base_url(alone)):
+        assert post_messages(one, observed) == "1"
+        assert len(images(api.bodies[-1])) == 1
+    assert alone.line_with("--- messages.0.content.0.text")
+    assert "put back" in alone.line_with("note: rescued: img_")
+
+
+@pytest.mark.parametrize(
+    ("http_token", "proxy_token", "owner", "opened"),
+    [
+        ("secret", None, "token", False),
+        ("secret", "other", "token", True),
+        ("secret", "other", "local", False),
+        (None, None, "local", True),
+        (None, None, "token", False),
+        (None, "other", "token", False),
+    ],
+)
+def test_whoever_the_proxy_asked_for_no_token_reads_nothing_of_those_who_gave_one(
+    start, api, command, pictures, tmp_path, http_token, proxy_token, owner, opened
+):
+    http = f'[http]\ntoken = "{http_token}"\n' if http_token else ""
+    token = f'token = "{proxy_token}"\n' if proxy_token else ""
+    store = f'[store]\nurl = "{(tmp_path / "kept").as_uri()}"\n'
+    config = pictures(f'{http}{store}[model_proxy]\nto = "{api.url}"\nport = 0\n{token}')
+    picture = tmp_path / "red.png"
+    picture.write_bytes(base64.b64decode(png()))
+    handle = command("put", picture, "--config", config, "--owner", owner, "--json").json()["handle"]
+    url = base_url(start("serve", "--config", config, "--http", "--port", "0"))
+    observed = [{"role": "user", "content": f"Observation:\n[image 1: image/png, 40x30; handle {handle}]"}]
+    repairs = post_messages(url, observed, {"X-MCP-Gateway-Token": proxy_token} if proxy_token else {})
+    assert repairs == ("1" if opened else "0")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from gateway.cli.saving import safe_stem, save_media
-from gateway.core.lifting import lift
+from gateway.core.results.lifting import lift
 from gateway.errors import ContentError
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(30)).decode()

@@ -10,15 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from gateway import __version__
+from gateway._version import __version__
+
+PATIENCE = 60
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 
 
 def tools(process):
-    """The tools once the upstream is there."""
-    process.send(id="list", method="tools/list", params={})
-    return [tool["name"] for tool in process.answer("list")["result"]["tools"]]
+    """The tools once the upstream is there: a host that gives up soon may only be told of them later."""
+    while True:
+        process.send(id="list", method="tools/list", params={})
+        names = [tool["name"] for tool in process.answer("list")["result"]["tools"]]
+        if not all(name.startswith("gateway_") for name in names):
+            return names
+        while json.loads(process.out.get(timeout=PATIENCE)).get("method") != "notifications/tools/list_changed":
+            pass
 
 
 def call(process, name, arguments=None):
@@ -53,7 +60,7 @@ def test_the_configured_name_and_instructions_are_in_the_first_answer(start, pic
 
 
 def test_an_upstream_is_named_on_the_command_line(start):
-    server = Path(__file__).parent.parent / "servers" / "pictures_stdio.py"
+    server = Path(__file__).parents[1] / "servers" / "pictures_stdio.py"
     process = start("serve", "--", sys.executable, server)
     process.initialize()
     assert any(name.endswith("__picture") for name in tools(process))
@@ -155,7 +162,7 @@ def test_nothing_heavy_is_imported_before_the_host_is_answered():
     heavy = "{'pydantic', 'mcp', 'typer', 'rich', 'anyio', 'asyncio', 'starlette', 'gateway.config.schema'}"
     code = (
         "import sys\n"
-        "from gateway.downstream import opening\n"
+        "from gateway.serving.mcp import opening\n"
         "def start(self):\n"
         f"    print(sorted({heavy} & set(sys.modules)), file=sys.stderr)\n"
         "    raise SystemExit(0)\n"
@@ -165,3 +172,33 @@ def test_nothing_heavy_is_imported_before_the_host_is_answered():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert run.stderr == "[]\n"
+
+
+@posix
+def test_in_a_terminal_it_says_that_it_waits_for_a_host_and_ends_with_the_input(pictures):
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "gateway", "serve", "--config", pictures()]
+    with subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        os.close(theirs)
+        try:
+            hint = [process.stderr.readline().rstrip("\n") for _ in range(5)]
+            assert hint[0] == "Waiting for a host on stdin: hosts start it themselves. Ctrl-D ends it."
+            assert [line.split("  ")[1] for line in hint[2:]] == [
+                "mcp-gateway install HOST",
+                "mcp-gateway serve --http",
+                "mcp-gateway tools",
+            ]
+            os.write(ours, b"\x04")
+            out, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
+            os.close(ours)
+        assert (process.returncode, out) == (0, "")
+
+
+def test_a_host_on_a_pipe_is_told_nothing_of_it(start, pictures):
+    process = start("serve", "--config", pictures())
+    process.initialize()
+    process.process.stdin.close()
+    assert process.wait() == 0
+    assert not [line for line in process.rest(process.err) if "Waiting for a host" in line]

@@ -60,6 +60,28 @@ def test_a_tool_that_is_withheld_is_named_and_the_others_are_served(start, comma
     assert f"  x: the tool bad is withheld: {why}\n" in command("status").out
 
 
+def test_lists_that_are_cut_are_named(start, command, tmp_path):
+    tools = [{"name": f"tool{n}", "description": "x" * 10_000, "inputSchema": {"type": "object"}} for n in range(5)]
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"tools": tools, "results": {}}))
+    server = Path(__file__).parents[1] / "servers" / "scripted_stdio.py"
+    config = tmp_path / "mcp-gateway.toml"
+    arguments = json.dumps([str(server), str(script)])
+    config.write_text(
+        f"[upstreams.x]\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n"
+        "limits = { list_bytes = 35000 }\n"
+    )
+    process = start("serve", "--config", config)
+    process.initialize("claude-code")
+    process.send(id="list", method="tools/list", params={})
+    listed = [tool["name"] for tool in process.answer("list")["result"]["tools"]]
+    assert [name for name in listed if name.startswith("x__")] == ["x__tool0", "x__tool1", "x__tool2"]
+    (upstream,) = command("status", "--json").json()["gateways"][0]["upstreams"]
+    (why,) = upstream["left_out"]
+    assert why.startswith("only the first 3 of its tools are offered: there are more bytes than limits.list_bytes")
+    assert f"  x: {why}\n" in command("status").out
+
+
 def test_an_upstream_that_was_killed_counts_its_restart(start, pictures, command, ask):
     process = start("serve", "--config", pictures())
     process.initialize()
@@ -117,9 +139,10 @@ def test_a_door_that_cannot_be_opened_costs_one_warning(start, pictures, monkeyp
     in_the_way = tmp_path / "file"
     in_the_way.write_text("")
     monkeypatch.setenv("XDG_DATA_HOME", str(in_the_way))
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(in_the_way))
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    (tmp_path / f"runtime-{os.geteuid()}").write_text("")
+    runtime = tmp_path / "runtime"
+    runtime.mkdir(mode=0o700)
+    (runtime / "mcp-gateway").write_text("")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     process = start("serve", "--config", pictures())
     process.initialize()
     assert int(ask(process, "pics__pid"))

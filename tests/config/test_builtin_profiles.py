@@ -8,10 +8,10 @@ import pytest
 
 from gateway.config.builtin_profiles import builtin_profiles, load_builtin, load_profiles, model_profiles
 from gateway.config.schema import Settings
-from gateway.core.instructions import LONGEST
-from gateway.core.matching import choose, glob_of, specificity
 from gateway.core.model.caller import Caller
-from gateway.core.profiles import PATHS, set_paths, value_at, with_variants
+from gateway.core.profiles.host_profiles import PATHS, set_paths, value_at, with_variants
+from gateway.core.profiles.matching import choose, glob_of, specificity
+from gateway.core.tools.instructions import LONGEST
 from gateway.errors import ConfigError, ProfileError
 
 SOURCES = load_builtin()
@@ -22,7 +22,7 @@ FACTS = [(name, fact) for name, source in SOURCES.items() for fact in source.fac
 MEASURED = {
     *("claude-code", "codex", "gemini-cli", "opencode", "qwen-code", "cline"),
     *("openai-agents", "langchain", "pydantic-ai", "google-adk", "strands", "ai-sdk", "smolagents"),
-    *("data-designer", "litellm"),
+    *("data-designer", "litellm", "crewai", "autogen", "ag2", "llama-index", "agno"),
 }
 READ_ABOUT = {
     *("claude-desktop", "claude-ai", "claude-api-connector", "chatgpt", "vscode-copilot", "copilot-cli"),
@@ -33,7 +33,7 @@ READ_ABOUT = {
 
 
 def test_the_hosts_that_ship():
-    assert set(SOURCES) == {"passthrough", "default"} | MEASURED | READ_ABOUT
+    assert set(SOURCES) == {"passthrough", "default", "agent-loop", "text-only"} | MEASURED | READ_ABOUT
 
 
 @pytest.mark.parametrize("name", sorted(READ_ABOUT))
@@ -156,7 +156,7 @@ def test_the_default_is_what_the_design_says():
         "image.types": ("image/png", "image/jpeg"),
         "image.max_edge": 2_000,
         "image.max_bytes": None,
-        "image.max_count": 8,
+        "image.max_count": 32,
         "image.animation": "first-frame",
         "image.caption": "always",
         "audio.show": "line",
@@ -198,6 +198,11 @@ def test_the_default_is_what_the_design_says():
         "instructions.max_chars": LONGEST,
         "wait.call": None,
         "wait.start": None,
+        "wait.list": None,
+        "apps.host": "declared",
+        "apps.data": "structured",
+        "apps.calls": "any",
+        "apps.embedded": "with-pages",
         "wait.progress_resets": None,
         "instructions.handles": False,
         "wait.tools_list": 5.0,
@@ -292,14 +297,23 @@ def test_the_default_is_what_the_design_says():
         ("openai-agents", {"order": "kept", "image.caption": "always", "error.prefix": True, "match": ()}),
         ("openai-agents-chat", {"image.show": "line"}),
         ("langchain", {"document.show": "native", "audio.show": "line", "link.show": "line", "match": ()}),
-        ("pydantic-ai", {"document.show": "native", "audio.show": "line", "match": ()}),
+        ("langchain-chat", {"image.show": "line", "document.show": "text", "match": ()}),
+        ("pydantic-ai", {"document.show": "native", "audio.show": "line", "image.max_count": 50}),
         ("pydantic-ai-google", {"audio.show": "native", "audio.types": ("audio/wav",)}),
         ("google-adk", {"image.show": "line", "structured.host": "dumped"}),
         ("strands", {"image.types": ("image/png", "image/jpeg", "image/gif"), "document.show": "text", "match": ()}),
+        ("strands-bedrock", {"image.max_count": 20, "image.max_bytes": 3_750_000}),
         ("ai-sdk", {"image.show": "native", "document.show": "text", "wait.start": 1.0}),
         ("ai-sdk-chat", {"image.show": "line"}),
         ("smolagents", {"image.show": "line", "text.merge": True, "match": ()}),
         ("litellm", {"image.show": "line", "match": ()}),
+        ("crewai", {"image.show": "line", "text.beyond": "file", "match": ()}),
+        ("autogen", {"image.show": "line", "audio.show": "line", "link.show": "line", "match": ()}),
+        ("ag2", {"image.show": "line", "document.show": "text", "match": ()}),
+        ("ag2-media", {"image.show": "native", "document.show": "native", "error.media": "unflag"}),
+        ("llama-index", {"image.show": "line", "structured.host": "dumped", "match": ()}),
+        ("agno", {"image.show": "native", "audio.show": "line", "error.media": "unflag", "match": ()}),
+        ("agno-audio", {"audio.show": "native"}),
         (
             "data-designer",
             {"order": "kept", "blob.show": "line", "error.media": "keep", "error.prefix": True, "match": ()},
@@ -308,6 +322,22 @@ def test_the_default_is_what_the_design_says():
 )
 def test_what_is_known_of_a_host_is_in_its_profile(name, values):
     assert {path: value_at(PROFILES[name], path) for path in values} == values
+
+
+ONLY_TEXT = {
+    "text.merge": True,
+    "text.empty": "named",
+    **dict.fromkeys(("image.show", "audio.show", "blob.show", "unknown.show", "link.show", "error.media"), "line"),
+    **dict.fromkeys(("document.show", "embedded_text.show"), "text"),
+    "structured.send": "never",
+}
+
+
+@pytest.mark.parametrize(
+    "name", sorted(name for name, profile in PROFILES.items() if "text-only" in (name, *profile.lineage[:1]))
+)
+def test_a_profile_based_on_the_one_of_text_lines_and_handles_lets_nothing_but_text_through(name):
+    assert {path: value_at(PROFILES[name], path) for path in ONLY_TEXT} == ONLY_TEXT
 
 
 @pytest.mark.parametrize("name", ["jetbrains-ai"])
@@ -361,8 +391,14 @@ def test_users_profiles_stand_beside_the_built_in_ones():
         ("@cline/core", None, "cline"),
         ("google-adk", None, "google-adk"),
         ("ai-sdk-mcp-client", None, "ai-sdk"),
+        ("ai-sdk-mcp-client", "claude-sonnet-4-5", "ai-sdk"),
+        ("ai-sdk-mcp-client", "gpt-5.5", "ai-sdk"),
+        ("ai-sdk-mcp-client", "gemini-3-pro", "ai-sdk"),
+        ("ai-sdk-mcp-client", "llama3.2-vision:11b", "ai-sdk-chat"),
+        ("ai-sdk-mcp-client", "qwen/qwen3-vl-32b", "ai-sdk-chat"),
+        ("ai-sdk-mcp-client", "openai/gpt-oss-120b", "ai-sdk-chat"),
         ("mcp", None, "default"),
-        ("fastmcp", None, "default"),
+        ("fastmcp", None, "pydantic-ai"),
     ],
 )
 def test_a_measured_host_is_known_by_its_name_unless_others_share_it(name, model, expected):
@@ -373,6 +409,18 @@ def test_a_profile_that_is_chosen_explicitly_has_its_variants_too():
     caller = Caller(client_name="fastmcp", profile="pydantic-ai")
     assert choose(PROFILES, caller, None, "gemini-2.5-pro").profile.name == "pydantic-ai-google"
     assert choose(PROFILES, caller, None, "claude-sonnet-4").profile.name == "pydantic-ai"
+    on_bedrock = Caller(profile="strands")
+    for model in ("us.anthropic.claude-sonnet-5-v1:0", "anthropic.claude-haiku-5", "amazon.nova-pro-v1:0"):
+        assert choose(PROFILES, on_bedrock, None, model).profile.name == "strands-bedrock"
+    assert choose(PROFILES, on_bedrock, None, "claude-sonnet-5").profile.name == "strands"
+
+
+def test_hosts_that_are_sent_fewer_pictures_than_an_unknown_one_are_those_of_which_a_number_is_known():
+    most = PROFILES["default"].image.max_count
+    fewer = {name: one.image.max_count for name, one in PROFILES.items() if (one.image.max_count or most) < most}
+    roots = {name: count for name, count in fewer.items() if PROFILES[name].lineage[:1][0] not in fewer}
+    tried = dict.fromkeys(("claude-code", "codex", "gemini-cli", "opencode", "qwen-code"), 12)
+    assert roots == {**tried, "claude-desktop": 8, "strands-bedrock": 20}
 
 
 def failure(document) -> str:
@@ -408,3 +456,10 @@ def test_a_model_api_that_a_users_profile_names_must_exist():
     assert failure({"profiles": {"mine": {"sets": {"output.model_api": "openai-chat"}}}}) == (
         "profiles.mine: output.model_api: no model API is called 'openai-chat' (did you mean 'openai_chat'?)"
     )
+
+
+def test_the_first_list_of_tools_is_there_well_before_a_host_gives_up():
+    known = {name: profile for name, profile in builtin_profiles().items() if profile.wait.list is not None}
+    assert {"claude-code", "codex", "opencode"} <= set(known)
+    late = {name: profile.wait for name, profile in known.items() if profile.wait.tools_list > profile.wait.list - 1.5}
+    assert late == {}

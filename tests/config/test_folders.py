@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway import folders
-from gateway.folders import open_below
+from gateway.system import folders
+from gateway.system.folders import open_below
 
 
 def content(opened: tuple[int, Path] | None) -> bytes | None:

@@ -11,7 +11,7 @@ from gateway.config.greeting import keep_introductions, read_greeting
 from gateway.config.loading import load_settings
 from gateway.config.schema import Settings
 from gateway.config.validation import NAME_RULE
-from gateway.core.instructions import Introductions
+from gateway.core.tools.instructions import Introductions
 from gateway.errors import ConfigError
 
 TABLE = '[upstreams.files]\ncommand = "files"\n'
@@ -246,7 +246,16 @@ def test_a_byte_order_mark_does_not_matter(tmp_path):
         ),
         (TABLE + 'args = "one two"\n', 'FILE: upstreams.files.args: must be a list, as ["one", "two"]'),
         (TABLE + "env = { PORT = 1 }\n", "FILE: upstreams.files.env.PORT: must be text in quotes"),
-        (TABLE + 'timeout.call = "long"\n', "FILE: upstreams.files.timeout.call: must be a number"),
+        (
+            TABLE + 'timeout.call = "long"\n',
+            'FILE: upstreams.files.timeout.call: must be seconds: a number, or a text as "30s", "5m" or "1h30m"',
+        ),
+        (TABLE + 'timeout.call = "2d"\n', "FILE: upstreams.files.timeout.call: must be at most 86400"),
+        (TABLE + "timeout.call = []\n", "FILE: upstreams.files.timeout.call: must be a number"),
+        (
+            '[store]\nmax_bytes = "4 gigs"\n',
+            'FILE: store.max_bytes: must be bytes: a number, or a text as "500kB", "64MiB" or "4GB"',
+        ),
         (TABLE + "timeout.call = 0\n", "FILE: upstreams.files.timeout.call: must be more than 0"),
         (TABLE + "timeout.call = 1e9\n", "FILE: upstreams.files.timeout.call: must be at most 86400"),
         (TABLE + 'enabled = "perhaps"\n', "FILE: upstreams.files.enabled: must be true or false"),

@@ -8,11 +8,11 @@ import pytest
 from gateway.config.builtin_profiles import builtin_profiles, load_profiles, measured_names
 from gateway.config.local_profiles import as_toml, load_local, write_local
 from gateway.config.schema import Settings
-from gateway.core.calibrating import PARTS, Calibrated, Sight, profile_of
-from gateway.core.matching import choose
 from gateway.core.model.caller import Caller
-from gateway.core.model.profile import Fact, Match, ProfileSource
-from gateway.core.profiles import set_paths
+from gateway.core.profiles.calibrating import PARTS, Calibrated, Sight, profile_of
+from gateway.core.profiles.host_profiles import set_paths
+from gateway.core.profiles.matching import choose
+from gateway.core.profiles.profile import Fact, Match, ProfileSource
 from gateway.errors import ConfigError
 
 ALL = frozenset(block for blocks in PARTS.values() for block in blocks)

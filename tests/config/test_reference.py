@@ -1,7 +1,7 @@
 """The reference that is written from the schema."""
 
 from gateway.config.reference import describe_keys, describe_profile_keys
-from gateway.core.profiles import PATHS
+from gateway.core.profiles.host_profiles import PATHS
 
 
 def test_every_table_and_key_is_in_the_reference():
@@ -11,7 +11,10 @@ def test_every_table_and_key_is_in_the_reference():
     assert "| `port` | whole number | `8484` |" in text
     assert '| `transport` | `"stdio"`, `"http"`, `"sse"`, `"auto"` | `"auto"` |' in text
     assert '| `include` | list of text | `["*"]` |' in text
-    assert "| `max_message_bytes` | whole number | `67_108_864` | The largest JSON-RPC message" in text
+    assert '| `max_message_bytes` | bytes | `"64MiB"` | The largest JSON-RPC message' in text
+    assert "| `max_bytes_per_owner` | bytes |  | For the content" in text
+    assert "| `call` | seconds | `300` | For a whole call, whatever" in text
+    assert "| `call` | seconds |  | For a whole call of this tool" in text
     assert '| `level` | `"measured"`' in text
     assert "| required |" in text
 

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.config.builtin_profiles import builtin_profiles, load_builtin
-from gateway.core.calibrating import (
+from gateway.core.model.caller import Caller
+from gateway.core.profiles.calibrating import (
     PARTS,
     PLAIN,
     TEXTS,
@@ -18,9 +19,8 @@ from gateway.core.calibrating import (
     is_meant,
     profile_of,
 )
-from gateway.core.matching import choose
-from gateway.core.model.caller import Caller
-from gateway.core.profiles import resolve_profiles, set_paths
+from gateway.core.profiles.host_profiles import resolve_profiles, set_paths
+from gateway.core.profiles.matching import choose
 
 BUILTIN = builtin_profiles()
 DEFAULT = BUILTIN["default"]

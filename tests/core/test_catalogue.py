@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.core.catalogue import OWN, Catalogue, Route, build, cut
-from gateway.core.model.profile import LimitRules, Profile, StructuredRules, ToolRules
+from gateway.core.profiles.profile import LimitRules, Profile, StructuredRules, ToolRules
+from gateway.core.tools.catalogue import OWN, Catalogue, Route, build, cut
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"x": {"type": "number"}}}
 
@@ -240,7 +240,7 @@ def test_everything_else_is_passed_on_as_the_very_same_objects():
         "outputSchema": {"type": "object"},
         "annotations": {"readOnlyHint": True},
         "icons": [{"src": "data:image/png;base64,AA=="}],
-        "_meta": {"ui": {"resourceUri": "ui://a/b"}},
+        "_meta": {"example.org/later": {"resourceUri": "ui://a/b"}},
     }
     found = build({"a": [declared]}, {}, "always", host())
     assert found.tools[0] == {**declared, "name": "a__x"}

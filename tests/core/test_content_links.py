@@ -4,10 +4,8 @@ import base64
 
 import pytest
 
-from gateway.core.lifting import lift
-from gateway.core.lowering.mcp import lower
 from gateway.core.model.effects import Failed, Kept, Outcome
-from gateway.core.model.profile import (
+from gateway.core.profiles.profile import (
     AudioRules,
     ContentUrlRules,
     ImageRules,
@@ -16,9 +14,13 @@ from gateway.core.model.profile import (
     TextRules,
     ToolRules,
 )
-from gateway.core.planning import plan
+from gateway.core.results.lifting import lift
+from gateway.core.results.lowering import lower
+from gateway.core.results.planning import plan
 
-PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR\0\0\0\2\0\0\0\3\10\2\0\0\0" + b"\0" * 20).decode()
+PNG = base64.b64encode(
+    b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR\0\0\0\2\0\0\0\3\10\2\0\0\0" + b"\0\0\0\0IEND\xaeB`\x82"
+).decode()
 WAV = base64.b64encode(b"RIFF$\0\0\0WAVEfmt " + b"\0" * 20).decode()
 URL = "https://gateway.example.com/content/img_7h3k2m9q4w8x?expires=1&signature=abc"
 IMAGE = {"content": [{"type": "image", "data": PNG, "mimeType": "image/png"}]}

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gateway.core.lifting import lift
 from gateway.core.model.base64_text import mend
 from gateway.core.model.contents import found_in, may_be_animated
 from gateway.core.model.effects import ConvertAudio, FitImage, ReadDocument, RenderPages
-from gateway.core.planning import plan
+from gateway.core.results.lifting import lift
+from gateway.core.results.planning import plan
 
 MADE = runpy.run_path(str(Path(__file__).parent / "test_lowering_mcp.py"))
 shape, seen, profile, text, image, blob, png = (
@@ -133,7 +133,7 @@ def test_words_stand_for_an_image_only_where_the_host_shows_none() -> None:
     host = profile(image={"show": "line"}, audience="respect")
     assert "meant for the user only" in seen(shape({"content": [hidden]}, host, describes=("image",)))[0]
     many = shape({"content": [image(), image(png(9, 9))]}, profile(image={"max_count": 1}), describes=("image",))
-    assert "only 1 images are shown at once" in seen(many)[1]
+    assert "only 1 image is shown at once" in seen(many)[1]
 
 
 def test_what_a_link_leads_to_stands_in_its_place_as_an_image() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.core.catalogue.faults import DEEPEST, faults, resolve
+from gateway.core.tools.catalogue.faults import DEEPEST, faults, resolve
 
 
 def kinds(schema):

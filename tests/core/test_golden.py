@@ -16,8 +16,6 @@ from typing import Any
 import pytest
 
 from gateway.config.builtin_profiles import load_builtin
-from gateway.core.lifting import lift
-from gateway.core.lowering.mcp import lower
 from gateway.core.model.effects import (
     ConvertAudio,
     Converted,
@@ -42,11 +40,13 @@ from gateway.core.model.effects import (
     Written,
 )
 from gateway.core.model.media_types import PixelSize, inspect, inspect_base64
-from gateway.core.planning import plan
-from gateway.core.profiles import resolve_profiles
-from gateway.core.rescue import rescue
+from gateway.core.profiles.host_profiles import resolve_profiles
+from gateway.core.results.lifting import lift
+from gateway.core.results.lowering import lower
+from gateway.core.results.planning import plan
+from gateway.core.results.rescue import rescue
 
-GOLDEN = Path(__file__).parent.parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 CASES = sorted(path.parent.name for path in GOLDEN.glob("*/input.json"))
 PROFILES = resolve_profiles(load_builtin())
 
@@ -59,6 +59,10 @@ STARTS = {
     "mp4": b"\0\0\0\x18ftypisom",
     "csv": b"name,size\n" + b"a,1\n" * 30,
 }
+
+
+IEND = b"\0\0\0\0IEND\xaeB`\x82"
+ENDS = {"png": IEND, "wrapped": IEND, "jpeg": b"\xff\xd9", "gif": b";"}
 
 
 def header(kind: str, width: int, height: int) -> bytes:
@@ -94,12 +98,11 @@ def _data(match: re.Match[str]) -> str:
     if kind in STARTS:
         filling = b"\n" if kind == "csv" else b"\0"
         return base64.b64encode(STARTS[kind].ljust(first, filling)).decode()
-    content = header(kind, first, int(second))
+    content, end = header(kind, first, int(second)), ENDS.get(kind, b"")
+    filling = bytes(100 - len(end)) + end
     if kind == "wrapped":
-        return "\n".join(
-            base64.b64encode(content + bytes(100)).decode().rstrip("=")[at : at + 76] for at in (0, 76, 152)
-        )
-    return base64.b64encode(content + (b"" if kind == "svg" else bytes(100))).decode()
+        return "\n".join(base64.b64encode(content + filling).decode().rstrip("=")[at : at + 76] for at in (0, 76, 152))
+    return base64.b64encode(content + (b"" if kind == "svg" else filling)).decode()
 
 
 def shortened(value: Any) -> Any:

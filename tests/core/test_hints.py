@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.core.catalogue.hints import NO_HINT, lifetime, merged, of_pages
+from gateway.core.tools.catalogue.hints import NO_HINT, lifetime, merged, of_pages
 
 
 def test_a_list_in_pages_may_be_kept_as_long_as_the_shortest_of_them():

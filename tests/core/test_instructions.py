@@ -4,7 +4,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.core.instructions import HANDLES, LONGEST, LONGEST_PART, Introductions, merged, part
+from gateway.core.tools.instructions import HANDLES, LONGEST, LONGEST_PART, Introductions, merged, part
 
 
 def test_each_upstreams_text_stands_under_its_name_after_the_gateways_own():
@@ -67,5 +67,5 @@ def test_no_limit_is_ever_exceeded(own: str | None, parts: list[tuple[str, str]]
 
 
 def test_it_is_loaded_without_anything_heavy():
-    code = "import sys, gateway.core.instructions; print('pydantic' in sys.modules)"
+    code = "import sys, gateway.core.tools.instructions; print('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.core.lifting import lift
-from gateway.core.lowering.mcp import lower
 from gateway.core.model.blocks import ImageBlock, ResourceBlock, TextBlock, UnknownBlock
 from gateway.core.model.envelope import Envelope, envelope_json_schema
 from gateway.core.model.media_types import PixelSize
-from gateway.core.model.profile import Profile
+from gateway.core.profiles.profile import Profile
+from gateway.core.results.lifting import lift
+from gateway.core.results.lowering import lower
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="  # 1x1
 PASSTHROUGH = Profile(name="passthrough")

@@ -8,9 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.core.deciding.budget import share
-from gateway.core.lifting import lift
-from gateway.core.lowering.mcp import Lowered, lower
 from gateway.core.model.effects import (
     ConvertAudio,
     Converted,
@@ -35,9 +32,12 @@ from gateway.core.model.effects import (
     Written,
 )
 from gateway.core.model.media_types import PixelSize
-from gateway.core.model.profile import Profile
-from gateway.core.planning import ROUNDS, plan
-from gateway.core.rescue import rescue
+from gateway.core.profiles.profile import Profile
+from gateway.core.results.deciding.budget import share
+from gateway.core.results.lifting import lift
+from gateway.core.results.lowering import Lowered, lower
+from gateway.core.results.planning import ROUNDS, plan
+from gateway.core.results.rescue import rescue
 
 HOST = {
     "rescue": True,
@@ -62,9 +62,10 @@ def profile(**changes: Any) -> Profile:
 
 
 def png(width: int, height: int, size: int = 200) -> str:
-    """Base64 of something with a PNG's header and a given number of bytes; the rules never decode more than that."""
+    """Base64 of something with a PNG's header, its end and a given number of bytes; the rules never decode more."""
     header = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + width.to_bytes(4) + height.to_bytes(4)
-    return base64.b64encode(header + bytes(max(0, size - len(header)))).decode()
+    end = b"\0\0\0\0IEND\xaeB`\x82"
+    return base64.b64encode(header + bytes(max(0, size - len(header) - len(end))) + end).decode()
 
 
 SMALL = png(40, 30)
@@ -300,6 +301,44 @@ def test_what_a_block_says_already_is_not_repeated(content: list[Any], structure
 def test_what_no_block_says_is_added(structured: Any) -> None:
     lowered = shape({"content": [text('{"a": 1}')], "structuredContent": structured}, profile(rescue=False))
     assert json.loads(lowered.result["content"][-1]["text"]) == structured
+
+
+ROWS = {"rows": [{"n": n, "name": "x" * 20} for n in range(40)]}
+COMPACT = json.dumps(ROWS, separators=(",", ":"))
+PRETTY = json.dumps(ROWS, indent=2)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"text": {"empty": "named", "max_chars": len(PRETTY) - 1}},
+        {"text": {"empty": "named", "max_chars": len(COMPACT)}},
+        {"error": {"max_chars": len(COMPACT)}},
+        {"limits": {"result_chars": len(COMPACT) * 3 // 2}},
+    ],
+    ids=["a-little-short", "just-compact", "of-an-error", "of-the-whole-result"],
+)
+def test_structured_content_is_compact_where_it_would_be_cut_otherwise(rules: dict[str, Any]) -> None:
+    lowered = shape({"content": [], "structuredContent": ROWS, "isError": True}, profile(**rules))
+    assert lowered.result["content"] == [text(COMPACT)]
+    assert not [note for note in lowered.notes if note.kind == "cut"]
+
+
+def test_structured_content_is_compact_where_another_text_leaves_it_too_little_room() -> None:
+    rules = {"empty": "named", "max_chars": len(PRETTY) + 100}
+    small, large = (
+        shape({"content": [text(words)], "structuredContent": ROWS}, profile(text=rules)) for words in ("x", "x" * 300)
+    )
+    assert small.result["content"] == [text("x"), text(PRETTY)]
+    assert large.result["content"] == [text("x" * 300), text(COMPACT)]
+
+
+def test_structured_content_that_fits_its_share_of_the_room_is_indented() -> None:
+    lowered = shape(
+        {"content": [text("word " * 2_000)], "structuredContent": {"a": [1]}},
+        profile(text={"empty": "named", "max_chars": 2_000}),
+    )
+    assert lowered.result["content"][-1] == text(json.dumps({"a": [1]}, indent=2))
 
 
 def test_structured_content_goes_along_where_the_host_wants_it() -> None:

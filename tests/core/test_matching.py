@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.config.builtin_profiles import builtin_profiles, load_builtin
-from gateway.core.matching import able, choose, find, normalise_client_name, specificity
 from gateway.core.model.caller import Caller
-from gateway.core.model.profile import Match, ProfileSource, Variant
-from gateway.core.profiles import resolve_profiles
+from gateway.core.profiles.host_profiles import resolve_profiles
+from gateway.core.profiles.matching import able, choose, find, normalise_client_name, specificity
+from gateway.core.profiles.profile import Match, ProfileSource, Variant
 from gateway.errors import ProfileError
 
 BUILTIN = builtin_profiles()
@@ -108,7 +108,7 @@ def test_a_hostile_name_costs_nothing():
         ("google-adk", "google-adk"),
         # Hosts without a profile of their own, and the SDK's own name, which says nothing.
         ("mcp", "default"),
-        ("fastmcp", "default"),
+        ("fastmcp", "pydantic-ai"),
         ("", "default"),
     ],
 )
@@ -159,6 +159,35 @@ def test_an_explicit_choice_that_does_not_exist_is_an_error_with_the_nearest_nam
     with pytest.raises(ProfileError) as caught:
         choose(BUILTIN, caller, configured)
     assert str(caught.value) == "no profile is called 'codx' (did you mean 'codex'?)"
+
+
+def test_capitals_do_not_matter_but_between_names_that_differ_in_nothing_else():
+    assert choose(BUILTIN, Caller(profile="Claude-Code"), None).profile.name == "claude-code"
+    assert choose(BUILTIN, Caller(), "CODEX").profile.name == "codex"
+    both = profiles(Mine=[], mine=[])
+    assert [find(both, name).name for name in ("mine", "Mine", "MINE")] == ["mine", "Mine", "Mine"]
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("vscode", "'vscode-copilot'"),
+        ("VSCode", "'vscode-copilot'"),
+        ("copilot", "'copilot-cli', 'copilot-jetbrains' or 'vscode-copilot'"),
+        ("desktop", "'claude-desktop'"),
+        ("agents", "'openai-agents', 'openai-agents-chat' or 'smolagents'"),
+    ],
+)
+def test_names_that_contain_the_given_one_come_first_in_the_hint(given: str, hint: str):
+    with pytest.raises(ProfileError) as caught:
+        find(BUILTIN, given)
+    assert caught.value.remedy == f"did you mean {hint}?"
+
+
+def test_next_to_nothing_is_contained_in_no_name():
+    with pytest.raises(ProfileError) as caught:
+        find(profiles(mine=[]), "d")
+    assert caught.value.remedy == "there are: default, mine, passthrough"
 
 
 def test_a_name_like_no_profile_is_answered_with_all_of_them():

@@ -6,21 +6,21 @@ from typing import Any
 import pytest
 
 from gateway.config.builtin_profiles import load_builtin
-from gateway.core.handles_in_text import handles_in_text
-from gateway.core.lifting import lift
-from gateway.core.lowering.mcp import lower
 from gateway.core.model.effects import Failed, FitImage, Fitted, Keep, Kept, Outcome
 from gateway.core.model.media_types import PixelSize
-from gateway.core.planning import plan
-from gateway.core.profiles import resolve_profiles
-from gateway.core.requests.handles import handles_in
+from gateway.core.model_apis.handles_in_text import handles_in_text
+from gateway.core.model_apis.requests.handles import handles_in
+from gateway.core.profiles.host_profiles import resolve_profiles
+from gateway.core.results.lifting import lift
+from gateway.core.results.lowering import lower
+from gateway.core.results.planning import plan
 
 PROFILES = resolve_profiles(load_builtin())
 
 
 def png(width: int, height: int) -> str:
     header = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + width.to_bytes(4, "big") + height.to_bytes(4, "big")
-    return base64.b64encode(header).decode()
+    return base64.b64encode(header + b"\0\0\0\0IEND\xaeB`\x82").decode()
 
 
 IMAGE = {"type": "image", "data": png(40, 30), "mimeType": "image/png"}

@@ -5,8 +5,8 @@ from datetime import date
 import pytest
 
 from gateway.core.model.caller import REVISIONS
-from gateway.core.model.profile import Fact, Match, Profile, ProfileSource
-from gateway.core.profiles import NARROWINGS, PATHS, narrow, resolve_profiles, set_paths, value_at
+from gateway.core.profiles.host_profiles import NARROWINGS, PATHS, narrow, resolve_profiles, set_paths, value_at
+from gateway.core.profiles.profile import Fact, Match, Profile, ProfileSource
 from gateway.errors import ProfileError
 
 ROOTS = {"passthrough": ProfileSource(), "default": ProfileSource(sets={"rescue": True})}

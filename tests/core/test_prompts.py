@@ -3,7 +3,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.core.catalogue import PromptCatalogue, PromptRoute, build_prompts
+from gateway.core.tools.catalogue import PromptCatalogue, PromptRoute, build_prompts
 
 
 def names(found: PromptCatalogue) -> list[str]:

@@ -15,12 +15,12 @@ from PIL import Image
 
 from gateway.config.builtin_profiles import model_profiles
 from gateway.config.schema import HistorySettings, StoreSettings
+from gateway.content.shaping.repairing import RepairedRequest, Repairer
+from gateway.content.store import MemoryStore
 from gateway.core.model.effects import Crop, Fitted, ImageTarget
-from gateway.core.model_profiles import choose_model_profile
-from gateway.core.requests import DIALECTS
+from gateway.core.model_apis.requests import DIALECTS
+from gateway.core.profiles.model_profiles import choose_model_profile
 from gateway.errors import MediaError
-from gateway.shaping.repairing import RepairedRequest, Repairer
-from gateway.store import MemoryStore
 
 pytestmark = pytest.mark.anyio
 

@@ -11,11 +11,11 @@ from PIL import Image
 
 from gateway.config.builtin_profiles import model_profiles
 from gateway.config.schema import HistorySettings, StoreSettings
-from gateway.core.requests.history import HistoryLimits, Weight, first_in_full
+from gateway.content.shaping.remembering import RememberingMedia
+from gateway.content.shaping.repairing import Repairer
+from gateway.content.store import MemoryStore, fetch_bytes
+from gateway.core.model_apis.requests.history import HistoryLimits, Weight, first_in_full
 from gateway.errors import MediaError
-from gateway.shaping.remembering import RememberingMedia
-from gateway.shaping.repairing import Repairer
-from gateway.store import MemoryStore, fetch_bytes
 
 pytestmark = pytest.mark.anyio
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from gateway.core.lifting import lift
 from gateway.core.model.envelope import Envelope
-from gateway.core.rescue import rescue
+from gateway.core.results.lifting import lift
+from gateway.core.results.rescue import rescue
 
 
 def png(colour: str) -> str:
@@ -171,3 +171,16 @@ def test_a_data_uri_within_a_string_of_json_is_found() -> None:
 def test_quoted_words_that_look_like_base64_stay_what_they_are() -> None:
     words = "token = '" + "abcd" * 40 + "'"
     assert rescued(text(words)).notes == ()
+
+
+@pytest.mark.parametrize("label", ["Image", "audio", "attached file"])
+def test_base64_in_brackets_behind_a_label_is_found(label: str) -> None:
+    envelope = rescued(text(f"before\n[{label}: {RED}]\nafter [{label}: {BLUE}]"))
+    words, *pictures = shown(envelope)
+    assert pictures == [RED, BLUE]
+    assert words.startswith(f"before\n[{label}: [image/png, ")
+    assert RED not in words
+
+
+def test_words_in_brackets_that_look_like_base64_stay_what_they_are() -> None:
+    assert rescued(text("[token: " + "abcd" * 40 + "]")).notes == ()

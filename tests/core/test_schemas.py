@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.core.catalogue import OWN, Catalogue, build
-from gateway.core.catalogue.fitting import bytes_of
-from gateway.core.catalogue.repair import repaired, unusable, withheld
-from gateway.core.catalogue.schemas import described, shown_to
-from gateway.core.model.profile import Profile, ToolRules
+from gateway.core.profiles.profile import Profile, ToolRules
+from gateway.core.tools.catalogue import OWN, Catalogue, build
+from gateway.core.tools.catalogue.fitting import bytes_of
+from gateway.core.tools.catalogue.repair import repaired, unusable, withheld
+from gateway.core.tools.catalogue.schemas import described, shown_to
 
 INLINE = ToolRules(refs="inline")
 OBJECT = ToolRules(root="object")
@@ -82,7 +82,26 @@ def test_definitions_that_double_one_another_end():
     }
     shown = shown_to(schema(properties={"a": {"$ref": "#/$defs/d0"}}, **{"$defs": doubling}), INLINE)
     assert not refs_in(shown.schema)
-    assert bytes_of(shown.schema) < 2_000_000
+    assert bytes_of(shown.schema) < 100_000
+
+
+def test_definitions_that_would_fill_too_much_leave_names_and_types():
+    long = {"type": "string", "description": "x" * 50_000}
+    named = {f"p{n}": {"$ref": "#/$defs/long"} for n in range(100)}
+    shown = shown_to(schema(properties={**named, "size": {"type": "number"}}, **{"$defs": {"long": long}}), INLINE)
+    assert shown.schema["properties"]["size"] == {"type": "number"}
+    assert bytes_of(shown.schema) < 20_000
+    assert shown.is_looser
+    assert shown.changes == ("references in inputSchema would fill too much in their place: names and types kept",)
+
+
+def test_a_tool_whose_arguments_cannot_be_checked_is_offered_and_said():
+    named = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(60)}
+    whole = schema(allOf=[{"$ref": "#/$defs/d0"}], **{"$defs": {**named, "d60": {"required": ["x"]}}})
+    found = listed({"inputSchema": whole}, refs="inline", root="object")
+    assert [tool["name"] for tool in found.tools] == ["a__draw"]
+    assert not found.originals
+    assert "its arguments are not checked against its inputSchema" in found.problems[0].text
 
 
 def test_escaped_names_of_definitions_are_found():

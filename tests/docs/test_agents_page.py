@@ -9,18 +9,22 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
 import uvicorn
 
 import gateway
 from gateway import errors
-from gateway.simulation.model_apis.server import model_server
+from gateway.testing.model_apis.server import model_server
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "agents.md").read_text("utf-8")
 
 
-def test_the_loop_shows_its_model_an_image(tmp_path: Path) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+LOOPS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.mark.parametrize("code", LOOPS, ids=["async", "sync", "strict"])
+def test_the_loop_shows_its_model_an_image(code: str, tmp_path: Path) -> None:
     server = ROOT / "tests" / "servers" / "agent_stdio.py"
     config = f'[upstreams.charts]\ncommand = "${{MCP_GATEWAY_PYTHON}}"\nargs = ["{server.as_posix()}"]\n'
     (tmp_path / "mcp-gateway.toml").write_text(config, "utf-8")

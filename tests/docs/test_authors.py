@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from gateway.diagnosis.advice import RULES
+from gateway.testing.advice import RULES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "authors.md").read_text("utf-8")
 

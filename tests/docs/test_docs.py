@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 import typer
 
+from gateway._version import __version__
 from gateway.cli.app import app
 from gateway.config.schema import Settings
+from gateway.hosts.config_files.hosts import HOSTS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -62,3 +64,45 @@ def test_commands_and_their_options_exist(page: Path) -> None:
         known = {option for parameter in command.params for option in parameter.opts}
         used = {word.split("=")[0] for word in words if word.startswith("--") and len(word) > 2}
         assert used <= known | {"--debug", "--help"}, f"{page.name}: mcp-gateway {line}"
+
+
+def test_every_page_is_found_from_the_index() -> None:
+    index = ROOT / "docs" / "README.md"
+    folders = {"hosts": "hosts/README.md", "models": "models/README.md"}
+    linked = set(re.findall(r"\]\((?!https?://)([^)#]+)\)", index.read_text("utf-8")))
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")} - {"README.md"}
+    below = {page for page in pages if page.split("/")[0] in folders}
+    assert (pages - below) | set(folders.values()) <= linked
+    for folder in folders:
+        inner = {page.split("/")[1] for page in below if page.startswith(f"{folder}/")} - {"README.md"}
+        listed = re.findall(r"\]\(([^)#]+)[)#]", (ROOT / "docs" / folder / "README.md").read_text("utf-8"))
+        assert inner <= set(listed)
+
+
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_readme_begins_with_what_works_in_a_clone_and_names_files_by_the_version_of_now() -> None:
+    first = re.findall(r"^    (\S.*)$", README, re.MULTILINE)[:2]
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    make, name = first[0].split()[:2]
+    assert (make, name in targets, first[1].split("  ")[0]) == ("make", True, "source .venv/bin/activate")
+    assert set(re.findall(r"gateway-(\d[\w.]*)[-.](?:py3|mcpb)", README.replace("_", "-"))) == {__version__}
+
+
+def test_the_picture_of_the_report_is_small() -> None:
+    (picture,) = re.findall(r"!\[[^\]]{40,}\]\((docs/[^)]+)\)", README)
+    assert (ROOT / picture).stat().st_size < 300_000
+
+
+def test_the_readme_has_the_hosts_that_can_be_registered() -> None:
+    table = README.split("<!-- hosts:begin")[1].split("<!-- hosts:end")[0]
+    profiles = {host.profile or host.name for host in HOSTS.values()}
+    assert set(re.findall(r"evidence\.md#([a-z-]+)\)", table)) == {*profiles, "default"}
+    assert all(f"`{name}`" in README for name in HOSTS)
+
+
+def test_programs_that_take_options_of_their_own_are_separated_from_ours() -> None:
+    for page in ALL_PAGES:
+        for line in re.findall(r"npx [^`\n]*inspector[^`\n]*mcp-gateway[^`\n]*", page.read_text("utf-8")):
+            assert " -- mcp-gateway serve " in line, f"{page.name}: {line}"

@@ -30,8 +30,8 @@ import anyio
 import pytest
 from PIL import Image
 
-from gateway.demo.clients import StreamableHttp, connected
-from gateway.simulation.hosts import SIMULATORS
+from gateway.cli.demo.clients import StreamableHttp, connected
+from gateway.hosts.simulators.hosts import SIMULATORS
 
 ROOT = Path(__file__).parents[2]
 CLIENTS = Path(__file__).parent / "clients"

@@ -4,7 +4,7 @@ import base64
 import io
 import json
 import os
-import select
+import selectors
 import subprocess
 import sys
 from collections.abc import Generator
@@ -16,9 +16,9 @@ import anyio
 import pytest
 from PIL import Image
 
-from gateway.demo.clients import Connection, StreamableHttp, connected
-from gateway.simulation.hosts import SIMULATORS
-from gateway.simulation.seen import Seen, SeenDocument
+from gateway.cli.demo.clients import Connection, StreamableHttp, connected
+from gateway.hosts.simulators.hosts import SIMULATORS
+from gateway.hosts.simulators.seen import Seen, SeenDocument
 
 pytestmark = pytest.mark.anyio
 
@@ -110,6 +110,13 @@ async def test_a_saved_document_is_shown_or_named_with_its_handle(gateway: str, 
     assert ("handle" in seen.text) is (host == "codex")
 
 
+def ended(handle: int) -> bool:
+    """Whether the process of a pidfd ends in time."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(handle, selectors.EVENT_READ)
+        return bool(selector.select(PATIENCE))
+
+
 def family(pid: int) -> set[int]:
     """A process and all that come from it."""
     found = {pid}
@@ -145,7 +152,7 @@ def test_no_process_of_the_browser_outlives_the_gateway(on_stdio: Any, browser: 
             assert process.wait(PATIENCE) == 0
         finally:
             process.kill()
-    left = [pid for handle, pid in handles.items() if not select.select([handle], [], [], PATIENCE)[0]]
+    left = [pid for handle, pid in handles.items() if not ended(handle)]
     for handle in handles:
         os.close(handle)
     assert left == []

@@ -25,8 +25,8 @@ import pytest
 import uvicorn
 from mcp import Client, StdioServerParameters
 
-from gateway.simulation.model_apis import refusals, seen
-from gateway.simulation.model_apis.server import ModelServer, Recorded, model_server
+from gateway.testing.model_apis import refusals, seen
+from gateway.testing.model_apis.server import ModelServer, Recorded, model_server
 
 ROOT = Path(__file__).parents[2]
 CLIENT = Path(__file__).parent / "clients" / "with_data_designer.py"

@@ -9,10 +9,10 @@ import anyio
 import pytest
 from mcp import Client
 
-from gateway.demo.clients import Stdio, StreamableHttp, connected
-from gateway.simulation.hosts import FIRST, SIMULATORS
-from gateway.simulation.seen import Seen
-from gateway.simulation.verdict import judge
+from gateway.cli.demo.clients import Stdio, StreamableHttp, connected
+from gateway.hosts.simulators.hosts import FIRST, SIMULATORS
+from gateway.hosts.simulators.seen import Seen
+from gateway.hosts.simulators.verdict import judge
 
 pytestmark = pytest.mark.anyio
 

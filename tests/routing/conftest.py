@@ -8,13 +8,13 @@ import anyio
 import pytest
 
 from gateway.config.schema import GatewaySettings, LimitSettings, Settings, UpstreamSettings
-from gateway.core.lifting import lift
+from gateway.content.shaping import Reach
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
-from gateway.core.model.profile import FeatureRules, Match, Profile, StructuredRules, ToolRules, WaitRules
+from gateway.core.profiles.profile import AppRules, FeatureRules, Match, Profile, StructuredRules, ToolRules, WaitRules
+from gateway.core.results.lifting import lift
 from gateway.errors import UnknownMethod, UnknownResource
 from gateway.routing import Router
-from gateway.shaping import Reach
 from gateway.upstream import UpstreamState
 
 Answer = Callable[[str, Mapping[str, Any]], Any]
@@ -73,7 +73,7 @@ class FakeUpstream:
         self.state, self.cause = state, cause
         self.settled.set()
 
-    def prepare(self, caller):
+    async def prepare(self, caller: Any, seconds: float = 0.0, *, hears: bool = True) -> None:
         pass
 
     async def ready(self, timeout: float) -> bool:
@@ -122,7 +122,9 @@ class FakeOwnTools:
     async def resources(self, *, owner: str) -> Sequence[Any]:
         return ({"uri": f"content://of-{owner}", "name": owner},)
 
-    async def request(self, method: str, params: Mapping[str, Any], *, owner: str, profile: Profile) -> dict[str, Any]:
+    async def request(
+        self, method: str, params: Mapping[str, Any], *, owner: str, profile: Profile, read: Any = None
+    ) -> dict[str, Any]:
         if method == "resources/read":
             if params["uri"] != f"content://of-{owner}":
                 raise UnknownResource("not yours")
@@ -142,6 +144,9 @@ class FakeShaped:
 class FakeShaper:
     """Marks each result with the profile and the owner that it was shaped for."""
 
+    def __init__(self) -> None:
+        self.shaped_for: list[Profile] = []
+
     async def shape(
         self,
         result: Mapping[str, Any],
@@ -151,13 +156,17 @@ class FakeShaper:
         notes: tuple[Note, ...] = (),
         reach: Reach | None = None,
         origin: str | None = None,
+        app: bool = False,
     ) -> FakeShaped:
-        return FakeShaped({**result, "shaped": [profile.name, owner]}, lift(result))
+        self.shaped_for.append(profile)
+        kept = {"app": True} if app else {}
+        return FakeShaped({**result, "shaped": [profile.name, owner], **kept}, lift(result))
 
 
 PROFILES = {
     "default": Profile(name="default", structured=StructuredRules(send="never"), wait=WaitRules(tools_list=0)),
     "codex": Profile(name="codex", match=(Match(client_name="codex*"),), wait=WaitRules(tools_list=60)),
+    "hurried": Profile(name="hurried", wait=WaitRules(tools_list=60, list=90)),
     "viewer": Profile(name="viewer", tools=ToolRules(helpers=True), wait=WaitRules(tools_list=0)),
     "strict": Profile(
         name="strict",
@@ -167,6 +176,7 @@ PROFILES = {
         features=FeatureRules(broken=("sampling", "tools_list_changed")),
         variants={"strict-chat": ("gpt-4*",)},
     ),
+    "listed": Profile(name="listed", apps=AppRules(calls="listed"), wait=WaitRules(tools_list=0)),
     "strict-chat": Profile(name="strict-chat", tools=ToolRules(name_chars="a-z0-9_", name_max=20)),
 }
 
@@ -177,10 +187,11 @@ def make_router(
     profile: str | None = None,
     model: str | None = None,
     result_bytes: int = 1_000,
+    shaper: FakeShaper | None = None,
 ) -> Router:
     gateway = GatewaySettings(prefix=prefix, model=model)
     settings = Settings(gateway=gateway, limits=LimitSettings(result_bytes=result_bytes))
-    return Router(FakeUpstreams(upstreams), FakeOwnTools(), FakeShaper(), PROFILES, settings, profile)
+    return Router(FakeUpstreams(upstreams), FakeOwnTools(), shaper or FakeShaper(), PROFILES, settings, profile)
 
 
 @pytest.fixture

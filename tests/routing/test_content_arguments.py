@@ -19,7 +19,7 @@ from gateway.runtime import open_gateway
 
 pytestmark = pytest.mark.anyio
 
-SERVER = Path(__file__).parent.parent / "servers" / "content_stdio.py"
+SERVER = Path(__file__).parents[1] / "servers" / "content_stdio.py"
 ANN = Caller(revision="2025-11-25", client_name="claude-code", principal="ann")
 BOB = Caller(revision="2025-11-25", client_name="claude-code", principal="bob")
 PNG_START = b"\x89PNG\r\n\x1a\n"

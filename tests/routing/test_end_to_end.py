@@ -1,6 +1,7 @@
 """The whole path with nothing faked but the host: real upstream processes, real stores, real media workers."""
 
 import base64
+import json
 import os
 import re
 import sys
@@ -22,7 +23,7 @@ from gateway.runtime import open_gateway
 
 pytestmark = pytest.mark.anyio
 
-SERVERS = Path(__file__).parent.parent / "servers"
+SERVERS = Path(__file__).parents[1] / "servers"
 CODEX = Caller(revision="2025-06-18", client_name="codex-mcp-client")
 CLAUDE = Caller(revision="2025-11-25", client_name="claude-code")
 CLINE = Caller(revision="2025-11-25", client_name="Cline")
@@ -225,10 +226,33 @@ async def test_prompts_completions_and_user_interfaces_of_a_server_arrive_as_the
     assert completed["asked"]["argument"] == ref["argument"]
     assert shown["contents"] == [
         {
-            "uri": "ui://raw/board",
+            "uri": "ui://raw/raw/board",
             "mimeType": "text/html;profile=mcp-app",
             "text": "<!doctype html><title>board</title>",
             "_meta": {"ui": {"csp": {"connectDomains": ["https://example.org"]}, "prefersBorder": True}},
         }
     ]
     assert shown["ttlMs"] == 700
+
+
+@pytest.mark.parametrize("name", ["Visual Studio Code", "cursor-vscode", "claude-ai", "goose", "openai-mcp", "anybody"])
+async def test_what_a_page_asks_for_arrives_whole_in_every_host(name: str):
+    """Two of the same server: a page of one of them calls a tool by the name that both have."""
+    raw = UpstreamSettings(command=sys.executable, args=(str(SERVERS / "raw_stdio.py"), "apps"), cwd=SERVERS)
+    host = Caller(
+        revision="2026-07-28", client_name=name, capabilities={"extensions": {"io.modelcontextprotocol/ui": {}}}
+    )
+    with anyio.fail_after(60):
+        async with open_gateway(Settings(upstreams={"one": raw, "two": raw})) as router:
+            for upstream in ("one", "two"):
+                assert await router.upstreams[upstream].ready(30)
+            with pytest.raises(UnknownTool):
+                await call(router, host, "chunk")
+            shown = await router.respond("resources/read", {"uri": "ui://two/raw/board"}, host)
+            results = [await call(router, host, tool) for tool in ("chunk", "two__chunk")]
+            with pytest.raises(UnknownTool):
+                await call(router, host, "one__chunk")  # no page of `one` is open
+    assert shown["contents"][0]["uri"] == "ui://two/raw/board"
+    for result in results:
+        assert len(json.loads(text(result))["bytes"]) == 200_000
+        assert result["structuredContent"] == [1]

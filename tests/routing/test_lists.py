@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from gateway.config.schema import GatewaySettings, Settings
-from gateway.core.instructions import Introductions
 from gateway.core.model.caller import Caller
-from gateway.core.model.profile import InstructionRules, Match, Profile
+from gateway.core.profiles.profile import InstructionRules, Match, Profile
+from gateway.core.tools.instructions import Introductions
 from gateway.errors import UnknownResource, UpstreamRefused
 from gateway.routing.introducing import introductions
 from gateway.upstream import UpstreamState
@@ -142,8 +142,12 @@ async def test_a_tools_user_interface_is_read_from_its_upstream_though_it_is_not
         "_meta": {"ui": {"csp": {"a": []}}},
     }
     result = {"contents": [content], "ttlMs": 5}
+
+    def answer(method: str, params: Any) -> Any:
+        return result if params == {"uri": APP} else refusing(method, params)
+
     fits = fake_upstream("fits", template_list=[{"uriTemplate": "ui://{x}", "name": "x"}], answer=refusing)
-    board = fake_upstream("board", [{**TOOL, "_meta": meta}, 3], answer=lambda method, params: result)
+    board = fake_upstream("board", [{**TOOL, "_meta": meta}, 3], answer=answer)
     gateway = router(fits, board)
     assert await gateway.respond("resources/read", {"uri": APP}, HOST) is result
     assert fits.asked == []
@@ -153,10 +157,13 @@ async def test_a_tools_user_interface_is_read_from_its_upstream_though_it_is_not
         await gateway.respond("resources/read", {"uri": "ui://board/other"}, HOST)
 
 
+VISIBLE = {"visibility": ["model", "app"]}
+
+
 async def test_the_tool_that_a_host_is_offered_still_names_its_user_interface(router: Any, fake_upstream: Any):
-    meta = {"ui": {"resourceUri": APP, "visibility": ["app"]}}
+    meta = {"ui": {"resourceUri": APP, "visibility": ["model", "app"]}}
     (tool,) = (await listed(router, fake_upstream("board", [{**TOOL, "_meta": meta}])))["tools"]
-    assert tool["_meta"] == meta
+    assert tool["_meta"] == {"ui": {"resourceUri": f"ui://board/{APP.removeprefix('ui://')}", **VISIBLE}}
 
 
 # -- introductions ---------------------------------------------

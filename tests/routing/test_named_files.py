@@ -2,12 +2,17 @@
 
 import base64
 import os
+import re
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from PIL import Image
 
+from gateway.routing import named_files
 from gateway.routing.named_files import MOST_FILES, with_named_files
 
 PDF = b"%PDF-1.4\n" + bytes(50)
@@ -105,3 +110,43 @@ def test_a_malformed_result_stays_as_it_is(folder: Path, result: dict[str, Any])
 def test_a_failed_call_is_not_read_for(folder: Path) -> None:
     result = {"content": [{"type": "text", "text": "out/page.pdf"}], "isError": True}
     assert with_named_files(result, [folder / "out"], folder) == (result, ())
+
+
+_DEFINED = re.compile(
+    r"""[^\s"'`()<>\[\]|*?]{1,400}\.(?:pdf|png|jpe?g|gif|webp|svg|bmp|tiff?|avif|heic|wav|mp3|flac|ogg|m4a)(?![\w/\\])""",
+    re.IGNORECASE,
+)
+PIECES = st.sampled_from(
+    ["a", ".png", ".PDF", ".tif", ".tiff", ".jpg.", ".", ",", "/", "\\", " ", "(", '"', "x" * 150, "x" * 398, "é", "f"]
+)
+
+
+@settings(max_examples=500)
+@given(st.lists(PIECES, max_size=14).map("".join))
+def test_the_names_in_a_text_are_those_that_one_expression_would_find(text: str) -> None:
+    assert list(named_files._names([text])) == _DEFINED.findall(text)
+
+
+@pytest.mark.parametrize("piece", ["a.", "a.png", ".png", "a.pn", "(", "x", "a/.png,"])
+def test_a_hostile_text_is_looked_through_in_linear_time(folder: Path, piece: str) -> None:
+    text = piece * (100_000 // len(piece))
+    began = time.thread_time()
+    assert attached(folder, text, *[{"type": "text", "text": text}] * 20) == []
+    assert time.thread_time() - began < 10
+
+
+def test_only_so_many_characters_and_values_are_looked_through(folder: Path) -> None:
+    long = "x " * 50_000
+    assert attached(folder, long, *[{"type": "text", "text": long}] * 9, {"type": "text", "text": "out/page.pdf"}) == []
+    assert attached(folder, long, *[{"type": "text", "text": long}] * 8, {"type": "text", "text": "out/page.pdf"})
+    many = {"content": [], "structuredContent": [[0] * 100_000, "out/page.pdf"]}
+    assert with_named_files(many, [folder / "out"], folder)[1] == ()
+
+
+def test_only_so_many_paths_are_looked_for_and_bytes_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = " ".join(f"out/{n}.pdf" for n in range(named_files.MOST_NAMES))
+    assert attached(folder, f"{names} out/page.pdf") == []
+    for n in range(5):
+        (folder / "out" / f"f{n}.pdf").write_bytes(PDF + bytes([n]) * 1_000)
+    monkeypatch.setattr(named_files, "MOST_BYTES_READ", 2 * (len(PDF) + 1_000))
+    assert len(attached(folder, " ".join(f"out/f{n}.pdf" for n in range(5)))) == 2

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gateway.bridging.bridge import Bridge
 from gateway.core.model.caller import Caller
-from gateway.core.model.profile import FeatureRules, Profile
-from gateway.errors import HostRefused
+from gateway.core.profiles.profile import FeatureRules, Profile
+from gateway.errors import HostRefused, InvalidRequest
 from gateway.routing.reaching import reach
+from gateway.upstream.bridging.bridge import Bridge
 
 pytestmark = pytest.mark.anyio
 FakeUpstream = runpy.run_path(str(Path(__file__).parent / "conftest.py"))["FakeUpstream"]
@@ -24,7 +24,6 @@ class AHost:
 
     party = "one"
     connection = None
-
     def __init__(self, answer: Any) -> None:
         self.answer = answer
         self.asked: list[str] = []
@@ -44,7 +43,7 @@ class AHost:
 
 async def test_a_link_is_read_from_the_upstream_that_gave_it_for_the_caller() -> None:
     upstream = FakeUpstream("docs", answer=lambda method, params: {"contents": [{"uri": params["uri"]}]})
-    read = reach(Bridge(), upstream, PROFILE, ROOTED, None).read
+    read = reach(Bridge(), {"docs": upstream}, "docs", PROFILE, ROOTED, None).read
     assert read is not None
     assert await read("doc://a") == {"contents": [{"uri": "doc://a"}]}
     assert [(method, params) for method, params, _ in upstream.asked] == [("resources/read", {"uri": "doc://a"})]
@@ -52,7 +51,18 @@ async def test_a_link_is_read_from_the_upstream_that_gave_it_for_the_caller() ->
 
 
 async def test_a_result_of_our_own_has_no_links_to_read() -> None:
-    assert reach(Bridge(), None, PROFILE, ROOTED, None).read is None
+    assert reach(Bridge(), {}, None, PROFILE, ROOTED, None).read is None
+
+
+async def test_a_tool_that_describes_is_called_for_the_caller() -> None:
+    upstream = FakeUpstream("eyes")
+    tools = reach(Bridge(), {"eyes": upstream}, None, PROFILE, ROOTED, None).tools
+    assert tools is not None
+    await tools.call("eyes", "look", {"a": 1})
+    assert upstream.asked[0][:2] == ("tools/call", {"name": "look", "arguments": {"a": 1}})
+    assert upstream.asked_for == [(ROOTED, None)]
+    with pytest.raises(InvalidRequest, match="no upstream 'ears'"):
+        await tools.call("ears", "hear", {})
 
 
 @pytest.mark.parametrize(
@@ -66,7 +76,7 @@ async def test_a_result_of_our_own_has_no_links_to_read() -> None:
 )
 async def test_the_folders_are_the_roots_that_the_host_tells(answer: Any, folders: tuple[str, ...]) -> None:
     host = AHost(answer)
-    assert tuple(await reach(Bridge(), None, PROFILE, ROOTED, host).folders()) == folders
+    assert tuple(await reach(Bridge(), {}, None, PROFILE, ROOTED, host).folders()) == folders
     assert host.asked == ["roots/list"]
 
 
@@ -80,5 +90,5 @@ async def test_the_folders_are_the_roots_that_the_host_tells(answer: Any, folder
 )
 async def test_a_host_that_cannot_tell_its_roots_is_not_asked(caller: Caller, profile: Profile) -> None:
     host = AHost({"roots": [{"uri": "file:///a"}]})
-    assert tuple(await reach(Bridge(), None, profile, caller, host).folders()) == ()
+    assert tuple(await reach(Bridge(), {}, None, profile, caller, host).folders()) == ()
     assert host.asked == []

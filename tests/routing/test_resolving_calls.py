@@ -8,15 +8,15 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.arguments import Arguments, TemporaryFiles
-from gateway.bridging.bridge import Bridge
-from gateway.bridging.parking import Parking
 from gateway.config.schema import LimitSettings, StoreSettings, Timeouts, UpstreamSettings
-from gateway.core.arguments import Parameter
-from gateway.core.catalogue import Route
+from gateway.content.arguments import Arguments, TemporaryFiles
+from gateway.content.store import MemoryStore
 from gateway.core.model.caller import Caller
+from gateway.core.tools.arguments import Parameter
+from gateway.core.tools.catalogue import Route
 from gateway.routing.resolving import WithContent
-from gateway.store import MemoryStore
+from gateway.upstream.bridging.bridge import Bridge
+from gateway.upstream.bridging.parking import Parking
 
 pytestmark = pytest.mark.anyio
 
@@ -46,7 +46,7 @@ class Silent:
     """A host that can be told things."""
 
     party = "a party"
-
+    connection = None
     async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         raise AssertionError("a stateless host cannot be asked")
 

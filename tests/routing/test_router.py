@@ -115,6 +115,39 @@ async def test_an_upstream_that_did_not_come_in_time_is_waited_for_once_only(rou
     assert slow.awaited == 1
 
 
+@pytest.mark.parametrize("method", ["tools/list", "prompts/list", "resources/list", "resources/templates/list"])
+async def test_a_list_that_has_waited_longer_before_it_came_here_is_answered_at_once(
+    router: Any, fake_upstream: Any, method: str
+):
+    slow = fake_upstream("slow")
+    slow.state = UpstreamState.STARTING
+    gateway = router(slow, fake_upstream("quick", [tool("now")]))
+    hurried = Caller(revision="2025-11-25", profile="hurried")
+    with anyio.fail_after(30):
+        result = await gateway.respond(method, {}, hurried, waited=61.0)
+    assert method != "tools/list" or names(result) == ["quick__now"]
+
+
+async def test_a_host_without_a_known_limit_is_given_the_whole_list_however_long_its_request_has_waited(
+    router: Any, fake_upstream: Any
+):
+    slow = fake_upstream("slow")
+    slow.state = UpstreamState.STARTING
+    gateway = router(slow)
+    found: list[list[str]] = []
+
+    async def ask() -> None:
+        found.append(names(await gateway.respond("tools/list", {}, MODERN, waited=61.0)))
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            slow.tool_list = [tool("late")]
+            slow.become(UpstreamState.READY)
+    assert found == [["slow__late"]]
+
+
 async def test_lists_are_one_page(router: Any, fake_upstream: Any):
     gateway = router(fake_upstream("charts", [tool(f"t{index}") for index in range(300)]))
     assert len((await gateway.respond("tools/list", {"cursor": None}, PLAIN))["tools"]) == 300
@@ -236,7 +269,7 @@ async def test_an_unknown_name_is_answered_with_the_nearest_ones(router: Any, fa
 
 async def test_a_name_of_a_megabyte_is_unknown_like_any_other(router: Any, fake_upstream: Any):
     gateway = router(fake_upstream("charts", [tool("draw")]))
-    with anyio.fail_after(5), pytest.raises(UnknownTool) as caught:
+    with anyio.fail_after(30), pytest.raises(UnknownTool) as caught:
         await gateway.respond("tools/call", {"name": "x" * 1_000_000}, PLAIN)
     assert len(caught.value.message) < 500
 
@@ -383,7 +416,8 @@ async def test_resources_of_all_upstreams_and_stored_content_are_one_list(router
         fake_upstream("two", resource_list=[{"uri": "file:///a", "name": "other"}, {"uri": "ui://c", "name": "c"}]),
     )
     result = await router(*upstreams).respond("resources/list", {}, Caller(principal="ann"))
-    assert result["resources"] == [first, {"uri": "ui://c", "name": "c"}, {"uri": "content://of-ann", "name": "ann"}]
+    page = {"uri": "ui://two/c", "name": "c"}
+    assert result["resources"] == [first, page, {"uri": "content://of-ann", "name": "ann"}]
 
 
 async def test_templates_are_one_list_and_malformed_members_cost_nobody_the_list(router: Any, fake_upstream: Any):

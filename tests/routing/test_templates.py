@@ -1,6 +1,10 @@
+import re
 import time
+from fnmatch import fnmatchcase
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway.routing.templates import closest_first, matches
 
@@ -38,3 +42,20 @@ def test_a_hostile_template_takes_no_time():
 def test_the_longest_literal_part_is_asked_first_and_everybody_once():
     templates = [("wide", "{+any}"), ("near", "db://users/{row}"), ("far", "db://{table}"), ("near", "db://{x}/{y}")]
     assert closest_first(templates, "db://users/3") == ["near", "far", "wide"]
+
+
+@given(
+    st.lists(st.sampled_from(["{x}", "a", "b", "/", "ab", "*", "?", "["]), max_size=8).map("".join),
+    st.text(alphabet="ab/*?[", max_size=12),
+)
+def test_a_template_matches_as_a_glob_would(template, uri):
+    parts = re.split(r"\{[^{}]*\}", template)
+    glob = "*".join(re.sub(r"([*?[])", r"[\1]", part) for part in parts)
+    assert matches(template, uri) is (len(parts) > 1 and fnmatchcase(uri, glob))
+
+
+def test_thousands_of_templates_cost_next_to_nothing():
+    templates = [("evil", f"a://{{x}}/{n}/" + "{y}a" * 20) for n in range(5_000)]
+    began = time.thread_time()
+    assert closest_first(templates, "a://" + "a" * 1_000) == []
+    assert time.thread_time() - began < 1

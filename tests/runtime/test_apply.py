@@ -9,13 +9,13 @@ import pytest
 
 from gateway.config.schema import GatewaySettings, HttpSettings, LimitSettings, Settings, UpstreamSettings
 from gateway.core.model.caller import Caller
-from gateway.core.model.profile import ProfileSource
+from gateway.core.profiles.profile import ProfileSource
 from gateway.errors import ConfigError, InvalidRequest, ProfileError, UnknownTool
 from gateway.runtime import run_gateway
 
 pytestmark = pytest.mark.anyio
 
-SERVERS = Path(__file__).parent.parent / "servers"
+SERVERS = Path(__file__).parents[1] / "servers"
 HOST = Caller(revision="2025-11-25", client_name="claude-code")
 PICTURES = UpstreamSettings(command=sys.executable, args=(str(SERVERS / "pictures_stdio.py"),))
 

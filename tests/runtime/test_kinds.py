@@ -16,7 +16,7 @@ from gateway.runtime import Gateway, run_gateway
 
 pytestmark = pytest.mark.anyio
 
-SERVER = Path(__file__).parent.parent / "servers" / "kinds_stdio.py"
+SERVER = Path(__file__).parents[1] / "servers" / "kinds_stdio.py"
 HOST = Caller(revision="2025-11-25", client_name="some-host", capabilities={"roots": {}})
 
 
@@ -25,7 +25,6 @@ class AHost:
 
     party = "one"
     connection = None
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 

@@ -15,7 +15,7 @@ from gateway.runtime import run_gateway
 
 pytestmark = pytest.mark.anyio
 
-SERVERS = Path(__file__).parent.parent / "servers"
+SERVERS = Path(__file__).parents[1] / "servers"
 TEXT_ONLY = Caller(revision="2025-11-25", client_name="cline", profile="cline")
 SEEING = Caller(revision="2025-11-25", client_name="claude-code")
 

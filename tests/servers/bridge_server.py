@@ -15,7 +15,7 @@ import itertools
 import json
 import os
 import queue
-import select
+import selectors
 import sys
 import threading
 import time
@@ -663,6 +663,19 @@ class Call:
         self.world.tasks[task["taskId"]] = task
         return {"resultType": "task", **task, "x-future": [None]}
 
+    def tool_chart(self):
+        """What a page and a model read: at once, or as the result of a task."""
+        return self.given_later(CHART) if self.arguments.get("later") else CHART
+
+    def tool_chunk(self):
+        """What only a page reads."""
+        return self.given_later(CHUNK) if self.arguments.get("later") else CHUNK
+
+    def given_later(self, result):
+        task_id = f"task-{len(self.world.tasks)}"
+        self.world.tasks[task_id] = {"taskId": task_id, "status": "completed", "result": result}
+        return {"resultType": "task", "taskId": task_id, "status": "working", "ttlMs": 60_000, "pollIntervalMs": 10}
+
     def task(self):
         task = self.world.tasks.get(self.params["taskId"])
         if task is None:
@@ -676,7 +689,7 @@ class Call:
             task |= {"status": "completed", "result": {"content": content}, "x-future": {"kept": None}}
             task.pop("inputRequests")
             return {}
-        if task["status"] == "working":
+        if task["status"] == "working":  # of `later`
             question = {"method": "elicitation/create", "params": {"mode": "form", **FORM, "message": "Name?"}}
             task |= {"status": "input_required", "inputRequests": {"name": question}}
         return dict(task)
@@ -692,7 +705,8 @@ class Call:
         kind = self.arguments["kind"]
         name = f"extra_{kind}_{next(self.world.numbers)}"
         new = {"tools": {"inputSchema": {"type": "object"}}, "resources": {"uri": f"bridge://unlisted/{name}"}}
-        self.world.extra[kind].append({"name": name, **new.get(kind, {})})
+        if not self.arguments.get("only_said"):
+            self.world.extra[kind].append({"name": name, **new.get(kind, {})})
         self.world.announce(kind)
         return said(name)
 
@@ -761,6 +775,21 @@ def decoded(value):
 
 TASKS = "io.modelcontextprotocol/tasks"
 
+CHART = {
+    "content": [
+        {"type": "text", "text": "Three rows."},
+        {"type": "resource_link", "uri": "ui://bridge/panel", "name": "panel"},
+        {
+            "type": "resource",
+            "resource": {"uri": "ui://bridge/card", "mimeType": "text/html", "text": "<p>card</p>" * 90},
+        },
+        {"type": "image", "data": PIXEL, "mimeType": "image/png", "_meta": {"example.org/item": [None]}},
+    ],
+    "structuredContent": {"rows": [{"n": 12345678901234567890, "none": None}] * 3, "picture": PIXEL},
+    "_meta": {"ui": {"resourceUri": "ui://bridge/panel"}, "example.org/page": {"picture": PIXEL}},
+}
+CHUNK = {"content": [{"type": "text", "text": json.dumps({"bytes": "A" * 100_000})}], "structuredContent": [1, None]}
+
 
 def offered(world, *, modern):
     told = {} if "quiet" in world.flags else {"listChanged": True}
@@ -792,7 +821,7 @@ ASKING = (
 NAMES = (
     *("content", "structured", "failing", "steps", "chatter", "slow", "recorded", *ASKING, "counter", "echo"),
     *("echo_meta", "echo_client", "notified", "needs", "fail", "change", "touch", "panel", "region", "wrong_id"),
-    *("odd_type", "later"),
+    *("odd_type", "later", "chart", "chunk"),
 )
 
 SCHEMA = {
@@ -805,6 +834,8 @@ SCHEMA = {
 
 SPECIAL = {
     "panel": {"_meta": {"ui": {"resourceUri": "ui://bridge/panel", "visibility": ["model", "app"]}}},
+    "chart": {"_meta": {"ui": {"resourceUri": "ui://bridge/panel"}}, "outputSchema": {"type": "object"}},
+    "chunk": {"_meta": {"ui": {"visibility": ["app"]}}},
     "region": {
         "inputSchema": {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
     },
@@ -1001,8 +1032,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def has_left(self):
         try:
-            ready, _, _ = select.select([self.connection], [], [], 0)
-            return bool(ready) and not self.connection.recv(1, 2)  # MSG_PEEK
+            with selectors.DefaultSelector() as selector:
+                selector.register(self.connection, selectors.EVENT_READ)
+                return bool(selector.select(0)) and not self.connection.recv(1, 2)  # MSG_PEEK
         except (OSError, ValueError):  # it is closed on this side already
             return True
 

@@ -2,19 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from gateway.core.model.caller import Caller
-from gateway.downstream.service import ProgressCallback
-from gateway.errors import (
-    ExpiredHandle,
-    UnknownMethod,
-    UnknownResource,
-    UnknownTool,
-    UpstreamRefused,
-    UpstreamTimeout,
-)
+from gateway.errors import ExpiredHandle, UnknownMethod, UnknownResource, UnknownTool, UpstreamRefused, UpstreamTimeout
+from gateway.serving.mcp.service import ProgressCallback
 from gateway.upstream import Host
+from gateway.upstream.attendance import Attendance
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
@@ -32,7 +27,20 @@ STRANGE = {
 
 TOOLS: list[dict[str, Any]] = [
     {"name": name, "description": f"{name} it", "inputSchema": {"type": "object"}, "x-future": {"kept": None}}
-    for name in ("echo", "wait", "count", "big", "strange", "broken", "print", "fail", "who", "change", "list-value")
+    for name in (
+        "echo",
+        "wait",
+        "count",
+        "big",
+        "strange",
+        "broken",
+        "print",
+        "fail",
+        "who",
+        "change",
+        "list-value",
+        "waited",
+    )
 ]
 
 
@@ -45,6 +53,7 @@ class SampleService:
         self.listeners: list[Callable[[str], None]] = []
         self.watched: list[str] = []
         self.gone: list[str] = []
+        self.attendance = Attendance()
 
     async def watch(self, uri: str, caller: Caller) -> Callable[[], None]:
         if uri != "note://one":
@@ -58,6 +67,9 @@ class SampleService:
     async def roots_changed(self, session: str) -> None:
         await self._record("roots changed")
 
+    def attending(self, host: str) -> AbstractContextManager[None]:
+        return self.attendance.attending(host)
+
     def left(self, session: str) -> None:
         self.gone.append(session)
 
@@ -69,6 +81,7 @@ class SampleService:
         *,
         on_progress: ProgressCallback | None = None,
         host: Host | None = None,
+        waited: float = 0.0,
     ) -> dict[str, Any]:
         match method:
             case "tools/list":
@@ -79,6 +92,8 @@ class SampleService:
                 return {"resourceTemplates": []}
             case "resources/read":
                 return self._read(params["uri"])
+            case "tools/call" if params["name"] == "waited":
+                return {"content": [], "structuredContent": {"seconds": waited}}
             case "tools/call":
                 return await self._call(params["name"], params.get("arguments", {}), params, caller, on_progress)
         raise UnknownMethod(method)

@@ -2,20 +2,24 @@
 
 Arguments: `--late SECONDS` sleeps before the opening, `--hold FD` starts the service only when something comes on that
 descriptor, `--fail TEXT` fails to start it, `--max-line BYTES` bounds messages, `--linger SECONDS`.
+`--passed SECONDS`: by the opening's clock nothing passes but these seconds, at the moment when the service has started.
 """
 
 import sys
 
-from gateway.downstream.handshake import Identity
-from gateway.downstream.opening import Opening
+from gateway.serving.mcp.handshake import Identity
+from gateway.serving.mcp.opening import Opening
 
 options = dict(zip(sys.argv[1::2], sys.argv[2::2], strict=True))
 if "--late" in options:
     import time
 
     time.sleep(float(options["--late"]))
+passed = [0.0]
 opening = Opening(
-    Identity("sample", "1.0", "Sample", "Be kind."), max_line_bytes=int(options.get("--max-line", 16 * 1024 * 1024))
+    Identity("sample", "1.0", "Sample", "Be kind."),
+    max_line_bytes=int(options.get("--max-line", 16 * 1024 * 1024)),
+    clock=lambda: passed[0],
 )
 opening.start()
 
@@ -27,8 +31,8 @@ from contextlib import asynccontextmanager  # noqa: E402
 import anyio  # noqa: E402
 from downstream_service import SampleService  # noqa: E402
 
-from gateway.downstream.stdio import serve_stdio  # noqa: E402
 from gateway.errors import ConfigError, GatewayError  # noqa: E402
+from gateway.serving.mcp.stdio import serve_stdio  # noqa: E402
 
 
 @asynccontextmanager
@@ -41,6 +45,7 @@ async def open_service() -> AsyncGenerator[SampleService]:
             asyncio.get_running_loop().add_reader(int(options["--hold"]), released.set)
             await released.wait()
             asyncio.get_running_loop().remove_reader(int(options["--hold"]))
+        passed[0] += float(options.get("--passed", 0))
         yield SampleService()
     finally:
         print("service closed", file=sys.stderr, flush=True)

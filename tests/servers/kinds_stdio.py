@@ -6,7 +6,7 @@ import runpy
 import sys
 from pathlib import Path
 
-PDFS = runpy.run_path(str(Path(__file__).parent.parent / "media" / "pdf_files.py"))
+PDFS = runpy.run_path(str(Path(__file__).parents[1] / "content" / "media" / "pdf_files.py"))
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 

@@ -3,7 +3,8 @@
 Flags beside those of raw_mcp: sse-answers (Streamable HTTP answers as event streams), sessions (issues session ids and
 insists on them; with bad-request it turns unknown ones down as the official TypeScript example does), get-stream
 (offers the standing stream). Paths: /mcp is Streamable HTTP, /sse the legacy transport, /sse-elsewhere names an
-endpoint on another origin, /redirect leads to another origin, /moved to /mcp, /status/N answers N, /huge never stops
+endpoint on another origin, /redirect leads to another origin, /moved to /mcp, /status/N answers N, /login/N answers 401
+as one that wants a login (N: oauth) or a token (N: bearer), /huge never stops
 answering, /declared-huge says so before it begins, /squeezed answers compressed, /html is a page. GET /forget forgets
 all sessions, GET /calls counts the calls of each tool.
 """
@@ -24,6 +25,10 @@ server = Server(flags)
 sessions = set()
 streams = {}
 counter = itertools.count(1)
+CHALLENGES = {
+    "/login/oauth": 'Bearer resource_metadata="https://mcp.example.org/.well-known/oauth-protected-resource/mcp"',
+    "/login/bearer": 'Basic realm="x", Bearer error="invalid_token"',
+}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -65,11 +70,16 @@ class Handler(BaseHTTPRequestHandler):
                 self.reply(200, b"<html>hello</html>", "text/html")
             case path if path.startswith("/status/"):
                 self.reply(int(path.rpartition("/")[2]), b"no", "text/plain")
+            case path if path in CHALLENGES:
+                self.reply(401, b"no", "text/plain", **{"www-authenticate": CHALLENGES[path]})
             case _:
                 self.reply(405, b"Method Not Allowed", "text/plain")
 
     def do_GET(self):
         path = urlsplit(self.path).path
+        if path in CHALLENGES:
+            self.reply(401, b"no", "text/plain", **{"www-authenticate": CHALLENGES[path]})
+            return
         if path in ("/sse", "/sse-elsewhere"):
             self.legacy_stream("http://evil.invalid" if path != "/sse" else "")
         elif path == "/mcp" and "get-stream" in flags:

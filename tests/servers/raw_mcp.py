@@ -4,6 +4,7 @@
 ever write. The scripts beside this one put it on a transport.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -26,7 +27,7 @@ ODD_RESULT = {
 
 NAMES = (
     *("odd", "big", "pid", "die", "hang", "tick", "refuse", "env", "grow", "echo", "ask", "hold", "fork"),
-    *("interactive", "strange_type", "heard", "swell"),
+    *("interactive", "strange_type", "heard", "swell", "card"),
 )
 
 HOLD = "import sys, time; held = open(sys.argv[1], 'w'); held.write('x'); held.flush(); time.sleep(600)"
@@ -43,7 +44,8 @@ TOOLS = [
 
 APP = "ui://raw/board"
 APP_TOOLS = [
-    {"name": "board", "inputSchema": {"type": "object"}, "_meta": {"ui": {"resourceUri": APP}, "ui/resourceUri": APP}}
+    {"name": "board", "inputSchema": {"type": "object"}, "_meta": {"ui": {"resourceUri": APP}, "ui/resourceUri": APP}},
+    {"name": "chunk", "inputSchema": {"type": "object"}, "_meta": {"ui": {"visibility": ["app"]}}},
 ]
 APP_CONTENT = {
     "uri": APP,
@@ -88,6 +90,12 @@ HEADER_TOOLS = [
 ]
 
 
+def wait_for(pipe):
+    """Until somebody opens the named pipe to write."""
+    with open(pipe, "rb"):
+        pass
+
+
 class Refusal(Exception):
     """A JSON-RPC error to answer with."""
 
@@ -97,11 +105,16 @@ class Refusal(Exception):
 
 
 class Server:
-    """One server. `flags` order its faults; see where they are used."""
+    """One server. `flags` order its faults; see where they are used.
+
+    `apps`: it has tools with a page; `apps-if-declared`: for clients that declare the extension alone. `slow-if-able`:
+    clients that declare anything are answered when the named pipe GO (of the environment) is opened.
+    """
 
     def __init__(self, flags=()):
         self.flags = set(flags)
         self.tools = [*TOOLS, *HEADER_TOOLS]
+        self.declared = {}
         self.waiting = {}
         self.listeners = []
         self.notifications = []
@@ -167,6 +180,9 @@ class Server:
             raise Refusal(-32602, "no envelope")
 
     def initialize(self, params):
+        self.declared = params["capabilities"]
+        if "slow-if-able" in self.flags and self.declared:
+            wait_for(os.environ["GO"])
         if "refuse-initialize" in self.flags:
             raise Refusal(-32603, "licence missing")
         revision = "2024-11-05" if "old" in self.flags else params["protocolVersion"]
@@ -198,13 +214,28 @@ class Server:
             page = int(params.get("cursor") or 0)
             following = {"nextCursor": str(page + 1) if page < 3 else ""}
             return {"tools": [{"name": f"page{page}", "inputSchema": {}}, "no object", {"no": "name"}]} | following
-        return {"tools": self.tools + (APP_TOOLS if "apps" in self.flags else [])}
+        apps = "apps" in self.flags and ("apps-if-declared" not in self.flags or self.shows_apps())
+        return {"tools": self.tools + (APP_TOOLS if apps else [])}
+
+    def shows_apps(self):
+        return META + "ui" in self.declared.get("extensions", {})
 
     def call_odd(self, arguments, params, send):
         return ODD_RESULT
 
     def call_big(self, arguments, params, send):
         return {"content": [{"type": "image", "mimeType": "image/png", "data": "A" * arguments["size"]}]}
+
+    def call_chunk(self, arguments, params, send):
+        return {"content": [{"type": "text", "text": json.dumps({"bytes": "A" * 200_000})}], "structuredContent": [1]}
+
+    def call_board(self, arguments, params, send):
+        data = {"rows": [{"n": 12345678901234567890, "none": None}]}
+        return {"content": [{"type": "text", "text": "One row."}], "structuredContent": data, "_meta": {"k": [None]}}
+
+    def call_card(self, arguments, params, send):
+        card = {"uri": "ui://raw/card", "mimeType": "text/html", "text": "<!doctype html><title>card</title>"}
+        return {"content": [{"type": "resource", "resource": card}]}
 
     def call_pid(self, arguments, params, send):
         return {"content": [], "structuredContent": {"pid": os.getpid()}}

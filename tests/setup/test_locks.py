@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -51,6 +52,7 @@ ASKED = {
     "dev": [*RUNTIME, *EXTRAS, *group("dev")],
     "old-clients": group("old-clients"),
     "data-designer": group("data-designer"),
+    "lowest": [*RUNTIME, *PROJECT["project"]["optional-dependencies"]["fast"], *group("lowest")],
 }
 
 
@@ -75,6 +77,14 @@ def test_every_locked_package_has_hashes(lock: str) -> None:
     locked = pins(lock)
     assert locked
     assert [name for name, pin in locked.items() if not pin.hashes] == []
+
+
+@pytest.mark.parametrize("line", RUNTIME)
+def test_the_lowest_version_that_users_may_install_is_one_that_the_tests_have_run_with(line: str) -> None:
+    requirement = Requirement(line)
+    (bound,) = [Version(each.version) for each in requirement.specifier if each.operator == ">="]
+    tried = pins("lowest")[canonicalize_name(requirement.name)]
+    assert Version(tried.version) == bound, "make lock, then make lowest"
 
 
 @pytest.mark.parametrize("lock", ["runtime", "build"])

@@ -129,7 +129,7 @@ def test_it_asks_for_the_configuration_and_starts_the_gateway_with_it(manifest: 
 def test_it_holds_every_file_of_the_package_and_no_other_code(bundle: Path) -> None:
     paths = (path for path in (ROOT / "gateway").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     packaged = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in paths}
-    packaged["gateway/demo/mcp-gateway.toml"] = (ROOT / "mcp-gateway.toml").read_bytes()
+    packaged["gateway/cli/demo/mcp-gateway.toml"] = (ROOT / "mcp-gateway.toml").read_bytes()
     with zipfile.ZipFile(bundle) as archive:
         held = {name: archive.read(name) for name in archive.namelist()}
     assert held.keys() == packaged.keys() | {"manifest.json", "pyproject.toml", "LICENSE"}

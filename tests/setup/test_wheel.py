@@ -55,8 +55,8 @@ def test_it_holds_the_package_the_profiles_the_examples_and_the_shipped_configur
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     examples = {f"gateway_examples/{name.removeprefix('examples/')}" for name in tracked("examples")}
-    assert names == tracked("gateway") | examples | {"gateway/demo/mcp-gateway.toml"}
-    assert tracked("gateway/profiles/hosts", ".toml") <= names
+    assert names == tracked("gateway") | examples | {"gateway/cli/demo/mcp-gateway.toml"}
+    assert tracked("gateway/hosts/profiles", ".toml") <= names
 
 
 def test_it_says_who_it_is_and_what_it_needs(wheel: Path) -> None:
@@ -71,6 +71,7 @@ def test_it_says_who_it_is_and_what_it_needs(wheel: Path) -> None:
     assert metadata["License-Expression"] == "MIT"
     assert metadata.get_all("Provides-Extra") == ["audio", "fast", "heic", "otel"]
     assert "mcp-gateway = gateway.cli.main:main" in commands
+    assert "mcp-multimodal-gateway = gateway.cli.main:main" in commands
     assert licence == (ROOT / "LICENSE").read_text("utf-8")
 
 
@@ -80,9 +81,19 @@ def test_it_runs_from_its_own_files(installed: Path, tmp_path: Path) -> None:
     assert run(installed / "mcp-gateway", "--version", cwd=tmp_path) == f"mcp-gateway {gateway.__version__}\n"
 
 
+@pytest.mark.parametrize("name", ["mcp-gateway", "mcp-multimodal-gateway"])
+def test_uvx_runs_it_from_the_wheel_by_either_name_and_by_none(
+    name: str, wheel: Path, wheelhouse: Path, tmp_path: Path
+) -> None:
+    uvx = [Path(sys.executable).parent / "uvx", "--no-config", "--cache-dir", tmp_path / "cache", "--offline"]
+    only = ["--no-index", "--find-links", wheelhouse, "--python", sys.executable]
+    for what in (["--from", wheel, name], [wheel]):
+        assert run(*uvx, *only, *what, "--version", cwd=tmp_path) == f"mcp-gateway {gateway.__version__}\n"
+
+
 def test_it_lists_the_profiles_that_are_its_data(installed: Path, tmp_path: Path) -> None:
     listed = run(installed / "mcp-gateway", "profiles", cwd=tmp_path)
-    names = {Path(name).stem for name in tracked("gateway/profiles/hosts", ".toml")}
+    names = {Path(name).stem for name in tracked("gateway/hosts/profiles", ".toml")}
     assert {name for name in names if name in listed.split()} == names
     assert "claude-desktop" in names
 

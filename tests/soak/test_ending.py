@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gateway.upstream.processes import HURRIED, ORPHAN_GRACE
+from gateway.upstream.transports.processes import HURRIED, ORPHAN_GRACE
 
 ROOT = Path(__file__).resolve().parents[2]
 RAW_STDIO = ROOT / "tests" / "servers" / "raw_stdio.py"

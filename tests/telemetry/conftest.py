@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-SERVERS = Path(__file__).parent.parent / "servers"
+SERVERS = Path(__file__).parents[1] / "servers"
 PATIENCE = 60
 META = "io.modelcontextprotocol/"
 

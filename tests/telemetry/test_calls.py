@@ -27,7 +27,7 @@ from gateway.telemetry.calls import OUTCOMES
 from gateway.upstream import UpstreamState
 
 HOST = Caller(revision="2025-11-25", client_name="some\x1b[2J-host")
-RAW = Path(__file__).parent.parent / "servers" / "raw_stdio.py"
+RAW = Path(__file__).parents[1] / "servers" / "raw_stdio.py"
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 NOTES = (
     Note(kind="resized", text="smaller", block=1),

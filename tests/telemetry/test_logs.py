@@ -134,7 +134,7 @@ def test_an_endless_message_is_cut(formatted):
 def test_every_part_can_have_its_own_level(restored):
     stream = io.StringIO()
     handler = configure_logging(settings(level="warning", levels={"upstream": "debug"}), stream=stream)
-    logging.getLogger("gateway.upstream.stdio").debug("one")
+    logging.getLogger("gateway.upstream.transports.stdio").debug("one")
     logging.getLogger("gateway.routing").info("two")
     logging.getLogger("gateway.routing").warning("three")
     logging.getLogger("mcp.client").critical("four")

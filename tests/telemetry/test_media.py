@@ -3,10 +3,10 @@
 import pytest
 
 from gateway.config.schema import StoreSettings
+from gateway.content.store import MemoryStore
 from gateway.core.model.effects import Fitted, ImageTarget
 from gateway.core.model.media_types import PixelSize
 from gateway.errors import MediaError
-from gateway.store import MemoryStore
 from gateway.telemetry.media import CountedMedia
 from gateway.telemetry.metrics import Metrics
 

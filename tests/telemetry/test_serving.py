@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-SERVERS = Path(__file__).parent.parent / "servers"
+SERVERS = Path(__file__).parents[1] / "servers"
 SECRETS = ("env-secret-1", "query-secret-2", "header-secret-3", "own-secret-4", "argument-secret-5")
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"

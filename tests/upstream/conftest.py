@@ -12,7 +12,7 @@ import pytest
 from gateway.config.schema import Timeouts, UpstreamSettings
 from gateway.upstream import Upstream, Upstreams, UpstreamState
 
-SERVERS = Path(__file__).parent.parent / "servers"
+SERVERS = Path(__file__).parents[1] / "servers"
 
 Connect = Callable[..., AbstractAsyncContextManager[Upstream]]
 Serve = Callable[..., AbstractAsyncContextManager[str]]

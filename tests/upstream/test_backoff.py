@@ -1,6 +1,6 @@
 import random
 
-from gateway.upstream.backoff import LONGEST, SHORTEST, Backoff
+from gateway.upstream.connection.backoff import LONGEST, SHORTEST, Backoff
 
 
 def test_delays_grow_up_to_a_cap_and_begin_again_after_a_reset() -> None:

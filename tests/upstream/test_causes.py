@@ -1,5 +1,5 @@
 from gateway.config.schema import UpstreamSettings
-from gateway.upstream.causes import Secrets, origin_of, printable, telling_line
+from gateway.upstream.transports.causes import Secrets, origin_of, printable, telling_line
 
 
 def test_terminal_sequences_and_control_characters_do_not_survive() -> None:
@@ -37,6 +37,15 @@ def test_what_node_prints_after_an_error_is_passed_over() -> None:
 
 
 def test_the_log_file_of_npm_is_not_the_reason() -> None:
+    lines = [
+        "npm error code E404",
+        "npm error 404  The requested resource 'x@*' could not be found or you do not have permission to access it.",
+        "npm error 404 ",
+        "npm error 404 Note that you can also install from a",
+        "npm error 404 tarball, folder, http url, or git url.",
+        "npm error A complete log of this run can be found in: /x",
+    ]
+    assert telling_line(lines) == lines[1]
     lines = ["npm error 404 Not Found", "npm error A complete log of this run can be found in: /x"]
     assert telling_line(lines) == "npm error 404 Not Found"
 

@@ -13,15 +13,15 @@ import pytest
 from gateway.config.schema import Timeouts, UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.errors import HostRefused, UpstreamTimeout
-from gateway.upstream.asking import Conversation
-from gateway.upstream.calls import Deadline
+from gateway.upstream.connection.asking import Conversation
+from gateway.upstream.connection.calls import Deadline
 
 pytestmark = pytest.mark.anyio
 
 LIMITS = Timeouts(call=30, idle=30)
 ROOTS = "roots/list"
 LOG = "notifications/message"
-BRIDGE = Path(__file__).parent.parent / "servers" / "bridge_server.py"
+BRIDGE = Path(__file__).parents[1] / "servers" / "bridge_server.py"
 
 
 class Host:
@@ -41,6 +41,9 @@ class Host:
 
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:
         self.told.append(params.get("data"))
+
+    async def let_go(self) -> None:
+        """Nothing of it is held for a stream."""
 
 
 @pytest.fixture
@@ -81,7 +84,7 @@ async def test_a_message_on_the_stream_of_a_call_means_that_call(conversation: C
             asked[host.name] = await whom(conversation)
             await conversation.tell(LOG, {"data": host.name})
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: call(ann, last=False))
             tasks.start_soon(lambda: call(bob, last=True))
@@ -149,7 +152,7 @@ async def test_the_hosts_error_is_the_upstreams(conversation: Conversation) -> N
 async def test_a_host_that_never_answers_is_waited_for_so_long_and_no_longer() -> None:
     conversation = Conversation(0.05)
     async with calling(conversation, Host("ann", answer=anyio.sleep_forever)):
-        with pytest.raises(HostRefused, match=r"did not answer within 0\.05 s") as caught, anyio.fail_after(5):
+        with pytest.raises(HostRefused, match=r"did not answer within 0\.05 s") as caught, anyio.fail_after(30):
             await conversation.answer(ROOTS, {})
     assert caught.value.code == -32603
 
@@ -206,7 +209,7 @@ async def test_calls_of_one_party_run_together_and_those_of_another_wait_for_the
             assert await whom(conversation) == name
             await ends[name].wait()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             for name in ends:
                 tasks.start_soon(call, name)
@@ -232,7 +235,7 @@ async def test_who_does_not_get_the_floor_in_time_is_told_what_it_waited_for(con
         assert isinstance(error, UpstreamTimeout)
         assert "another host" in error.message
         assert "host-session" in (error.remedy or "")
-    with anyio.fail_after(1):
+    with anyio.fail_after(30):
         async with calling(conversation, Host("bob"), alone=True):
             assert await whom(conversation) == "bob"
 
@@ -241,13 +244,13 @@ async def test_a_call_that_fails_gives_the_floor_back(conversation: Conversation
     with pytest.raises(KeyError):
         async with calling(conversation, Host("ann"), alone=True):
             raise KeyError
-    with anyio.fail_after(1):
+    with anyio.fail_after(30):
         async with calling(conversation, Host("bob"), alone=True):
             pass
 
 
 async def test_calls_that_cannot_be_asked_anything_do_not_wait_for_each_other(conversation: Conversation) -> None:
-    with anyio.fail_after(1):
+    with anyio.fail_after(30):
         async with calling(conversation, Host("ann")), calling(conversation, Host("bob")):
             pass
 
@@ -297,3 +300,82 @@ async def test_two_hosts_on_one_session_are_each_asked_what_their_own_call_needs
             await run(UpstreamSettings(url=url, transport="sse" if path == "sse" else "http", session="shared"))
         finally:
             process.kill()
+
+
+class Floored:
+    """Calls of parties that share a session; `had` are those that had the floor, in order."""
+
+    def __init__(self, tasks: Any) -> None:
+        self.conversation = Conversation(5)
+        self.had: list[str] = []
+        self.ends: dict[str, anyio.Event] = {}
+        self.scopes: dict[str, anyio.CancelScope] = {}
+        self._tasks = tasks
+
+    async def begin(self, *names: str) -> None:
+        for name in names:
+            self.ends[name], self.scopes[name] = anyio.Event(), anyio.CancelScope()
+            self._tasks.start_soon(self._call, name)
+            await anyio.wait_all_tasks_blocked()
+
+    async def end(self, *names: str) -> None:
+        for name in names:
+            self.ends[name].set()
+            await anyio.wait_all_tasks_blocked()
+
+    async def _call(self, name: str) -> None:
+        with self.scopes[name]:
+            async with calling(self.conversation, Host(name), alone=True):
+                self.had.append(name)
+                await self.ends[name].wait()
+
+
+async def test_a_host_that_always_has_a_call_running_does_not_keep_the_floor() -> None:
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            calls = Floored(tasks)
+            await calls.begin("ann 1", "ann 2", "bob 1", "eve 1", "ann 3", "bob 2")
+            assert calls.had == ["ann 1", "ann 2"]
+            await calls.end("ann 1", "ann 2")
+            assert calls.had[2:] == ["bob 1", "bob 2"]
+            await calls.end("bob 1", "bob 2")
+            assert calls.had[4:] == ["eve 1"]
+            await calls.end("eve 1", "ann 3")
+            assert calls.had[5:] == ["ann 3"]
+
+
+async def test_a_host_that_is_asked_may_call_for_its_answer_though_another_waits() -> None:
+    answered = anyio.Event()
+
+    async def answer() -> Any:
+        await answered.wait()
+        return {}
+
+    async def ask() -> None:
+        async with calling(calls.conversation, Host("ann 1", answer=answer), alone=True):
+            await calls.conversation.answer(ROOTS, {})
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            calls = Floored(tasks)
+            tasks.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            await calls.begin("bob 1", "ann 2")
+            assert calls.had == ["ann 2"]
+            await calls.end("ann 2")
+            answered.set()
+            await anyio.wait_all_tasks_blocked()
+            assert calls.had == ["ann 2", "bob 1"]
+            await calls.end("bob 1")
+
+
+async def test_a_call_that_is_given_up_while_it_waits_lets_the_others_join() -> None:
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            calls = Floored(tasks)
+            await calls.begin("ann 1", "bob 1", "ann 2")
+            assert calls.had == ["ann 1"]
+            calls.scopes["bob 1"].cancel()
+            await anyio.wait_all_tasks_blocked()
+            assert calls.had == ["ann 1", "ann 2"]
+            await calls.end("ann 1", "ann 2")

@@ -8,8 +8,8 @@ from mcp.shared.exceptions import MCPError
 
 from gateway.config.schema import UpstreamSettings
 from gateway.errors import UpstreamError, UpstreamGarbage, UpstreamLost, UpstreamRefused, UpstreamUnavailable
-from gateway.upstream.causes import Secrets
-from gateway.upstream.failures import (
+from gateway.upstream.transports.causes import Secrets
+from gateway.upstream.transports.failures import (
     TABLE,
     ConnectionEnded,
     Failure,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gateway.core.model.caller import Caller
-from gateway.upstream.guise import GATEWAY, Guise, guise_of
+from gateway.upstream.connection.guise import GATEWAY, Guise, guise_of
 
 TASKS = "io.modelcontextprotocol/tasks"
 UI = {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}

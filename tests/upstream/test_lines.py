@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.upstream.lines import LineReader, LongLine
+from gateway.upstream.transports.lines import LineReader, LongLine
 
 
 def read(data: bytes, size: int, limit: int = 1_000) -> list[bytes | LongLine]:

@@ -10,10 +10,10 @@ from gateway.config.schema import UpstreamSettings
 from gateway.errors import UpstreamGarbage, UpstreamRefused
 from gateway.upstream import Upstreams
 from gateway.upstream.catalogues import Catalogue, Catalogues
-from gateway.upstream.causes import Secrets
-from gateway.upstream.failures import Subject
-from gateway.upstream.listing import Lists
-from gateway.upstream.opening import Opening
+from gateway.upstream.connection.listing import Lists
+from gateway.upstream.connection.opening import Opening
+from gateway.upstream.transports.causes import Secrets
+from gateway.upstream.transports.failures import Subject
 
 pytestmark = pytest.mark.anyio
 
@@ -29,10 +29,10 @@ class FakeSession:
         self.pages = pages
         self.asked: list[str] = []
 
-    async def list_tools(self, pages: list[Any]) -> tuple[Any, ...]:
-        return await self.list_all("tools/list", "tools", pages)
+    async def list_tools(self, pages: list[Any], allowance: Any) -> tuple[Any, ...]:
+        return await self.list_all("tools/list", "tools", pages, allowance)
 
-    async def list_all(self, method: str, key: str, pages: list[Any]) -> tuple[Any, ...]:
+    async def list_all(self, method: str, key: str, pages: list[Any], allowance: Any) -> tuple[Any, ...]:
         self.asked.append(method)
         answer = self.pages.get(key, [{key: []}])
         if isinstance(answer, Exception):
@@ -110,6 +110,45 @@ async def test_lists_are_listed_anew_when_they_are_said_to_have_changed(lists: L
             tasks.cancel_scope.cancel()
     assert session.asked == ["prompts/list"]
     assert announced == ["prompts"]
+
+
+async def test_what_an_upstream_announces_goes_on_though_nothing_changed_and_once(lists: Lists, announced: list[str]):
+    session = speaking(EVERYTHING)
+    rounds: list[list[str]] = []
+    both = anyio.Event()
+
+    async def listed() -> None:
+        rounds.append(announced.copy())
+        if len(rounds) == 2:
+            both.set()
+        lists.notified("notifications/tools/list_changed", was_said=False)
+
+    await lists.fetch(session)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lists.keep, session, listed)
+            session.pages["prompts"] = [{"prompts": [{"name": "new"}]}]
+            lists.notified("notifications/prompts/list_changed")
+            lists.notified("notifications/resources/list_changed")
+            lists.notified("notifications/resources/list_changed")
+            await both.wait()
+            tasks.cancel_scope.cancel()
+    assert rounds == [["resources", "prompts"]] * 2  # what may have been missed is told only where it is another
+
+
+async def test_an_announcement_goes_on_though_the_list_cannot_be_had(lists: Lists, announced: list[str]):
+    again = anyio.Event()
+
+    async def listed() -> None:
+        again.set()
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lists.keep, speaking(EVERYTHING, tools=UpstreamRefused("raw", -1, "not now")), listed)
+            lists.notified("notifications/tools/list_changed")
+            await again.wait()
+            tasks.cancel_scope.cancel()
+    assert announced == ["tools"]
 
 
 def test_lists_are_taken_over_and_given_on_whole(lists: Lists, announced: list[str]):

@@ -3,8 +3,8 @@ import json
 import pytest
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from gateway.upstream.failures import NotMcp
-from gateway.upstream.messages import answered_id, failure_in, read_messages, write_message
+from gateway.upstream.transports.failures import NotMcp
+from gateway.upstream.transports.messages import answered_id, failure_in, read_messages, write_fields, write_message
 
 
 def test_a_result_is_kept_as_it_came() -> None:
@@ -80,3 +80,45 @@ def test_half_a_surrogate_pair_can_be_written() -> None:
 )
 def test_the_request_that_a_message_too_long_answers_is_read_from_its_ends(line: bytes, expected: int | None) -> None:
     assert answered_id(line, line) == expected
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "[" * 300 + "]" * 300,
+        "[" * 50_000 + "]" * 50_000,
+        "9" * 5_000,
+        "NaN",
+        '"\\udc00"',
+        '{"a":' * 999 + "1" + "}" * 999,
+    ],
+)
+def test_a_message_is_read_and_written_whatever_is_in_it(odd: str) -> None:
+    (message,) = read_messages(f'{{"jsonrpc": "2.0", "id": 1, "result": {{"a": {odd}, "b": "fine"}}}}')
+    assert isinstance(message.message, JSONRPCResponse)
+    assert message.message.result["b"] == "fine"
+    assert json.loads(write_message(message.message))["id"] == 1
+
+
+@pytest.mark.parametrize("number", ["1e400", "9" * 400, "9" * 5_000, "NaN", '"1"', "null"])
+def test_progress_that_is_not_a_number_is_no_message(number: str) -> None:
+    params = f'{{"progressToken": 1, "progress": {number}}}'
+    with pytest.raises(NotMcp):
+        read_messages(f'{{"jsonrpc": "2.0", "method": "notifications/progress", "params": {params}}}')
+
+
+def test_writing_never_fails_and_costs_only_the_message() -> None:
+    deep: object = "x"
+    for _ in range(3_000):
+        deep = [deep]
+    for bad in (deep, object()):
+        answer = json.loads(write_fields({"jsonrpc": "2.0", "id": "\ud800", "result": {"a": bad}}))
+        assert (answer["id"], answer["error"]["code"]) == ("\ud800", -32603)
+        error = {"code": -5, "message": "why \ud800", "data": bad}
+        answer = json.loads(write_fields({"jsonrpc": "2.0", "id": 2, "error": error}))
+        assert answer["error"] == {"code": -5, "message": "why \ufffd"}
+        assert json.loads(write_fields({"jsonrpc": "2.0", "method": "m", "params": {"a": bad}})) == {
+            "jsonrpc": "2.0",
+            "method": "m",
+        }
+    assert json.loads(write_fields({"id": 1, "result": {"a": float("nan"), "b": "\ud800"}}))["id"] == 1

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from gateway.errors import UpstreamRefused
-from gateway.upstream.failures import HttpStatus, NotMcp
-from gateway.upstream.guise import Guise
-from gateway.upstream.opening import Opening, agree
+from gateway.upstream.connection.guise import Guise
+from gateway.upstream.connection.opening import Opening, agree
+from gateway.upstream.transports.failures import HttpStatus, NotMcp
 
 pytestmark = pytest.mark.anyio
 

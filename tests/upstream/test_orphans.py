@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from gateway.upstream import orphans
-from gateway.upstream.orphans import Watch
+from gateway.upstream.transports import orphans
+from gateway.upstream.transports.orphans import Watch
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.name != "posix", reason="on Windows, jobs do this")]
 
@@ -21,7 +21,7 @@ STUBBORN = "import os, signal, sys, time; signal.signal(15, signal.SIG_IGN); os.
 
 GATEWAY = """
 import subprocess, sys
-from gateway.upstream.orphans import Watch
+from gateway.upstream.transports.orphans import Watch
 child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], start_new_session=True)
 Watch().guard(child.pid)
 sys.stdin.read()

@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 
-from gateway.upstream.platforms import (
+from gateway.upstream.transports.platforms import (
     Group,
     Job,
+    Work,
     batch_line,
     command_line,
     exit_words,
     find_program,
     listed_processes,
+    listed_work,
     resident_memory,
     spawn_options,
     tree_memory,
@@ -168,6 +170,7 @@ def test_a_job_ends_what_is_in_it_and_leaves_no_handle_open() -> None:
     assert kernel.flags == 0x2000  # killed with its last handle: when the gateway is killed, too
     assert job.is_alive()
     members.append(43)  # a grandchild
+    assert job.work() == Work(processes=2, who=0)  # the faked system counts neither time nor starts
     assert job.terminate()
     assert members == []
     assert not job.is_alive()
@@ -187,6 +190,7 @@ def test_closing_a_job_ends_what_was_left_in_it() -> None:
 def test_without_job_objects_there_is_nothing_to_end() -> None:
     job = Job(42, Kernel(jobs=False))
     assert not job.is_alive()
+    assert job.work() is None
     assert not job.terminate()
     job.kill()
     job.close()
@@ -194,7 +198,7 @@ def test_without_job_objects_there_is_nothing_to_end() -> None:
 
 @pytest.mark.skipif(ctypes.sizeof(ctypes.c_void_p) != 8, reason="the sizes of 64 bits")
 def test_the_structures_are_as_large_as_windows_says() -> None:
-    from gateway.upstream.platforms import _Accounting, _ExtendedLimits
+    from gateway.upstream.transports.platforms import _Accounting, _ExtendedLimits
 
     assert ctypes.sizeof(_ExtendedLimits) == 144
     assert ctypes.sizeof(_Accounting) == 48
@@ -233,6 +237,31 @@ def test_what_ps_lists_is_read_and_what_is_no_process_is_not() -> None:
         10: (1, 10, 2_097_152),
         11: (10, 10, 1_024),
     }
+
+
+def test_what_ps_lists_of_a_groups_work_is_added_up() -> None:
+    listing = "10 1 10 0:01.50\n11 10 10 1:00.25\n12 10 10 2-01:00:00\n13 1 13 9:00.00\nodd\n14 1 10 odd\n"
+    work = listed_work(10, listing)
+    assert work is not None
+    assert (work.cpu, work.processes, work.who) == (176_461.75, 4, frozenset({"10", "11", "12", "14"}))
+
+
+@posix
+def test_the_work_of_a_group_is_that_of_all_in_it() -> None:
+    burn = "import time\nwhile time.process_time() < 0.3: pass\nprint('done', flush=True)\ntime.sleep(600)"
+    command = ["/bin/sh", "-c", f'{sys.executable} -c "$0" & {sys.executable} -c "$0"; wait', burn]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "done\n"
+        work = Group(process.pid).work()
+        os.killpg(process.pid, 9)
+    assert work is not None
+    assert work.cpu >= 0.3
+    assert work.processes >= 2
+    assert Group(2**22 + 1).work() == Work(who=frozenset())
 
 
 @pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="not known on this system")

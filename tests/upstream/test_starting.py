@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from gateway.config.schema import UpstreamSettings
-from gateway.upstream.processes import HURRIED, end, spawn
+from gateway.upstream.transports.processes import HURRIED, end, spawn
 
 STEP = 0.0002
 

@@ -13,7 +13,8 @@ import pytest
 
 from gateway.config.schema import Timeouts, UpstreamSettings
 from gateway.errors import UpstreamGarbage, UpstreamLost, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
-from gateway.upstream import Upstream, Upstreams, UpstreamState, processes
+from gateway.upstream import Upstream, Upstreams, UpstreamState
+from gateway.upstream.transports import processes
 
 pytestmark = pytest.mark.anyio
 
@@ -92,10 +93,16 @@ async def test_an_upstream_gets_its_own_environment_and_the_few_variables_it_nee
     connect: Any, stdio: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("GATEWAY_SECRET", "of the gateway")
+    monkeypatch.setenv("NODE_EXTRA_CA_CERTS", "/etc/company.pem")
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("HTTP_PROXY", "http://me:of-mine@127.0.0.1:9")
     async with connect(stdio(env={"GIVEN": "yes"}, cwd=tmp_path)) as upstream:
         child = await structured(upstream, "env")
         assert child["env"]["GIVEN"] == "yes"
         assert child["env"]["PATH"] == os.environ["PATH"]
+        assert child["env"]["NODE_EXTRA_CA_CERTS"] == "/etc/company.pem"
+        assert child["env"]["HTTPS_PROXY"] == "http://127.0.0.1:9"
+        assert "HTTP_PROXY" not in child["env"]
         assert "GATEWAY_SECRET" not in child["env"]
         assert child["cwd"] == os.path.realpath(tmp_path)
 
@@ -330,8 +337,8 @@ async def test_a_changed_list_is_listed_again_and_announced(connect: Any, stdio:
 @pytest.fixture
 def short_graces(monkeypatch: pytest.MonkeyPatch) -> None:
     short = processes.Graces(close=0.3, terminate=0.3, kill=5)
-    monkeypatch.setattr("gateway.upstream.stdio.HURRIED", short)
-    monkeypatch.setattr("gateway.upstream.stdio.LEISURELY", short)
+    monkeypatch.setattr("gateway.upstream.transports.stdio.HURRIED", short)
+    monkeypatch.setattr("gateway.upstream.transports.stdio.LEISURELY", short)
 
 
 @pytest.mark.usefixtures("short_graces")
@@ -387,7 +394,7 @@ async def test_the_child_of_a_dead_process_is_not_left_behind_either(connect: An
 
 
 async def test_a_server_on_the_official_sdk_is_spoken_to_in_either_era(connect: Any) -> None:
-    script = Path(__file__).parent.parent / "servers" / "sdk_stdio.py"
+    script = Path(__file__).parents[1] / "servers" / "sdk_stdio.py"
     settings = UpstreamSettings(command=sys.executable, args=(str(script),))
     for era, revision in (("handshake", "2025-11-25"), ("modern", "2026-07-28")):
         async with connect(settings, era=era) as upstream:

@@ -13,9 +13,10 @@ import pytest
 
 from gateway.config.schema import Timeouts, UpstreamLimits, UpstreamSettings
 from gateway.errors import UpstreamLost, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
-from gateway.upstream import Upstream, Upstreams, UpstreamState, bounds
-from gateway.upstream.bounds import HOUR, Restarts
-from gateway.upstream.failures import Failure
+from gateway.upstream import Upstream, Upstreams, UpstreamState
+from gateway.upstream.connection import bounds
+from gateway.upstream.connection.bounds import HOUR, Restarts
+from gateway.upstream.transports.failures import Failure
 
 pytestmark = pytest.mark.anyio
 
@@ -71,7 +72,7 @@ async def test_calls_that_meet_an_expired_session_together_are_all_answered(conn
 async def test_a_call_that_was_running_when_the_session_expired_is_never_sent_twice(
     connect: Any, serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.upstream.session._RETIRING", 0.2)
+    monkeypatch.setattr("gateway.upstream.connection.session._RETIRING", 0.2)
     async with serve("sessions") as origin, connect(UpstreamSettings(url=f"{origin}/mcp")) as upstream:
 
         async def run() -> None:
@@ -317,3 +318,35 @@ async def test_one_that_wants_a_login_says_how_to_give_it(connect: Any, serve: A
             "upstream 'raw': is not available: answered HTTP 401: it wants to know who is calling "
             '(set a token: headers = { Authorization = "Bearer ..." })'
         )
+
+
+@pytest.mark.parametrize("transport", ["auto", "http", "sse"])
+async def test_one_that_wants_oauth_says_so_and_names_the_command_that_logs_in(
+    connect: Any, serve: Any, transport: Any
+) -> None:
+    async with serve() as origin:
+        settings = UpstreamSettings(url=f"{origin}/login/oauth", transport=transport)
+        async with connect(settings, ready=False) as upstream:
+            with pytest.raises(UpstreamUnavailable) as caught:
+                await call(upstream, "odd")
+    assert str(caught.value) == (
+        "upstream 'raw': is not available: answered HTTP 401: it wants a login (OAuth), which the gateway cannot give "
+        f"by itself (mcp-remote can log in: mcp-gateway add raw --replace -- npx -y mcp-remote {origin}/login/oauth)"
+    )
+
+
+async def test_one_that_may_want_a_token_or_a_login_says_both(connect: Any, serve: Any) -> None:
+    async with serve() as origin:
+        async with connect(UpstreamSettings(url=f"{origin}/login/bearer"), ready=False) as upstream:
+            with pytest.raises(UpstreamUnavailable) as caught:
+                await call(upstream, "odd")
+        said = str(caught.value)
+        assert "HTTP 401: it wants a token, or a login (OAuth) (set a token: headers" in said
+        assert "mcp-gateway add raw --replace -- npx -y mcp-remote" in said
+        headers = {"Authorization": "Bearer hunter2hunter2"}
+        async with connect(UpstreamSettings(url=f"{origin}/login/oauth", headers=headers), ready=False) as upstream:
+            with pytest.raises(UpstreamUnavailable) as caught:
+                await call(upstream, "odd")
+        said = str(caught.value)
+        assert "HTTP 401: it does not accept the credentials in headers (get a new token for headers; or, " in said
+        assert "hunter2" not in said

@@ -4,8 +4,10 @@ import binascii
 import re
 from typing import NamedTuple
 
-_BROKEN = re.compile(r"[^A-Za-z0-9+/]")
-_SPACE = re.compile(r"\s+")
+_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_SPACE = bytes(code for code in range(128) if chr(code).isspace())
+_URL_SAFE = str.maketrans("-_", "+/")
+_WHITE_SPACE = "white space"
 URI_PREFIX = "a data: prefix"
 URL_SAFE = "the URL-safe alphabet"
 _DATA_URI = re.compile(r"\Adata:([^,;]*)((?:;[^,;]*)*),", re.IGNORECASE)
@@ -33,16 +35,20 @@ def mend(text: str) -> Mended:
             return Mended(None, prefix[1] or None, ())
         media_type, data = prefix[1] or None, data[prefix.end() :]
         mended.append(URI_PREFIX)
-    if _SPACE.search(data):
-        data = _SPACE.sub("", data)
-        mended.append("white space")
+    if not data.isascii():  # there may be white space beyond ASCII
+        data = "".join(data.split())
+        if not data.isascii():
+            return Mended(None, media_type, ())
+        mended.append(_WHITE_SPACE)
+    other = _outside(data)
+    if (without := other.translate(None, _SPACE)) != other:
+        data, other = "".join(data.split()), without
+        mended.append(_WHITE_SPACE)
     body = data.rstrip("=")
-    if _BROKEN.search(body):
-        if "+" in body or "/" in body:
+    if other := other[: len(other) - (len(data) - len(body))]:
+        if "+" in body or "/" in body or other.translate(None, b"-_"):
             return Mended(None, media_type, ())
-        body = body.replace("-", "+").replace("_", "/")
-        if _BROKEN.search(body):
-            return Mended(None, media_type, ())
+        body = body.translate(_URL_SAFE)
         mended.append(URL_SAFE)
     if len(body) % 4 == 1 or not body:
         return Mended(None, media_type, ())
@@ -51,6 +57,12 @@ def mend(text: str) -> Mended:
         mended.append("its padding")
     # Nothing was changed: hand back the very string that came, not a copy of it.
     return Mended(whole if mended else text, media_type, tuple(mended))
+
+
+def _outside(text: str) -> bytes:
+    """The characters of an ASCII text that are not in the standard alphabet, in order; the padding is none of it."""
+    # One pass in C: a regular expression takes seventy times as long, and every picture passes here.
+    return text.encode("ascii").translate(None, _ALPHABET)
 
 
 def decoded_size(data: str) -> int:
@@ -62,5 +74,13 @@ def head(data: str, size: int) -> bytes:
     """At most the first `size` bytes of well-formed base64; empty when it is not."""
     try:
         return binascii.a2b_base64(data[: (size + 2) // 3 * 4])[:size]
+    except ValueError:
+        return b""
+
+
+def tail(data: str, size: int) -> bytes:
+    """At most the last `size` bytes of well-formed base64; empty when it is not."""
+    try:
+        return binascii.a2b_base64(data[-((size + 2) // 3 * 4 + 4) :])[-size:]
     except ValueError:
         return b""

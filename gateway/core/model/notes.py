@@ -17,6 +17,7 @@ NoteKind = Literal[
     "raw",  # the API's own shape, given by the upstream, in place of the content
     "dropped",  # left out, with its content reachable nowhere else
     "schema",  # a tool's name, description or schema was edited
+    "app",  # sent as it came, for a page of the upstream (MCP Apps)
     "failed",  # an effect did not succeed; what was done instead is said
 ]
 

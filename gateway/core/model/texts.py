@@ -1,21 +1,112 @@
-"""Texts from outside made fit to be shown: control characters visible, length bounded. Standard library only."""
+"""Texts from outside made fit to be shown: nothing hidden in them, length bounded. Standard library only.
+
+A model reads every character, a person who approves a tool only those that are drawn. So what is declared to hosts
+goes without characters that have no form of their own: the tag characters (ASCII in disguise), marks that turn the
+direction of text around, zero-width and other invisible ones. Kept is what scripts and emoji need, where they need it:
+
+- the joiners U+200C and U+200D after a letter or mark of a script that joins (Arabic, Persian, Indic ...; compare
+  RFC 5892, appendix A), and U+200D between two emoji;
+- one variation selector after what may have one: a sign, a digit, an ideograph, not a Latin letter;
+- the zero-width space between letters of Thai, Lao, Burmese and Khmer, which has no other sign for where a word ends;
+- U+200E, U+200F and U+061C beside text that runs from right to left: they turn nothing around;
+- the tags of the three flags that are made of them (Unicode Technical Standard 51, annex C).
+
+The characters: Unicode Standard, DerivedCoreProperties.txt, Default_Ignorable_Code_Point; and the bidirectional
+controls of Unicode Technical Report 36, section 3.
+"""
 
 import re
+import unicodedata
 from collections.abc import Mapping
 
 _ELLIPSIS = " …"
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")
 _PICTURES: Mapping[int, int] = {
     **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"},
     0x7F: 0x2421,
     **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
+    **dict.fromkeys((0x2028, 0x2029), 0x0A),
 }
 
 
+_FLAGS = tuple(
+    "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in region) + "\U000e007f"
+    for region in ("gbeng", "gbsct", "gbwls")
+)
+_HIDDEN = re.compile(
+    "|".join(_FLAGS) + "|"
+    r"[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    r"\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_JOINING = re.compile(
+    r"[\u0600-\u1cff\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001e95f]"
+)
+_WITHOUT_SPACES = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\ua9e0-\ua9ff\uaa60-\uaa7f]")
+_IDEOGRAPH = re.compile(r"[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_MONGOLIAN = re.compile(r"[\u1800-\u180a\u1810-\u18af]")
+_FROM_THE_RIGHT = re.compile(
+    r"[\u0590-\u061b\u061d-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
+_NON_JOINER, _JOINER, _ZERO_WIDTH_SPACE = "\u200c", "\u200d", "\u200b"
+_EMOJI_STYLE = "\ufe0f"
+_MARKS_OF_DIRECTION = "\u200e\u200f\u061c"
+
+
 def visible(text: str) -> str:
-    """The text with control characters as the pictures that Unicode has for them; tabs and line breaks stay."""
-    return text.translate(_PICTURES) if _CONTROL.search(text) else text
+    """The text with nothing in it that is not seen; the very same object where that is so already.
+
+    Control characters become the pictures that Unicode has for them; tabs and line breaks stay. Characters without a
+    form of their own are left out. The work is linear.
+    """
+    if _CONTROL.search(text):
+        text = text.translate(_PICTURES)
+    return without_hidden(text)
+
+
+def without_hidden(text: str) -> str:
+    """The text without the characters that are not drawn; the very same object where there are none.
+
+    Control characters stay: for content, which is not printed as it is. The work is linear.
+    """
+    return _HIDDEN.sub(_kept, text) if has_hidden(text) else text
+
+
+def has_hidden(text: str) -> bool:
+    """Whether a text has characters without a form of their own that nothing in it needs."""
+    return not text.isascii() and any(not _kept(found) for found in _HIDDEN.finditer(text))
+
+
+def _kept(found: re.Match[str]) -> str:
+    """The characters that were found, if what stands before and after them needs them; nothing otherwise."""
+    sign, text, start = found[0], found.string, found.start()
+    if len(sign) > 1:  # a flag
+        return sign
+    before, after = text[max(start - 1, 0) : start], text[found.end() : found.end() + 1]
+    if before == _EMOJI_STYLE and sign == _JOINER:
+        before = text[max(start - 2, 0) : start - 1]
+    needed = before and not _HIDDEN.match(before) and _is_needed(sign, before, after)
+    return sign if needed or (sign in _MARKS_OF_DIRECTION and _FROM_THE_RIGHT.match(after)) else ""
+
+
+def _is_needed(sign: str, before: str, after: str) -> bool:
+    if sign in _MARKS_OF_DIRECTION:
+        return _FROM_THE_RIGHT.match(before) is not None
+    if sign == _JOINER and after and _is_emoji(before) and _is_emoji(after):
+        return True
+    if sign in (_NON_JOINER, _JOINER):
+        return _JOINING.match(before) is not None and unicodedata.category(before)[0] in "LM"
+    if sign == _ZERO_WIDTH_SPACE:
+        return _WITHOUT_SPACES.match(before) is not None
+    if "\ufe00" <= sign <= _EMOJI_STYLE:
+        return unicodedata.category(before)[0] not in "CZ" and not (before.isascii() and before.isalpha())
+    if "\U000e0100" <= sign <= "\U000e01ef":
+        return _IDEOGRAPH.match(before) is not None
+    return "\u180b" <= sign <= "\u180f" and _MONGOLIAN.match(before) is not None
+
+
+def _is_emoji(sign: str) -> bool:
+    return unicodedata.category(sign) in ("So", "Sm", "Sk")
 
 
 def cut(text: str, longest: int) -> str:

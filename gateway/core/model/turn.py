@@ -8,6 +8,11 @@ from gateway.core.model.envelope import Envelope
 
 MediaKind = Literal["image", "audio", "document", "video"]
 
+DETAIL_KEY = "mcp-gateway/detail"
+"""The key of an image block's `_meta` that holds its `detail`."""
+DETAILS = ("low", "high", "auto", "original")
+"""https://platform.openai.com/docs/guides/images-vision, "Specify image input detail level"."""
+
 
 @dataclass(frozen=True)
 class Call:
@@ -47,6 +52,8 @@ class Media:
     label: str
     title: str | None = None
     ref: Ref | None = None
+    detail: str | None = None
+    """How closely OpenAI's APIs are asked to look at an image: `low`, `high`, `auto` or `original`; None: not said."""
 
     @property
     def url(self) -> str:
@@ -95,7 +102,16 @@ class FollowUp:
 
 @dataclass(frozen=True)
 class Turn:
-    """All answers in the order of the calls, and what follows them."""
+    """All answers in the order of the calls, and what follows them.
+
+    `reply` is what the assistant says between the two, for a model whose template wants that.
+    """
 
     answers: tuple[Answer, ...]
     follow_ups: tuple[FollowUp, ...] = ()
+    reply: str | None = None
+
+
+def reply_messages(words: str | None) -> list[dict[str, Any]]:
+    """The assistant's message that says `words`, in the form that chat APIs share; none without words."""
+    return [{"role": "assistant", "content": words}] if words else []

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.core.arguments import Content, DataUri, Handle, Parameter, Url, built, placed, wanted
-from gateway.core.arguments.parameters import Form
+from gateway.core.tools.arguments import Content, DataUri, Handle, Parameter, Url, built, placed, wanted
+from gateway.core.tools.arguments.parameters import Form
 
 HANDLE = "img_7h3k2m9q4w8x"
 CONTENT = Content("image", "image/png", 3, HANDLE, "a b/é.png", data="QUJD", path="/t/x.png", link="https://g/c")

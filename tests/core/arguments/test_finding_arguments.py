@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gateway import audio_input, cad_input, file_input, image_input, three_d_input, video_input
-from gateway.core.arguments import EVERYTHING, Found, Giving, Parameter, find, parameter_path, path_words
-from gateway.core.arguments.finding import MOST_NODES
+from gateway.core.tools.arguments import EVERYTHING, Found, Giving, Parameter, find, parameter_path, path_words
+from gateway.core.tools.arguments.finding import MOST_NODES
 
 TEXT = {"type": "string"}
 ENCODED = {"type": "string", "contentEncoding": "base64"}

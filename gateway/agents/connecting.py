@@ -1,0 +1,155 @@
+"""A toolset over a gateway that runs already: `gateway.connect`.
+
+To a program the gateway is what an upstream is to the gateway: results raw, sessions renewed, a lost connection opened
+again, secrets hidden in every cause.
+"""
+
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import pybase64
+
+from gateway.agents.gateway_context import GatewayContext
+from gateway.agents.source import PROFILE, Offer, Offered, StoredContent
+from gateway.agents.toolset import OpenGateway
+from gateway.config.schema import Timeouts, UpstreamSettings
+from gateway.content.store import ContentStore
+from gateway.core.model.wire import WireObject
+from gateway.core.tools.catalogue.names import SEPARATOR
+from gateway.core.wording import OWN_TOOLS, PUT_TOOL, plain
+from gateway.errors import ConfigError, ContentError, GatewayUnreachable, UpstreamError
+from gateway.upstream import Upstream, Upstreams
+
+_NAME = "gateway"
+_LISTING = Timeouts(call=90, idle=90)
+_CALLING = Timeouts(call=86_400, idle=86_400)
+"""The gateway and the toolset have limits of their own."""
+_PATH = "/mcp"
+_REMEDY = "start one with `mcp-gateway serve --http`, and give `connect` its token"
+_MAX_PAGES = 100
+_MAX_MESSAGE_BYTES = 128 * 1024 * 1024
+"""Above the largest result that a gateway takes by default."""
+
+
+def connect(url: str, token: str | None = None) -> GatewayContext:
+    """A gateway that runs already (`mcp-gateway serve --http`), at its url: `http://127.0.0.1:8484/mcp`.
+
+    To be entered, or awaited and closed, as `gateway.open`. `token` is the one that it asks for. Results arrive as the
+    upstreams gave them, whoever else it serves.
+
+    Raises, on entering:
+        ConfigError: `url` is not the address of a gateway.
+        GatewayUnreachable: nothing answers there, or it refuses; the message shows no token.
+    """
+    return GatewayContext(lambda: _connected(url, token))
+
+
+@asynccontextmanager
+async def _connected(url: str, token: str | None) -> AsyncGenerator[OpenGateway]:
+    settings = _settings(url, token)
+    raised: Exception | None = None
+    async with Upstreams({_NAME: settings}, on_change=_ignore) as upstreams:
+        source = _OverHttp(upstreams[_NAME])
+        try:
+            await source.reached()
+            yield OpenGateway(source)
+        except Exception as error:
+            # Raised below, once all is closed: the task groups here would wrap it in groups of their own.
+            raised = error
+    if raised is not None:
+        raise raised
+
+
+def _settings(url: str, token: str | None) -> UpstreamSettings:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError("it begins with http:// or https://, and names a host", where="url")
+    return UpstreamSettings(
+        url=url if parts.path.strip("/") else parts._replace(path=_PATH).geturl(),
+        transport="http",
+        headers={"X-MCP-Profile": PROFILE, **({"Authorization": f"Bearer {token}"} if token else {})},
+        max_message_bytes=_MAX_MESSAGE_BYTES,
+    )
+
+
+class _OverHttp:
+    """The gateway at a url. Its upstreams are known by the prefixes of their tools."""
+
+    def __init__(self, upstream: Upstream) -> None:
+        self._upstream = upstream
+
+    async def reached(self) -> None:
+        """Wait for the first connection. Raises GatewayUnreachable."""
+        if not await self._upstream.ready(self._upstream.settings.timeout.start):
+            why = self._upstream.cause or "it does not answer"
+            raise GatewayUnreachable(f"no gateway is reached: {why}", remedy=_REMEDY)
+
+    async def offer(self, providers: Collection[str] | None) -> Offer:
+        """What is offered now; the gateway itself waits a little for upstreams that are starting.
+
+        Raises:
+            GatewayUnreachable: it cannot be asked.
+        """
+        tools: list[Offered] = []
+        cursor: Any = None
+        for _ in range(_MAX_PAGES):
+            params = {"cursor": cursor} if cursor else {}
+            try:
+                page = await self._upstream.request("tools/list", params, timeout=_LISTING)
+            except UpstreamError as error:
+                raise GatewayUnreachable(error.message, remedy=error.remedy) from None
+            listed = cast("list[Any]", page.get("tools") or [])
+            tools += [_offered(cast("WireObject", tool)) for tool in listed if _is_tool(tool)]
+            cursor = page.get("nextCursor")
+            if not cursor:
+                break
+        return Offer(tools, list(dict.fromkeys(tool.provider for tool in tools if tool.provider)))
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> WireObject:
+        """The raw result."""
+        params = {"name": name, "arguments": dict(arguments)}
+        return await self._upstream.request("tools/call", params, timeout=_CALLING)
+
+    @property
+    def store(self) -> ContentStore:
+        """None that could be reached."""
+        raise ConfigError(
+            "the store of a gateway that is connected to is in another process",
+            remedy="use `put`, or open the same store with gateway.open_store",
+        )
+
+    async def put(self, content: bytes, media_type: str | None, name: str | None) -> StoredContent:
+        """Keep content, by the gateway's own tool."""
+        given = {"data": pybase64.b64encode_as_string(content), "media_type": media_type, "name": name}
+        arguments = {key: value for key, value in given.items() if value is not None}
+        result = await self.call(PUT_TOOL, arguments)
+        told: Any = result.get("structuredContent")
+        if result.get("isError") or not isinstance(told, dict):
+            raise ContentError(f"the gateway did not keep the content: {_first_text(result)}")
+        known = cast("dict[str, Any]", told)
+        return StoredContent(known["handle"], known["media_type"], known["size"], known["kind"], known.get("name"))
+
+
+def _first_text(result: WireObject) -> str:
+    for block in cast("list[Any]", result.get("content") or []):
+        text: Any = cast("WireObject", block).get("text") if isinstance(block, Mapping) else None
+        if isinstance(text, str):
+            return plain(text, 500)
+    return "it gave no reason"
+
+
+def _ignore(_upstream: str, _kind: str) -> None:
+    """A changed list is seen when it is asked for: `schemas` asks anew."""
+
+
+def _is_tool(tool: Any) -> bool:
+    """Whether it is a tool of an upstream: the gateway's own are for hosts, and for `put`."""
+    name = cast("WireObject", tool).get("name") if isinstance(tool, Mapping) else None
+    return isinstance(name, str) and name not in OWN_TOOLS
+
+
+def _offered(tool: WireObject) -> Offered:
+    provider, separator, own_name = str(tool["name"]).partition(SEPARATOR)
+    return Offered(tool, provider, own_name) if separator else Offered(tool, "", provider)

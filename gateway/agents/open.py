@@ -1,0 +1,93 @@
+"""A gateway in this process, for a program that talks to models itself: `gateway.open`."""
+
+import os
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from gateway.agents import OpenGateway
+from gateway.agents.gateway_context import GatewayContext
+from gateway.agents.source import PROFILE, Offer, Offered, StoredContent
+from gateway.config.finding import FILE_NAME
+from gateway.config.loading import load_settings
+from gateway.config.schema import Settings
+from gateway.content.fetch import typed
+from gateway.content.store import ContentStore
+from gateway.core.model.caller import MODERN_REVISIONS, REVISIONS, Caller
+from gateway.core.model.wire import WireObject
+from gateway.core.tools.catalogue import OWN
+from gateway.errors import ConfigError
+from gateway.routing.availability import Availability
+from gateway.runtime import Gateway, run_gateway
+
+_PATIENCE_SECONDS = 60.0
+_NEWEST_HANDSHAKE = next(revision for revision in reversed(REVISIONS) if revision not in MODERN_REVISIONS)
+
+
+def open(settings: Settings | Path | str | None = None) -> GatewayContext:
+    """A gateway in this process: `async with gateway.open(...) as gw`; its upstreams run until the block is left.
+
+    In a notebook, where a block cannot span cells: `gw = await gateway.open(...)`, and later `await gw.aclose()`.
+
+    `settings` is the configuration's file, or its content; None: the file that `mcp-gateway serve` would find. Results
+    reach the program as the upstreams gave them, whatever `[gateway] profile` says: they are lowered for the model.
+    Only where a tool takes content, media is kept and named by its handle, so that the model can pass it on.
+
+    Raises, on entering:
+        ConfigError: the configuration is not there, or cannot be used. No message shows a value.
+        ProfileError: a profile does not hold together.
+    """
+    return GatewayContext(lambda: _opened(settings))
+
+
+@asynccontextmanager
+async def _opened(settings: Settings | Path | str | None) -> AsyncGenerator[OpenGateway]:
+    read = settings if isinstance(settings, Settings) else _read(settings)
+    async with run_gateway(read) as gateway:
+        yield OpenGateway(_InProcess(gateway))
+
+
+def _read(path: Path | str | None) -> Settings:
+    loaded = load_settings(None if path is None else Path(os.fspath(path)))
+    if loaded.path is None:
+        raise ConfigError("there is no configuration", remedy=f"write ./{FILE_NAME}, or name a file")
+    return loaded.settings
+
+
+class _InProcess:
+    """The router of this process, asked as one caller who gets everything as it is."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._router = gateway.router
+        self._gateway = gateway
+        self._caller = Caller(revision=_NEWEST_HANDSHAKE, client_name=PROFILE, profile=PROFILE)
+        self._availability = Availability(self._router.upstreams)
+        self._waited: set[str] = set()
+
+    async def offer(self, providers: Collection[str] | None) -> Offer:
+        """What is offered; each upstream that is asked for is waited for once."""
+        wanted = [name for name in self._router.upstreams if providers is None or name in providers]
+        starting = [name for name in self._availability.starting() if name in wanted and name not in self._waited]
+        await self._availability.wait(starting, _PATIENCE_SECONDS)
+        self._waited.update(starting)
+        catalogue = self._router.catalogue(self._caller)
+        routes = [(tool, catalogue.routes[tool["name"]]) for tool in catalogue.tools]
+        tools = [Offered(tool, route.upstream, route.tool) for tool, route in routes if route.upstream != OWN]
+        return Offer(tools, list(self._router.upstreams), self._availability.missing())
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> WireObject:
+        """The raw result, through the router: with its limits, logs and metrics."""
+        params = {"name": name, "arguments": dict(arguments)}
+        return await self._router.respond("tools/call", params, self._caller)
+
+    @property
+    def store(self) -> ContentStore:
+        """Where the gateway keeps content."""
+        return self._gateway.store
+
+    async def put(self, content: bytes, media_type: str | None, name: str | None) -> StoredContent:
+        """Keep content for the tools of this gateway."""
+        owner = self._caller.principal
+        stored = await self.store.put(content, owner=owner, media_type=typed(content, media_type), name=name)
+        return StoredContent(stored.handle, stored.media_type, stored.size, stored.kind, stored.name)

@@ -1,0 +1,381 @@
+"""The toolset: schemas for the model, its completion in, the messages that go on with the conversation out."""
+
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import anyio
+
+from gateway.agents.choosing import Chosen, choose
+from gateway.agents.responded import Responded, ToolResult
+from gateway.agents.source import Source, StoredContent
+from gateway.content.shaping.rehosting import Files
+from gateway.content.shaping.turns import lower_turn, lower_turn_now, profile_of
+from gateway.content.store import ContentStore
+from gateway.core.model.envelope import Envelope
+from gateway.core.model_apis.completions import (
+    anthropic_messages,
+    bedrock_converse,
+    cohere,
+    gemini,
+    gemini_interactions,
+    mistral,
+    ollama,
+    openai_chat,
+    openai_responses,
+)
+from gateway.core.model_apis.completions.calls import ToolCall
+from gateway.core.model_apis.completions.strict_schemas import strict_tool
+from gateway.core.profiles.model_profile import Writing
+from gateway.core.results.lifting import lift
+from gateway.core.tools.catalogue.names import NameRules
+from gateway.core.wording import CALLS_REFUSED, failure_text, malformed_arguments, plain
+from gateway.errors import ConfigError, GatewayError, InvalidRequest, TurnsSpent, UpstreamTimeout
+
+logger = logging.getLogger(__name__)
+
+MAX_TOOL_CALL_TURNS = 10
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the completions of an API are read, and how tools are described to it."""
+
+    names: NameRules
+    schemas: Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]]
+    tool_calls: Callable[[Any], tuple[ToolCall, ...]]
+    assistant_messages: Callable[[Any], list[dict[str, Any]]]
+    joined: Callable[[Iterable[Any]], dict[str, Any]]
+    strict_schemas: Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]] | None = None
+    """None: the API has no strict mode."""
+
+    @classmethod
+    def of(cls, module: ModuleType) -> "Dialect":
+        """The dialect that a module of `gateway.core.model_apis.completions` reads."""
+        strict = getattr(module, "strict_schemas", None)
+        return cls(module.NAMES, module.schemas, module.tool_calls, module.assistant_messages, module.joined, strict)
+
+
+DIALECTS: Mapping[Writing, Dialect] = {
+    "openai_chat": Dialect.of(openai_chat),
+    "openai_responses": Dialect.of(openai_responses),
+    "anthropic_messages": Dialect.of(anthropic_messages),
+    "gemini": Dialect.of(gemini),
+    "gemini_interactions": Dialect.of(gemini_interactions),
+    "bedrock_converse": Dialect.of(bedrock_converse),
+    "mistral": Dialect.of(mistral),
+    "cohere": Dialect.of(cohere),
+    "ollama": Dialect.of(ollama),
+}
+"""By the wire form of a target: every target that is written in one of these has its completions read too."""
+
+
+class Toolset:
+    """The tools of a gateway for ONE conversation with a model; `fresh()` gives the same for another conversation.
+
+        messages = [{"role": "user", "content": "..."}]
+        while True:
+            completion = await client.chat.completions.create(messages=messages, tools=await tools.schemas(), ...)
+            messages += await tools.respond(completion)
+            if not tools.has_tool_calls(completion):
+                break
+
+    Completions are the official SDK's objects or their JSON. `OpenGateway.toolset` says what the options mean.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        api: str,
+        model: str | None = None,
+        base_url: str | None = None,
+        alias: str | None = None,
+        providers: Collection[str] | None = None,
+        allow_tools: Collection[str] | None = None,
+        max_tool_call_turns: int = MAX_TOOL_CALL_TURNS,
+        timeout: float | None = None,
+        files: Files | None = None,
+        strict: bool = False,
+    ) -> None:
+        self.alias = alias
+        self._files = files
+        self._who = f"toolset {alias!r}: " if alias else ""
+        self._target = (api, model, base_url)
+        self._dialect = _dialect(api, model, base_url)
+        self._write_schemas = self._schemas_writer(api, strict)
+        self._source = source
+        self._providers = _names(self._who, "providers", providers)
+        self._allow = _names(self._who, "allow_tools", allow_tools)
+        if max_tool_call_turns < 0:
+            raise ConfigError(f"{self._who}max_tool_call_turns cannot be {max_tool_call_turns}")
+        if timeout is not None and timeout <= 0:
+            raise ConfigError(f"{self._who}timeout has to be more than 0 seconds")
+        self.max_tool_call_turns = max_tool_call_turns
+        self.timeout = timeout
+        self.strict = strict
+        self.turns = 0
+        """Turns with tool calls so far; parallel calls are one turn."""
+        self._refused = False
+        self._chosen: Chosen | None = None
+
+    def fresh(self) -> "Toolset":
+        """The same toolset for another conversation: no turn is spent."""
+        api, model, base_url = self._target
+        return Toolset(
+            self._source,
+            api=api,
+            model=model,
+            base_url=base_url,
+            alias=self.alias,
+            providers=self._providers,
+            allow_tools=self._allow,
+            max_tool_call_turns=self.max_tool_call_turns,
+            timeout=self.timeout,
+            files=self._files,
+            strict=self.strict,
+        )
+
+    @property
+    def providers(self) -> tuple[str, ...] | None:
+        """The upstreams whose tools it has; None: all."""
+        return self._providers
+
+    @property
+    def allow_tools(self) -> tuple[str, ...] | None:
+        """The tools that it has, as they were named; None: all of its providers."""
+        return self._allow
+
+    async def schemas(self) -> list[dict[str, Any]]:
+        """The tools as the API's `tools` takes them, asked of the gateway anew.
+
+        Waits for providers that are still starting, each within its own limit.
+
+        Raises:
+            ConfigError: a provider does not exist.
+            ToolNotOffered: an allowed tool is offered by none of the providers.
+            ToolOfferedTwice: an allowed name stands for several tools.
+            GatewayUnreachable: the gateway is gone.
+        """
+        chosen = await self._choose()
+        return self._write_schemas(chosen.described())
+
+    def _schemas_writer(self, api: str, strict: bool) -> Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]]:
+        if not strict:
+            return self._dialect.schemas
+        if self._dialect.strict_schemas is None:
+            raise ConfigError(f"{self._who}{api} has no strict mode", remedy="leave out strict")
+        return self._dialect.strict_schemas
+
+    def joined(self, chunks: Iterable[Any]) -> dict[str, Any]:
+        """The completion that the chunks or events of a streamed answer come to, for `respond` and the others.
+
+        `chunks` are all of them, in order, as the official SDK gives them or as JSON.
+
+        Raises:
+            InvalidRequest: there is none, or one of them is not a chunk.
+        """
+        return self._dialect.joined(chunks)
+
+    def tool_call_count(self, completion: Any) -> int:
+        """How many tools the model calls. Raises InvalidRequest: `completion` is none."""
+        return len(self._dialect.tool_calls(completion))
+
+    def has_tool_calls(self, completion: Any) -> bool:
+        """Whether the model calls any tool. Raises InvalidRequest: `completion` is none."""
+        return self.tool_call_count(completion) > 0
+
+    async def respond(self, completion: Any) -> Responded:
+        """Make the calls of a completion, all at once, and give the messages that go into the history.
+
+        The assistant's message, with its reasoning, comes first; without tool calls it is all. A call that fails (a
+        tool that is unknown or not allowed, malformed arguments, a timeout, an upstream that is away) is an error text
+        for the model, and its `results[n].error` says why; the other calls are not touched by it. When
+        `max_tool_call_turns` are spent, nothing is called and the answer is that of `refuse`.
+
+        Raises:
+            InvalidRequest: `completion` is none.
+            TurnsSpent: the model calls tools after it was refused already.
+            ConfigError, ToolsetError: as `schemas`.
+        """
+        calls = self._dialect.tool_calls(completion)
+        if not calls:
+            return Responded(self._dialect.assistant_messages(completion))
+        if self.turns >= self.max_tool_call_turns:
+            return self._refuse_once(completion)
+        chosen = self._chosen or await self._choose()
+        self.turns += 1
+        results: dict[int, ToolResult] = {}
+
+        async def make(place: int, call: ToolCall) -> None:
+            results[place] = await self._made(call, chosen)
+
+        async with anyio.create_task_group() as tasks:
+            for place, call in enumerate(calls):
+                tasks.start_soon(make, place, call)
+        in_order = [results[place] for place in range(len(calls))]
+        api, model, base_url = self._target
+        answered = [_answered(one) for one in in_order]
+        turn = await lower_turn(answered, api, model=model, base_url=base_url, files=self._files)
+        return Responded(self._dialect.assistant_messages(completion), turn.messages, in_order, turn.notes)
+
+    def refuse(self, completion: Any, message: str | None = None) -> Responded:
+        """The same messages with a refusal for every call, and nothing called; counts as no turn.
+
+        Raises:
+            InvalidRequest: `completion` is none.
+        """
+        envelope = _text(message or CALLS_REFUSED)
+        results = [ToolResult(call, envelope) for call in self._dialect.tool_calls(completion)]
+        assistant = self._dialect.assistant_messages(completion)
+        if not results:
+            return Responded(assistant)
+        api, model, base_url = self._target
+        turn = lower_turn_now([_answered(one) for one in results], api, model=model, base_url=base_url)
+        return Responded(assistant, turn.messages, results, turn.notes, refused=True)
+
+    def _refuse_once(self, completion: Any) -> Responded:
+        if self._refused:
+            raise TurnsSpent(
+                f"{self._who}the model goes on calling tools after {self.turns} turns and a refusal",
+                remedy="ask it once more without tools, or raise max_tool_call_turns",
+            )
+        self._refused = True
+        return self.refuse(completion)
+
+    async def _choose(self) -> Chosen:
+        offer = await self._source.offer(self._providers)
+        self._chosen = choose(offer, self._providers, self._allow, self._dialect.names, self._who)
+        return self._chosen
+
+    async def _made(self, call: ToolCall, chosen: Chosen) -> ToolResult:
+        """One call; whatever goes wrong with it is its result."""
+        if call.malformed is not None:
+            told = malformed_arguments(call.malformed)
+            return ToolResult(call, _text(told, is_error=True), InvalidRequest("the arguments are no JSON object"))
+        try:
+            return ToolResult(call, lift(await self._called(call, chosen)))
+        except GatewayError as error:
+            return ToolResult(call, _text(failure_text(error.message, error.remedy), is_error=True), error)
+
+    async def _called(self, call: ToolCall, chosen: Chosen) -> Mapping[str, Any]:
+        tool = chosen.find(call.name)
+        arguments = strict_tool(tool.tool).arguments(call.arguments) if self.strict else call.arguments
+        with anyio.move_on_after(self.timeout):
+            try:
+                return await self._source.call(tool.name, arguments)
+            except GatewayError:
+                raise
+            except Exception as error:
+                # Whatever is wrong with one call, the others of the turn are still answered.
+                logger.exception("a call of %s failed", plain(tool.name))
+                raise GatewayError(f"the call failed: {type(error).__name__}") from error
+        raise UpstreamTimeout(tool.provider, f"{tool.own_name} took longer than {self.timeout:g} s")
+
+
+class OpenGateway:
+    """A gateway whose tools a program may use, in process (`gateway.open`) or over HTTP (`gateway.connect`)."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._close: Callable[[], Awaitable[None]] | None = None
+
+    def on_close(self, close: Callable[[], Awaitable[None]]) -> None:
+        """`close` is what `aclose` does: for whoever holds the gateway open."""
+        self._close = close
+
+    async def aclose(self) -> None:
+        """End a gateway that was awaited (`gw = await gateway.open(...)`). Nothing happens where a block holds it."""
+        close, self._close = self._close, None
+        if close is not None:
+            await close()
+
+    @property
+    def store(self) -> ContentStore:
+        """Where the gateway keeps content; what is in it belongs to the owner `local`.
+
+        Raises:
+            ConfigError: the gateway is in another process (`gateway.connect`); `put` works there too.
+        """
+        return self._source.store
+
+    async def put(self, content: bytes, *, media_type: str | None = None, name: str | None = None) -> StoredContent:
+        """Keep content under a handle, which tools of this gateway take wherever they want bytes.
+
+        `media_type` is found out from the content where it is not given or says nothing; `name` is a file's name.
+
+        Raises:
+            ContentError: it cannot be kept: too large, or the store is away.
+            GatewayError: the gateway cannot be asked.
+        """
+        return await self._source.put(content, media_type, name)
+
+    def toolset(
+        self,
+        *,
+        api: str,
+        model: str | None = None,
+        base_url: str | None = None,
+        alias: str | None = None,
+        providers: Collection[str] | None = None,
+        allow_tools: Collection[str] | None = None,
+        max_tool_call_turns: int = MAX_TOOL_CALL_TURNS,
+        timeout: float | None = None,
+        files: Files | None = None,
+        strict: bool = False,
+    ) -> Toolset:
+        """Tools for one conversation with a model.
+
+        Args:
+            api: the model's API, any target of `lower_turn`: `openai_chat`, `openai_responses`, `anthropic_messages`,
+                `gemini`, `bedrock_boto3`, `mistral`, `cohere`, `ollama`, ...
+            model: the model's name, where it decides what the API takes.
+            base_url: the API's address, where it decides.
+            alias: what messages call this toolset.
+            providers: the upstreams whose tools it has, by their names; None: all of them.
+            allow_tools: the tools that it has, by the names that the gateway offers or that the upstreams use; None:
+                every one.
+            max_tool_call_turns: how many completions with tool calls are answered; further ones are refused.
+            timeout: seconds for each call; None: the upstream's own limits.
+            files: the files of model APIs' providers, as for `lower_turn`; they stay open as long as the toolset.
+            strict: tools in strict mode, for OpenAI's Chat Completions and Responses; the SDK's `parse` and `stream`
+                ask for it.
+
+        Raises:
+            ProfileError: there is no such API.
+            ConfigError: an option makes no sense.
+        """
+        return Toolset(
+            self._source,
+            api=api,
+            model=model,
+            base_url=base_url,
+            alias=alias,
+            providers=providers,
+            allow_tools=allow_tools,
+            max_tool_call_turns=max_tool_call_turns,
+            timeout=timeout,
+            files=files,
+            strict=strict,
+        )
+
+
+def _dialect(api: str, model: str | None, base_url: str | None) -> Dialect:
+    return DIALECTS[profile_of(api, model, base_url).writing]
+
+
+def _names(who: str, option: str, given: Collection[str] | None) -> tuple[str, ...] | None:
+    if isinstance(given, str):
+        raise ConfigError(f"{who}{option} is a list of names, as [{given!r}]")
+    return None if given is None else tuple(given)
+
+
+def _answered(result: ToolResult) -> dict[str, Any]:
+    call = result.call
+    return {"id": call.id, "name": call.name, "arguments": dict(call.arguments), "result": result.envelope}
+
+
+def _text(text: str, *, is_error: bool = False) -> Envelope:
+    return lift({"content": [{"type": "text", "text": text}], "isError": is_error})

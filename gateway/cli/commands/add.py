@@ -1,0 +1,150 @@
+"""`mcp-gateway add`: one more upstream in the configuration, whose comments and formatting stay."""
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+import typer
+
+from gateway.cli.configuration_file import ConfigurationFile
+from gateway.cli.failing import DONE, refuse
+from gateway.cli.started import ConfigFile, Started
+from gateway.cli.terminal import remark, say
+from gateway.config.expansion import expand
+from gateway.config.finding import find_file, places
+from gateway.config.logins import login_command, url_behind, with_time_to_log_in
+from gateway.config.problems import config_error
+from gateway.config.schema import Settings
+from gateway.config.validation import validate
+from gateway.errors import ConfigError
+from gateway.hosts.config_files.login_probe import ask_for_logins
+
+
+def add(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the server is called here: NAME__tool.")],
+    server: Annotated[
+        list[str] | None, typer.Argument(metavar="URL|-- COMMAND", help="Its URL, or its command line after --.")
+    ] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option("--env", "-e", metavar="NAME=VALUE", help="A variable for the command. Repeatable."),
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option("--header", "-H", metavar="'NAME: VALUE'", help="An HTTP header for the URL. Repeatable."),
+    ] = None,
+    cwd: Annotated[Path | None, typer.Option("--cwd", metavar="DIR", help="The folder the command starts in.")] = None,
+    kind: Annotated[
+        Literal["http", "sse"] | None,
+        typer.Option("--type", help="The transport of the URL. Default: found out."),
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Change the server NAME; its other settings stay.")
+    ] = False,
+    config: ConfigFile = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write a first configuration without asking.")] = False,
+) -> int:
+    """Add an MCP server to the configuration; a running gateway takes it over.
+
+    Examples: mcp-gateway add time -- uvx mcp-server-time
+
+    mcp-gateway add docs https://example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'
+    """
+    words = server or []
+    if words and not _is_url(words[0]) and not cast("Started", context.obj).after_dashes:
+        refuse("put -- before the command line, so that its options are not taken for this command's own")
+    upstream = _upstream(words, env or (), header or (), cwd, kind)
+    file = _file(config, yes)
+    changed = file.text.with_way_in(name, upstream) if replace else file.text.with_upstream(name, upstream)
+    _refuse_unusable(name, upstream)
+    file.write(changed)
+    say(f"{file.path}: {name} {'changed' if replace else 'added'} ({_described(upstream)})")
+    file.say_who_takes_it_over()
+    say(f"next: `mcp-gateway tools{file.as_option}` starts it and lists its tools")
+    _warn(name, upstream)
+    file.warn_if_unusable()
+    return DONE
+
+
+def _upstream(
+    server: Sequence[str], env: Sequence[str], header: Sequence[str], cwd: Path | None, kind: str | None
+) -> dict[str, Any]:
+    """The upstream as a table of mcp-gateway.toml."""
+    if not server:
+        refuse("give the server's URL, or -- and its command line: mcp-gateway add NAME -- npx -y some-server")
+    first, *rest = server
+    if _is_url(first):
+        if rest:
+            refuse("a URL takes no arguments: headers go into --header 'NAME: VALUE'")
+        if env or cwd is not None:
+            refuse("--env and --cwd are for a command; a URL takes --header")
+        headers = dict(_pair(one, ":", "--header 'NAME: VALUE'") for one in header)
+        return {"url": first, **({"transport": kind} if kind else {}), **({"headers": headers} if headers else {})}
+    if header or kind:
+        refuse("--header and --type are for a URL; a command takes --env")
+    given = dict(_pair(one, "=", "--env NAME=VALUE") for one in env)
+    upstream: dict[str, Any] = {"command": _from_here(first)}
+    upstream |= {"args": rest} if rest else {}
+    upstream |= {"env": given} if given else {}
+    upstream |= {"cwd": str(cwd.absolute())} if cwd is not None else {}
+    return with_time_to_log_in(upstream)
+
+
+def _is_url(word: str) -> bool:
+    return word.startswith(("http://", "https://"))
+
+
+def _pair(given: str, separator: str, form: str) -> tuple[str, str]:
+    name, found, value = given.partition(separator)
+    if not found or not name.strip():
+        refuse(f"give it as {form}")
+    return name.strip(), value.strip() if separator == ":" else value
+
+
+def _from_here(command: str) -> str:
+    """A relative path is meant from the folder of the command line; in the file it would be from the file's."""
+    if os.path.isabs(command) or command.startswith(("~", "$")) or not ("/" in command or os.sep in command):
+        return command
+    return str(Path(command).absolute())
+
+
+def _file(asked: Path | None, yes: bool) -> ConfigurationFile:
+    """The configuration in force; a first one, to be written, where there is none and that is agreed to."""
+    found = find_file(asked, environ=os.environ)
+    file = ConfigurationFile.read((found or list(places())[-1]).absolute())
+    if file.exists or yes:
+        return file
+    if not sys.stdin.isatty():
+        remedy = f"--yes writes {file.path}, --config names another file"
+        raise ConfigError("there is no configuration yet", remedy=remedy)
+    if not typer.confirm(f"There is no configuration yet. Write {file.path}?", default=True):
+        raise typer.Abort
+    return file
+
+
+def _refuse_unusable(name: str, upstream: dict[str, Any]) -> None:
+    expanded, _ = expand({"upstreams": {name: upstream}}, os.environ)
+    _, problems = validate(Settings, expanded)
+    if problems:
+        raise config_error("this server", problems)
+
+
+def _described(upstream: dict[str, Any]) -> str:
+    """The program or the transport; never arguments and addresses, which may hold secrets."""
+    return f"stdio, {upstream['command']}" if "command" in upstream else f"a url, {upstream.get('transport', 'auto')}"
+
+
+def _warn(name: str, upstream: dict[str, Any]) -> None:
+    """What can be seen now to stand in its way."""
+    command = upstream.get("command")
+    if command is not None and shutil.which(os.path.expanduser(command)) is None:
+        remark(f"warning: there is no program {command!r} that could be started here")
+    if any(ask_for_logins([upstream], os.environ).values()):
+        remark(f"warning: {name} wants a login (OAuth), which the gateway cannot give by itself; mcp-remote can:")
+        remark(f"  {login_command(name, upstream['url'], replace=True)}")
+    if url_behind(upstream) is not None:
+        say("its first start opens the browser for the login: `mcp-gateway tools` does it while you are there")

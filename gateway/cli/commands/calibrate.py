@@ -1,0 +1,147 @@
+"""`mcp-gateway calibrate`: have a host's model say what it sees, and keep what follows as a profile."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gateway.cli.failing import DONE, FAILED, complain
+from gateway.cli.running import Name, Pid
+from gateway.cli.started import AsJson, ConfigFile
+from gateway.cli.terminal import remark, say, say_json
+from gateway.core.profiles.calibrating import REPORT_TOOL, SHOW_TOOL
+from gateway.core.wording import plain
+from gateway.errors import GatewayError
+from gateway.routing.calibration.wording import WHY_NOT_USED
+from gateway.serving.control.calibrating import leave_wish
+from gateway.serving.control.client import ask
+from gateway.serving.control.records import Record, running
+from gateway.system.places import own_folder
+
+_EVERY_SECONDS = 1.0
+
+_WHAT_TO_DO = f"""Calibrating. In your host, which has to use this gateway, write to the model:
+
+    Please calibrate the gateway.
+
+It calls {SHOW_TOOL} and {REPORT_TOOL} in turns, ten to fourteen times:
+allow both for this conversation. Where something was not seen, it asks for one more message: answer "go on".
+If it does not know these tools, restart the host, or have it read its tools again. Ctrl-C ends it.
+"""
+
+
+def calibrate(
+    host: Annotated[
+        str | None,
+        typer.Option("--host", metavar="NAME", help="Only the host of this profile or clientInfo name (or glob)."),
+    ] = None,
+    pid: Pid = None,
+    name: Name = None,
+    config: ConfigFile = None,
+    minutes: Annotated[float, typer.Option("--minutes", min=0.01, max=1_000, help="How long to wait for it.")] = 30,
+    as_json: AsJson = False,
+) -> int:
+    """Find out what a host really shows its model: by asking the model, with codes that only who sees them can read.
+
+    What is found becomes a profile of your own, for this host, its version and its model, which is used from then on.
+    """
+    until = time.time() + 60 * minutes
+    wished = _Wished(until, host, pid, name, str(config.absolute()) if config is not None else None)
+    wish = _left(until, host)
+    remark(_WHAT_TO_DO)
+    try:
+        ended = _awaited(wished)
+    finally:
+        with suppress(OSError):  # it is past in a while
+            wish.unlink(missing_ok=True)
+        wished.close()
+    if as_json:
+        say_json({"host": ended})
+    if ended is None:
+        complain(f"no host was calibrated within {minutes:g} {'minute' if minutes == 1 else 'minutes'}")
+        return FAILED
+    if ended["problem"]:
+        complain(f"{_named(ended)} was not calibrated: {plain(str(ended['problem']), 1_000)}")
+        return FAILED
+    if not as_json:
+        for line in _summary(ended):
+            say(line)
+    return DONE
+
+
+@dataclass
+class _Wished:
+    """What is wished for, and of which of the running gateways."""
+
+    until: float
+    host: str | None
+    pid: int | None
+    name: str | None
+    config: str | None
+    _asked: dict[int, Record] = field(default_factory=dict[int, Record])
+
+    def progress(self) -> Iterator[Mapping[str, Any]]:
+        """How far each host of each gateway is. One that cannot be asked now is asked again."""
+        for record in running():
+            if self._fits(record):
+                self._asked[record.pid] = record
+                with suppress(GatewayError):
+                    yield from ask(record, "calibrate", until=self.until, host=self.host)["hosts"]
+
+    def close(self) -> None:
+        """Take the tools away again."""
+        for record in self._asked.values():
+            with suppress(GatewayError):
+                ask(record, "calibrate", close=True)
+
+    def _fits(self, record: Record) -> bool:
+        wanted = ((self.pid, record.pid), (self.name, record.name), (self.config, record.config))
+        return all(one in (None, other) for one, other in wanted)
+
+
+def _left(until: float, host: str | None) -> Path:
+    try:
+        return leave_wish(own_folder(), until, host)
+    except OSError as error:
+        raise GatewayError(f"there is no place to find running gateways in: {error.strerror or error}") from None
+
+
+def _awaited(wished: _Wished) -> Mapping[str, Any] | None:
+    """The first host that is done with it; None when there is none in time."""
+    told: dict[str, str] = {}
+    while time.time() < wished.until:
+        for host in wished.progress():
+            line = _line(host)
+            if told.get(_named(host)) != line:
+                told[_named(host)] = line
+                remark(f"{_named(host)}: {line}")
+            if host["phase"] == "over":
+                return host
+        time.sleep(min(_EVERY_SECONDS, max(0.0, wished.until - time.time())))
+    return None
+
+
+def _line(host: Mapping[str, Any]) -> str:
+    if host["phase"] == "waiting":
+        return "all parts are reported; now it needs one more message of yours (go on)"
+    if host["phase"] == "saving":
+        return "all is reported; its profile is being saved"
+    return f"{host['reported']} of {host['parts']} parts are reported"
+
+
+def _named(host: Mapping[str, Any]) -> str:
+    return plain(f"{host['name'] or 'a host without a name'} {host['version'] or ''}", 200)
+
+
+def _summary(host: Mapping[str, Any]) -> Sequence[str]:
+    place = Path(str(host["place"]))
+    return (
+        f"{_named(host)} is calibrated: profile {host['profile']}, which extends {host['extends']}, in {place}",
+        *(f"  read: {plain(str(words), 300)}" for words in host["learned"]),
+        *(() if host["used"] else (f"Choose it with --profile or gateway.profile: {WHY_NOT_USED}",)),
+        f"All of it: mcp-gateway profiles show {host['profile']}",
+    )

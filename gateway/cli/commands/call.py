@@ -1,0 +1,211 @@
+"""`mcp-gateway call`: call a tool once, and see what each host would get of the result."""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gateway.cli.completion import profile_names
+from gateway.cli.failing import DONE, FAILED, refuse
+from gateway.cli.pages import WithPages, as_it_came, declaring, expected, shaped_for_page, shows_pages
+from gateway.cli.progress import Wait, is_there
+from gateway.cli.saving import media_of, save_media
+from gateway.cli.showing import grouped, result_lines
+from gateway.cli.started import (
+    ALL,
+    AsJson,
+    ConfigFile,
+    Revision,
+    UpstreamUrls,
+    chosen_profiles,
+    open_shaper,
+    run_until_signal,
+    settings_for,
+    with_raw_profile,
+)
+from gateway.cli.terminal import say, say_json
+from gateway.config.schema import Settings
+from gateway.content.shaping import Shaped
+from gateway.core.model.caller import REVISIONS, Caller
+from gateway.core.model.envelope import Envelope
+from gateway.core.profiles.profile import Profile
+from gateway.core.results.lifting import lift
+from gateway.core.wording import plain
+from gateway.errors import UnknownTool, UpstreamUnavailable
+from gateway.runtime import Gateway, run_gateway
+
+
+@dataclass(frozen=True)
+class _Called:
+    """What came of the call: the result as the server gave it, and in the shape of every profile."""
+
+    raw: Mapping[str, Any]
+    shaped: Mapping[str, Shaped]
+
+
+def call(
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="A tool's name, as `mcp-gateway tools` lists it.")],
+    arguments: Annotated[str, typer.Argument(metavar="JSON", help="Its arguments, an object; `-`: from stdin.")] = "{}",
+    config: ConfigFile = None,
+    upstream: UpstreamUrls = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile",
+            metavar="NAME",
+            autocompletion=profile_names,
+            help=f"The host (else: default); {ALL!r}: every one.",
+        ),
+    ] = None,
+    revision: Revision = REVISIONS[-1],
+    app: WithPages = False,
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="DIR", help="Write pictures, sound and files there.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Call a tool, and show what a host would be sent. Only the upstream that has it is started."""
+    parsed = _arguments(arguments)
+    settings = settings_for(config, upstream)
+    profiles = chosen_profiles(settings, profile or settings.gateway.profile or "default", revision)
+    wait = Wait(visible=not as_json, ctrl_c="end")
+    ended = run_until_signal(lambda: _called(settings, tool, parsed, profiles, wait, app))
+    if isinstance(ended, int):
+        return ended
+    several = profile == ALL
+    if as_json:
+        shown = [
+            _as_json(name, shaped, _saved(shaped, tool, name, save, several)) for name, shaped in ended.shaped.items()
+        ]
+        # Among several there is `passthrough`; a single one would leave `explain` without what it starts from.
+        say_json(shown if several else {**shown[0], "original": ended.raw})
+    else:
+        for names, _ in grouped({name: _sight(shaped) for name, shaped in ended.shaped.items()}):
+            shaped = ended.shaped[names[0]]
+            _say(names, lift(shaped.result), _saved(shaped, tool, names[0], save, several), several)
+    return FAILED if ended.raw.get("isError") is True else DONE
+
+
+def _arguments(given: str) -> dict[str, Any]:
+    text = sys.stdin.read() if given == "-" else given
+    try:
+        parsed = json.loads(text)
+    except ValueError as error:
+        refuse(f"the arguments are not JSON: {error}")
+    if not isinstance(parsed, dict):
+        refuse('the arguments must be a JSON object, as {"path": "a.png"}')
+    return parsed  # pyright: ignore[reportUnknownVariableType]
+
+
+async def _called(
+    settings: Settings, tool: str, arguments: dict[str, Any], profiles: Mapping[str, Profile], wait: Wait, app: bool
+) -> _Called:
+    """Call once, take the result as it came, and shape it for every profile."""
+    raw_settings, caller = with_raw_profile(settings, next(iter(profiles.values())))
+    caller = declaring(caller, app)
+    async with (
+        run_gateway(raw_settings, asleep=True, expected=expected(caller, app)) as gateway,
+        open_shaper(settings) as shaper,
+    ):
+        await _woken(gateway, tool, caller, wait)
+        if _is_for_pages_alone(gateway, tool, caller):
+            profiles = _showing(profiles, tool, app)
+        said: list[str] = []
+
+        async def on_progress(done: float, of: float | None, words: str | None) -> None:
+            said[:] = [f"{done:g}" + (f" of {of:g}" if of else "") + (f": {words}" if words else "")]
+
+        with wait.line(lambda: " ".join((f"calling {tool}", *said))):
+            raw = await gateway.router.respond(
+                "tools/call", {"name": tool, "arguments": arguments}, caller, on_progress=on_progress
+            )
+        owner, route = Caller().principal, gateway.router.catalogue(caller).routes.get(tool)
+        audience = "app" if route is None else route.audience
+        shaped = {
+            name: as_it_came(raw)
+            if audience == "app" and shows_pages(profile, app)
+            else await shaped_for_page(shaper, raw, profile, owner, app=app, has_page=audience == "both")
+            for name, profile in profiles.items()
+        }
+        return _Called(raw, shaped)
+
+
+def _is_for_pages_alone(gateway: Gateway, tool: str, caller: Caller) -> bool:
+    """Whether only a page calls by this name: the tool's audience says so, or it is a name that only pages know."""
+    catalogue = gateway.router.catalogue(caller)
+    route = catalogue.routes.get(tool)
+    return tool in catalogue.own_names if route is None else route.audience == "app"
+
+
+def _showing(profiles: Mapping[str, Profile], tool: str, app: bool) -> Mapping[str, Profile]:
+    """The profiles whose hosts show pages: the others know no tool of this name.
+
+    Raises:
+        UnknownTool: there are none.
+    """
+    showing = {name: profile for name, profile in profiles.items() if shows_pages(profile, app)}
+    if not showing:
+        remedy = "choose a profile whose host shows pages" if app else "add --app, as for a host that shows pages"
+        raise UnknownTool(f"no tool is named {plain(tool, 100)!r}: only pages call it by this name", remedy=remedy)
+    return showing
+
+
+async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> None:
+    """Start the upstreams that a tool's name needs: the one that has it, as last known or by its prefix; else all."""
+    from gateway.core.tools.catalogue import OWN
+    from gateway.core.tools.catalogue.names import SEPARATOR, NameRules
+    from gateway.upstream import UpstreamState
+
+    router, upstreams = gateway.router, gateway.upstreams
+
+    async def started(names: Iterable[str]) -> None:
+        asleep = [upstreams[name] for name in names if upstreams[name].state is UpstreamState.SLEEPING]
+        for upstream in asleep:
+            upstream.wake()
+        await wait.settled(asleep)
+
+    route = router.catalogue(caller).routes.get(tool)
+    if route is not None and route.upstream == OWN:  # which may read what any of them has
+        await started(upstreams)
+        return
+    rules = NameRules.of(router.profile_of(caller).tools, gateway.settings.gateway.name)
+    owners = [name for name in upstreams if tool.startswith(rules.legal(name) + SEPARATOR)]
+    await started(owners if route is None else [route.upstream])
+    if route is not None and not is_there(upstreams[route.upstream]):
+        raise UpstreamUnavailable(route.upstream, f"is not available: {upstreams[route.upstream].cause}")
+    if tool not in router.catalogue(caller).routes and not owners:
+        await started(upstreams)
+
+
+def _sight(shaped: Shaped) -> tuple[list[str], list[str]]:
+    """A result as people tell it from others: its lines, and its media."""
+    sent = lift(shaped.result)
+    return list(result_lines(sent, {})), [found.data for _, found in media_of(sent)]
+
+
+def _saved(shaped: Shaped, tool: str, name: str, folder: Path | None, several: bool) -> Mapping[int, Path]:
+    """The files that the media of a result were saved as, by the block's place."""
+    return save_media(lift(shaped.result), folder, f"{tool}-{name}" if several else tool) if folder is not None else {}
+
+
+def _say(names: Sequence[str], sent: Envelope, saved: Mapping[int, Path], several: bool) -> None:
+    """Say what the hosts of these profiles, which get the same, would be sent."""
+    if several:
+        say(f"== {', '.join(names)}")
+    for line in result_lines(sent, saved):
+        say(line)
+    if several:
+        say()
+
+
+def _as_json(name: str, shaped: Shaped, saved: Mapping[int, Path]) -> dict[str, Any]:
+    return {
+        "profile": name,
+        "result": shaped.result,
+        "notes": [note.model_dump(exclude_none=True) for note in shaped.notes],
+        "files": [str(path) for path in saved.values()],
+    }

@@ -1,0 +1,203 @@
+"""`mcp-gateway check`: for people who write servers. What each host's model would see, and what to change."""
+
+import json
+import tomllib
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gateway.cli.completion import simulated_hosts
+from gateway.cli.failing import DONE, FAILED, refuse
+from gateway.cli.started import AsJson, ConfigFile, run_until_signal, settings_for
+from gateway.cli.terminal import remark, say, say_json
+from gateway.config.schema import Settings
+from gateway.core.profiles.matching import known_name
+from gateway.core.profiles.near_names import did_you_mean
+from gateway.core.wording import counted, plain
+from gateway.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gateway.cli.diagnosis.checkup import Checkup
+    from gateway.hosts.simulators.host import Host
+
+
+def check(
+    server: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[URL] [-- COMMAND ARGS...]", help="The server: its address, or the program to start."),
+    ] = None,
+    config: ConfigFile = None,
+    upstream: Annotated[
+        str | None, typer.Option("--upstream", metavar="NAME", help="The server is this one of the configuration.")
+    ] = None,
+    arguments: Annotated[
+        Path | None,
+        typer.Option("--arguments", metavar="FILE", help="JSON or TOML: tool -> arguments, or a list of several."),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Call tools too that do not say that they only read. They may do things!")
+    ] = False,
+    tool: Annotated[
+        list[str] | None, typer.Option("--tool", metavar="GLOB", help="Only these tools. Repeatable.")
+    ] = None,
+    host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--host",
+            metavar="NAME",
+            autocompletion=simulated_hosts,
+            help="These hosts, of all that are simulated. Repeatable.",
+        ),
+    ] = None,
+    seconds: Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="For each call.")] = 60.0,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with the pictures there.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Advice counts: exit code 1 where there is any.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Call a server's tools, show what each host's model would see, and what to change in the server.
+
+    Called are the tools that declare readOnlyHint, and those listed in --arguments. Exit codes: 0 through the gateway
+    everything is shown or kept at every host and no call failed, 1 otherwise, 3 the server cannot be connected to.
+    """
+    # Imported here, so that the other commands do not pay for what only a check needs.
+    from gateway.cli.diagnosis.checkup import Wanted, check_server
+    from gateway.cli.diagnosis.selection import read_arguments
+
+    settings = _settings(server or (), config, upstream)
+    given = read_arguments(_document(arguments) if arguments is not None else {}, str(arguments))
+    wanted = Wanted(given, everything, tuple(tool or ()), _hosts(host or ()), seconds)
+    ended = run_until_signal(lambda: check_server(settings, wanted, remark))
+    if isinstance(ended, int):
+        return ended
+    if html is not None:
+        _write_page(html, ended)
+    if as_json:
+        say_json({**ended.to_json(), **({"report": str(html)} if html is not None else {})})
+    else:
+        _say(ended)
+    return DONE if ended.is_good and not (strict and ended.advised) else FAILED
+
+
+def _settings(server: Sequence[str], config: Path | None, upstream: str | None) -> Settings:
+    """Settings with the one server that is to be checked."""
+    if upstream is None:
+        if config is not None:
+            refuse("--config needs --upstream NAME: one server is checked at a time")
+        if not server:
+            refuse("name a server: an address, a program after --, or --upstream NAME of the configuration")
+        is_url = len(server) == 1 and server[0].startswith(("http://", "https://"))
+        return settings_for(None, list(server) if is_url else None, None if is_url else list(server))
+    if server:
+        refuse("give either --upstream NAME or a server, not both")
+    settings = settings_for(config, None)
+    chosen = settings.upstreams.get(upstream)
+    if chosen is None:
+        near = get_close_matches(upstream, settings.upstreams, n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(settings.upstreams)}"
+        raise ConfigError(f"no upstream is called {upstream!a}", where="--upstream", remedy=remedy)
+    return settings.model_copy(update={"upstreams": {upstream: chosen.model_copy(update={"enabled": True})}})
+
+
+def _document(path: Path) -> Any:
+    try:
+        text = path.read_text("utf-8")
+        # Dates are the only values of TOML that JSON does not have; a tool gets them as text.
+        return json.loads(json.dumps(tomllib.loads(text), default=str) if path.suffix == ".toml" else text)
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {(error.strerror or 'unknown cause').lower()}", where=str(path)) from None
+    except ValueError as error:
+        kind = "TOML" if path.suffix == ".toml" else "JSON"
+        raise ConfigError(f"is not {kind}: {error}", where=str(path)) from None
+
+
+def _hosts(names: Sequence[str]) -> "tuple[Host, ...]":
+    from gateway.hosts.simulators.hosts import SIMULATORS
+
+    known = {name: known_name(SIMULATORS, name) for name in names}
+    for name in (name for name, found in known.items() if found is None):
+        refuse(f"--host: {_not_simulated(name, SIMULATORS)}")
+    return tuple(SIMULATORS[name] for name in dict.fromkeys(known.values()) if name is not None)
+
+
+def _not_simulated(name: str, simulated: Collection[str]) -> str:
+    """Why a host cannot be checked: it is not known at all, or it has a profile and no simulator."""
+    from gateway.config.builtin_profiles import builtin_profiles
+
+    every = f"simulated are {', '.join(simulated)}"
+    if (profile := known_name(builtin_profiles(), name)) is not None:
+        return (
+            f"{profile} has a profile, but no simulator that shows what its model sees; "
+            f"`call` and `explain` with --profile {profile} show what it is sent; {every}"
+        )
+    return f"no simulated host is called {plain(name)!a}; {did_you_mean(name.casefold(), simulated) or every}"
+
+
+def _write_page(path: Path, checkup: "Checkup") -> None:
+    from gateway.cli.demo.page import write_page
+
+    advice = {name: [str(one) for one in some] for name, some in checkup.advice.items()}
+    try:
+        write_page(path, checkup.outcome, advice=advice)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot be written: {(error.strerror or 'unknown cause').lower()}", where=str(path)
+        ) from None
+    remark(f"report: {path}")
+
+
+def _say(checkup: "Checkup") -> None:
+    from gateway.cli.demo.table import print_table
+
+    if checkup.outcome.cells:
+        print_table(checkup.outcome)
+    for case in checkup.outcome.cases:
+        say()
+        say(f"{case.name}: {case.shows}")
+        if case.name in checkup.failed:
+            say(f"  failed   {checkup.failed[case.name]}")
+        if any(cell.direct.seen for cell in checkup.outcome.row(case)):
+            _say_sides(checkup, case.name)
+        for advice in checkup.advice.get(case.name, ()):
+            say(f"  change   {advice}")
+    for name, some in checkup.on_tools.items():
+        say()
+        say(f"{name}: not called")
+        for advice in some:
+            say(f"  change   {advice}")
+    if checkup.skipped:
+        say()
+        say("not called:")
+        for one in checkup.skipped:
+            say(f"  {one.tool}: {one.why}")
+    say()
+    say(_summary(checkup))
+
+
+def _say_sides(checkup: "Checkup", name: str) -> None:
+    """What is wrong at which hosts, directly and through the gateway."""
+    for heading, which in (("directly", "direct"), ("through", "through")):
+        problems: dict[str, list[str]] = {}
+        for cell in checkup.outcome.cells:
+            if cell.case.name == name:
+                for problem in getattr(cell, which).problems:
+                    problems.setdefault(problem, []).append(cell.host.name)
+        for problem, hosts in problems.items():
+            say(f"  {heading:<8} {', '.join(hosts)}: {problem}")
+        if not problems:
+            row = [getattr(cell, which) for cell in checkup.outcome.cells if cell.case.name == name]
+            seen = sum(side.is_seen for side in row)
+            say(f"  {heading:<8} shown or kept everywhere, seen by the models of {seen} of {len(row)} hosts")
+
+
+def _summary(checkup: "Checkup") -> str:
+    if not checkup.outcome.cases:
+        return "no tool was called, so nothing is known: list tools in --arguments, or use --all"
+    failed = f", {len(checkup.failed)} failed" if checkup.failed else ""
+    outcome, advised = checkup.outcome, counted(checkup.advised, "thing")
+    through = f"{outcome.count('through')} of {len(outcome.cells)} shown or kept, {outcome.count_seen('through')} seen"
+    return f"{counted(len(outcome.cases), 'call')}{failed}; through the gateway {through}; {advised} to change"

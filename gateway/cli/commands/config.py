@@ -1,0 +1,82 @@
+"""`mcp-gateway config check`: is the configuration in order, and what does it say."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+from gateway.cli.failing import DONE, UNUSABLE, complain
+from gateway.cli.started import AsJson, ConfigFile
+from gateway.cli.terminal import help_without_command, say, say_json
+from gateway.config.builtin_profiles import load_profiles
+from gateway.config.finding import places
+from gateway.config.loading import load_settings
+from gateway.config.schema import Settings, UpstreamSettings
+from gateway.errors import ConfigError, ProfileError
+
+app = typer.Typer(help="The configuration file.", invoke_without_command=True)
+
+
+@app.callback()
+def common(context: typer.Context) -> None:
+    """The configuration file."""
+    help_without_command(context)
+
+
+@app.command("check", short_help="List everything that is wrong with the configuration.")
+def check(config: ConfigFile = None, as_json: AsJson = False) -> int:
+    """Say all that is wrong with the configuration, a line each; nothing is started."""
+    try:
+        loaded = load_settings(config)
+        if loaded.path is None:
+            looked = " and ".join(str(place) for place in places())
+            remedy = "`mcp-gateway add`, `import` or `init` writes one; or name a file with --config"
+            raise ConfigError(f"there is no configuration: looked for {looked}", remedy=remedy)
+        load_profiles(loaded.settings)
+    except (ConfigError, ProfileError) as error:
+        if as_json:
+            say_json({"ok": False, "problems": str(error).splitlines()})
+        else:
+            complain(str(error))
+        return UNUSABLE
+    doubts = list(_doubts(loaded.settings))
+    if as_json:
+        upstreams = {name: _way_in(one) for name, one in loaded.settings.upstreams.items()}
+        say_json({"ok": True, "problems": [], "file": str(loaded.path), "warnings": doubts, "upstreams": upstreams})
+        return DONE
+    say(f"{loaded.path}: in order")
+    for name, upstream in loaded.settings.upstreams.items():
+        say(f"  {name}: {_described(upstream)}")
+    for doubt in doubts:
+        say(f"warning: {doubt}")
+    return DONE
+
+
+def _doubts(settings: Settings) -> Iterator[str]:
+    """What the gateway would start with, and what will hardly work all the same."""
+    if not any(upstream.enabled for upstream in settings.upstreams.values()):
+        yield "no upstream is enabled: there will be no tools"
+    for name, upstream in settings.upstreams.items():
+        if not upstream.enabled:
+            continue
+        search = upstream.env.get("PATH") or os.environ.get("PATH")
+        if upstream.command is not None and shutil.which(upstream.command, path=search) is None:
+            yield f"upstreams.{name}.command: there is no program {upstream.command!r} that could be started"
+        if upstream.cwd is not None and not upstream.cwd.is_dir():
+            yield f"upstreams.{name}.cwd: there is no folder {str(upstream.cwd)!r}"
+
+
+def _way_in(upstream: UpstreamSettings) -> dict[str, Any]:
+    return {"transport": _transport(upstream), "enabled": upstream.enabled}
+
+
+def _transport(upstream: UpstreamSettings) -> str:
+    return "stdio" if upstream.command is not None else upstream.transport
+
+
+def _described(upstream: UpstreamSettings) -> str:
+    """Which transport, and the program; never arguments, addresses or headers, which may hold secrets."""
+    words = f"stdio, {upstream.command}" if upstream.command is not None else f"url, transport {upstream.transport}"
+    return words if upstream.enabled else f"{words} (not enabled)"

@@ -1,0 +1,254 @@
+"""`mcp-gateway put` and `mcp-gateway content`: what is stored, from the command line.
+
+A running gateway is asked through its control endpoint; without one, a store that outlives gateways is opened itself.
+"""
+
+import mimetypes
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import typer
+
+from gateway.cli.failing import DONE, refuse
+from gateway.cli.running import Name, Pid, the_one
+from gateway.cli.started import AsJson, ConfigFile, settings_if_any
+from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
+from gateway.core.wording import size_words
+from gateway.errors import ConfigError
+from gateway.serving.control import transferring
+from gateway.serving.control.client import ask
+from gateway.serving.control.records import Record, running
+
+if TYPE_CHECKING:
+    from gateway.cli.store_itself import StoreItself
+
+app = typer.Typer(name="content", help="Stored content: list it, save it, remove it.", invoke_without_command=True)
+
+Handle = Annotated[str, typer.Argument(metavar="HANDLE", help="A handle, as `content ls` and `put` name it.")]
+Owner = Annotated[
+    str | None,
+    typer.Option(
+        "--owner", metavar="NAME", help="Whose content: local (stdio, loopback) or token (HTTP with a token)."
+    ),
+]
+
+_SHOWN_FROM = 8 * 1024 * 1024
+"""Bytes from which progress is shown, where somebody looks."""
+
+
+def put(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file; `-`: stdin.")],
+    name: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Its name (else the file's).")] = None,
+    media_type: Annotated[
+        str | None, typer.Option("--type", metavar="TYPE", help="Its media type, where its bytes do not show it.")
+    ] = None,
+    owner: Owner = None,
+    pid: Pid = None,
+    gateway: Name = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> int:
+    """Put a file into the store, and say its handle and its link."""
+    with ExitStack() as stack:
+        source, size = _source(file, stack)
+        given = name or (None if str(file) == "-" else file.name)
+        described = {"size": size, "name": given, "media_type": media_type or _guessed(given), "owner": owner}
+        record = _running(pid, gateway, config)
+        if record is not None:
+            told = transferring.put(record, source, described, _progress("put"))
+        else:
+            told = _store(config).put(source, described)
+    if as_json:
+        say_json(told)
+    else:
+        say(f"{told['handle']}  {told['media_type']}, {size_words(told['size'])}")
+        if told["url"]:
+            say(told["url"])
+    return DONE
+
+
+@app.callback()
+def common(context: typer.Context) -> None:
+    """Stored content: list it, save it, remove it."""
+    help_without_command(context)
+
+
+@app.command("ls")
+def ls(
+    owner: Owner = None, pid: Pid = None, gateway: Name = None, config: ConfigFile = None, as_json: AsJson = False
+) -> int:
+    """List what is stored, the oldest first."""
+    listed = _asked({"do": "list", "owner": owner}, pid, gateway, config)
+    if as_json:
+        say_json(listed)
+        return DONE
+    rows = [
+        (one["handle"], one["kind"], one["media_type"], size_words(one["size"]), _until(one), one["name"] or "")
+        for one in listed["content"]
+    ]
+    say_table(("handle", "kind", "type", "size", "until", "name"), rows)
+    if listed["pieces"] > len(rows):
+        remark(f"({listed['pieces'] - len(rows):,} older ones are not shown)")
+    return DONE
+
+
+@app.command("get")
+def get(
+    handle: Handle,
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", metavar="FILE", help="Where to write it (else its own name, here); `-`: stdout."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that exists.")] = False,
+    owner: Owner = None,
+    pid: Pid = None,
+    gateway: Name = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> int:
+    """Save stored content as a file."""
+    if as_json and str(to) == "-":
+        refuse("--json and --to - both write to stdout")
+    target = to or Path(_asked({"do": "describe", "handle": handle, "owner": owner}, pid, gateway, config)["file"])
+    record = _running(pid, gateway, config)
+    with _Saving(target, force) as saving:
+        if record is not None:
+            told = transferring.get(record, handle, owner, saving.write, _progress("get"))
+        else:
+            told = _store(config).get(handle, owner, saving.write)
+    if as_json:
+        say_json({**told, "file": str(target)})
+    elif str(target) != "-":
+        say(f"{target}  {told['media_type']}, {size_words(told['size'])}")
+    return DONE
+
+
+@app.command("rm")
+def rm(
+    handles: Annotated[list[str], typer.Argument(metavar="HANDLE...", help="What to remove.")],
+    owner: Owner = None,
+    pid: Pid = None,
+    gateway: Name = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> int:
+    """Remove stored content."""
+    for handle in handles:
+        _asked({"do": "delete", "handle": handle, "owner": owner}, pid, gateway, config)
+    if as_json:
+        say_json({"removed": handles})
+    return DONE
+
+
+class _Saving:
+    """A file that is there when it is whole, and not before; or stdout, for `-`."""
+
+    def __init__(self, target: Path, force: bool) -> None:
+        self._target = target
+        self._is_stdout = str(target) == "-"
+        if not self._is_stdout and target.exists() and not force:
+            refuse(f"{target} exists: give another --to, or --force")
+        self._stack = ExitStack()
+        self._file: BinaryIO = sys.stdout.buffer
+        self._draft: Path | None = None
+
+    def __enter__(self) -> "_Saving":
+        if not self._is_stdout:
+            try:
+                descriptor, draft = tempfile.mkstemp(prefix=f".{self._target.name[:100]}-", dir=self._target.parent)
+            except OSError as error:
+                raise ConfigError(f"cannot write {self._target}: {error.strerror or error}") from None
+            self._draft = Path(draft)
+            self._file = self._stack.enter_context(os.fdopen(descriptor, "wb"))
+        return self
+
+    def write(self, piece: bytes) -> None:
+        self._file.write(piece)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._file.flush()
+        self._stack.close()
+        if self._draft is not None and kind is None:
+            self._draft.replace(self._target)
+        elif self._draft is not None:
+            self._draft.unlink(missing_ok=True)
+
+
+def _source(file: Path, stack: ExitStack) -> tuple[BinaryIO, int]:
+    """The file, open, and its size. Of a pipe that is known only when all of it has come: it is put aside first."""
+    try:
+        opened = sys.stdin.buffer if str(file) == "-" else stack.enter_context(file.open("rb"))
+        told = os.fstat(opened.fileno())
+        if str(file) != "-" and stat.S_ISREG(told.st_mode):
+            return opened, told.st_size
+        spool: BinaryIO = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+        shutil.copyfileobj(opened, spool)
+    except OSError as error:
+        refuse(f"cannot read {file}: {error.strerror or error}")
+    size = spool.tell()
+    spool.seek(0)
+    return spool, size
+
+
+def _running(pid: int | None, name: str | None, config: Path | None) -> Record | None:
+    """The gateway to ask: the one that is named, else the only one; None where none runs (with that file)."""
+    if pid is not None or name is not None:
+        return the_one(pid, name)
+    asked = str(config.absolute()) if config is not None else None
+    found = [record for record in running() if asked in (None, record.config)]
+    return found[0] if len(found) == 1 else the_one(None, None) if found else None
+
+
+def _asked(request: dict[str, Any], pid: int | None, name: str | None, config: Path | None) -> dict[str, Any]:
+    """The answer to a request that is a line, from the running gateway, or from the store itself."""
+    record = _running(pid, name, config)
+    if record is not None:
+        return ask(record, "content", transferring.SILENCE_SECONDS, **request)
+    return _store(config).line(request)
+
+
+def _store(config: Path | None) -> "StoreItself":
+    """The store of the configuration, for want of a gateway; it has to be one that gateways find again."""
+    settings = settings_if_any(config).settings
+    if settings.store.url.startswith("memory:"):
+        raise ConfigError(
+            "no gateway is running, and its store would be in memory",
+            remedy="start one, or name a store that lasts: [store] url",
+        )
+    from gateway.cli.store_itself import StoreItself  # here, because it takes a gateway's time to import
+
+    return StoreItself(settings)
+
+
+# -- for people --------------------------------------------------------------------------------------------------------
+
+
+def _progress(doing: str) -> Callable[[int, int], None]:
+    """Says how far it is, on one line of a terminal, for what takes a while."""
+    said = [-1]
+
+    def tell(done: int, size: int) -> None:
+        percent = done * 100 // max(1, size)
+        if size < _SHOWN_FROM or percent == said[0] or not sys.stderr.isatty():
+            return
+        said[0] = percent
+        end = "\n" if done >= size else ""
+        print(f"\r{doing}: {percent} % of {size_words(size)}", end=end, file=sys.stderr, flush=True)
+
+    return tell
+
+
+def _until(one: dict[str, Any]) -> str:
+    return datetime.fromtimestamp(one["expires_at"], UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _guessed(name: str | None) -> str | None:
+    return mimetypes.guess_type(name)[0] if name else None

@@ -1,0 +1,22 @@
+"""`mcp-gateway demo`: the whole path, run before your eyes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gateway.cli.demo import DEFAULT_REPORT, run_demo
+from gateway.cli.started import AsJson
+
+
+def demo(
+    report: Annotated[
+        Path, typer.Option("--report", metavar="FILE", help="Where the page with the pictures goes.")
+    ] = DEFAULT_REPORT,
+    as_json: AsJson = False,
+) -> int:
+    """Start the gateway and example servers, connect as several hosts, and show what each host's model gets.
+
+    A result counts as shown or kept when nothing of it is lost, and as seen when the model has all of it before it.
+    """
+    return run_demo(report, json_output=as_json)

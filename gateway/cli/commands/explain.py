@@ -1,0 +1,259 @@
+"""`mcp-gateway explain`: a recorded result, step by step, as a profile shapes it."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from gateway.cli.completion import profile_names
+from gateway.cli.failing import DONE
+from gateway.cli.pages import WithPages, shaped_for_page
+from gateway.cli.showing import block_lines, grouped
+from gateway.cli.started import (
+    ALL,
+    AsJson,
+    ConfigFile,
+    Revision,
+    chosen_profiles,
+    open_shaper,
+    run_until_signal,
+    settings_if_any,
+)
+from gateway.cli.terminal import remark, say, say_json
+from gateway.config.schema import Settings
+from gateway.content.shaping import Shaped
+from gateway.core.model.caller import REVISIONS, Caller
+from gateway.core.model.effects import (
+    AudioTarget,
+    ConvertAudio,
+    Converted,
+    Describe,
+    Described,
+    DocumentRead,
+    Effect,
+    Failed,
+    FitImage,
+    Fitted,
+    ImageTarget,
+    Keep,
+    Kept,
+    LinkRead,
+    Outcome,
+    Probe,
+    Probed,
+    ReadDocument,
+    ReadLink,
+    Rendered,
+    RenderPages,
+    WriteFile,
+    Written,
+)
+from gateway.core.profiles.profile import Profile
+from gateway.core.results.lifting import lift
+from gateway.core.wording import counted, facts, pixel_words, plain, probed, seconds_words
+from gateway.errors import ConfigError
+
+_DATA = frozenset({"data", "contents", "texts"})
+"""Fields of effects and outcomes that hold content: they stand in the envelope and in the result already."""
+_AS_GIVEN = "passthrough"
+"""The profile that changes nothing."""
+_MEMBERS = frozenset({"content", "structuredContent", "isError", "resultType", "_meta"})
+"""Of these a CallToolResult has one at least."""
+
+
+def explain(
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE]", help="A CallToolResult as JSON, or what `call --json` printed; `-`: stdin."),
+    ] = None,
+    config: ConfigFile = None,
+    profile: Annotated[
+        str,
+        typer.Option("--profile", metavar="NAME", autocompletion=profile_names, help=f"The host; {ALL!r}: every one."),
+    ] = "default",
+    revision: Revision = REVISIONS[-1],
+    app: WithPages = False,
+    as_json: AsJson = False,
+) -> int:
+    """Show how a recorded result is read, what is done to it, and what a host would be sent.
+
+    Without a file, the result is read from a pipe: mcp-gateway call TOOL --json | mcp-gateway explain --profile codex
+    """
+    if file is None and sys.stdin.isatty():
+        raise typer.TyperException("Missing argument 'FILE': a recorded result; or pipe one in.")
+    result = _recorded(file or "-")
+    settings = settings_if_any(config).settings
+    profiles = chosen_profiles(settings, profile, revision)
+    ended = run_until_signal(lambda: _shaped(settings, result, profiles, app))
+    if isinstance(ended, int):
+        return ended
+    if as_json:
+        explained = [_as_json(name, shaped) for name, shaped in ended.items()]
+        say_json(explained if profile == ALL else explained[0])
+        return DONE
+    for names, lines in grouped({name: list(_lines(shaped)) for name, shaped in ended.items()}):
+        say(f"== {', '.join(names)}")
+        for line in lines:
+            say(line)
+        say()
+    return DONE
+
+
+def _recorded(file: str) -> dict[str, Any]:
+    """The result in the file: as it is, inside a JSON-RPC response, or among what `call --json` printed."""
+    where = "stdin" if file == "-" else file
+    try:
+        content = sys.stdin.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {(error.strerror or 'unknown cause').lower()}", where=where) from None
+    if not content.strip():
+        raise ConfigError("is empty", where=where)
+    try:
+        recorded: Any = json.loads(content)
+    except ValueError as error:
+        raise ConfigError(f"is not JSON: {error}", where=where) from None
+    result = _result_in(recorded)
+    if result is None:
+        raise ConfigError("does not hold a CallToolResult", where=where, remedy='an object with a list "content"')
+    return result
+
+
+def _result_in(recorded: Any) -> dict[str, Any] | None:
+    """The CallToolResult, bare or wrapped; of several profiles' the one as the server gave it, else the first."""
+    if isinstance(recorded, list):
+        several = [cast("dict[str, Any]", one) for one in cast("list[Any]", recorded) if isinstance(one, dict)]
+        recorded = next((one for one in several if one.get("profile") == _AS_GIVEN), several[0] if several else None)
+    if not isinstance(recorded, dict):
+        return None
+    found = cast("dict[str, Any]", recorded)
+    if "jsonrpc" in found:
+        return found["result"] if isinstance(found.get("result"), dict) else None
+    if isinstance(found.get("result"), dict) and isinstance(found.get("profile"), str):
+        if isinstance(found.get("original"), dict):
+            return found["original"]
+        if found["profile"] != _AS_GIVEN:
+            remark(f"note: this result was shaped for {found['profile']!r} already; what the server gave is not known")
+        return found["result"]
+    return found if not _MEMBERS.isdisjoint(found) else None
+
+
+async def _shaped(
+    settings: Settings, result: dict[str, Any], profiles: Mapping[str, Profile], app: bool
+) -> Mapping[str, Shaped]:
+    async with open_shaper(settings) as shaper:
+        owner = Caller().principal
+        return {
+            name: await shaped_for_page(shaper, result, profile, owner, app=app, has_page=app)
+            for name, profile in profiles.items()
+        }
+
+
+def _lines(shaped: Shaped) -> Iterator[str]:
+    yield from _part("envelope", block_lines(shaped.envelope))
+    yield from _part("effects", (_effect_line(effect, shaped.outcomes) for effect in shaped.effects))
+    notes = (
+        f"{note.kind}{'' if note.block is None else f' (block {note.block})'}: {note.text}" for note in shaped.notes
+    )
+    yield from _part("notes", notes)
+    yield from _part("sent", block_lines(lift(shaped.result)))
+
+
+def _part(heading: str, lines: Iterable[str]) -> Iterator[str]:
+    yield f"{heading}:"
+    for line in list(lines) or ["none"]:
+        yield f"  {line}"
+
+
+def _effect_line(effect: Effect, outcomes: Mapping[str, Outcome]) -> str:
+    return f"{effect.key}: {_effect_words(effect)} -> {_outcome_words(outcomes.get(effect.key))}"
+
+
+def _effect_words(effect: Effect) -> str:
+    match effect:
+        case FitImage():
+            return f"fit {effect.media_type} to {_target_words(effect.target)}"
+        case RenderPages():
+            numbers = ", ".join(map(str, effect.pages))
+            return f"draw page{'' if len(effect.pages) == 1 else 's'} {numbers} as {_target_words(effect.target)}"
+        case ReadDocument():
+            return f"read the text of a document, at most {counted(effect.max_pages, 'page')}"
+        case ConvertAudio(target=target):
+            length = f"at most {target.max_seconds:,} s" if target.max_seconds else None
+            return f"make {effect.media_type} {facts(' or '.join(target.types) or 'as it is', length, _most(target))}"
+        case Probe() | Describe():
+            return f"{type(effect).__name__.lower()} {effect.media_type}"
+        case ReadLink():
+            return f"read {plain(effect.uri)}, at most {effect.max_bytes:,} bytes"
+        case Keep():
+            return f"keep {facts(effect.media_type, effect.name)}"
+        case WriteFile():
+            return f"write a file of {facts(effect.media_type, effect.name)}"
+
+
+def _target_words(target: ImageTarget) -> str:
+    edge = f"at most {target.max_edge:,} px" if target.max_edge else None
+    return facts(" or ".join(target.types), edge, _most(target), None if target.animation else "first frame only")
+
+
+def _most(target: ImageTarget | AudioTarget) -> str | None:
+    return f"at most {target.max_bytes:,} bytes" if target.max_bytes else None
+
+
+def _outcome_words(outcome: Outcome | None) -> str:
+    match outcome:
+        case Fitted():
+            return f"{outcome.media_type}, {pixel_words(outcome.original)} became {pixel_words(outcome.pixels)}"
+        case Rendered():
+            drawn = sum(isinstance(image, Fitted) for image in outcome.images)
+            return f"{drawn} of {len(outcome.images)} drawn"
+        case DocumentRead():
+            return f"{counted(outcome.pages, 'page')}, {counted(sum(map(len, outcome.texts)), 'character')}"
+        case Converted():
+            return f"{outcome.media_type}, {seconds_words(outcome.original)} became {seconds_words(outcome.seconds)}"
+        case Probed():
+            return probed(outcome) or "nothing can be said"
+        case _:
+            return _short_words(outcome)
+
+
+def _short_words(outcome: Described | LinkRead | Kept | Written | Failed | None) -> str:
+    match outcome:
+        case Described():
+            return f"described by {outcome.by}"
+        case LinkRead():
+            return f"{len(outcome.contents)} contents"
+        case Kept():
+            return f"handle {outcome.handle}"
+        case Written():
+            return outcome.path
+        case Failed():
+            return f"failed: {outcome.reason}"
+        case None:
+            return "not performed"
+
+
+def _as_json(name: str, shaped: Shaped) -> dict[str, Any]:
+    return {
+        "profile": name,
+        "envelope": shaped.envelope.model_dump(mode="json", by_alias=True),
+        "effects": [{"effect": type(effect).__name__, **_told(effect)} for effect in shaped.effects],
+        "outcomes": {
+            key: {"outcome": type(outcome).__name__, **_told(outcome)} for key, outcome in shaped.outcomes.items()
+        },
+        "result": shaped.result,
+        "notes": [note.model_dump(exclude_none=True) for note in shaped.notes],
+    }
+
+
+def _told(value: Effect | Outcome) -> dict[str, Any]:
+    """The fields of an effect or outcome that are not content."""
+    if isinstance(value, Rendered):
+        return {"images": [{"outcome": type(image).__name__, **_told(image)} for image in value.images]}
+    told = {field.name: getattr(value, field.name) for field in fields(value) if field.name not in _DATA}
+    if isinstance(value, FitImage | RenderPages | ConvertAudio):
+        told["target"] = {field.name: getattr(value.target, field.name) for field in fields(value.target)}
+    return told

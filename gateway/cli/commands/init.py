@@ -1,0 +1,106 @@
+"""`mcp-gateway init`: a first mcp-gateway.toml."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gateway.cli.diagnosis.findings import listed
+from gateway.cli.failing import DONE
+from gateway.cli.terminal import say, say_table
+from gateway.config.finding import FILE_NAME, find_file
+from gateway.core.wording import counted
+from gateway.errors import ConfigError
+from gateway.hosts.config_files.files import read_bytes, replace_file
+from gateway.hosts.config_files.importing import ImportPlan, plan_import
+from gateway.hosts.config_files.login_probe import ask_for_logins
+from gateway.hosts.config_files.looking import look
+from gateway.hosts.config_files.starting import HEAD, first_configuration, upstreams_of
+from gateway.hosts.config_files.surroundings import Surroundings
+
+
+def init(
+    path: Annotated[
+        str, typer.Argument(metavar="[PATH]", help="The file, or the folder that it goes into.")
+    ] = FILE_NAME,
+    upstream: Annotated[
+        list[str] | None, typer.Option("--upstream", metavar="NAME=URL", help="A server that runs. Repeatable.")
+    ] = None,
+    command: Annotated[
+        list[str] | None,
+        typer.Option("--command", metavar="NAME=LINE", help="A server's command line, in quotes. Repeatable."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+) -> int:
+    """Write a first mcp-gateway.toml, with comments."""
+    file = _file(path)
+    before = read_bytes(file)
+    if before is not None and not force:
+        raise ConfigError("is there already", where=str(file), remedy="--force writes over it")
+    upstreams = upstreams_of(upstream or (), command or ())
+    asks = not upstreams and not yes and sys.stdin.isatty()
+    found = _found(file, probe=asks) if not upstreams else ImportPlan((), "")
+    if asks and found.new and _agreed(found):
+        text, count = found.text, len(found.new)
+    else:
+        upstreams = _asked() if asks else upstreams
+        text, count = first_configuration(upstreams), len(upstreams)
+    replace_file(file, text.encode("utf-8"), expected=before)
+    say(f"{file}: written, with {counted(count, 'upstream')}")
+    _say_next(file, None if count else found)
+    return DONE
+
+
+def _file(path: str) -> Path:
+    """The file that is meant: a path that ends like a folder, or like no file of ours, names the folder for it."""
+    given = Path(path)
+    is_folder = given.is_dir() or path.endswith(("/", os.sep)) or not (given.suffix or given.exists())
+    return given / FILE_NAME if is_folder else given
+
+
+def _found(file: Path, *, probe: bool) -> ImportPlan:
+    """What the hosts on this machine have, as a first configuration; `probe`: asked whether it wants a login."""
+    servers = look((), Surroundings.here()).servers
+    answers = ask_for_logins([one.upstream for one in servers if one.upstream], os.environ) if probe else {}
+    return plan_import(servers, HEAD, str(file), logins=[url for url, wants in answers.items() if wants])
+
+
+def _agreed(found: ImportPlan) -> bool:
+    say("Your hosts have these MCP servers:")
+    say_table(("server", "from"), [(str(row.upstream), row.server.origin) for row in found.new])
+    for row in found.rows:
+        if row.what == "login":
+            say(f"{row.upstream} stays with {row.server.host}: it wants a login (see `mcp-gateway import`)")
+    count = len(found.new)
+    return typer.confirm(f"Put {'it' if count == 1 else f'all {count}'} behind the gateway?", default=True)
+
+
+def _say_next(file: Path, found: ImportPlan | None) -> None:
+    """What comes next; `found` is what the hosts have, where the file has no upstream."""
+    if found is not None:
+        here = find_file(None, environ=os.environ)
+        which = "" if here is not None and here.absolute() == file.absolute() else f" --config {file}"
+        names = listed([str(row.upstream) for row in found.new])
+        theirs = f"those of your hosts ({names})" if names else "those of your hosts"
+        say(f"next: `mcp-gateway add{which} NAME -- COMMAND` adds a server, `mcp-gateway import{which}` {theirs}")
+    say("then: `mcp-gateway tools` lists what a host is offered, `mcp-gateway install <host>` registers the gateway")
+
+
+def _asked() -> dict[str, dict[str, Any]]:
+    """Ask for servers until nothing is answered."""
+    say("The MCP servers behind the gateway, one by one: a command line, or a URL. Nothing more: Enter.")
+    upstreams: dict[str, dict[str, Any]] = {}
+    while line := typer.prompt("command line or URL", default="", show_default=False).strip():
+        try:
+            remote = line.startswith(("http://", "https://"))
+            one = upstreams_of([line], ()) if remote else upstreams_of((), [line])
+            ((suggested, table),) = one.items()
+            name = typer.prompt("its name", default=suggested)
+            first_configuration({**upstreams, name: table})
+            upstreams[name] = table
+        except ConfigError as error:
+            say(f"that cannot be used: {error}")
+    return upstreams

@@ -1,0 +1,279 @@
+"""`mcp-gateway install` and `uninstall`: the gateway in a host's own configuration file."""
+
+import json
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from gateway.cli.completion import host_names
+from gateway.cli.failing import DONE, complain, refuse
+from gateway.cli.started import AsJson, ConfigFile
+from gateway.cli.terminal import remark, say, say_json, say_table
+from gateway.config.builtin_profiles import load_profiles
+from gateway.config.finding import cache_folder
+from gateway.config.loading import load_settings
+from gateway.config.schema import Settings
+from gateway.config.secrets import HIDDEN, hide, longest_first
+from gateway.core.profiles.matching import find
+from gateway.core.wording import counted
+from gateway.errors import ConfigError
+from gateway.hosts.config_files.backups import Backups
+from gateway.hosts.config_files.files import as_text, read_bytes
+from gateway.hosts.config_files.host_environment import missing_in_host
+from gateway.hosts.config_files.hosts import HOSTS, Host, find_host
+from gateway.hosts.config_files.importing import known_to, wants_login
+from gateway.hosts.config_files.installing import NAME
+from gateway.hosts.config_files.launching import Launch, given_in, is_own, launch_in, lives_in_cache, own_launch
+from gateway.hosts.config_files.login_probe import ask_for_logins
+from gateway.hosts.config_files.registering import Registered, host_document, register, unregister, user_file
+from gateway.hosts.config_files.servers import read_servers
+from gateway.hosts.config_files.standing import Standing, standing
+from gateway.hosts.config_files.surroundings import Surroundings
+
+HostName = Annotated[
+    str | None, typer.Argument(metavar="HOST", help=f"One of {', '.join(HOSTS)}.", autocompletion=host_names)
+]
+HostFile = Annotated[
+    Path | None, typer.Option("--file", metavar="FILE", help="Another file of that host, as a project's.")
+]
+EntryName = Annotated[str, typer.Option("--name", metavar="NAME", help="What the gateway is called there.")]
+_NEVER_STARTED = "not yet started by the gateway, and a host may give up before a first start is over"
+_SHORTEST_SECRET = 8
+"""Characters of a value that is hidden wherever it stands in a diff; shorter ones may be anything else."""
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the change as a diff, and change nothing.")]
+
+
+def install(
+    host: HostName = None,
+    config: ConfigFile = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", metavar="NAME", help="The profile, in place of recognising the host.")
+    ] = None,
+    only: Annotated[
+        bool, typer.Option("--only", help="Take the other servers out of that file, but those that want a login.")
+    ] = False,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--env", "-e", metavar="NAME[=VALUE]", help="A variable for the entry: as it is here, or so. Repeatable."
+        ),
+    ] = None,
+    file: HostFile = None,
+    name: EntryName = NAME,
+    dry_run: DryRun = False,
+    listing: Annotated[
+        bool, typer.Option("--list", help="Show the hosts, their files, and who has the gateway.")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Register the gateway in a host; its other servers stay, unless --only."""
+    at = Surroundings.here()
+    if listing:
+        return _list(at, as_json)
+    if as_json:
+        refuse("--json goes with --list")
+    if host is None:
+        refuse("name a host, or use --list")
+    known = find_host(host)
+    configuration, settings = _configuration(config, profile)
+    target = file.absolute() if file is not None else user_file(known, at)
+    before = _given_before(known, target, name)
+    given = {**before, **_given(env or (), at)}
+    changed = {key for key, value in given.items() if before.get(key) != value}
+    # A diff is for people, and values that were given are secrets, as a rule.
+    shown = {**given, **dict.fromkeys(changed, HIDDEN)} if dry_run else given
+    launch = own_launch(configuration, profile, given=shown)
+    others = _others(known, target, at, configuration) if only else Others()
+    done = register(known, target, launch, Backups.of_user(), name=name, only=only, kept=others.login, dry_run=dry_run)
+    if dry_run:
+        values = (json.dumps(value, ensure_ascii=False)[1:-1] for value in (*before.values(), *given.values()))
+        say(hide(done.diff, longest_first(values, _SHORTEST_SECRET)) or f"{target}: nothing to change")
+        _say_kept(done, known, others)
+        return DONE
+    _say_registered(done, known, name, configuration)
+    _say_others(done, known, others)
+    again = ["mcp-gateway", "install", known.name, *(["--config", str(config)] if config is not None else [])]
+    again += [*(["--profile", profile] if profile is not None else []), *(["--name", name] if name != NAME else [])]
+    again += ["--file", str(file)] if file is not None else []
+    _say_variables(known, configuration, launch, at, shlex.join(again))
+    if lives_in_cache():
+        remark("warning: this gateway was started with uvx, and goes when uv's cache is cleaned: `uv tool install` it")
+    _say_first_starts(settings, config)
+    return DONE
+
+
+def uninstall(
+    host: Annotated[str, typer.Argument(metavar="HOST", help=f"One of {', '.join(HOSTS)}.", autocompletion=host_names)],
+    file: HostFile = None,
+    name: EntryName = NAME,
+    dry_run: DryRun = False,
+) -> int:
+    """Take the gateway out of a host: its file is again what it was, whatever else was changed meanwhile stays."""
+    known = find_host(host)
+    target = file.absolute() if file is not None else user_file(known, Surroundings.here())
+    done = unregister(known, target, Backups.of_user(), name=name, dry_run=dry_run)
+    if done is None:
+        say(f"{target}: the gateway is not registered as {name!r}; nothing to do")
+    elif dry_run:
+        say(done.diff)
+    elif done.removed:
+        say(f"{target}: removed again; there was no such file before")
+    elif done.exact:
+        say(f"{target}: as it was before, byte for byte")
+    else:
+        say(f"{target}: the gateway's entry is taken out; the file was changed by others since it was registered")
+        if done.backup is not None:
+            say(f"what it was before is kept in {done.backup}")
+    return DONE
+
+
+def _configuration(asked: Path | None, profile: str | None) -> tuple[Path, Settings]:
+    """The configuration that the host will start the gateway with, and its settings: it has to be in order now."""
+    loaded = load_settings(asked)
+    if loaded.path is None:
+        remedy = "`mcp-gateway init` writes one, `mcp-gateway import` one with the servers of your hosts"
+        raise ConfigError("there is no configuration to register", remedy=remedy)
+    profiles = load_profiles(loaded.settings)
+    if profile is not None:
+        find(profiles, profile)
+    return loaded.path.absolute(), loaded.settings
+
+
+def _given(env: Sequence[str], at: Surroundings) -> dict[str, str]:
+    """The variables of `--env`, with a value or as they are here."""
+    given: dict[str, str] = {}
+    for one in env:
+        name, has_value, value = one.partition("=")
+        if not name:
+            refuse("give it as --env NAME or --env NAME=VALUE")
+        if not has_value and name not in at.environ:
+            refuse(f"{name} is not set here: give it as --env {name}=VALUE")
+        given[name] = value if has_value else at.environ[name]
+    return given
+
+
+def _given_before(host: Host, file: Path, name: str) -> dict[str, str]:
+    """The variables that the host's entry of ours has already."""
+    document, _ = host_document(host, file)
+    entry = (document.table(host.table) or {}).get(name)
+    launch = launch_in(cast("Mapping[str, Any]", entry)) if is_own(entry) else None
+    return given_in(launch) if launch is not None else {}
+
+
+def _say_variables(host: Host, configuration: Path, launch: Launch, at: Surroundings, again: str) -> None:
+    """Which variables of the configuration the host may start the gateway without, and how it gets them.
+
+    `again` is the command line that installs once more, as it was given.
+    """
+    missing = missing_in_host(configuration, launch.env)
+    for sentence in missing.sentences(configuration, host.title):
+        remark(f"warning: {sentence}")
+    if missing.names:
+        remark(
+            f"  this puts {'it' if len(missing.names) == 1 else 'them'} into its file, for every start of the gateway:"
+        )
+        remark(f"  {again} {missing.options(at.environ)}")
+
+
+def _say_first_starts(settings: Settings, config: Path | None) -> None:
+    """Which upstreams a host would have to wait for, because nobody has started them yet: some hosts give up soon."""
+    from gateway.upstream import Catalogues  # the commands beside this one do without the SDK
+
+    cache = cache_folder(os.environ)
+    if cache is None:  # nothing is remembered from one start to the next
+        return
+    catalogues = Catalogues(cache / "catalogues")
+    new = [name for name, one in settings.upstreams.items() if one.enabled and catalogues.recall(one) is None]
+    if new:
+        tools = shlex.join(["mcp-gateway", "tools", *(["--config", str(config)] if config is not None else [])])
+        say(f"run `{tools}` once: {', '.join(new)} {'is' if len(new) == 1 else 'are'} {_NEVER_STARTED}")
+
+
+def _say_registered(done: Registered, host: Host, name: str, configuration: Path) -> None:
+    if not done.diff:
+        say(f"{done.file}: {host.title} has the gateway already, as {name!r}, with {configuration}")
+        return
+    say(f"{done.file}: the gateway is registered in {host.title} as {name!r}, with {configuration} ({host.after})")
+    if done.backup is not None:
+        say(f"what it was before is kept in {done.backup}; `mcp-gateway uninstall {host.name}` gives it back")
+
+
+def _say_others(done: Registered, host: Host, others: "Others") -> None:
+    """What becomes of the host's other servers, and which of them the gateway does not have."""
+    beside = [name for name in done.installation.beside if name not in others.login]
+    if beside:
+        say(f"its other servers stay beside it: {', '.join(beside)}")
+        say(f"`mcp-gateway import {host.name}` puts them behind the gateway; then --only takes them out here")
+    if done.installation.taken_out:
+        say(f"taken out: {', '.join(done.installation.taken_out)}")
+    _say_kept(done, host, others)
+    back = f"(`mcp-gateway uninstall {host.name}` brings them back)"
+    if others.lost:
+        remark(f"warning: not behind the gateway: {', '.join(others.lost)} {back}")
+    if others.off:
+        names = ", ".join(others.off)
+        remark(f"warning: not enabled behind the gateway: {names} (`mcp-gateway enable NAME` switches one on)")
+
+
+def _say_kept(done: Registered, host: Host, others: "Others") -> None:
+    kept = [name for name in others.login if name in done.installation.beside]
+    if kept:
+        names = ", ".join(kept)
+        remark(f"left with {host.title}: {names}, which the gateway could not log in to (OAuth). mcp-remote can:")
+        remark(f"  `mcp-gateway import {host.name} --mcp-remote`, then `mcp-gateway install {host.name} --only` again")
+
+
+@dataclass(frozen=True)
+class Others:
+    """Servers in the host's file, by name, that `--only` is careful with: `login` want one (OAuth), which the gateway
+    cannot give; the configuration has no equal of those that are `lost`, and does not enable those that are `off`."""
+
+    login: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    off: tuple[str, ...] = ()
+
+
+def _others(host: Host, file: Path, at: Surroundings, configuration: Path) -> Others:
+    """The host's own servers, compared with the configuration, and asked whether they want a login."""
+    document, _ = host_document(host, file)
+    servers = [one for one in read_servers(document, host, at) if not one.own and not one.project]
+    is_json = configuration.suffix.lower() == ".json"
+    known = known_to("" if is_json else as_text(read_bytes(configuration), configuration), str(configuration))
+    open_ones = [one for one in servers if one.upstream is not None and not known.logs_in_to(one)]
+    answers = ask_for_logins([one.upstream for one in open_ones if one.upstream and not one.logs_in], at.environ)
+    logins = [url for url, wants in answers.items() if wants]
+    login = tuple(one.name for one in open_ones if wants_login(one, logins))
+    rest = [] if is_json else [one for one in servers if one.name not in login]
+    return Others(
+        login,
+        tuple(one.name for one in rest if not known.has(one)),
+        tuple(one.name for one in rest if known.is_off(one)),
+    )
+
+
+def _list(at: Surroundings, as_json: bool) -> int:
+    hosts = [standing(host, at) for host in HOSTS.values()]
+    if as_json:
+        say_json([one.to_json() for one in hosts])
+        return DONE
+    rows = [(one.host.name, one.host.title, _in_words(one), str(one.file)) for one in hosts]
+    say_table(("host", "", "the gateway", "file"), rows)
+    for one in hosts:
+        if one.problem is not None:
+            complain(str(one.problem))
+    return DONE
+
+
+def _in_words(one: Standing) -> str:
+    if one.problem is not None:
+        return "file cannot be read"
+    if not one.exists:
+        return "no file"
+    beside = f", beside {counted(len(one.others), 'other server')}" if one.others else ""
+    return f"registered{beside}" if one.own else f"not registered{beside.replace('beside ', '')}"

@@ -1,0 +1,157 @@
+"""`mcp-gateway profiles`: which hosts are known, and what is known of each."""
+
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import typer
+
+from gateway.cli.completion import profile_names
+from gateway.cli.failing import DONE
+from gateway.cli.started import AsJson, ConfigFile, settings_if_any
+from gateway.cli.terminal import say, say_json, say_table
+from gateway.config.builtin_profiles import builtin_profiles, load_profiles
+from gateway.core.profiles.host_profiles import PATHS, value_at
+from gateway.core.profiles.matching import find
+from gateway.core.profiles.profile import Match, Profile
+
+_OF_THE_HOST = frozenset({"wait.call", "wait.start", "wait.progress_resets"})
+"""Values that say something of the host itself, and limit nothing."""
+
+_HEADINGS = ("profile", "host", "images", "text", "result", "based on", "chosen for clients")
+_WIDE = 140
+"""Columns of a terminal in which a row with all of these can still be read."""
+
+_NOT_SHOWN = {"line": "named in a line", "file": "as the path of a file"}
+
+app = typer.Typer(help="The host profiles: built-in ones and your own.", invoke_without_command=True)
+
+
+@app.callback()
+def listed(context: typer.Context, config: ConfigFile = None, as_json: AsJson = False) -> int:
+    """List the host profiles."""
+    return list_profiles(config, as_json) if context.invoked_subcommand is None else DONE
+
+
+@app.command("list")
+def list_profiles(config: ConfigFile = None, as_json: AsJson = False) -> int:
+    """List the host profiles; `profiles` alone does the same."""
+    profiles = load_profiles(settings_if_any(config).settings)
+    if as_json:
+        say_json([_summary(profile) for profile in profiles.values()])
+    else:
+        rows = [_row(profile, profiles) for profile in profiles.values()]
+        if sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE:
+            say_table(_HEADINGS[:4], [row[:4] for row in rows])
+            say()
+            say("more: `mcp-gateway profiles show NAME`, or this list in a wider terminal")
+        else:
+            say_table(_HEADINGS, rows)
+    return DONE
+
+
+@app.command("show")
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A profile.", autocompletion=profile_names)],
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> int:
+    """Show everything in a profile, and how it is known."""
+    profiles = load_profiles(settings_if_any(config).settings)
+    profile = find(profiles, name)
+    if as_json:
+        say_json(profile.model_dump(mode="json"))
+        return DONE
+    say(f"{profile.name}: {profile.title}")
+    if profile.about:
+        say(" ".join(profile.about.split()))
+    say()
+    say(f"chosen for  {', '.join(_clients(profile, profiles)) or 'nobody by itself'}")
+    say(f"based on    {' > '.join(profile.lineage) or 'nothing'}")
+    for variant, models in profile.variants.items():
+        say(f"variant     {variant} {_for_models(models)}")
+    for path in PATHS:
+        say()
+        for line in _explained(profile, path):
+            say(line)
+    return DONE
+
+
+def _explained(profile: Profile, path: str) -> Iterator[str]:
+    value = value_at(profile, path)
+    yield f"{path} = {'not known' if value is None and path in _OF_THE_HOST else shown(value)}"
+    evidence = profile.evidence.get(path)
+    if evidence is None:
+        plain = value_at(Profile(name=profile.name), path) == value_at(profile, path)
+        yield "    as it is without a profile" if plain else "    set without evidence"
+        return
+    on = f" on {evidence.host_version}" if evidence.host_version else ""
+    yield f"    {evidence.level.replace('_', ' ')}{on}, checked {evidence.checked}: {evidence.source}"
+
+
+def shown(value: Any) -> str:
+    """A value as it would be written in TOML."""
+    match value:
+        case None:
+            return "no limit"
+        case bool():
+            return str(value).lower()
+        case str():
+            return f'"{value}"'
+        case int() | float():
+            return f"{value:,}"
+        case Mapping():
+            pairs: Mapping[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+            return "{ " + ", ".join(f'"{key}" = {shown(item)}' for key, item in pairs.items()) + " }"
+        case _:
+            return "[" + ", ".join(shown(item) for item in value) + "]"
+
+
+def _summary(profile: Profile) -> dict[str, Any]:
+    return {
+        "name": profile.name,
+        "title": profile.title,
+        "builtin": profile.name in builtin_profiles(),
+        "extends": list(profile.lineage),
+        "match": [match.model_dump(exclude_none=True) for match in profile.match],
+        "variants": {name: list(models) for name, models in profile.variants.items()},
+    }
+
+
+def _row(profile: Profile, profiles: Mapping[str, Profile]) -> tuple[str, ...]:
+    image = profile.image
+    kinds = ", ".join(kind.removeprefix("image/") for kind in image.types) or "as they are"
+    limits = [f"{image.max_edge:,} px" if image.max_edge else "", f"{image.max_count}" if image.max_count else ""]
+    return (
+        profile.name,
+        profile.title,
+        "; ".join([kinds, *filter(None, limits)]) if image.show == "native" else _NOT_SHOWN[image.show],
+        _limit(profile.text.max_chars),
+        _limit(profile.limits.result_chars),
+        profile.lineage[0] if profile.lineage else "",
+        ", ".join(_clients(profile, profiles)),
+    )
+
+
+def _limit(characters: int | None) -> str:
+    return "no limit" if characters is None else f"{characters:,}"
+
+
+def _clients(profile: Profile, profiles: Mapping[str, Profile]) -> list[str]:
+    """The clients that get it by themselves; for a variant, its host and the models."""
+    host = profiles.get(profile.lineage[0]) if profile.lineage else None
+    models = host.variants.get(profile.name) if host else None
+    of_host = [f"{host.name} {_for_models(models)}"] if host and models else []
+    return [*map(_client, profile.match), *of_host]
+
+
+def _for_models(models: tuple[str, ...]) -> str:
+    return f"with the model {' or '.join(models)}" if models else "when it is chosen by name"
+
+
+def _client(match: Match) -> str:
+    agent = f"User-Agent /{match.user_agent}/" if match.user_agent else ""
+    model = f"model {match.model}" if match.model else ""
+    name = " ".join(filter(None, (match.client_name, match.client_version)))
+    return " and ".join(filter(None, (name, agent, model)))

@@ -1,0 +1,132 @@
+"""`mcp-gateway proxy`: the proxy in front of a model API, by itself; and the same beside `serve`."""
+
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import anyio
+import typer
+
+from gateway.cli.failing import DONE, TERMINATED
+from gateway.cli.started import ConfigFile, Started, run_until_signal, settings_if_any
+from gateway.cli.terminal import remark
+from gateway.config.schema import ModelProxySettings, Settings
+from gateway.errors import ConfigError, GatewayError, InvalidRequest
+from gateway.telemetry import configure_logging
+from gateway.telemetry.logs import announce
+
+if TYPE_CHECKING:
+    from gateway.runtime import Gateway
+
+logger = logging.getLogger(__name__)
+
+
+def proxy(
+    context: typer.Context,
+    to: Annotated[str | None, typer.Option("--to", metavar="URL", help="The base url of the model API.")] = None,
+    port: Annotated[int | None, typer.Option("--port", min=0, max=65_535, help="0: any.")] = None,
+    bind: Annotated[str | None, typer.Option("--bind", metavar="ADDRESS", help="The address to listen on.")] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", metavar="NAME", help="The model profile, as docs/models lists them.")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Print each repair on stderr, before and after.")] = False,
+    config: ConfigFile = None,
+) -> int:
+    """Stand before a model API, and put the media in tool results where the model sees it."""
+    started: Started = context.obj
+    settings = settings_if_any(config).settings
+    given = {"to": to, "port": port, "bind": bind, "profile": profile}
+    changes = {key: value for key, value in given.items() if value is not None}
+    settings = settings.model_copy(update={"model_proxy": _changed(settings.model_proxy, changes)})
+    configure_logging(settings, debug=started.debug)
+    ended = run_until_signal(partial(_serve, settings, explain=explain), fast_loop=True)
+    return DONE if ended == TERMINATED else ended or DONE
+
+
+def _changed(settings: ModelProxySettings, changes: Mapping[str, object]) -> ModelProxySettings:
+    from pydantic import ValidationError
+
+    try:
+        return ModelProxySettings.model_validate({**settings.model_dump(), **changes})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise ConfigError(first["msg"], where=f"model_proxy.{first['loc'][0]}") from None
+
+
+async def _serve(settings: Settings, *, explain: bool) -> int:
+    from gateway.content.describe import open_describer
+    from gateway.content.media import MediaWorkers
+    from gateway.content.shaping.remembering import RememberingMedia
+    from gateway.content.shaping.repairing import RepairedRequest, Repairer
+    from gateway.content.store import open_store
+    from gateway.serving.model_proxy import check_bind, serve_model_proxy
+    from gateway.serving.model_proxy.explaining import explanation
+
+    proxied = settings.model_proxy
+    if proxied.to is None:
+        raise ConfigError("there is no model API to stand before", where="model_proxy.to", remedy="give --to URL")
+    check_bind(proxied)
+    async with (
+        open_store(settings.store) as store,
+        MediaWorkers(settings.media) as media,
+        open_describer(settings.describe, media, _no_tool) as describer,
+    ):
+        repairer = Repairer(store, RememberingMedia(media), proxied.history, describer)
+
+        def say(repaired: RepairedRequest) -> None:
+            remark(explanation(repaired))
+
+        await serve_model_proxy(proxied, repairer, explain=say if explain else None, on_bound=_announcing(settings))
+    return DONE
+
+
+async def _no_tool(upstream: str, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    raise InvalidRequest("there are no upstreams here", remedy="run the proxy with `mcp-gateway serve`")
+
+
+@asynccontextmanager
+async def proxy_beside(gateway: "Gateway", settings: Settings, *, essential: bool) -> AsyncGenerator[None]:
+    """While this is open, the proxy runs beside the gateway if [model_proxy] `to` is set, over the gateway's store.
+
+    Where it is not `essential`, a port that another gateway has costs a line in the log: hosts on stdio start as many
+    gateways as they like.
+    """
+    if settings.model_proxy.to is None:
+        yield
+        return
+    from gateway.serving.model_proxy import serve_model_proxy
+
+    # What [http] asks a token for is given only to whom the proxy has asked for one.
+    owner = "token" if essential and settings.http.token and settings.model_proxy.token else "local"
+
+    async def run() -> None:
+        try:
+            await serve_model_proxy(
+                settings.model_proxy, gateway.repairer(), owner=owner, on_bound=_announcing(settings)
+            )
+        except GatewayError as error:
+            if essential:
+                raise
+            logger.warning("no model proxy: %s", error)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+def _announcing(settings: Settings) -> Callable[[int], None]:
+    from gateway.serving.model_proxy import base_urls
+
+    def bound(port: int) -> None:
+        urls = base_urls(settings.model_proxy, port)
+        lines = [f"model proxy before {settings.model_proxy.to}; base urls for clients:"]
+        lines += [f"  {url}  {api}" for api, url in urls.items()]
+        if settings.logging.format == "json":
+            announce(logger, " ".join(" ".join(line.split()) for line in lines))
+        else:
+            remark("\n".join(lines))
+
+    return bound

@@ -1,0 +1,37 @@
+"""`mcp-gateway reload`: have a running gateway read its configuration again, now."""
+
+from typing import Any
+
+from gateway.cli.failing import DONE, FAILED, UNUSABLE, complain
+from gateway.cli.running import All, Name, Pid, chosen
+from gateway.cli.started import AsJson
+from gateway.cli.terminal import say, say_json
+from gateway.errors import GatewayError
+from gateway.serving.control.client import RELOAD_SECONDS, NoAnswer, ask
+from gateway.serving.control.reloading import lines_of
+
+
+def reload(pid: Pid = None, name: Name = None, everyone: All = False, as_json: AsJson = False) -> int:
+    """Have a running gateway read its configuration again, and show what has changed.
+
+    It notices a changed file by itself, too. Exit code 2: the file is refused, and what was in force stays so.
+    """
+    code = DONE
+    answers: list[dict[str, Any]] = []
+    for record in chosen(pid, name, everyone):
+        about = {"pid": record.pid, "config": record.config}
+        try:
+            difference = ask(record, "reload", RELOAD_SECONDS)
+        except GatewayError as error:
+            complain(str(error))
+            answers.append({**about, "problem": str(error)})
+            code = max(code, FAILED if isinstance(error, NoAnswer) else UNUSABLE)
+            continue
+        answers.append({**about, "problem": None, **difference})
+        if not as_json:
+            say(f"{record.config} (process {record.pid})")
+            for line in lines_of(difference) or ["nothing has changed"]:
+                say(f"  {line}")
+    if as_json:
+        say_json({"gateways": answers})
+    return code

@@ -1,0 +1,219 @@
+"""`mcp-gateway serve`: the gateway itself, over stdio or HTTP."""
+
+import logging
+import os
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import anyio
+import typer
+
+from gateway._version import __version__
+from gateway.cli.attended import Reached, Start, attended_gateway
+from gateway.cli.commands.proxy import proxy_beside
+from gateway.cli.completion import profile_names
+from gateway.cli.failing import DONE, TERMINATED, refuse
+from gateway.cli.started import ConfigFile, Started, UpstreamUrls, loaded_for, run_until_signal
+from gateway.cli.terminal import remark
+from gateway.config.builtin_profiles import load_profiles
+from gateway.config.schema import LogFormat, LogLevel, Settings
+from gateway.core.profiles.matching import find
+from gateway.core.tools.instructions import Introductions
+from gateway.serving.control.reporting import Serving
+from gateway.telemetry import configure_logging
+from gateway.telemetry.exporting import exporting_traces
+from gateway.telemetry.logs import announce
+
+if TYPE_CHECKING:
+    from gateway.routing import Router
+    from gateway.serving.mcp.opening import Opening
+
+logger = logging.getLogger(__name__)
+
+_BY_HAND = """\
+Waiting for a host on stdin: hosts start it themselves. Ctrl-D ends it.
+You may want one of these instead:
+  mcp-gateway install HOST    register the gateway in a host, which starts it
+  mcp-gateway serve --http    serve hosts over HTTP
+  mcp-gateway tools           list the tools that a host is offered"""
+"""For people who start `serve` in a terminal, where it would look hung."""
+
+
+def serve(
+    context: typer.Context,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[-- COMMAND ARGS...]", help="Program to start as the only upstream, instead of a configuration."
+        ),
+    ] = None,
+    config: ConfigFile = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile",
+            metavar="NAME",
+            autocompletion=profile_names,
+            help="The profile for hosts that do not choose one.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="NAME", help="The model behind the hosts, for profiles that depend on it."),
+    ] = None,
+    upstream: UpstreamUrls = None,
+    http: Annotated[bool, typer.Option("--http", help="Serve /mcp and /sse over HTTP instead of stdio.")] = False,
+    port: Annotated[
+        int | None, typer.Option("--port", min=0, max=65_535, help="Port for --http; 0 for any free one.")
+    ] = None,
+    bind: Annotated[str | None, typer.Option("--bind", metavar="ADDRESS", help="Address for --http.")] = None,
+    log_format: Annotated[LogFormat | None, typer.Option("--log-format", help="Format of the log on stderr.")] = None,
+    log_level: Annotated[LogLevel | None, typer.Option("--log-level", help="Minimum log level.")] = None,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Offer the tools that find out what a host shows; see `calibrate`.")
+    ] = False,
+) -> int:
+    """Serve one host over stdio, or many over HTTP."""
+    if not http and (port is not None or bind is not None):
+        refuse("--port and --bind need --http")
+    started: Started = context.obj
+
+    def overlay(settings: Settings) -> Settings:
+        return _listening(_logging(_modelled(settings, model), log_format, log_level), port, bind)
+
+    start = replace(Start.of(loaded_for(config, upstream, command), profile, overlay), calibrating=calibrate)
+    settings = start.settings
+    configure_logging(settings, debug=started.debug)
+    profiles = load_profiles(settings)
+    if profile is not None:
+        find(profiles, profile)
+    with exporting_traces(os.environ, settings.gateway.name):
+        if http:
+            ended = run_until_signal(partial(_serve_http, start), fast_loop=True)
+        else:
+            opening = started.opening or _opening(settings)
+            if opening.is_by_hand:
+                remark(_BY_HAND)
+            ended = run_until_signal(partial(_serve_stdio, start, opening))
+    return DONE if ended == TERMINATED else ended or DONE
+
+
+def _listening(settings: Settings, port: int | None, bind: str | None) -> Settings:
+    given = {"port": port, "bind": bind}
+    changes = {key: value for key, value in given.items() if value is not None}
+    return settings.model_copy(update={"http": settings.http.model_copy(update=changes)})
+
+
+def _modelled(settings: Settings, model: str | None) -> Settings:
+    changes = {"model": model} if model else {}
+    return settings.model_copy(update={"gateway": settings.gateway.model_copy(update=changes)})
+
+
+def _logging(settings: Settings, log_format: LogFormat | None, level: LogLevel | None) -> Settings:
+    given = {"format": log_format, "level": level}
+    changes = {key: value for key, value in given.items() if value is not None}
+    return settings.model_copy(update={"logging": settings.logging.model_copy(update=changes)})
+
+
+def _opening(settings: Settings) -> "Opening":
+    """For whoever calls the command without `main`, which opens the connection before anything is imported."""
+    from gateway.serving.mcp.handshake import Identity
+    from gateway.serving.mcp.opening import Opening
+
+    opening = Opening(Identity(settings.gateway.name, __version__, instructions=settings.gateway.instructions))
+    opening.start()
+    return opening
+
+
+async def _serve_stdio(start: Start, opening: "Opening") -> int:
+    from gateway.serving.mcp.stdio import expected_host, serve_stdio
+
+    settings = start.settings
+    serving = Serving(start.path, time.time(), ["stdio"])
+    reached = Reached(serving)
+
+    def applied(settings: Settings) -> None:
+        opening.introduce(opening.identity._replace(instructions=settings.gateway.instructions))
+        reached.applied(settings)
+
+    def introduced(others: Introductions) -> None:
+        opening.introduce(opening.identity._replace(others=others))
+        reached.introduced(others)
+
+    @asynccontextmanager
+    async def opened() -> "AsyncGenerator[Router]":
+        async with (
+            attended_gateway(
+                start,
+                serving,
+                stop=whole.cancel,
+                on_applied=applied,
+                on_introduced=introduced,
+                expected=lambda: expected_host(opening.handshake),
+            ) as gateway,
+            proxy_beside(gateway, settings, essential=False),
+        ):
+            yield gateway.router
+
+    with anyio.CancelScope() as whole:
+        await serve_stdio(opening, opened, on_serving=reached.serves)
+    return DONE
+
+
+async def _serve_http(start: Start) -> int:
+    from gateway.config.finding import state_folder
+    from gateway.content.links.bases import Bases
+    from gateway.content.links.links import link_key
+    from gateway.serving.content.routes import content_routes
+    from gateway.serving.mcp.handshake import Identity
+    from gateway.serving.mcp.http import http_app, serve_http
+    from gateway.serving.mcp.security import check_bind
+
+    settings = start.settings
+    check_bind(settings.http)  # before any upstream is started
+    identity = Identity(settings.gateway.name, __version__, instructions=settings.gateway.instructions)
+    host = f"[{settings.http.bind}]" if ":" in settings.http.bind else settings.http.bind
+    serving = Serving(start.path, time.time(), principal="token" if settings.http.token else "local")
+    reached = Reached(serving)
+    own = settings.gateway
+    key = link_key(settings.content.key, state_folder(os.environ))
+
+    def bound(port: int) -> None:
+        gateway.links.serve_at(f"http://{host}:{port}{own.root_path}", key)
+        where = f"listening on http://{host}:{port}/mcp (Streamable HTTP) and http://{host}:{port}/sse (HTTP+SSE)"
+        serving.transports[:] = [f"http://{host}:{port}/mcp", f"http://{host}:{port}/sse"]
+        if settings.logging.format == "json":
+            announce(logger, where)
+        else:
+            remark(where)
+
+    with anyio.CancelScope() as whole:
+        async with (
+            attended_gateway(
+                start,
+                serving,
+                stop=whole.cancel,
+                on_applied=reached.applied,
+                on_introduced=reached.introduced,
+                over_http=True,
+            ) as gateway,
+            proxy_beside(gateway, settings, essential=True),
+        ):
+            router = gateway.router
+            app = http_app(
+                router,
+                settings.http,
+                identity._replace(others=router.introductions),
+                profile_names=lambda: router.profile_names,
+                telemetry=router.telemetry,
+                content=content_routes(gateway.store, gateway.links, settings.content),
+                bases=Bases(own.root_path, settings.http.trusted_proxies),
+                public_url=own.public_url,
+            )
+            reached.serves(app.state.downstream)
+            await serve_http(app, settings.http, on_bound=bound)
+    return DONE

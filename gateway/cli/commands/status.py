@@ -1,0 +1,120 @@
+"""`mcp-gateway status`: what runs, who is connected, and how each upstream is doing."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from gateway.cli.failing import DONE, FAILED, complain
+from gateway.cli.running import Name, Pid, matching
+from gateway.cli.started import AsJson
+from gateway.cli.terminal import say, say_json, say_table
+from gateway.core.wording import counted, plain, size_words
+from gateway.errors import GatewayError
+from gateway.serving.control.client import ask
+from gateway.serving.control.records import Record
+
+_AT_ONCE = 8
+
+Answer = tuple[Record, dict[str, Any] | None, str | None]
+
+
+def status(pid: Pid = None, name: Name = None, as_json: AsJson = False) -> int:
+    """Show the running gateways: since when, their hosts, and each upstream's state and calls."""
+    try:
+        records = matching(pid, name)
+    except GatewayError:
+        if as_json:
+            say_json({"gateways": []})
+        raise
+    from concurrent.futures import ThreadPoolExecutor  # here, because no other command needs it
+
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        answers = list(threads.map(_asked, records))
+    if as_json:
+        say_json({"gateways": [report or {"pid": record.pid, "problem": why} for record, report, why in answers]})
+    else:
+        for place, (_, report, _) in enumerate(answers):
+            if report is not None:
+                say("\n" * (place > 0) + _heading(report))
+                _show(report)
+    silent = [why for _, _, why in answers if why is not None]
+    for why in silent:
+        complain(why)
+    return FAILED if silent else DONE
+
+
+def _asked(record: Record) -> Answer:
+    try:
+        return record, ask(record, "status"), None
+    except GatewayError as error:
+        return record, None, str(error)
+
+
+def _heading(report: Mapping[str, Any]) -> str:
+    facts = [
+        f"{plain(report['name'], 100)} {report['version']}",
+        f"process {report['pid']}",
+        f"for {_ago(report['started'])}",
+        ", ".join(report["transports"]) or "not serving yet",
+        *([size_words(report["memory_bytes"])] if report["memory_bytes"] else []),
+    ]
+    return ", ".join(facts)
+
+
+def _show(report: Mapping[str, Any]) -> None:
+    configuration = report["configuration"]
+    say(f"  configuration: {report['config'] or 'none (upstreams from the command line)'}")
+    for line in (configuration["problem"] or "").splitlines():
+        say(f"    not applied: {line}")
+    if configuration["restart_needed"]:
+        say(f"    from the next start on: {', '.join(configuration['restart_needed'])}")
+    say(f"  log: {report['log'] or 'none'}")
+    store = report["store"]
+    held = f"{size_words(store['bytes'])} of {size_words(store['max_bytes'])} in {counted(store['pieces'], 'piece')}"
+    say(f"  store: {plain(store['url'], 200)}, {held}")
+    for host in report["hosts"]:
+        say(f"  host {_host(host)}")
+    if not report["hosts"]:
+        say("  no host is connected")
+    if report["upstreams"]:
+        headings = ("upstream", "state", "for", "calls", "failed", "running", "restarts", "memory")
+        say_table(headings, [_row(upstream) for upstream in report["upstreams"]])
+    for upstream in report["upstreams"]:  # below, since a cause takes more room than a column has
+        say(f"  {upstream['name']}: {_about(upstream)}")
+        for one in upstream.get("withheld", ()):  # a gateway of an older version does not say
+            say(f"  {upstream['name']}: the tool {one['tool']} is withheld: {one['why']}")
+        for why in upstream.get("left_out", ()):
+            say(f"  {upstream['name']}: {why}")
+
+
+def _host(host: Mapping[str, Any]) -> str:
+    named = plain(f"{host['name'] or 'without a name'} {host['version'] or ''}".strip(), 100)
+    profile = f"profile {host['profile']}" if host["profile"] else "asks for a profile that does not exist"
+    return f"{named}: {host['revision']}, {profile}, for {_ago(host['since'])}, {counted(host['requests'], 'request')}"
+
+
+def _row(upstream: Mapping[str, Any]) -> Sequence[str]:
+    calls, memory = upstream["calls"], upstream["memory_bytes"]
+    return (
+        upstream["name"],
+        upstream["state"],
+        _ago(upstream["since"]),
+        *(str(calls[kind]) for kind in ("total", "failed", "running")),
+        str(upstream["restarts"]),
+        size_words(memory) if memory else "-",
+    )
+
+
+def _about(upstream: Mapping[str, Any]) -> str:
+    """Why it is not ready; else how it is spoken to, and what it has."""
+    has = f"{counted(upstream['tools'], 'tool')}, sessions: {upstream['sessions']}"
+    return upstream["cause"] or f"{upstream['transport']}, {upstream['revision'] or '-'}, {has}"
+
+
+def _ago(moment: str) -> str:
+    """How long ago a moment was, in one unit: `5 min`."""
+    seconds = max(0.0, (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds())
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"

@@ -1,0 +1,56 @@
+"""`mcp-gateway stop`: end a running gateway in good order, with all that it started."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from gateway.cli.failing import DONE, FAILED, complain
+from gateway.cli.running import All, Name, Pid, chosen
+from gateway.cli.terminal import say
+from gateway.errors import GatewayError
+from gateway.serving.control.client import ask
+from gateway.serving.control.records import Record, running
+
+_PATIENCE_SECONDS = 30.0
+_PAUSE_SECONDS = 0.05
+
+
+def stop(pid: Pid = None, name: Name = None, everyone: All = False) -> int:
+    """Stop a running gateway, and wait until it and its upstreams have ended. A host may start it again."""
+    code = DONE
+    for record in chosen(pid, name, everyone):
+        try:
+            ask(record, "stop")
+        except GatewayError as error:
+            complain(str(error))
+            code = FAILED
+            continue
+        if _ended(record):
+            say(f"stopped {record.name}, process {record.pid}")
+        else:
+            complain(f"process {record.pid} has not ended within {_PATIENCE_SECONDS:g} s", remedy=f"kill {record.pid}")
+            code = FAILED
+    return code
+
+
+def _ended(record: Record) -> bool:
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < until:
+        if not _is_there(record):
+            return True
+        time.sleep(_PAUSE_SECONDS)
+    return False
+
+
+def _is_there(record: Record) -> bool:
+    if sys.platform == "win32":  # where asking for a process by its id ends it
+        return any(one.stem == record.stem for one in running())
+    try:
+        os.kill(record.pid, 0)
+    except OSError:
+        return False
+    try:  # one that has ended, and whose parent has not looked yet
+        return Path(f"/proc/{record.pid}/stat").read_bytes().rpartition(b")")[2].split()[:1] != [b"Z"]
+    except OSError:
+        return True

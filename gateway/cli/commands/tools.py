@@ -1,0 +1,102 @@
+"""`mcp-gateway tools`: what a host would be offered."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from gateway.cli.failing import DONE, UNAVAILABLE, complain
+from gateway.cli.pages import WithPages, declaring, expected, shows_pages
+from gateway.cli.progress import Wait, is_there, standing_words
+from gateway.cli.started import (
+    AsJson,
+    ConfigFile,
+    Revision,
+    UpstreamUrls,
+    chosen_profiles,
+    run_until_signal,
+    settings_for,
+    without_waiting,
+)
+from gateway.cli.terminal import say_json, say_table
+from gateway.config.schema import Settings
+from gateway.core.apps import for_the_model, pages
+from gateway.core.model.caller import REVISIONS, Caller
+from gateway.runtime import run_gateway
+
+
+def tools(
+    config: ConfigFile = None,
+    upstream: UpstreamUrls = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", metavar="NAME", help="The host (else: gateway.profile, default).")
+    ] = None,
+    revision: Revision = REVISIONS[-1],
+    app: WithPages = False,
+    as_json: AsJson = False,
+) -> int:
+    """List the tools of all upstreams, as a host would be offered them.
+
+    Every upstream is started and waited for, as long as its own limit allows. A Ctrl-C lists what is there.
+    """
+    settings = settings_for(config, upstream)
+    name = profile or settings.gateway.profile or "default"
+    ((chosen, rules),) = chosen_profiles(settings, name, revision).items()
+    settings, caller = without_waiting(settings, chosen, revision)
+    caller = declaring(caller, app)
+    wait = Wait(visible=not as_json, ctrl_c="list what is there")
+    ended = run_until_signal(lambda: _listed(settings, caller, wait, app), interrupt=wait.interrupt)
+    if isinstance(ended, int):
+        return ended
+    if as_json:
+        remembered = sorted(ended.remembered)
+        say_json({"profile": chosen, "tools": ended.tools, "remembered": remembered, "missing": ended.missing})
+    else:
+        marks = dict.fromkeys(ended.remembered, REMEMBERED)
+        words = [marks.get(tool["name"], "") + _mark(tool) + _first_line(tool) for tool in ended.tools]
+        columns = {"tool": [tool["name"] for tool in ended.tools], "what it does": words}
+        if shows_pages(rules, app):
+            uris = [next(iter(pages(tool)), "-") for tool in ended.tools]
+            columns = {"tool": columns["tool"], "page": uris, "what it does": words}
+        say_table(tuple(columns), zip(*columns.values(), strict=True))
+    for name, cause in ended.missing.items():
+        complain(f"upstream {name}: {cause}")
+    return UNAVAILABLE if ended.missing else DONE
+
+
+REMEMBERED = "(as last known) "
+"""Before what a tool does whose upstream is not there: it may have another name by now, or be gone."""
+
+FOR_PAGES = "(for pages alone) "
+"""Before what a tool does that no model is offered, by a host that shows pages."""
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """The tools, the names of those that are only remembered, and why each upstream is missing that is not there."""
+
+    tools: list[dict[str, Any]]
+    remembered: frozenset[str]
+    missing: Mapping[str, str]
+
+
+async def _listed(settings: Settings, caller: Caller, wait: Wait, app: bool) -> _Listed:
+    async with run_gateway(settings, expected=expected(caller, app)) as gateway:
+        await wait.settled(gateway.upstreams.values())
+        listed = await gateway.router.respond("tools/list", {}, caller)
+        enabled = [one for one in gateway.upstreams.values() if one.settings.enabled]
+        away = [upstream for upstream in enabled if not is_there(upstream)]
+        missing = {upstream.name: wait.outcomes.get(upstream.name) or standing_words(upstream) for upstream in away}
+        routes = gateway.router.catalogue(caller).routes
+        remembered = frozenset(name for name, route in routes.items() if route.upstream in missing)
+        return _Listed(listed["tools"], remembered, missing)
+
+
+def _mark(tool: dict[str, Any]) -> str:
+    return "" if for_the_model(tool) else FOR_PAGES
+
+
+def _first_line(tool: dict[str, Any]) -> str:
+    lines = str(tool.get("description") or tool.get("title") or "").strip().splitlines()
+    return lines[0] if lines else ""

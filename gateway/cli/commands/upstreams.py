@@ -1,0 +1,46 @@
+"""`mcp-gateway remove`, `enable` and `disable`: an upstream of the configuration taken out, switched on or off."""
+
+from typing import Annotated
+
+import typer
+
+from gateway.cli.configuration_file import ConfigurationFile
+from gateway.cli.failing import DONE
+from gateway.cli.started import ConfigFile
+from gateway.cli.terminal import say
+
+UpstreamName = Annotated[str, typer.Argument(metavar="NAME", help="The server's name in the configuration.")]
+
+
+def remove(name: UpstreamName, config: ConfigFile = None) -> int:
+    """Take an MCP server out of the configuration; a running gateway ends it."""
+    file = ConfigurationFile.existing(config)
+    file.write(file.text.without_upstream(name))
+    say(f"{file.path}: {name} removed")
+    file.say_who_takes_it_over()
+    return DONE
+
+
+def enable(name: UpstreamName, config: ConfigFile = None) -> int:
+    """Switch an MCP server of the configuration on."""
+    return _switch(name, config, enabled=True)
+
+
+def disable(name: UpstreamName, config: ConfigFile = None) -> int:
+    """Switch an MCP server of the configuration off; its settings stay."""
+    return _switch(name, config, enabled=False)
+
+
+def _switch(name: str, config: ConfigFile, *, enabled: bool) -> int:
+    file = ConfigurationFile.existing(config)
+    before = file.text
+    changed = before.with_enabled(name, enabled=enabled)
+    state = "enabled" if enabled else "disabled"
+    if changed is before:
+        say(f"{file.path}: {name} is {state} already")
+        return DONE
+    file.write(changed)
+    say(f"{file.path}: {name} {state}")
+    file.say_who_takes_it_over()
+    file.warn_if_unusable()
+    return DONE

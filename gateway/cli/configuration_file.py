@@ -1,0 +1,83 @@
+"""The configuration file that a command edits: read, written whole or not at all, and who takes the change over."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.cli.terminal import remark, say
+from gateway.config.builtin_profiles import load_profiles
+from gateway.config.finding import find_file
+from gateway.config.loading import load_settings
+from gateway.errors import ConfigError, ProfileError
+from gateway.hosts.config_files.files import as_text, read_bytes, replace_file
+from gateway.hosts.config_files.starting import HEAD
+from gateway.hosts.config_files.upstream_edits import ConfigurationText
+from gateway.serving.control.records import running
+
+
+@dataclass(frozen=True)
+class ConfigurationFile:
+    """A configuration file, existing or not, with its content of when it was read."""
+
+    path: Path
+    content: bytes | None
+
+    @classmethod
+    def read(cls, path: Path) -> "ConfigurationFile":
+        """The file as it is now. Raises ConfigError where it cannot be read."""
+        return cls(path, read_bytes(path))
+
+    @classmethod
+    def existing(cls, asked: Path | None) -> "ConfigurationFile":
+        """The configuration in force.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        found = find_file(asked, environ=os.environ)
+        file = cls.read(found.absolute()) if found is not None else None
+        if file is None or not file.exists:
+            where = str(found) if found is not None else None
+            raise ConfigError("there is no configuration yet", where=where, remedy="`mcp-gateway add` begins one")
+        return file
+
+    @property
+    def exists(self) -> bool:
+        """Whether there was a file."""
+        return self.content is not None
+
+    @property
+    def text(self) -> ConfigurationText:
+        """Its text; of a file that is not there yet, what a first configuration begins with.
+
+        Raises:
+            ConfigError: it is not UTF-8.
+        """
+        begins = "" if self.exists or self.path.suffix.lower() == ".json" else HEAD
+        return ConfigurationText(begins or as_text(self.content, self.path), self.path)
+
+    @property
+    def as_option(self) -> str:
+        """` --config FILE` where the file is not the one that is found without it."""
+        found = find_file(None, environ=os.environ)
+        return "" if found is not None and found.absolute() == self.path else f" --config {self.path}"
+
+    def write(self, text: ConfigurationText) -> None:
+        """Put the text into the file. Raises ConfigError where it cannot be written, or was changed meanwhile."""
+        replace_file(self.path, text.text.encode("utf-8"), expected=self.content)
+
+    def say_who_takes_it_over(self) -> None:
+        """Whether a gateway runs with this file; it watches it."""
+        here = os.path.realpath(self.path)
+        pids = [str(one.pid) for one in running() if one.config is not None and os.path.realpath(one.config) == here]
+        if pids:
+            who = f"gateway (process {pids[0]}) takes" if len(pids) == 1 else f"gateways ({', '.join(pids)}) take"
+            say(f"the running {who} it over now: no restart is needed")
+
+    def warn_if_unusable(self) -> None:
+        """Say what keeps the file as it is now from being used, if anything does."""
+        try:
+            load_profiles(load_settings(self.path).settings)
+        except (ConfigError, ProfileError) as error:
+            for line in str(error).splitlines():
+                remark(f"warning: the configuration cannot be used yet: {line}")

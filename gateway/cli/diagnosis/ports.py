@@ -1,0 +1,122 @@
+"""The port of `serve --http`: free, or taken by what."""
+
+import errno
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from anyio import to_thread
+
+from gateway.cli.diagnosis.findings import Finding
+from gateway.cli.diagnosis.patient import Patient
+from gateway.config.schema import HttpSettings
+from gateway.core.wording import plain
+from gateway.errors import ConfigError
+from gateway.serving.mcp.security import check_bind
+
+ABOUT = "serve --http"
+_LISTENING = "0A"
+_OUR_WORDS = ("mcp-gateway", "gateway")
+
+
+class Listener(NamedTuple):
+    """The program that listens on a port: its process id, its name, and whether it is a gateway."""
+
+    pid: int
+    name: str
+    is_gateway: bool
+
+
+async def check_port(patient: Patient) -> list[Finding]:
+    """Whether the gateway could listen where it is configured to."""
+    http = patient.settings.http
+    findings = list(_reach(http))
+    failure = await to_thread.run_sync(_bind, http)
+    taken_by = await to_thread.run_sync(listener, http.port) if failure == errno.EADDRINUSE else None
+    return [*findings, _verdict(http, failure, taken_by)]
+
+
+def _reach(http: HttpSettings) -> Iterator[Finding]:
+    try:
+        check_bind(http)
+    except ConfigError as error:
+        yield Finding(ABOUT, "problem", error.message, error.remedy)
+
+
+def _verdict(http: HttpSettings, failure: int | None, taken_by: Listener | None) -> Finding:
+    place = f"port {http.port} of {http.bind}"
+    if failure is None:
+        return Finding(ABOUT, "ok", f"{place} is free" if http.port else f"any free port of {http.bind}")
+    if failure == errno.EADDRINUSE:
+        if taken_by is not None and taken_by.is_gateway:
+            return Finding(ABOUT, "ok", f"{place} is taken by a gateway that is running (process {taken_by.pid})")
+        by = f"by {taken_by.name} (process {taken_by.pid})" if taken_by else "by another program"
+        ask = "" if taken_by or sys.platform == "win32" else f"; `lsof -nP -iTCP:{http.port}` tells which"
+        return Finding(ABOUT, "warning", f"{place} is taken {by}", f"serve --http --port 0, or another http.port{ask}")
+    if failure == errno.EACCES:
+        return Finding(ABOUT, "warning", f"{place} may not be listened on", "http.port = 8484: any above 1023")
+    why = os.strerror(failure).lower()
+    cure = 'http.bind = "127.0.0.1", or an address that this machine has'
+    return Finding(ABOUT, "problem", f"{place} cannot be listened on: {why}", cure)
+
+
+def _bind(http: HttpSettings) -> int | None:
+    """The number of the error with which listening fails; None when it works. Nothing stays open."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            http.bind, http.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except socket.gaierror:
+        return errno.EADDRNOTAVAIL
+    with socket.socket(family, kind, protocol) as one:
+        if os.name == "posix":  # elsewhere this option would let two programs share the port
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind(address)
+            one.listen(1)
+        except OSError as error:
+            return error.errno or errno.EADDRNOTAVAIL
+    return None
+
+
+def listener(port: int, proc: Path = Path("/proc")) -> Listener | None:
+    """Who listens on a TCP port of this machine; None where it cannot be told (not on Linux, another user's)."""
+    wanted = {f"socket:[{inode}]" for inode in _inodes(port, proc)}
+    if not wanted:
+        return None
+    for process in proc.iterdir():
+        if process.name.isdigit() and _holds(process, wanted):
+            return _described(process)
+    return None
+
+
+def _inodes(port: int, proc: Path) -> Iterator[str]:
+    for table in ("tcp", "tcp6"):
+        try:
+            lines = (proc / "net" / table).read_text("ascii").splitlines()[1:]
+        except OSError:
+            continue
+        for fields in map(str.split, lines):
+            if len(fields) > 9 and fields[3] == _LISTENING and int(fields[1].rpartition(":")[2], 16) == port:
+                yield fields[9]
+
+
+def _holds(process: Path, sockets: set[str]) -> bool:
+    try:
+        return any(os.readlink(handle) in sockets for handle in (process / "fd").iterdir())
+    except OSError:  # another user's, or it has just ended
+        return False
+
+
+def _described(process: Path) -> Listener | None:
+    try:
+        words = (process / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+        name = plain((process / "comm").read_text("utf-8"), 40)
+    except OSError:
+        return None
+    # Its arguments may hold secrets: they are looked at, never shown.
+    is_gateway = "serve" in words and any(Path(word).name in _OUR_WORDS for word in words)
+    return Listener(int(process.name), name, is_gateway)

@@ -1,0 +1,240 @@
+"""The hosts on this machine: whether the gateway is registered in each, and whether its entry there would start it."""
+
+import os
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from anyio import to_thread
+
+from gateway.cli.diagnosis.findings import Finding, listed
+from gateway.cli.diagnosis.patient import Patient
+from gateway.config.builtin_profiles import builtin_profiles
+from gateway.config.finding import FILE_VARIABLE, find_file
+from gateway.core.model.caller import Caller
+from gateway.core.profiles.matching import choose
+from gateway.core.profiles.profile import Profile
+from gateway.core.wording import counted
+from gateway.errors import ConfigError, ProfileError
+from gateway.hosts.config_files.host_environment import missing_in_host
+from gateway.hosts.config_files.hosts import HOSTS, Host
+from gateway.hosts.config_files.installing import NAME
+from gateway.hosts.config_files.launching import Launch, address_in, launch_in
+from gateway.hosts.config_files.standing import Standing, standing
+from gateway.hosts.config_files.surroundings import Surroundings
+
+_REFERENCES = ("$", "{env:", "{file:")
+"""What a path may hold that only its host can replace (`gateway.hosts.config_files.variables`)."""
+
+
+async def check_registration(patient: Patient) -> list[Finding]:
+    """Each host that has a configuration file; one without is not spoken of."""
+    return await to_thread.run_sync(lambda: list(_hosts(patient)))
+
+
+def _hosts(patient: Patient) -> Iterator[Finding]:
+    at = replace(Surroundings.here(), environ=patient.environ)
+    for host in HOSTS.values():
+        if patient.host in (None, host.profile or host.name):
+            one = standing(host, at)
+            if one.exists or one.problem is not None:
+                yield from _host(one, patient)
+
+
+def _host(one: Standing, patient: Patient) -> Iterator[Finding]:
+    about, title = _about(one.host), one.host.title
+    if one.problem is not None:
+        yield Finding(about, "problem", one.problem.message, _mended(one, one.problem))
+        return
+    if not one.own:
+        has = f"{counted(len(one.others), 'server')} of its own: {listed(one.others)}" if one.others else "no servers"
+        moved = f"mcp-gateway import {one.host.name} puts them behind the gateway; then " if one.others else ""
+        text = f"{title} does not have the gateway ({one.file}; {has})"
+        yield Finding(about, "ok", text, moved + _install(one.host, NAME, patient), is_next_step=True)
+        return
+    for name, entry in one.own.items():
+        yield from _entry(one, name, entry, patient)
+    if len(one.own) > 1:
+        text = f"the gateway is registered more than once ({listed(one.own)}): every tool is there as often"
+        spare = next(name for name in reversed(list(one.own)) if name != NAME)
+        cure = f"mcp-gateway uninstall {one.host.name} --name {shlex.quote(spare)}"
+        yield Finding(about, "warning", text, cure)
+    if one.others:
+        text = f"beside the gateway {title} has {counted(len(one.others), 'other server')}: {listed(one.others)}"
+        cure = (
+            f"mcp-gateway import {one.host.name} puts them behind it; then mcp-gateway install {one.host.name} --only"
+        )
+        yield Finding(about, "ok", text, cure)
+
+
+def _entry(one: Standing, name: str, entry: Mapping[str, Any], patient: Patient) -> Iterator[Finding]:
+    """One registration: what is wrong with it, else that nothing is, and the profile that its host gets."""
+    about = _about(one.host)
+    launch = launch_in(entry)
+    if launch is None:
+        address = address_in(entry)
+        yield Finding(about, "ok", f"{one.host.title} calls the gateway at {address}, as {name!r} ({one.file})")
+        # The last segment of the path chooses a profile, and no other configuration can be meant than the one here.
+        chosen = urlsplit(address).path.strip("/").split("/")[1:2]
+        yield from _profile(one.host, name, patient, in_path=chosen[0] if chosen else None)
+        return
+    profile = _option(launch.args, "--profile")
+    again = _install(one.host, name, patient, profile)
+    broken = [
+        *_program(one.host, launch, name, again, patient),
+        *_configuration(one.host, launch, name, again, patient),
+    ]
+    if not any(finding.level == "problem" for finding in broken):
+        text = f"the gateway is registered in {one.host.title} as {name!r} ({one.file})"
+        yield Finding(about, "ok", text)
+    yield from broken
+    if entry.get("disabled") is True or entry.get("enabled") is False:
+        yield Finding(about, "warning", f"{name!r} is switched off there", f"switch it on in {one.host.title}")
+    if not broken:
+        yield from _profile(one.host, name, patient, configured=profile)
+        yield from _variables(one.host, launch, name, patient)
+
+
+def _program(host: Host, launch: Launch, name: str, again: str, patient: Patient) -> Iterator[Finding]:
+    if _is_reference(launch.command, host):
+        return
+    found = shutil.which(launch.command, path=launch.env.get("PATH") or patient.environ.get("PATH"))
+    if found is None:
+        there = os.path.isabs(launch.command) and os.path.exists(launch.command)
+        what = "may not be run" if there else "is not there"
+        yield Finding(_about(host), "problem", f"{name!r} starts {launch.command}, which {what}", again)
+    elif (interpreter := _interpreter(Path(found))) is not None and not os.path.exists(interpreter):
+        text = f"{name!r} starts {launch.command}, whose interpreter {interpreter} is not there"
+        yield Finding(_about(host), "problem", text, again)
+
+
+def _variables(host: Host, launch: Launch, name: str, patient: Patient) -> Iterator[Finding]:
+    """Variables of the configuration that the host may start the gateway without."""
+    if patient.path is None:
+        return
+    try:
+        missing = missing_in_host(patient.path, launch.env)
+    except ConfigError:  # said of the configuration itself
+        return
+    cure = f"{_install(host, name, patient)} {missing.options(patient.environ)}"
+    for sentence in missing.sentences(patient.path, host.title):
+        yield Finding(_about(host), "warning", sentence, cure)
+
+
+def _interpreter(script: Path) -> str | None:
+    """The program that a script names in its first line; none where it is no script, or cannot be looked into."""
+    try:
+        with script.open("rb") as file:
+            line = file.readline(1024)
+    except OSError:
+        return None
+    words = line[2:].decode("utf-8", "replace").split() if os.name == "posix" and line.startswith(b"#!") else []
+    return words[0] if words else None
+
+
+def _configuration(host: Host, launch: Launch, name: str, again: str, patient: Patient) -> Iterator[Finding]:
+    """Whether the configuration that the entry names is there, and the one that is examined."""
+    given = _option(launch.args, "--config") or launch.env.get(FILE_VARIABLE)
+    if given is None:
+        text = f"{name!r} names no configuration: which one it gets hangs on where it is started"
+        yield Finding(_about(host), "warning", text, again)
+    elif _is_reference(given, host):
+        return
+    elif not os.path.isabs(given):
+        text = f"{name!r} names its configuration as {given}: where that is hangs on the folder it is started in"
+        yield Finding(_about(host), "warning", text, again)
+    elif not os.path.isfile(given):
+        first = "" if patient.path is not None else "mcp-gateway init writes a configuration; then "
+        yield Finding(
+            _about(host), "problem", f"{name!r} names the configuration {given}, which is not there", first + again
+        )
+    elif patient.path is not None and os.path.realpath(given) != os.path.realpath(patient.path):
+        text = f"{name!r} has another configuration than the one examined here: {given}"
+        cure = f"mcp-gateway doctor --config {shlex.quote(given)} examines that one; {again} changes it"
+        yield Finding(_about(host), "warning", text, cure)
+
+
+def _profile(
+    host: Host, name: str, patient: Patient, *, configured: str | None = None, in_path: str | None = None
+) -> Iterator[Finding]:
+    """The profile that the host gets, by the name that it gives itself where that is known."""
+    called, settings = _client_name(host), patient.settings.gateway
+    try:
+        caller = Caller(client_name=called, profile=in_path)
+        choice = choose(patient.profiles, caller, configured or settings.profile, settings.model)
+    except ProfileError as error:
+        text = f"{name!r} asks for a profile that does not exist: {error.message}"
+        yield Finding(
+            _about(host), "problem", text, f"{error.remedy}; {_install(host, name, patient)} leaves it to the host"
+        )
+        return
+    because = choice.because
+    if in_path is None and configured is not None:
+        because = "its entry sets it with --profile"
+    elif in_path is None and patient.settings.gateway.profile is None and called is None:
+        because = f"none is built in for {host.title}; one of your own may match its name"
+    yield Finding(_about(host), "ok", f"{host.title} gets the profile {choice.profile.name}: {because}")
+    yield from _patience(host, choice.profile, patient)
+
+
+def _patience(host: Host, profile: Profile, patient: Patient) -> Iterator[Finding]:
+    """Upstreams that were given more time for a call, in the configuration itself, than the host waits for one."""
+    seconds = profile.wait.call
+    if seconds is None or profile.wait.progress_resets:
+        return
+    longer = [
+        name
+        for name, upstream in patient.settings.upstreams.items()
+        if "call" in upstream.timeout.model_fields_set and upstream.timeout.call > seconds
+    ]
+    if longer:
+        text = f"{host.title} gives a call up after {seconds:g} s, and more time is set for calls of {listed(longer)}"
+        cure = f"raise the limit in {host.title}, if it has one; upstreams.{longer[0]}.timeout.call cannot help it"
+        yield Finding(_about(host), "warning", text, cure)
+
+
+def _client_name(host: Host) -> str | None:
+    """How the host calls itself, by the built-in profile that is its own; none where it has none."""
+    profile = builtin_profiles().get(host.profile or host.name)
+    globs = [match.client_name for match in profile.match if match.client_name is not None] if profile else []
+    return globs[0].rstrip("*") if globs else None
+
+
+def _option(args: tuple[str, ...], name: str) -> str | None:
+    """The value of an option, as `--name value` or `--name=value`."""
+    for place, word in enumerate(args):
+        if word == name and place + 1 < len(args):
+            return args[place + 1]
+        if word.startswith(f"{name}="):
+            return word.removeprefix(f"{name}=")
+    return None
+
+
+def _install(host: Host, name: str, patient: Patient, profile: str | None = None) -> str:
+    """The command that registers the gateway with the configuration that is examined."""
+    words = ["mcp-gateway", "install", host.name]
+    if name != NAME:
+        words += ["--name", name]
+    if patient.path is not None and patient.path != find_file(None, environ=patient.environ):
+        words += ["--config", str(patient.path)]
+    if profile is not None:
+        words += ["--profile", profile]
+    return shlex.join(words)
+
+
+def _about(host: Host) -> str:
+    return f"host {host.name}"
+
+
+def _mended(one: Standing, error: ConfigError) -> str:
+    if "cannot be read" in error.message:
+        return f"make {one.file} a file that you can read"
+    return f"mend it at this place: {one.host.title} may not read it either; then mcp-gateway install {one.host.name}"
+
+
+def _is_reference(path: str, host: Host) -> bool:
+    return host.variables != "none" and any(mark in path for mark in _REFERENCES)

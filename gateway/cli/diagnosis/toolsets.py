@@ -1,0 +1,153 @@
+"""Judging tool lists: what an upstream declares, and what each host would be offered of it. Pure."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from gateway.cli.diagnosis.findings import Finding, listed
+from gateway.core.profiles.profile import Profile
+from gateway.core.tools.catalogue import Catalogue
+from gateway.core.tools.catalogue.faults import Fault, faults
+from gateway.core.tools.catalogue.names import SEPARATOR, NameRules
+from gateway.core.tools.catalogue.repair import is_object_schema, repaired, unusable, withheld
+from gateway.core.wording import counted, plain
+
+_NAME = 80
+_AUTHOR = "the server's author has to mend it"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What the hosts of one profile would be offered, from a gateway that they know as `registered_as`."""
+
+    profile: Profile
+    catalogue: Catalogue
+    registered_as: str
+
+    @property
+    def rules(self) -> NameRules:
+        """What this host takes as a name."""
+        return NameRules.of(self.profile.tools, self.registered_as)
+
+
+def declared(upstream: str, tools: Sequence[Any]) -> Iterator[Finding]:
+    """What is wrong with the tools of an upstream, whatever the host."""
+    about = f"upstream {upstream}"
+    out = [f"{name} ({why})" for name, why in withheld(tools)]
+    if out:
+        text = f"{counted(len(out), 'tool')} withheld, because hosts would refuse them: {listed(out)}"
+        yield Finding(about, "problem", text, f'{_AUTHOR}: a name, and a valid inputSchema with "type": "object"')
+    good = [cast("Mapping[str, Any]", tool) for tool in tools if unusable(tool) is None]
+    counts = Counter(str(tool["name"]) for tool in good)
+    if twice := [plain(name, _NAME) for name, count in counts.items() if count > 1]:
+        text = f"several tools have the same name, and only the first is offered: {listed(twice)}"
+        yield Finding(about, "problem", text, f"{_AUTHOR}: a call cannot tell two tools of one name apart")
+    yield from _schemas(upstream, good)
+    changed = [
+        f"{plain(str(tool['name']), _NAME)} ({', '.join(changes)})" for tool in good if (changes := _mended(tool))
+    ]
+    if changed:
+        text = f"declared in a way that hosts stumble over, and mended by the gateway: {listed(changed)}"
+        yield Finding(about, "warning", text, _AUTHOR)
+    if silent := [plain(str(tool["name"]), _NAME) for tool in good if not _has_text(tool.get("description"))]:
+        text = f"a model cannot know what these are for, they have no description: {listed(silent)}"
+        yield Finding(about, "warning", text, f'upstreams.{upstream}.tools.describe = {{ {_key(silent[0])} = "..." }}')
+
+
+def offered(
+    upstream: str, names: Sequence[str], renamed: Mapping[str, str], offers: Iterable[Offer]
+) -> Iterator[Finding]:
+    """What becomes of the tools of an upstream on the way to the hosts: names that do not fit, names that collide.
+
+    `names` are its usable tools, `renamed` the configuration's own names for them.
+    """
+    about = f"upstream {upstream}"
+    unfit: dict[str, dict[str, str]] = {}
+    clash: dict[str, dict[str, str]] = {}
+    shortest: dict[str, int] = {}
+    for offer in offers:
+        for given, route in offer.catalogue.routes.items():
+            wanted = renamed.get(route.tool, route.tool)
+            full = f"{upstream}{SEPARATOR}{wanted}"
+            if route.upstream != upstream or route.tool not in names or given in (wanted, full):
+                continue
+            host = offer.profile.name
+            if offer.rules.fitted(full, full) == full:
+                clash.setdefault(route.tool, {})[host] = given
+            else:
+                unfit.setdefault(route.tool, {})[host] = given
+                room = offer.rules.budget - len(upstream) - len(SEPARATOR)
+                shortest[route.tool] = min(room, shortest.get(route.tool, room))
+    for tool, hosts in unfit.items():
+        shown = plain(tool, _NAME)
+        text = f"the name of the tool {shown!r} does not fit, and is shortened to {_first(hosts)!r}"
+        cure = (
+            f"upstreams.{upstream}.tools.rename = {{ {_key(tool)} = "
+            f'"at most {shortest[tool]} of letters, digits, _ and -" }}'
+            if shortest[tool] >= 4
+            else f"give the upstream {upstream!r} a shorter name"
+        )
+        yield Finding(about, "warning", text, cure, tuple(hosts))
+    for tool, hosts in clash.items():
+        text = f"another tool has the name of {plain(tool, _NAME)!r} already, so it is offered as {_first(hosts)!r}"
+        cure = f'upstreams.{upstream}.tools.rename = {{ {_key(tool)} = "another name" }}'
+        yield Finding(about, "warning", text, cure, tuple(hosts))
+
+
+def beyond(offers: Iterable[Offer]) -> Iterator[Finding]:
+    """Tools that a host is not offered because it takes only so many; and settings for tools that are not there."""
+    said: dict[str, list[str]] = {}
+    for offer in offers:
+        for note in offer.catalogue.problems:
+            if "beyond the host's limit" in note.text or note.text.startswith("upstreams."):
+                said.setdefault(note.text, []).append(offer.profile.name)
+    for text, hosts in said.items():
+        if text.startswith("upstreams."):
+            yield Finding("tools", "warning", text, "mend the name there, or take the line out")
+        else:
+            cure = "choose with upstreams.<name>.tools.include and exclude which ones matter"
+            yield Finding("tools", "warning", text, cure, tuple(hosts))
+
+
+def _schemas(upstream: str, tools: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    about = f"upstream {upstream}"
+    for tool in tools:
+        name = plain(str(tool["name"]), _NAME)
+        for member in ("inputSchema", "outputSchema"):
+            if member not in tool:
+                continue
+            found = [fault for fault in faults(tool[member]) if fault.kind != "root"]
+            if found:
+                text = f"{member} of {name!r}: {plain('; '.join(map(str, found[:3])), 400)}"
+                yield Finding(about, "problem", text, _schema_cure(upstream, str(tool["name"]), found))
+            elif member == "outputSchema" and not is_object_schema(tool[member]):
+                text = f'outputSchema of {name!r} is none of type "object", and left out for hosts before 2026-07-28'
+                yield Finding(about, "warning", text, _AUTHOR)
+
+
+def _schema_cure(upstream: str, tool: str, found: Sequence[Fault]) -> str:
+    exclude = f"until then: upstreams.{upstream}.tools.exclude = [{_key(tool, always=True)}]"
+    if any(fault.kind == "external" for fault in found):
+        return f"the server's author has to put what $ref names into $defs, since no host fetches it; {exclude}"
+    return f"{_AUTHOR}, since some hosts and model APIs refuse every tool for it; {exclude}"
+
+
+def _mended(tool: Mapping[str, Any]) -> tuple[str, ...]:
+    return repaired(tool)[1]
+
+
+def _has_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _key(name: str, *, always: bool = False) -> str:
+    """A name as a key of TOML, in quotes where it needs them."""
+    shown = plain(name, _NAME)
+    bare = not always and shown.isascii() and shown.replace("_", "").replace("-", "").isalnum()
+    return shown if bare else json.dumps(shown, ensure_ascii=False)
+
+
+def _first(names: Mapping[str, str]) -> str:
+    return plain(next(iter(names.values())), _NAME)

@@ -1,0 +1,234 @@
+"""Each upstream: started for real, timed, listed, and its tools judged for every host."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import anyio
+
+from gateway.cli.diagnosis.cures import cured
+from gateway.cli.diagnosis.findings import Finding, listed
+from gateway.cli.diagnosis.patient import Patient
+from gateway.cli.diagnosis.toolsets import Offer, beyond, declared, offered
+from gateway.config.finding import cache_folder
+from gateway.config.schema import UpstreamSettings
+from gateway.content.arguments import ways_of_giving
+from gateway.core.apps import for_the_model
+from gateway.core.model.caller import MODERN_REVISIONS
+from gateway.core.tools.arguments import path_words
+from gateway.core.tools.catalogue import OWN, build
+from gateway.core.tools.catalogue.repair import unusable
+from gateway.core.wording import counted, plain
+from gateway.routing.own_tools.declarations import TOOLS
+from gateway.upstream import Catalogues, Upstream, Upstreams, UpstreamState
+from gateway.upstream.connection.first_start import longest_start
+from gateway.upstream.transports.environment import held_back
+from gateway.upstream.transports.launchers import launcher_of
+
+_OTHER_WAYS_SECONDS = 6.0
+_MORE = 5.0
+"""Seconds beyond that after which another way counts as hanging."""
+_ABOUT_THE_REQUEST = ("HTTP 400", "HTTP 404", "HTTP 405", "HTTP 406", "HTTP 415", "HTTP 422", "no event stream")
+"""Causes that another transport or path at the same server may not have."""
+
+
+async def check_upstreams(patient: Patient) -> list[Finding]:
+    """Every upstream by itself, then what the hosts are offered of all together."""
+    settings = patient.settings
+    took: dict[str, _Took] = {}
+    first: dict[str, _Seen] = {}
+    # None may go to sleep while the others are waited for.
+    awake = {name: one.model_copy(update={"idle_stop": 0.0}) for name, one in settings.upstreams.items()}
+    # What is learned here is there for the next start of a host, which then waits for no installation.
+    cache = cache_folder(patient.environ)
+    catalogues = Catalogues(cache / "catalogues") if cache is not None else None
+    async with Upstreams(awake, on_change=_nobody_listens, catalogues=catalogues) as upstreams:
+        with patient.shown(upstreams.values()):
+            async with anyio.create_task_group() as tasks:
+                for upstream in upstreams.values():
+                    tasks.start_soon(_timed, upstream, took, first)
+        now = {name: _Seen.of(upstream) for name, upstream in upstreams.items()}
+    # One that has failed is told by that, although it may be tried again by now.
+    states = {name: seen if seen.state is UpstreamState.READY else first.get(name, seen) for name, seen in now.items()}
+    cures = await _other_ways(settings.upstreams, states)
+    offers = _offers(patient, states)
+    findings: list[Finding] = []
+    for name, seen in states.items():
+        findings += _state(name, seen, settings.upstreams[name], took[name], cures.get(name), patient.environ)
+        if seen.state is UpstreamState.READY:
+            findings += _tools(name, seen, settings.upstreams[name], offers)
+    return [*findings, *beyond(offers)]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """An upstream as it was when everybody had settled; without the tools that are only remembered."""
+
+    state: UpstreamState
+    cause: str | None
+    transport: str
+    revision: str | None
+    server: str
+    tools: Sequence[dict[str, object]]
+    left_out: Sequence[str] = ()
+
+    @staticmethod
+    def of(upstream: Upstream) -> "_Seen":
+        info = upstream.server_info or {}
+        server = plain(f"{info.get('name', '')} {info.get('version', '')}", 80)
+        transport = "stdio" if upstream.settings.command is not None else "HTTP"
+        tools = upstream.tools() if upstream.state is UpstreamState.READY else ()
+        return _Seen(upstream.state, upstream.cause, transport, upstream.revision, server, tools, upstream.left_out)
+
+
+def _nobody_listens(_name: str, _kind: str) -> None:
+    """Changes while the examination lasts change nothing in it."""
+
+
+@dataclass(frozen=True)
+class _Took:
+    """Seconds from the beginning, and how many of them it waited for its turn."""
+
+    all: float
+    waiting: float
+
+    @property
+    def own(self) -> float:
+        return max(0.0, self.all - self.waiting)
+
+
+async def _timed(upstream: Upstream, took: dict[str, _Took], first: dict[str, _Seen]) -> None:
+    start = anyio.current_time()
+    try:
+        await upstream.ready(math.inf)  # each start has a limit of its own
+        first[upstream.name] = _Seen.of(upstream)
+    finally:
+        took[upstream.name] = _Took(anyio.current_time() - start, upstream.waited)
+
+
+def _state(
+    name: str,
+    seen: _Seen,
+    settings: UpstreamSettings,
+    took: _Took,
+    other_way: str | None,
+    environ: Mapping[str, str],
+) -> Iterator[Finding]:
+    about = f"upstream {name}"
+    match seen.state:
+        case UpstreamState.READY:
+            era = "stateless" if seen.revision in MODERN_REVISIONS else "with handshake"
+            server = f"{seen.server}, " if seen.server else ""
+            waited = f", and {took.waiting:.0f} s of waiting for its turn" if took.waiting else ""
+            text = f"ready after {took.own:.1f} s{waited}: {server}{seen.transport}, {seen.revision} ({era})"
+            yield Finding(about, "ok", f"{text}, {counted(len(seen.tools), 'tool')}")
+            for why in seen.left_out:
+                yield Finding(about, "warning", why, f"raise upstreams.{name}.limits.list_bytes, or have it list less")
+            if took.own > settings.timeout.start / 2 and longest_start(settings) == settings.timeout.start:
+                text = f"it takes {took.own:.0f} of the {settings.timeout.start:g} s that it may take to start"
+                yield Finding(about, "warning", text, f"upstreams.{name}.timeout = {{ start = {4 * took.own:.0f} }}")
+        case UpstreamState.DISABLED:
+            yield Finding(about, "ok", "not enabled", f"upstreams.{name}.enabled = true")
+        case UpstreamState.STARTING | UpstreamState.INSTALLING:  # it was not waited for any longer
+            cause = f": {seen.cause}" if seen.cause else ""
+            text = f"{seen.state.value} for {took.all:.0f} s{cause}"
+            yield Finding(about, "warning", text, "run mcp-gateway doctor again, and let it wait")
+        case _:
+            words, cure = cured(name, settings, seen.cause or f"is {seen.state.value}")
+            yield Finding(about, "problem", words, other_way or cure)
+            if launcher_of(settings.command, settings.args) and (names := held_back(settings.env, environ)):
+                text = f"{', '.join(names)} did not reach it: a password is in it, which not every server is to get"
+                given = ", ".join(f'{each} = "${{{each}}}"' for each in names)
+                yield Finding(about, "warning", text, f"upstreams.{name}.env = {{ {given} }}, if it needs the proxy")
+
+
+def _tools(name: str, seen: _Seen, settings: UpstreamSettings, offers: Sequence[Offer]) -> Iterator[Finding]:
+    about = f"upstream {name}"
+    if not seen.tools:
+        yield Finding(about, "warning", "it has no tools", f"see whether it needs more in upstreams.{name}.args or env")
+        return
+    yield from declared(name, seen.tools)
+    usable = list(dict.fromkeys(str(tool["name"]) for tool in seen.tools if unusable(tool) is None))
+    kept = {route.tool for offer in offers for route in offer.catalogue.routes.values() if route.upstream == name}
+    # A host's own limit is said elsewhere; what no host is offered, the configuration filters.
+    for_pages = {str(tool["name"]) for tool in seen.tools if unusable(tool) is None and not for_the_model(tool)}
+    left_out = [tool for tool in usable if tool not in kept and tool not in for_pages]
+    if left_out and offers:
+        filtered = "by tools.include and exclude" if kept or settings.tools.include != ("*",) else "by tools.exclude"
+        level = "ok" if kept else "problem"
+        text = f"{counted(len(left_out), 'tool')} left out {filtered}: {listed(plain(tool, 80) for tool in left_out)}"
+        yield Finding(about, level, text, f"change upstreams.{name}.tools" if not kept else None)
+    yield from offered(name, usable, settings.tools.rename, offers)
+    taking = {
+        f"{plain(route.tool, 80)} ({', '.join(plain(path_words(each.path), 80) for each in route.parameters)})"
+        for offer in offers
+        for route in offer.catalogue.routes.values()
+        if route.upstream == name and route.parameters
+    }
+    if taking:
+        yield Finding(about, "ok", f"content is taken by its handle: {listed(sorted(taking))}")
+
+
+def _offers(patient: Patient, states: Mapping[str, _Seen]) -> tuple[Offer, ...]:
+    gateway = patient.settings.gateway
+    lists = {name: seen.tools for name, seen in states.items()}
+    selections = {name: upstream.tools for name, upstream in patient.settings.upstreams.items()}
+    fetched = bool(patient.settings.fetch.allow)
+    giving = {
+        name: ways_of_giving(upstream, fetched=fetched, links=True)
+        for name, upstream in patient.settings.upstreams.items()
+    }
+    return tuple(
+        Offer(
+            profile,
+            build(
+                {OWN: TOOLS, **lists} if profile.tools.helpers else lists,
+                selections,
+                gateway.prefix,
+                profile,
+                gateway.name,
+                giving=giving,
+            ),
+            gateway.name,
+        )
+        for profile in patient.hosts.values()
+    )
+
+
+async def _other_ways(upstreams: Mapping[str, UpstreamSettings], states: Mapping[str, _Seen]) -> dict[str, str]:
+    """For upstreams at a url that does not answer as it should: the edit with which it does, where one is found."""
+    ways = {
+        name: list(_ways(name, upstreams[name]))
+        for name, seen in states.items()
+        if upstreams[name].url is not None
+        and seen.state is UpstreamState.FAILED
+        and any(words in (seen.cause or "") for words in _ABOUT_THE_REQUEST)
+    }
+    tried = {f"{name}-{place}": way for name, some in ways.items() for place, (way, _) in enumerate(some)}
+    if not tried:
+        return {}
+    async with Upstreams(tried, on_change=_nobody_listens) as others:
+        await others.settled(_OTHER_WAYS_SECONDS + _MORE)
+        working = {name for name, upstream in others.items() if upstream.state is UpstreamState.READY}
+    edits = {
+        name: [edit for place, (_, edit) in enumerate(some) if f"{name}-{place}" in working]
+        for name, some in ways.items()
+    }
+    return {name: found[0] for name, found in edits.items() if found}
+
+
+def _ways(name: str, settings: UpstreamSettings) -> Iterable[tuple[UpstreamSettings, str]]:
+    """Other transports and paths at the same server, each with the edit that it is."""
+    assert settings.url is not None
+    parts = urlsplit(settings.url)
+    start = {"timeout": settings.timeout.model_copy(update={"start": _OTHER_WAYS_SECONDS})}
+    if settings.transport != "auto":
+        other = "sse" if settings.transport == "http" else "http"
+        edit = f'it does answer over the other transport: upstreams.{name}.transport = "{other}" (or "auto")'
+        yield settings.model_copy(update={**start, "transport": other}), edit
+    for path, transport in (("/mcp", "http"), ("/sse", "sse")):
+        if parts.path.rstrip("/") != path:
+            url = parts._replace(path=path).geturl()
+            edit = f"an MCP server answers at {path} there: put that path into upstreams.{name}.url"
+            yield settings.model_copy(update={**start, "url": url, "transport": transport}), edit

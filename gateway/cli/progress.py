@@ -1,0 +1,140 @@
+"""Waiting for upstreams, with a line for each on a terminal, and a Ctrl-C that ends the waiting and nothing else."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Collection, Generator, Iterable
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from gateway.cli.terminal import remark
+from gateway.core.wording import counted, plain
+from gateway.telemetry.harmless import neutral
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from gateway.upstream import Upstream
+
+_PER_SECOND = 4
+_LONGEST = 300
+_STYLES = {"ready": "green", "failed": "red", "disabled": "dim", "sleeping": "dim"}
+
+
+class Wait:
+    """Waits for upstreams to start.
+
+    `visible`: what is waited for is shown, if stderr is a terminal. `ctrl_c`: what a Ctrl-C does meanwhile, in words.
+    `announced`: where stderr is none, one line says at the beginning what is waited for: who collects the output of a
+    command that says nothing for a minute takes it for one that hangs.
+    """
+
+    def __init__(self, *, visible: bool, ctrl_c: str, announced: bool = False) -> None:
+        self._visible = visible and sys.stderr.isatty()
+        self._announced = visible and announced and not self._visible
+        self._ctrl_c = ctrl_c
+        self._scope: anyio.CancelScope | None = None
+        self.outcomes: dict[str, str] = {}
+        """How the first start of each upstream ended, by its name: another may be under way by now."""
+
+    def interrupt(self) -> bool:
+        """End the waiting; False when nothing is waited for."""
+        if self._scope is None or self._scope.cancel_called:
+            return False
+        self._scope.cancel()
+        return True
+
+    async def settled(self, upstreams: Iterable[Upstream]) -> None:
+        """Wait until it is known of each how its start ends: each has a limit of its own."""
+        waited = tuple(upstreams)
+
+        async def settle(upstream: Upstream) -> None:
+            await upstream.ready(math.inf)
+            self.outcomes[upstream.name] = standing_words(upstream)
+
+        with self.shown(waited):
+            async with anyio.create_task_group() as tasks:
+                for upstream in waited:
+                    tasks.start_soon(settle, upstream)
+
+    @contextmanager
+    def shown(self, upstreams: Collection[Upstream]) -> Generator[None]:
+        """Show how they are doing while this is open; `interrupt` cancels what is inside."""
+        began = time.monotonic()
+        names = [upstream.name for upstream in upstreams if upstream.settings.enabled]
+        if self._announced and names:
+            remark(f"starting {', '.join(names)}, which may take minutes where something has to be installed")
+        live = self._live(lambda: _table(upstreams, began, self._ctrl_c)) if upstreams else nullcontext()
+        with live, anyio.CancelScope() as self._scope:
+            yield
+        self._scope = None
+
+    @contextmanager
+    def line(self, words: Callable[[], str]) -> Generator[None]:
+        """Show one line while this is open, with the seconds that have passed."""
+        from rich.text import Text
+
+        began = time.monotonic()
+
+        def rendered() -> RenderableType:
+            text = f"{words()}, {_seconds(time.monotonic() - began)}"
+            return Text(neutral(plain(text, _LONGEST)), no_wrap=True, overflow="ellipsis")
+
+        with self._live(rendered):
+            yield
+
+    def _live(self, render: Callable[[], RenderableType]) -> Any:
+        if not self._visible:
+            return nullcontext()
+        from rich.console import Console
+        from rich.live import Live
+
+        console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+        return Live(
+            get_renderable=render,
+            console=console,
+            transient=True,
+            refresh_per_second=_PER_SECOND,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+
+def standing_words(upstream: Upstream) -> str:
+    """Where an upstream stands and why, in one line: `installing for 42 s: npx may have to install it first`."""
+    state = upstream.state.value
+    if upstream.state.is_pending:
+        state += f" for {_seconds(time.time() - upstream.counts.since)}"
+    return f"{state}: {upstream.cause}" if upstream.cause else state
+
+
+def is_there(upstream: Upstream) -> bool:
+    """Whether what it lists is what it has now, or had when it was put to sleep."""
+    return upstream.state.value in ("ready", "sleeping")
+
+
+def _table(upstreams: Collection[Upstream], began: float, ctrl_c: str) -> RenderableType:
+    """A line for each, those that are waited for first, so that they are seen on a small screen, too."""
+    from rich.console import Group
+    from rich.text import Text
+
+    ordered = sorted(upstreams, key=lambda upstream: not upstream.state.is_pending)
+    width = min(24, max((len(upstream.name) for upstream in ordered), default=0))
+    lines: list[Text] = []
+    for upstream in ordered:
+        words = neutral(plain(standing_words(upstream), _LONGEST))
+        style = _STYLES.get(upstream.state.value, "")
+        lines.append(Text(f"  {upstream.name:<{width}}  {words}", style=style, no_wrap=True, overflow="ellipsis"))
+    left = sum(upstream.state.is_pending for upstream in upstreams)
+    passed = _seconds(time.monotonic() - began)
+    total = f"waiting for {left} of {counted(len(upstreams), 'upstream')}, {passed} (Ctrl-C: {ctrl_c})"
+    return Group(Text(total, style="bold", no_wrap=True, overflow="ellipsis"), *lines)
+
+
+def _seconds(seconds: float) -> str:
+    whole = max(0, int(seconds))
+    return f"{whole} s" if whole < 120 else f"{whole // 60} min {whole % 60} s"

@@ -1,0 +1,1 @@
+"""Content as bytes: shaped, stored, decoded, described, fetched, linked, and put into arguments."""

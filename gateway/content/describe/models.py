@@ -1,0 +1,129 @@
+"""A model API that describes: the media in a user's message of its own form, and the words of its answer."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import httpx2
+
+from gateway.config.schema import DescribeModel
+from gateway.content.describe.fitting import Fitting, fit
+from gateway.core.model.effects import AudioTarget, ImageTarget
+from gateway.core.model.media_types import family
+from gateway.core.model.turn import Media, MediaKind, Part, Words
+from gateway.core.model_apis.lowering import anthropic_messages, openai_chat
+from gateway.core.wording import plain
+from gateway.errors import MediaError
+
+_MOST_ANSWER = 4 * 1024 * 1024
+_MOST_TOKENS = 1_024
+_SHOWN = 200
+
+_IMAGE = ImageTarget(("image/png", "image/jpeg", "image/webp"), max_edge=1_568, max_bytes=3_500_000, animation=False)
+"""Within every model API's limits on one image: docs/models."""
+_AUDIO = AudioTarget(("audio/wav", "audio/mpeg"), max_bytes=15_000_000, max_seconds=600)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How an API of one form is asked: the end of its path, its headers, its request, and where the words stand."""
+
+    path: str
+    headers: Callable[[str], dict[str, str]]
+    part: Callable[[Part], dict[str, Any]]
+    more: Mapping[str, Any]
+    said: Callable[[Any], str]
+    kinds: frozenset[str]
+
+
+def _texts(parts: Any) -> str:
+    if isinstance(parts, str):
+        return parts
+    if not isinstance(parts, list):
+        return ""
+    texts = [cast("dict[str, Any]", part).get("text") for part in cast("list[Any]", parts) if isinstance(part, dict)]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _chat_words(answer: Any) -> str:
+    return _texts(answer["choices"][0]["message"]["content"])
+
+
+def _anthropic_words(answer: Any) -> str:
+    return _texts(answer["content"])
+
+
+_FORMS: Mapping[str, _Form] = {
+    "openai_chat": _Form(
+        "/chat/completions",
+        lambda key: {"Authorization": f"Bearer {key}"},
+        openai_chat.part,
+        {},
+        _chat_words,
+        frozenset({"image", "audio"}),
+    ),
+    "anthropic_messages": _Form(
+        "/v1/messages",
+        lambda key: {"x-api-key": key},
+        anthropic_messages.part,
+        {"max_tokens": _MOST_TOKENS},
+        _anthropic_words,
+        frozenset({"image"}),
+    ),
+}
+_ANTHROPIC_VERSION = {"anthropic-version": "2023-06-01"}
+"""https://docs.claude.com/en/api/versioning"""
+
+
+async def describe_with_model(
+    client: httpx2.AsyncClient, settings: DescribeModel, prompt: str, media: Fitting, content: bytes, media_type: str
+) -> str:
+    """What the model says of the content, which is made to fit the API first.
+
+    Raises:
+        MediaError: the content cannot be sent to it, or it did not answer as such an API does.
+    """
+    form = _FORMS[settings.api]
+    kind = family(media_type)
+    if kind not in form.kinds:
+        raise MediaError(f"{settings.api} takes no {kind}")
+    data, fitted_type = await fit(media, content, media_type, _IMAGE, _AUDIO)
+    shown = Media(cast("MediaKind", kind), fitted_type, data, kind)
+    parts: Sequence[Part] = (shown, Words(prompt))
+    message = {"role": "user", "content": [form.part(part) for part in parts]}
+    request = {"model": settings.model, **form.more, "messages": [message]}
+    answer = await _posted(client, _address(settings, form), _headers(settings, form), request)
+    try:
+        return form.said(json.loads(answer))
+    except (KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
+        raise MediaError(f"{plain(settings.model, 60)} answered in a form that is not {settings.api}") from error
+
+
+def _address(settings: DescribeModel, form: _Form) -> str:
+    url = (settings.url or "").rstrip("/")
+    # Anthropic's base url is given with and without its version.
+    return url + (form.path.removeprefix("/v1") if url.endswith("/v1") else form.path)
+
+
+def _headers(settings: DescribeModel, form: _Form) -> dict[str, str]:
+    version = _ANTHROPIC_VERSION if settings.api == "anthropic_messages" else {}
+    return {**version, **(form.headers(settings.api_key) if settings.api_key else {})}
+
+
+async def _posted(
+    client: httpx2.AsyncClient, address: str, headers: Mapping[str, str], request: Mapping[str, Any]
+) -> bytes:
+    answer = bytearray()
+    try:
+        async with client.stream("POST", address, headers=headers, json=request) as response:
+            async for piece in response.aiter_bytes():
+                answer += piece
+                if len(answer) > _MOST_ANSWER:
+                    raise MediaError("the model API's answer has no end")
+            if not response.is_success:
+                why = plain(bytes(answer).decode("utf-8", "replace"), _SHOWN)
+                raise MediaError(f"the model API answered {response.status_code}: {why}")
+    except httpx2.HTTPError as error:
+        raise MediaError(f"the model API could not be asked: {type(error).__name__}") from error
+    return bytes(answer)

@@ -1,0 +1,166 @@
+"""Signed links: they open one piece of content for a while, for whoever has them.
+
+<base>/content/<handle>?expires=<seconds since 1970>&signature=<text>
+
+Nothing is kept for a link: the signature holds the owner, for nobody else to read, and a MAC over handle, time and
+owner. It is built as RFC 5297 does it, from two keyed hashes: the MAC is also what the owner is hidden with.
+"""
+
+import base64
+import hashlib
+import hmac
+import logging
+import math
+import os
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+from gateway.content.links.bases import current_base
+from gateway.content.store import Stored, handle_from
+from gateway.errors import BadLink, ExpiredLink
+
+PATH = "/content"
+
+_MAC_BYTES = 32
+_KEY_BYTES = 32
+_LONGEST = 2_000
+_KEY_FILE = "content.key"
+
+logger = logging.getLogger(__name__)
+
+
+class Links:
+    """Makes links and checks them, once the HTTP side is there (`serve_at`). `lifetime` in seconds.
+
+    `public_url` is the base of every link. Where it is not given, that is the address under which the request that is
+    being answered reached us, else the one that is listened on. `clock` gives seconds since 1970.
+    """
+
+    def __init__(
+        self, lifetime: float, public_url: str | None = None, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._lifetime = lifetime
+        self._public_url = public_url.rstrip("/") if public_url else None
+        self._clock = clock
+        self._served_at: str | None = None
+        self._mac_key = self._owner_key = b""
+
+    def serve_at(self, base: str, key: bytes) -> None:
+        """The HTTP side is reached there from now on; links are signed with `key`, of any length."""
+        short = key if len(key) <= hashlib.blake2b.MAX_KEY_SIZE else hashlib.sha512(key).digest()
+        self._mac_key = hashlib.blake2b(b"mac", key=short).digest()
+        self._owner_key = hashlib.blake2b(b"owner", key=short).digest()
+        self._served_at = base
+
+    @property
+    def is_served(self) -> bool:
+        """Whether links are made: the HTTP side is there."""
+        return self._served_at is not None
+
+    def link(self, stored: Stored, owner: str) -> str | None:
+        """A link to this content of its owner; None where the gateway has no HTTP side.
+
+        Links to the same content are the same for a quarter of their lifetime: so prompts that hold them are, too.
+        """
+        if self._served_at is None:
+            return None
+        base = self._public_url or current_base() or self._served_at
+        step = max(1, math.ceil(self._lifetime / 4))
+        expires = math.ceil((self._clock() + self._lifetime) / step) * step
+        query = urlencode({"expires": expires, "signature": self._signature(stored.handle, expires, owner)})
+        return f"{base}{PATH}/{quote(stored.handle)}?{query}"
+
+    def owner(self, handle: str, expires: str, signature: str) -> str:
+        """Whose content a link opens.
+
+        Raises:
+            BadLink: it was not made here.
+            ExpiredLink: it has expired.
+        """
+        if self._served_at is None:
+            raise BadLink("the gateway has no HTTP side")
+        plain = expires.isascii() and expires.isdigit() and len(expires) <= 15 and len(signature) <= _LONGEST
+        until = int(expires) if plain else 0
+        owner = self._opened(handle, until, signature if plain else "")
+        if owner is None:
+            raise BadLink("this link is not one of the gateway's, or was changed")
+        if until <= self._clock():
+            raise ExpiredLink("this link has expired", remedy="ask for the content again")
+        return owner
+
+    def _signature(self, handle: str, expires: int, owner: str) -> str:
+        name = owner.encode("utf-8", "surrogatepass")
+        mac = self._mac(handle, expires, name)
+        return base64.urlsafe_b64encode(mac + self._hidden(mac, name)).decode("ascii").rstrip("=")
+
+    def _opened(self, handle: str, expires: int, signature: str) -> str | None:
+        try:
+            raw = base64.b64decode(signature + "=" * (-len(signature) % 4), altchars=b"-_", validate=True)
+        except ValueError:
+            raw = b""
+        mac, hidden = raw[:_MAC_BYTES], raw[_MAC_BYTES:]
+        name = self._hidden(mac, hidden)
+        if not hmac.compare_digest(mac, self._mac(handle, expires, name)):
+            return None
+        return name.decode("utf-8", "surrogatepass")
+
+    def _mac(self, handle: str, expires: int, name: bytes) -> bytes:
+        # The owner comes last, after what has no line end in it: no two are signed as the same bytes.
+        signed = f"{handle_from(handle)}\n{expires}\n".encode("utf-8", "surrogatepass") + name
+        return hmac.digest(self._mac_key, signed, "sha256")
+
+    def _hidden(self, mac: bytes, name: bytes) -> bytes:
+        """The name, or what hides it, turned into the other."""
+        blocks = (
+            hashlib.blake2b(mac + at.to_bytes(4, "big"), key=self._owner_key).digest()
+            for at in range(math.ceil(len(name) / hashlib.blake2b.MAX_DIGEST_SIZE))
+        )
+        return bytes(one ^ other for one, other in zip(name, b"".join(blocks), strict=False))
+
+
+def is_link(method: str, path: str) -> bool:
+    """Whether a request is for content under a link, which stands in for a token."""
+    return method in ("GET", "HEAD") and path.startswith(f"{PATH}/")
+
+
+def link_key(configured: str | None, folder: Path | None) -> bytes:
+    """The key that is configured, else the one that is kept in the user's private folder, made where there is none.
+
+    Where no file can be kept (or there is no folder) the key lasts as long as the process, and its links no longer.
+    """
+    if configured is not None:
+        return configured.encode()
+    if folder is None:
+        return secrets.token_bytes(_KEY_BYTES)
+    try:
+        return _kept_key(folder / _KEY_FILE)
+    except OSError as error:
+        logger.warning("links are good until the gateway ends, since their key cannot be kept: %s", error)
+        return secrets.token_bytes(_KEY_BYTES)
+
+
+def _kept_key(path: Path) -> bytes:
+    """The key in the file; made, for its owner alone, by whoever comes first of several gateways that start."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for _ in range(2):
+        try:
+            key = path.read_bytes()
+        except FileNotFoundError:
+            draft = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(secrets.token_bytes(_KEY_BYTES))
+            try:
+                os.link(draft, path)  # fails where another gateway was first
+            except FileExistsError:
+                pass
+            finally:
+                draft.unlink()
+            continue
+        if len(key) == _KEY_BYTES:
+            return key
+        raise OSError(f"{path} does not hold a key: remove it")
+    raise OSError(f"{path} comes and goes")

@@ -1,0 +1,73 @@
+"""What a worker can do: a function for each name of an operation, from a job to an answer's header and body.
+
+    operation  options                   answer
+    fit        target, crop              {"media_type", "pixels", "original", "frames"} and base64
+    read       max_pages, max_chars      {} and {"pages", "texts", "title"} as JSON
+    render     page (from 1), target     as of fit, or {"failed": reason} where the trouble is of this page alone
+    convert    target                    {"media_type", "seconds", "original"} and base64
+    probe                                {"seconds", "codec", "channels", "rate", "pixels"}
+
+Each loads what it needs when it is first wanted: most workers never see a PDF or a sound.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import pybase64
+
+from gateway.content.media import frames, images
+
+Answer: TypeAlias = tuple[dict[str, Any], bytes]
+
+
+def _fit(job: frames.Job, max_pixels: int) -> Answer:
+    target, crop = frames.image_target(job.options["target"]), frames.crop(job.options["crop"])
+    return _picture(images.fit(job.content, job.media_type, target, crop, max_pixels))
+
+
+def _picture(picture: images.Picture) -> Answer:
+    header = {key: value for key, value in picture._asdict().items() if key != "content"}
+    return header, pybase64.b64encode(picture.content)
+
+
+def _read(job: frames.Job, max_pixels: int) -> Answer:
+    from gateway.content.media import documents
+
+    read = documents.read(job.content, job.options["max_pages"], job.options["max_chars"])
+    return {}, json.dumps(read._asdict()).encode()
+
+
+def _render(job: frames.Job, max_pixels: int) -> Answer:
+    from gateway.content.media import documents
+
+    target = frames.image_target(job.options["target"])
+    try:
+        return _picture(documents.render(job.content, job.options["page"], target, max_pixels))
+    except documents.PageError as error:
+        return {"failed": error.message}, b""
+    except MemoryError:
+        return {"failed": "it needs more memory than a media worker may use", "last": True}, b""
+
+
+def _convert(job: frames.Job, max_pixels: int) -> Answer:
+    from gateway.content.media import converting
+
+    sound = converting.convert(job.content, job.media_type, frames.audio_target(job.options["target"]))
+    header = {"media_type": sound.media_type, "seconds": sound.seconds, "original": sound.original}
+    return header, pybase64.b64encode(sound.content)
+
+
+def _probe(job: frames.Job, max_pixels: int) -> Answer:
+    from gateway.content.media import probing
+
+    return probing.probe(job.content, job.media_type)._asdict(), b""
+
+
+OPERATIONS: Mapping[str, Callable[[frames.Job, int], Answer]] = {
+    "fit": _fit,
+    "read": _read,
+    "render": _render,
+    "convert": _convert,
+    "probe": _probe,
+}

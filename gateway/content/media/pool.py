@@ -1,0 +1,177 @@
+"""The pool of media workers: started when first needed, reused, killed when over a limit, stopped when idle."""
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+from anyio.abc import TaskGroup
+
+from gateway.config.schema import MediaSettings
+from gateway.content.media.frames import Job
+from gateway.content.media.process import Answer, Worker, WorkerEnded
+from gateway.content.media.share import Share, current_share
+from gateway.content.media.turns import Turns
+from gateway.errors import MediaError
+
+IDLE_SECONDS = 60.0
+"""How long a worker without work is kept."""
+
+PATIENCE_SECONDS = 600.0
+"""How long a job may wait for a worker; what asks for it mostly gives up before."""
+
+JOBS_PER_WORKER = 500
+"""After so many jobs a worker is replaced, so that what decoders leak does not add up."""
+
+_OWN_ALARM_GRACE = 5.0
+
+
+class TookTooLong(MediaError):
+    """A job was over its time, and its worker was killed."""
+
+
+class WorkedTooLong(TookTooLong):
+    """The media of one result have taken all the time that they may."""
+
+
+class WorkerLost(MediaError):
+    """A job ended its worker."""
+
+
+class Pool:
+    """Does media work in `settings.workers` processes, each job within the settings' limits.
+
+    Callers (`gateway.content.media.share`) have their turns in a fair order; one who has no job running while all
+    processes are busy gets one more. An async context manager; leaving it ends every worker. `idle` is how many seconds
+    a worker without work is kept; `patience`, how many a job may wait for its turn. Its own time counts from its start
+    in a worker. Without settings: those of a gateway without configuration.
+    """
+
+    def __init__(
+        self, settings: MediaSettings | None = None, *, idle: float = IDLE_SECONDS, patience: float = PATIENCE_SECONDS
+    ) -> None:
+        self._settings = settings = settings or MediaSettings()
+        self._patience = patience
+        self._idle_seconds = idle
+        self._turns = Turns(settings.workers)
+        self._workers: dict[Worker, int] = {}
+        """The living workers, and how many jobs each has done."""
+        self._idle: list[Worker] = []
+        """Those of them without a job, the longest idle first."""
+        self._parked = anyio.Event()
+        self._tasks: TaskGroup | None = None
+
+    async def __aenter__(self) -> Self:
+        tasks = anyio.create_task_group()
+        await tasks.__aenter__()
+        tasks.start_soon(self._stop_idle)
+        self._tasks = tasks
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._tasks is not None
+        tasks, self._tasks = self._tasks, None
+        for worker in tuple(self._workers):
+            await self._end(worker)
+        tasks.cancel_scope.cancel()
+        # Errors of the body are not the group's: they leave as they are, not wrapped in an ExceptionGroup.
+        if isinstance(error, anyio.get_cancelled_exc_class()):
+            await tasks.__aexit__(kind, error, trace)
+        else:
+            await tasks.__aexit__(None, None, None)
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """The process ids of the workers that are running now."""
+        return frozenset(worker.pid for worker in self._workers if worker.alive)
+
+    async def do(self, operation: str, content: bytes, media_type: str, options: Mapping[str, Any]) -> Answer:
+        """What a worker answers to the job. Raises MediaError when it cannot do it. Cancelled, it kills the worker."""
+        if self._tasks is None:
+            raise MediaError("the media workers are not running")
+        share = current_share() or Share("")
+        async with self._turns.seat(share.caller, self._patience):
+            left = self._left(share)
+            answer = await self._do(Job(operation, content, media_type, options, left + _OWN_ALARM_GRACE), share, left)
+        if error := answer.header.get("error"):
+            remedy = answer.header.get("remedy")
+            raise MediaError(str(error)[:500], remedy=str(remedy)[:500] if remedy else None)
+        return answer
+
+    def _left(self, share: Share) -> float:
+        """How many seconds a job may take. Raises WorkedTooLong when its result has had all that it may have."""
+        if not share.is_result:
+            return self._settings.timeout
+        left = min(self._settings.timeout, self._settings.result_timeout - share.seconds)
+        if left <= 0:
+            raise _out_of_time(self._settings)
+        return left
+
+    async def _do(self, job: Job, share: Share, seconds: float) -> Answer:
+        worker = await self._take()
+        answer: Answer | None = None
+        began = anyio.current_time()
+        try:
+            with anyio.move_on_after(seconds):
+                answer = await worker.ask(job)
+        except WorkerEnded as error:
+            raise WorkerLost(f"it could not be decoded: {error}") from error
+        finally:
+            share.seconds += anyio.current_time() - began
+            if answer is None:
+                await self._end(worker)
+        if answer is None and seconds < self._settings.timeout:
+            raise _out_of_time(self._settings)
+        if answer is None:
+            raise TookTooLong(f"it took longer than {self._settings.timeout:g} s", remedy="see media.timeout")
+        await self._give_back(worker, last=bool(answer.header.get("last")))
+        return answer
+
+    async def _take(self) -> Worker:
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.alive:
+                return worker
+            await self._end(worker)
+        worker = await Worker.start(self._settings)
+        self._workers[worker] = 0
+        if self._tasks is None:
+            await self._end(worker)
+            raise MediaError("the media workers were stopped")
+        return worker
+
+    async def _give_back(self, worker: Worker, *, last: bool) -> None:
+        done = self._workers.get(worker, 0) + 1
+        if last or self._tasks is None or done >= JOBS_PER_WORKER:
+            await self._end(worker)
+            return
+        self._workers[worker] = done
+        worker.idle_since = anyio.current_time()
+        self._idle.append(worker)
+        self._parked.set()
+
+    async def _end(self, worker: Worker) -> None:
+        if worker in self._idle:
+            self._idle.remove(worker)
+        await worker.kill()
+        self._workers.pop(worker, None)
+
+    async def _stop_idle(self) -> None:
+        while True:
+            if not self._idle:
+                self._parked = anyio.Event()
+                await self._parked.wait()
+                continue
+            longest = self._idle[0]
+            due = longest.idle_since + self._idle_seconds
+            if due > anyio.current_time():
+                await anyio.sleep_until(due)
+            else:
+                await self._end(longest)
+
+
+def _out_of_time(settings: MediaSettings) -> WorkedTooLong:
+    words = f"the media of this result took longer than {settings.result_timeout:g} s altogether"
+    return WorkedTooLong(words, remedy="see media.result_timeout")

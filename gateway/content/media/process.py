@@ -1,0 +1,163 @@
+"""One worker process as the gateway sees it: started, asked, killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from json import JSONDecodeError, loads
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anyio
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from gateway.config.schema import MediaSettings
+from gateway.content.media.frames import LARGEST_BODY, LARGEST_HEADER, PREFIX, READY, Job, pack_job
+from gateway.errors import MediaError
+from gateway.system.processes import start_process
+
+START_SECONDS = 60.0
+"""How long a worker may take to start: far more than it needs, for machines that are busy."""
+
+_REAP_SECONDS = 10.0
+_PIECE = 1024 * 1024
+_INHERITED = (
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "PATH",
+    "PYTHONHOME",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "TMPDIR",
+    "WINDIR",
+)
+
+
+class Answer(NamedTuple):
+    """A frame from a worker: its header and its body."""
+
+    header: Mapping[str, Any]
+    body: bytes
+
+
+class WorkerEnded(Exception):
+    """The worker's process ended, or talked nonsense, before it had answered; the text is the cause."""
+
+
+class Worker:
+    """A running worker. It has one job at a time; whoever is not answered must `kill` it."""
+
+    def __init__(self, process: Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process = process
+        self._stdin = process.stdin
+        self._stdout = BufferedByteReceiveStream(process.stdout)
+        self.idle_since = 0.0
+        """When the last job was done, on the event loop's clock."""
+
+    @classmethod
+    async def start(cls, settings: MediaSettings) -> "Worker":
+        """A worker that is ready for jobs. Raises MediaError, naming the cause, when none can be started."""
+        try:
+            process = await start_process(
+                _command(settings), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_env()
+            )
+        except OSError as error:
+            raise MediaError(f"no media worker could be started: {error}") from error
+        worker = cls(process)
+        cause: str | None = f"it was not ready within {START_SECONDS:g} s"
+        try:
+            with anyio.move_on_after(START_SECONDS):
+                header = (await worker._receive()).header
+                cause = None if header == READY else str(header.get("error"))
+        except WorkerEnded as error:
+            cause = str(error)
+        except BaseException:
+            await worker.kill()
+            raise
+        if cause is not None:
+            await worker.kill()
+            raise MediaError(f"no media worker could be started: {cause}", remedy="see media.memory_bytes")
+        return worker
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs, as far as is known."""
+        return self._process.returncode is None
+
+    async def ask(self, job: Job) -> Answer:
+        """The worker's answer. Raises WorkerEnded when the process ends before it has answered."""
+        try:
+            await self._stdin.send(pack_job(job))
+            # In pieces: one write of everything would be copied whole into the transport's buffer.
+            for start in range(0, len(job.content), _PIECE):
+                await self._stdin.send(job.content[start : start + _PIECE])
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+            raise WorkerEnded(await self._cause()) from error
+        return await self._receive()
+
+    async def kill(self) -> None:
+        """End the process at once, whatever it does, and wait until it is gone."""
+        with anyio.move_on_after(_REAP_SECONDS, shield=True):
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.aclose()
+
+    async def _receive(self) -> Answer:
+        try:
+            header_size, body_size = PREFIX.unpack(await self._stdout.receive_exactly(PREFIX.size))
+            if header_size > LARGEST_HEADER or body_size > LARGEST_BODY:
+                raise WorkerEnded("its worker answered with more than can be true")
+            header = loads(await self._stdout.receive_exactly(header_size))
+            return Answer(header, await self._stdout.receive_exactly(body_size))
+        except (anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+            raise WorkerEnded(await self._cause()) from error
+        except (JSONDecodeError, UnicodeDecodeError) as error:
+            raise WorkerEnded("its worker answered with something that is no JSON") from error
+
+    async def _cause(self) -> str:
+        """Why the process ended; it has closed its streams, so it is about to be gone if it is not yet."""
+        with anyio.move_on_after(_REAP_SECONDS):
+            code = await self._process.wait()
+            if code >= 0:
+                return f"its worker ended with exit code {code}"
+            with suppress(ValueError):
+                return f"its worker was ended by {signal.Signals(-code).name}"
+            return f"its worker was ended by signal {-code}"
+        return "its worker closed its streams"
+
+
+def _command(settings: MediaSettings) -> list[str]:
+    # -P: the current folder must not be searched, a `gateway` or a `PIL` that lies there is not ours.
+    limits = [str(settings.memory_bytes), str(settings.max_pixels)]
+    return [sys.executable, "-P", "-m", "gateway.content.media.worker", *limits]
+
+
+def _env() -> dict[str, str]:
+    """Only what Python needs: no secrets for a process that decodes hostile bytes.
+
+    PYTHONPATH is this process's own search path in its own order, so that a worker finds the same modules, however
+    the gateway was installed. The folder that holds this package comes last, for when it was found relative to the
+    current one.
+    """
+    env = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    root = str(Path(__file__).resolve().parents[3])
+    path = [entry for entry in sys.path if entry and Path(entry).is_absolute()]
+    # Threads that decoders start would each reserve 64 MiB of the address space, which is limited.
+    env["MALLOC_ARENA_MAX"] = "1"
+    env["PYTHONPATH"] = os.pathsep.join(path if root in path else [*path, root])
+    return env

@@ -1,0 +1,133 @@
+"""Drawing SVG. Runs in a worker.
+
+resvg reads every file that an SVG names by its path, other SVGs among them. So it never sees the SVG that came, but one
+written anew from it by `gateway.content.media.svg`, in which nothing refers to anything outside.
+"""
+
+import math
+import threading
+import zlib
+from typing import NamedTuple
+
+import resvg_py
+
+from gateway.content.media.fonts import fonts
+from gateway.content.media.images import clamped
+from gateway.content.media.svg import Cleaned, clean
+from gateway.core.model.effects import Crop
+from gateway.core.model.media_types import PixelSize, inspect
+from gateway.errors import MediaError
+
+MOST_EDGE = 2_000
+"""The longer edge in pixels where the target names none."""
+
+LEAST_EDGE = 512
+"""An icon is drawn at least this large: it costs nothing, and nobody recognises 16 pixels."""
+
+UNTOLD_EDGE = 1_024
+"""The longer edge of a drawing that does not say how large it is."""
+
+_STACK = 64 * 1024 * 1024
+"""Bytes of stack for drawing: the 8 MB (on some systems 1 MB) of a main thread are overrun by 300 nested groups."""
+
+_ROUNDING = 1e-6
+MOST_UNPACKED = 32 * 1024 * 1024
+
+
+class Drawn(NamedTuple):
+    """The PNG, the size that the SVG has in its own words, and whether the PNG is of the wanted part alone.
+
+    An SVG that does not tell its size has that of the PNG.
+    """
+
+    png: bytes
+    natural: PixelSize
+    is_part: bool
+
+
+def draw(content: bytes, max_edge: int | None, crop: Crop | None, max_pixels: int) -> Drawn:
+    """The SVG (or gzipped SVG) as PNG on white; of an SVG that tells its size, only the part in `crop`.
+
+    Its longer edge has the SVG's own pixels, at least `LEAST_EDGE`, at most `max_edge` (None: `MOST_EDGE`). Raises
+    MediaError when it is no SVG, declares entities, or has nothing in `crop`.
+    """
+    cleaned = clean(unpacked(content), max_pixels)
+    max_edge = max_edge or MOST_EDGE
+    if cleaned.size is None:
+        png = _drawn(cleaned, cleaned.text, PixelSize(min(UNTOLD_EDGE, max_edge), min(UNTOLD_EDGE, max_edge)))
+        return Drawn(png, inspect(png).size or PixelSize(1, 1), is_part=False)
+    if crop is None:
+        return Drawn(_drawn(cleaned, cleaned.text, _size(cleaned.size, max_edge, max_pixels)), cleaned.size, False)
+    left, top, right, bottom = clamped(crop, cleaned.size)
+    part = PixelSize(right - left, bottom - top)
+    # The whole stands in a frame that shows the part alone, so that a part is sharp however vast the whole is.
+    frame = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{left} {top} {part.width} {part.height}"'
+    framed = f'{frame} width="{part.width}" height="{part.height}">{cleaned.text}</svg>'
+    return Drawn(_drawn(cleaned, framed, _size(part, max_edge, max_pixels)), cleaned.size, is_part=True)
+
+
+def _drawn(cleaned: Cleaned, text: str, box: PixelSize) -> bytes:
+    """`text` drawn as large as it fits into `box`, on a stack that is deep enough for what nests in it."""
+    results: list[bytes | BaseException] = []
+
+    def draw_here() -> None:
+        try:
+            results.append(_rasterized(cleaned, text, box))
+        except BaseException as error:  # it is raised again, where it is waited for
+            results.append(error)
+
+    before = threading.stack_size(_STACK)
+    try:
+        thread = threading.Thread(target=draw_here)
+        thread.start()
+    except RuntimeError as error:
+        raise MemoryError from error
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    if isinstance(result := results[0], BaseException):
+        raise result
+    return result
+
+
+def _rasterized(cleaned: Cleaned, text: str, box: PixelSize) -> bytes:
+    available = fonts() if cleaned.has_text else None
+    try:
+        return resvg_py.svg_to_bytes(
+            svg_string=text,
+            background="white",
+            width=box.width,
+            height=box.height,
+            skip_system_fonts=available is None,
+            font_files=available.files if available else None,
+            font_family=available.sans if available else None,
+            # resvg falls back to its serif family for every family that is missing, and most of those are sans.
+            serif_family=available.sans if available else None,
+            sans_serif_family=available.sans if available else None,
+            monospace_family=available.monospace if available else None,
+        )
+    except ValueError as error:
+        raise MediaError(f"it cannot be drawn: {' '.join(str(error).split())[:200]}") from error
+
+
+def unpacked(content: bytes) -> bytes:
+    """`content` without gzip (svgz), which may not unpack to more than `MOST_UNPACKED`."""
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    gunzip = zlib.decompressobj(wbits=31)
+    try:
+        plain = gunzip.decompress(content, MOST_UNPACKED + 1)
+    except zlib.error as error:
+        raise MediaError("it begins like gzip but cannot be unpacked") from error
+    if len(plain) > MOST_UNPACKED:
+        raise MediaError(f"it unpacks to more than {MOST_UNPACKED:,} bytes")
+    return plain
+
+
+def _size(size: PixelSize, max_edge: int, max_pixels: int) -> PixelSize:
+    """The box to draw something of `size` into. What is drawn keeps its shape within, so the shorter side has room."""
+    longer, shorter = max(size), min(size)
+    scale = min(max_edge / longer, max(LEAST_EDGE / longer, 1.0), math.sqrt(max_pixels / (longer * shorter)))
+    long = max(1, math.floor(longer * scale + _ROUNDING))
+    short = max(1, min(math.ceil(shorter * scale - _ROUNDING), max_pixels // long))
+    return PixelSize(long, short) if size.width >= size.height else PixelSize(short, long)

@@ -1,0 +1,199 @@
+"""What is asked of the media workers: images fitted, PDF read and drawn, sound converted and probed."""
+
+import json
+from typing import Any
+
+from gateway.content.media.frames import packed
+from gateway.content.media.pool import Pool, TookTooLong, WorkerLost
+from gateway.content.media.process import Answer
+from gateway.core.model.effects import (
+    AudioTarget,
+    Converted,
+    Crop,
+    DocumentRead,
+    Failed,
+    Fitted,
+    ImageTarget,
+    Probed,
+    Rendered,
+)
+from gateway.core.model.media_types import HEAD_BYTES, PixelSize, family, inspect, normalise
+from gateway.errors import MediaError
+
+READABLE_IMAGES = frozenset(
+    {
+        "image/png",
+        "image/jpeg",
+        "image/gif",
+        "image/webp",
+        "image/bmp",
+        "image/tiff",
+        "image/avif",
+        "image/heic",
+        "image/heif",
+        "image/svg+xml",
+    }
+)
+"""The types that can be decoded; HEIC and HEIF where the extra `heic` is installed."""
+
+READABLE_SOUND = frozenset(
+    {"audio/wav", "audio/mpeg", "audio/flac", "audio/ogg", "audio/mp4", "audio/webm", "audio/aac", "audio/aiff"}
+)
+"""The types that can be decoded; all but WAV and MP3 where the extra `audio` is installed."""
+
+_SVG = "image/svg+xml"
+_PDF = "application/pdf"
+_NOT_TRIED = "a page before it took too long"
+_EITHER = {"video/mp4": "audio/mp4", "video/webm": "audio/webm", "video/quicktime": "audio/mp4"}
+"""Types whose first bytes do not tell whether there is a picture; for those the declared type does."""
+
+
+class MediaWorkers(Pool):
+    """All that can be done to media, each job in a worker process and within the limits of `[media]`."""
+
+    async def fit_image(self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None) -> Fitted:
+        """`content` as an image that `target` takes: cropped, turned upright, scaled down, converted, rasterized.
+
+        What `content` is, is read from its bytes; the declared `media_type` counts only where they do not tell. An
+        image that is as `target` wants it comes back byte for byte, once it has been decoded; that goes for an
+        animation too. One that must be changed keeps moving where `target` takes its type, else its first frame comes
+        back. `crop` is in pixels of the original, and what of it lies outside of the image is cut off. Raises
+        MediaError when the image is over a limit, broken, of a type that cannot be read, or cannot be made to fit.
+        """
+        self._judge_size(content)
+        really = self._image_type(content, media_type)
+        options = {"target": packed(target), "crop": packed(crop)}
+        return _fitted(await self.do("fit", content, really, options))
+
+    async def read_document(self, content: bytes, max_pages: int, max_chars: int) -> DocumentRead:
+        """The page count of a PDF, its title, and the text of its first `max_pages`, together at most `max_chars`.
+
+        Where the characters are used up the last text is cut, and pages after it are left out. Raises MediaError when
+        the PDF is over a limit, broken, or wants a password.
+        """
+        self._judge_document(content)
+        answer = await self.do("read", content, _PDF, {"max_pages": max_pages, "max_chars": max_chars})
+        try:
+            read = json.loads(answer.body)
+            title = None if read["title"] is None else str(read["title"])
+            return DocumentRead(int(read["pages"]), tuple(map(str, read["texts"])), title)
+        except (KeyError, TypeError, ValueError) as broken:
+            raise MediaError("its worker answered with something that is no document") from broken
+
+    async def render_pages(self, content: bytes, pages: tuple[int, ...], target: ImageTarget) -> Rendered:
+        """`pages` of a PDF (the first is 1) as images that `target` takes; `original` is the size they were drawn at.
+
+        A page that cannot be drawn is a Failed in its place; after one that took too long, the others are not tried.
+        Raises MediaError when the PDF is over a limit, broken, or wants a password.
+        """
+        self._judge_document(content)
+        images: list[Fitted | Failed] = []
+        is_late = False
+        for page in pages:
+            # Each is a job of its own: what kills a worker, or takes it too long, costs one page.
+            try:
+                images.append(Failed(_NOT_TRIED) if is_late else await self._page(content, page, target))
+            except (TookTooLong, WorkerLost) as error:
+                is_late = isinstance(error, TookTooLong)
+                images.append(Failed(error.message))
+        return Rendered(tuple(images))
+
+    async def _page(self, content: bytes, page: int, target: ImageTarget) -> Fitted | Failed:
+        answer = await self.do("render", content, _PDF, {"page": page, "target": packed(target)})
+        failed = answer.header.get("failed")
+        return Failed(str(failed)[:500]) if failed else _fitted(answer)
+
+    async def convert_audio(self, content: bytes, media_type: str, target: AudioTarget) -> Converted:
+        """`content` as sound that `target` takes: as it is, else converted, made smaller, and cut, in this order.
+
+        What `content` is, is read from its bytes; where they do not tell whether there is a picture beside the sound,
+        the declared `media_type` does. 0 seconds: it is as it was, and its length cannot be told. Raises MediaError
+        when the sound is over a limit, broken, or cannot be made to fit, and where the extra that it needs is missing.
+        """
+        self._judge_size(content)
+        really = _sound_type(content, media_type)
+        if really not in READABLE_SOUND:
+            raise MediaError(f"{really or 'content of an unknown type'} cannot be read as sound")
+        answer = await self.do("convert", content, really, {"target": packed(target)})
+        header = answer.header
+        try:
+            sizes = float(header["seconds"]), float(header["original"])
+            return Converted(answer.body.decode("ascii"), str(header["media_type"]), *sizes)
+        except (KeyError, TypeError, ValueError) as broken:
+            raise MediaError("its worker answered with something that is no sound") from broken
+
+    async def probe(self, content: bytes, media_type: str) -> Probed:
+        """What can be said of sound or video without decoding it. Raises nothing: what cannot be told is None."""
+        really = _sound_type(content, media_type)
+        if family(really) not in ("audio", "video"):
+            return Probed()
+        try:
+            self._judge_size(content)
+            return _probed((await self.do("probe", content, really or "", {})).header)
+        except MediaError:
+            return Probed()
+
+    def _judge_document(self, content: bytes) -> None:
+        self._judge_size(content)
+        # Readers look for the beginning in the first 1,024 bytes (PDF Reference 1.7, appendix H.3, note 13).
+        if b"%PDF-" not in content[:1_029]:
+            raise MediaError("it is no PDF")
+
+    def _judge_size(self, content: bytes) -> None:
+        limit = self._settings.max_input_bytes
+        if not content:
+            raise MediaError("it is empty")
+        if len(content) > limit:
+            raise MediaError(
+                f"it has {len(content):,} bytes, more than the limit of {limit:,}", remedy="see media.max_input_bytes"
+            )
+
+    def _image_type(self, content: bytes, declared: str) -> str:
+        """The type that `content` really has, once the header has been judged; costs no decoding and no worker."""
+        limit = self._settings.max_pixels
+        finding = inspect(content[:HEAD_BYTES])
+        really = finding.media_type or normalise(declared)
+        if really == "application/gzip" and normalise(declared) == _SVG:
+            really = _SVG
+        if really not in READABLE_IMAGES:
+            raise MediaError(f"{really or 'content of an unknown type'} cannot be read as an image")
+        # A vector graphic has no pixels until it is drawn, at a size that is bounded there.
+        if finding.size and really != _SVG and finding.size.width * finding.size.height > limit:
+            raise MediaError(
+                f"it has {finding.size.width:,} x {finding.size.height:,} pixels, more than the limit of {limit:,}",
+                remedy="see media.max_pixels",
+            )
+        return really
+
+
+def _sound_type(content: bytes, declared: str) -> str | None:
+    told = normalise(declared)
+    really = inspect(content[:HEAD_BYTES]).media_type or told
+    return _EITHER.get(really or "", really) if family(told) == "audio" else really
+
+
+def _fitted(answer: Answer) -> Fitted:
+    header = answer.header
+    try:
+        pixels, original = (PixelSize(*map(int, header[key])) for key in ("pixels", "original"))
+        frames = int(header["frames"])
+        return Fitted(answer.body.decode("ascii"), str(header["media_type"]), pixels, original, frames)
+    except (KeyError, TypeError, ValueError) as broken:
+        raise MediaError("its worker answered with something that is no image") from broken
+
+
+def _probed(header: Any) -> Probed:
+    def number(key: str) -> int | None:
+        return None if header[key] is None else int(header[key])
+
+    try:
+        seconds, codec, pixels = header["seconds"], header["codec"], header["pixels"]
+        return Probed(
+            None if seconds is None else float(seconds),
+            None if codec is None else str(codec)[:40],
+            number("channels"),
+            number("rate"),
+            None if pixels is None else PixelSize(*map(int, pixels)),
+        )
+    except (KeyError, TypeError, ValueError):
+        return Probed()

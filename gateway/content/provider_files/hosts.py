@@ -1,0 +1,183 @@
+"""What keeps files for a model API: the Protocol, and the requests that all of them are made of."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol, Self, cast
+
+import httpx2
+
+from gateway.core.wording import plain
+from gateway.errors import ProviderFileError
+from gateway.system.tls import HOOKS, ssl_context
+
+LARGEST = 64 * 1024 * 1024
+"""Bytes of a file that are fetched at most, unless the caller says otherwise."""
+
+_SECONDS = 120.0
+_ERROR_CHARS = 300
+_SECRET_CHARS = 12
+"""Words of a header that are as long are hidden in errors: OpenAI repeats a wrong key in its answer."""
+
+
+@dataclass(frozen=True)
+class FetchedFile:
+    """A provider's file with its bytes. `media_type` and `name` as the provider tells them, None where it does not."""
+
+    content: bytes
+    media_type: str | None = None
+    name: str | None = None
+
+
+class FileHost(Protocol):
+    """A provider that keeps files. An async context manager: leaving it closes its connections.
+
+    Every method raises ProviderFileError when the provider cannot be reached, or refuses.
+    """
+
+    scheme: str
+    """Of the uris that name its files: `openai-file` for `openai-file:file-abc`."""
+    lives: float
+    """For how many seconds an upload can be used again; the provider keeps it somewhat longer."""
+
+    async def upload(self, content: bytes, *, media_type: str, name: str) -> str:
+        """Upload a file; gives what stands after the scheme in its uri: its id, or for some its address."""
+        ...
+
+    async def fetch(self, file_id: str, *, max_bytes: int = LARGEST) -> FetchedFile:
+        """The bytes of a file. Most providers give back only files that their models made."""
+        ...
+
+    async def delete(self, file_id: str) -> None:
+        """Have the provider forget the file now."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Requests:
+    """Requests to one provider, each with its key; a refusal is a ProviderFileError in the provider's own words.
+
+    `who` names the provider in errors. A key never stands in one.
+    """
+
+    def __init__(self, who: str, base_url: str, headers: Mapping[str, str]) -> None:
+        self._who = who
+        self._base_url = base_url.rstrip("/")
+        self._headers = dict(headers)
+        self._secrets = [word for value in headers.values() for word in value.split() if len(word) >= _SECRET_CHARS]
+        self._client = httpx2.AsyncClient(
+            verify=ssl_context(),
+            timeout=httpx2.Timeout(_SECONDS, connect=30.0),
+            follow_redirects=False,
+            event_hooks=HOOKS,
+        )
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def send(self, method: str, path: str, *, foreign: bool = False, **more: Any) -> httpx2.Response:
+        """One request, its answer read whole. `path` is below the base url, or an address of its own.
+
+        `foreign`: the address is not the provider's API itself, so the key is not sent there.
+        """
+        headers = {**({} if foreign else self._headers), **cast("Mapping[str, str]", more.pop("headers", {}))}
+        try:
+            response = await self._client.request(method, self._address(path), headers=headers, **more)
+        except (httpx2.TransportError, httpx2.InvalidURL) as error:
+            raise self._unreachable(error) from None
+        self._check(response)
+        return response
+
+    async def fetch(self, path: str, max_bytes: int, *, foreign: bool = False, redirects: int = 3) -> FetchedFile:
+        """A file's bytes, at most `max_bytes` of them. A redirect is followed without the key."""
+        try:
+            headers = {} if foreign else self._headers
+            async with self._client.stream("GET", self._address(path), headers=headers) as response:
+                if response.is_redirect and redirects:
+                    target = str(response.url.join(response.headers["location"]))
+                else:
+                    if response.is_error:
+                        await response.aread()
+                    self._check(response)
+                    return await self._whole(response, max_bytes)
+        except (httpx2.TransportError, httpx2.InvalidURL) as error:
+            raise self._unreachable(error) from None
+        return await self.fetch(target, max_bytes, foreign=True, redirects=redirects - 1)
+
+    async def _whole(self, response: httpx2.Response, max_bytes: int) -> FetchedFile:
+        parts, size = list[bytes](), 0
+        async for part in response.aiter_bytes():
+            size += len(part)
+            if size > max_bytes:
+                raise ProviderFileError(f"the file at {self._who} is larger than {max_bytes:,} bytes")
+            parts.append(part)
+        return FetchedFile(b"".join(parts), response.headers.get("content-type"))
+
+    def _address(self, path: str) -> str:
+        return f"{self._base_url}{path}" if path.startswith("/") else path
+
+    def _check(self, response: httpx2.Response) -> None:
+        if response.is_success:
+            return
+        remedy = "is its API key right?" if response.status_code in (401, 403) else None
+        said = _said(response)
+        for secret in self._secrets:
+            said = said.replace(secret, "[hidden]")
+        raise ProviderFileError(f"{self._who} answered {response.status_code}: {said}", remedy=remedy)
+
+    def _unreachable(self, error: Exception) -> ProviderFileError:
+        words = plain(str(error), _ERROR_CHARS) or type(error).__name__
+        return ProviderFileError(f"{self._who} cannot be reached: {words}")
+
+    def json(self, response: httpx2.Response) -> dict[str, Any]:
+        """The answer as a JSON object."""
+        try:
+            value: Any = response.json()
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            raise ProviderFileError(f"{self._who} answered something that is no JSON object")
+        return cast("dict[str, Any]", value)
+
+    def text_in(self, value: Any, *path: str) -> str:
+        """The text under these keys; what is missing there is the provider's fault, and said."""
+        for key in path:
+            value = cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
+        if not isinstance(value, str) or not value:
+            raise ProviderFileError(f"{self._who} gave no {'.'.join(path)}")
+        return value
+
+
+def _said(response: httpx2.Response) -> str:
+    """What the provider says is wrong: all of them have a message somewhere in `error`, or in `detail` (fal.ai)."""
+    try:
+        told: Any = json.loads(response.text)
+    except (ValueError, RecursionError):
+        return plain(response.text, _ERROR_CHARS) or "nothing more"
+    if isinstance(told, dict):
+        members = cast("dict[str, Any]", told)
+        error: Any = members.get("error", members.get("detail", members))
+        told = cast("dict[str, Any]", error).get("message", error) if isinstance(error, dict) else error
+    return plain(told if isinstance(told, str) else json.dumps(told), _ERROR_CHARS)
+
+
+class Provider:
+    """What every FileHost is made of: its requests, and the connections that close with it."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._requests.aclose()

@@ -1,0 +1,261 @@
+"""Performing effects: media goes to the media workers, content to the store, everything else to whoever was given."""
+
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+import anyio
+import pybase64
+
+from gateway.content.media.share import media_share
+from gateway.core.model.effects import (
+    AudioTarget,
+    ConvertAudio,
+    Converted,
+    Crop,
+    Describe,
+    Described,
+    DocumentRead,
+    Effect,
+    Failed,
+    FitImage,
+    Fitted,
+    ImageTarget,
+    Keep,
+    Kept,
+    LinkRead,
+    Outcome,
+    Probe,
+    Probed,
+    ReadDocument,
+    ReadLink,
+    Rendered,
+    RenderPages,
+    WriteFile,
+    Written,
+)
+from gateway.errors import ContentError, GatewayError, MediaError
+
+logger = logging.getLogger(__name__)
+
+_LINK_SECONDS = 20.0
+"""How long reading one link may take."""
+
+
+class MediaWork(Protocol):
+    """What shaping needs of `gateway.content.media`. Everything but `probe` raises MediaError."""
+
+    async def fit_image(
+        self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None
+    ) -> Fitted: ...
+    async def read_document(self, content: bytes, max_pages: int, max_chars: int) -> DocumentRead: ...
+    async def render_pages(self, content: bytes, pages: tuple[int, ...], target: ImageTarget) -> Rendered: ...
+    async def convert_audio(self, content: bytes, media_type: str, target: AudioTarget) -> Converted: ...
+    async def probe(self, content: bytes, media_type: str) -> Probed: ...
+
+
+class Keeper(Protocol):
+    """What shaping needs of a store."""
+
+    async def put(
+        self, content: bytes, *, owner: str, media_type: str, name: str | None = None, origin: str | None = None
+    ) -> Any:
+        """Keep the content; what is returned has its `handle`."""
+        ...
+
+
+class Linker(Protocol):
+    """What makes links to kept content: `gateway.content.links.links.Links` is one."""
+
+    def link(self, stored: Any, owner: str) -> str | None:
+        """A link to what `Keeper.put` returned; None where nobody would answer to it."""
+        ...
+
+
+class Describer(Protocol):
+    """Says in words what an image shows or a sound says."""
+
+    @property
+    def kinds(self) -> Collection[str]:
+        """What it describes: `image`, `audio`."""
+        ...
+
+    async def describe(self, content: bytes, media_type: str) -> Described:
+        """The description. Raises MediaError."""
+        ...
+
+
+@dataclass(frozen=True)
+class CallersTools:
+    """Calls tools of upstreams in the sessions of one caller.
+
+    `owner` is equal for all requests of one. `call` takes the upstream's name, the tool's own name and arguments, and
+    gives the raw result; it raises GatewayError.
+    """
+
+    owner: str
+    call: Callable[[str, str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+
+
+class ToolDescriber(Describer, Protocol):
+    """A `Describer` that may call a tool for it: then in the sessions of the caller whose result it is."""
+
+    async def describe(self, content: bytes, media_type: str, tools: CallersTools | None = None) -> Described:
+        """The description. Raises MediaError."""
+        ...
+
+
+@dataclass(frozen=True)
+class DescriberFor:
+    """A `Describer` for the results of one caller."""
+
+    describer: ToolDescriber
+    tools: CallersTools | None
+
+    @property
+    def kinds(self) -> Collection[str]:
+        """What it describes."""
+        return self.describer.kinds
+
+    async def describe(self, content: bytes, media_type: str) -> Described:
+        """The description. Raises MediaError."""
+        if self.tools is None:
+            return await self.describer.describe(content, media_type)
+        return await self.describer.describe(content, media_type, self.tools)
+
+
+class FileWriter(Protocol):
+    """Writes content to files that a host may open."""
+
+    async def write(
+        self, content: bytes, media_type: str, name: str | None, folders: Callable[[], Awaitable[Collection[str]]]
+    ) -> str:
+        """The absolute path. `folders`: the host's own, asked for only where they count. Raises ContentError."""
+        ...
+
+
+ReadLinked = Callable[[str], Awaitable[Mapping[str, Any]]]
+"""Reads a resource of the upstream whose result is shaped: the raw result of resources/read. Raises GatewayError."""
+
+
+async def _no_folders() -> tuple[str, ...]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What belongs to the one result that is shaped: who can read its links, the folders of its host, its tools."""
+
+    read: ReadLinked | None = None
+    folders: Callable[[], Awaitable[Collection[str]]] = _no_folders
+    tools: CallersTools | None = None
+
+
+@dataclass(frozen=True)
+class Hands:
+    """Whoever performs effects. Without `describer` or `files`, these effects fail, and shaping falls back.
+
+    `links` lead to what is kept; `origin` is the upstream that it is kept as.
+    """
+
+    store: Keeper
+    media: MediaWork
+    describer: Describer | None = None
+    files: FileWriter | None = None
+    links: Linker | None = None
+    reach: Reach = field(default_factory=Reach)
+    origin: str | None = None
+
+    @property
+    def describes(self) -> frozenset[str]:
+        """The kinds of media that can be described."""
+        return frozenset(self.describer.kinds) if self.describer is not None else frozenset()
+
+
+async def perform(effects: Mapping[str, Effect], hands: Hands, owner: str) -> dict[str, Outcome]:
+    """The outcomes of all effects of one round, performed side by side, under the same keys. Never raises for one."""
+    outcomes: dict[str, Outcome] = {}
+
+    async def one(key: str, effect: Effect) -> None:
+        outcomes[key] = await _outcome(effect, hands, owner)
+
+    with media_share(owner):
+        async with anyio.create_task_group() as tasks:
+            for key, effect in effects.items():
+                tasks.start_soon(one, key, effect)
+    return outcomes
+
+
+async def _outcome(effect: Effect, hands: Hands, owner: str) -> Outcome:
+    try:
+        match effect:
+            case Keep():
+                data = effect.data
+                content = data.encode("utf-8", "replace") if effect.is_text else pybase64.b64decode(data)
+                kept = await hands.store.put(
+                    content, owner=owner, media_type=effect.media_type, name=effect.name, origin=hands.origin
+                )
+                return Kept(kept.handle, hands.links.link(kept, owner) if hands.links is not None else None)
+            case ReadLink():
+                return await _read(effect, hands.reach.read)
+            case WriteFile() | Describe():
+                return await _told(effect, hands)
+            case _:
+                return await _worked(effect, hands.media)
+    except (MediaError, ContentError) as error:
+        logger.info("effect %s failed: %s", effect.key, error)
+        return Failed(error.message)
+
+
+async def _worked(
+    effect: FitImage | ReadDocument | RenderPages | ConvertAudio | Probe, media: MediaWork
+) -> Fitted | DocumentRead | Rendered | Converted | Probed:
+    content = pybase64.b64decode(effect.data)
+    match effect:
+        case FitImage():
+            return await media.fit_image(content, effect.media_type, effect.target)
+        case ReadDocument():
+            return await media.read_document(content, effect.max_pages, effect.max_chars)
+        case RenderPages():
+            return await media.render_pages(content, effect.pages, effect.target)
+        case ConvertAudio():
+            return await media.convert_audio(content, effect.media_type, effect.target)
+        case Probe():
+            return await media.probe(content, effect.media_type)
+
+
+async def _told(effect: WriteFile | Describe, hands: Hands) -> Outcome:
+    content = pybase64.b64decode(effect.data)
+    if isinstance(effect, Describe):
+        if hands.describer is None:
+            return Failed("nothing describes it")
+        return await hands.describer.describe(content, effect.media_type)
+    if hands.files is None:
+        return Failed("no folder is allowed for files")
+    return Written(await hands.files.write(content, effect.media_type, effect.name, hands.reach.folders))
+
+
+async def _read(effect: ReadLink, read: ReadLinked | None) -> LinkRead | Failed:
+    if read is None:
+        return Failed("there is nobody to read it")
+    result: Mapping[str, Any] | None = None
+    with anyio.move_on_after(_LINK_SECONDS):
+        try:
+            result = await read(effect.uri)
+        except GatewayError as error:
+            logger.info("effect %s failed: %s", effect.key, error)
+            return Failed(error.message)
+    if result is None:
+        return Failed(f"it was not read within {_LINK_SECONDS:g} s")
+    contents: Any = result.get("contents")
+    parts = tuple(cast("list[Any]", contents)) if isinstance(contents, list) else ()
+    size = sum(_blob_bytes(part) for part in parts)
+    if size > effect.max_bytes:
+        return Failed(f"it has {size:,} bytes, more than the {effect.max_bytes:,} that are shown of a link")
+    return LinkRead(parts)
+
+
+def _blob_bytes(part: Any) -> int:
+    blob: Any = cast("dict[str, Any]", part).get("blob") if isinstance(part, dict) else None
+    return len(blob) * 3 // 4 if isinstance(blob, str) else 0

@@ -1,0 +1,75 @@
+"""What a profile adds for programs that read results themselves, under the result's `_meta`."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from anyio import to_thread
+
+from gateway.content.shaping.effects import Hands
+from gateway.core.model.envelope import Envelope
+from gateway.core.model.notes import Note
+from gateway.core.profiles.profile import Profile
+
+ENVELOPE_KEY = "mcp-gateway/envelope"
+"""The envelope as JSON, by its published schema (docs/envelope.md); media as they came."""
+
+MODEL_API_KEY = "mcp-gateway/model-api"
+"""`{"target": ..., "messages": [...]}`: what gives the result to this model API."""
+
+CALL_ID = "call"
+"""Stands in the messages for the id of the call, and `TOOL_NAME` for the tool's name: only the program knows them."""
+
+TOOL_NAME = "tool"
+
+
+async def with_outputs(
+    result: dict[str, Any], envelope: Envelope, profile: Profile, hands: Hands, owner: str
+) -> tuple[dict[str, Any], tuple[Note, ...]]:
+    """The shaped result with what the profile adds, and a note for each part that there is no room for."""
+    wanted = profile.output
+    if not wanted.envelope and wanted.model_api is None:
+        return result, ()
+    present: Mapping[str, Any] = result.get("_meta", {})
+    # Nothing that an upstream put there may pass for ours.
+    meta = {key: value for key, value in present.items() if key not in (ENVELOPE_KEY, MODEL_API_KEY)}
+    limit, notes = profile.limits.result_chars, list[Note]()
+    for key, value in (await _outputs(envelope, profile, hands, owner)).items():
+        larger = {**result, "_meta": {**meta, key: value}}
+        size = await to_thread.run_sync(_characters, larger)
+        if limit is not None and size > limit:
+            text = f"_meta {key} left out: with it the result has {size:,} characters, and it may have {limit:,}"
+            notes.append(Note(kind="dropped", text=text))
+        else:
+            meta[key] = value
+    rest = {key: value for key, value in result.items() if key != "_meta"}
+    return ({**rest, "_meta": meta} if meta else rest), tuple(notes)
+
+
+async def _outputs(envelope: Envelope, profile: Profile, hands: Hands, owner: str) -> dict[str, Any]:
+    outputs: dict[str, Any] = {}
+    if (target := profile.output.model_api) is not None:
+        outputs[MODEL_API_KEY] = {"target": target, "messages": await _messages(envelope, target, hands, owner)}
+    if profile.output.envelope:
+        outputs[ENVELOPE_KEY] = envelope.model_dump(mode="json", by_alias=True)
+    return outputs
+
+
+async def _messages(envelope: Envelope, target: str, hands: Hands, owner: str) -> list[dict[str, Any]]:
+    # Here, because no other profile needs the model APIs.
+    from gateway.config.builtin_profiles import model_profiles
+    from gateway.content.shaping.settle import settle_turn
+    from gateway.content.shaping.turns import WRITERS
+    from gateway.core.model.turn import Call
+    from gateway.core.model_apis.assembling import Choices
+    from gateway.core.profiles.model_profiles import choose_model_profile
+    from gateway.core.results.rescue import rescue
+
+    profile = choose_model_profile(model_profiles(), target)
+    calls, choices = [Call(CALL_ID, TOOL_NAME, rescue(envelope))], Choices(describes=hands.describes)
+    done = await settle_turn(calls, profile, hands, owner, choices)
+    return WRITERS[profile.writing](done.turn)
+
+
+def _characters(result: Mapping[str, Any]) -> int:
+    return len(json.dumps(result, ensure_ascii=False, separators=(",", ":")))

@@ -1,0 +1,90 @@
+"""A program's tool results as envelopes: an SDK's objects, JSON, a JSON-RPC response, content as bytes."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pybase64
+
+from gateway.core.model.envelope import Envelope
+from gateway.core.model_apis.lowering import openai_view as view
+from gateway.core.results.lifting import lift
+from gateway.core.results.rescue import rescue
+from gateway.errors import InvalidRequest
+
+_DEEPEST = 32
+"""How deep bytes are looked for in a block; media is never further down."""
+
+
+def openai_view(result: Any) -> list[dict[str, Any]]:
+    """A result in order as `{"type": "text", "text": ...}` and `{"type": "image_url", "image_url": {"url": ...}}`.
+
+    `result` is an `Envelope`, or whatever `lower_turn` takes as one. Images are data URIs, also those hidden in text or
+    structured content; everything else that is not text is one line that names it. Structured content that no text
+    repeats is JSON text at the end, the text of a failed call begins with `ERROR:`. Base64 is never text, and the list
+    is never empty. Nothing is fitted to any API: that is what `lower_turn` does.
+
+    Raises:
+        InvalidRequest: `result` is not the result of a tool call.
+    """
+    return view.write(rescue(as_envelope(result)))
+
+
+def as_envelope(result: Any, where: str = "the result") -> Envelope:
+    """An envelope of an envelope, a CallToolResult's JSON, the JSON-RPC response around it, or an SDK's CallToolResult.
+
+    A JSON-RPC error is a failed call with its message. Content may be a string, and media may be given as bytes.
+    `where` names the place in messages.
+
+    Raises:
+        InvalidRequest: it is none of them, or holds what JSON does not have.
+    """
+    if isinstance(result, Envelope):
+        return result
+    if isinstance(result, Mapping):
+        return lift(_plain(_answered(cast("Mapping[str, Any]", result)), where))
+    dump: Any = getattr(result, "model_dump", None)
+    if dump is None:
+        raise InvalidRequest(f"{where} has to be a CallToolResult, not {type(result).__name__}")
+    return as_envelope(dump(mode="json", by_alias=True, exclude_none=True), where)
+
+
+def _answered(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The result of a JSON-RPC response; the message of its error as a failed call; anything else as it is."""
+    if "jsonrpc" not in result or "content" in result:
+        return result
+    inner, error = result.get("result"), result.get("error")
+    if isinstance(inner, Mapping):
+        return cast("Mapping[str, Any]", inner)
+    message: Any = cast("Mapping[str, Any]", error).get("message") if isinstance(error, Mapping) else None
+    if isinstance(message, str):
+        return {"content": [{"type": "text", "text": message}], "isError": True}
+    return result
+
+
+def _plain(result: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The result with its content as JSON has it: bytes as base64. The rest stays as it is."""
+    content = result.get("content")
+    if not isinstance(content, list | tuple):
+        return dict(result)
+    blocks = cast("list[Any]", content)
+    return {**result, "content": [_block(block, f"{where}.content[{at}]") for at, block in enumerate(blocks)]}
+
+
+def _block(block: Any, where: str) -> Any:
+    if hasattr(block, "model_dump"):
+        return block.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return _encoded(block, where, 0)
+
+
+def _encoded(value: Any, where: str, depth: int) -> Any:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return pybase64.b64encode_as_string(bytes(cast("bytes", value)))
+    if depth < _DEEPEST and isinstance(value, Mapping):
+        members = cast("Mapping[Any, Any]", value)
+        return {key: _encoded(member, f"{where}.{key}", depth + 1) for key, member in members.items()}
+    if depth < _DEEPEST and isinstance(value, list | tuple):
+        items = cast("list[Any]", value)
+        return [_encoded(item, f"{where}[{at}]", depth + 1) for at, item in enumerate(items)]
+    if value is not None and not isinstance(value, str | int | float | dict | list | tuple | Mapping):
+        raise InvalidRequest(f"{where} is a {type(value).__name__}, which JSON does not have")
+    return cast("Any", value)

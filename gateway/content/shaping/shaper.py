@@ -1,0 +1,139 @@
+"""Plan, perform, lower: a tool's raw result becomes the result that a profile's host shows best."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from anyio import to_thread
+
+from gateway.content.shaping.effects import (
+    DescriberFor,
+    FileWriter,
+    Hands,
+    Keeper,
+    Linker,
+    MediaWork,
+    Reach,
+    ToolDescriber,
+    perform,
+)
+from gateway.content.shaping.outputs import with_outputs
+from gateway.core import wording
+from gateway.core.apps import AppResult, Mirrored, for_app, mirrored
+from gateway.core.model.blocks import TextBlock
+from gateway.core.model.effects import Effect, Outcome
+from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_shape import MANY_VALUES, size_of
+from gateway.core.model.notes import Note
+from gateway.core.model.wire import WireObject
+from gateway.core.profiles.profile import Profile
+from gateway.core.results.deciding.structured import is_said
+from gateway.core.results.lifting import lift
+from gateway.core.results.lowering import Lowered, lower
+from gateway.core.results.planning import ROUNDS, plan
+from gateway.core.results.rescue import rescue
+from gateway.core.wording import counted
+
+_LARGE = 256 * 1024
+"""The size of a result above which the pure steps run in a thread, so that other hosts are not kept waiting."""
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """A shaped result: the CallToolResult as wire JSON, and how it came about."""
+
+    result: dict[str, Any]
+    notes: tuple[Note, ...]
+    envelope: Envelope
+    effects: tuple[Effect, ...]
+    outcomes: Mapping[str, Outcome]
+
+
+class Shaper:
+    """Shapes results for profiles; effects go to a store, to media workers, and to what describes and writes files.
+
+    `links` lead to what is kept.
+    """
+
+    def __init__(
+        self,
+        store: Keeper,
+        media: MediaWork,
+        *,
+        max_blocks: int = 1_000,
+        describer: ToolDescriber | None = None,
+        files: FileWriter | None = None,
+        links: Linker | None = None,
+    ) -> None:
+        self._hands = Hands(store, media, files=files, links=links)
+        self._describer = describer
+        self._max_blocks = max_blocks
+
+    async def shape(
+        self,
+        result: WireObject,
+        profile: Profile,
+        *,
+        owner: str,
+        notes: tuple[Note, ...] = (),
+        reach: Reach | None = None,
+        origin: str | None = None,
+        app: bool = False,
+    ) -> Shaped:
+        """Shape one CallToolResult for a profile. `owner` is the principal that kept content belongs to.
+
+        `notes` say what was done to the result before; `reach` is who reads its links, the folders of its host, and its
+        tools; `origin` is the upstream that it came from; `app`: a page of it reads the result too (MCP Apps).
+
+        Never raises for what a result holds: an effect that fails is a note, and the block becomes a line.
+        """
+        run = to_thread.run_sync if _is_large(result) else _at_once
+        envelope = (await run(self._read, result, profile)).with_note(*notes)
+        reach = reach or self._hands.reach
+        describer = None if self._describer is None else DescriberFor(self._describer, reach.tools)
+        hands = replace(self._hands, describer=describer, reach=reach, origin=origin)
+        outcomes: dict[str, Outcome] = {}
+        effects: list[Effect] = []
+        content = await run(_mirrored, envelope, profile) if app else Mirrored(envelope, profile)
+        for _ in range(ROUNDS):
+            wanted = await run(plan, content.envelope, content.profile, outcomes, hands.describes)
+            if not wanted:
+                break
+            effects.extend(wanted)
+            outcomes |= await perform({effect.key: effect for effect in wanted}, hands, owner)
+        lowered: Lowered = await run(lower, content.envelope, content.profile, outcomes, hands.describes)
+        sent, left_out = await with_outputs(lowered.result, envelope, profile, hands, owner)
+        if app:
+            for_page: AppResult = await run(for_app, sent, result, profile, content.first, lowered.notes)
+            sent, left_out = for_page.result, (*left_out, *for_page.notes)
+        return Shaped(sent, (*lowered.notes, *left_out), envelope, tuple(effects), outcomes)
+
+    def _read(self, result: WireObject, profile: Profile) -> Envelope:
+        envelope = _lifted(result, self._max_blocks)
+        return rescue(envelope) if profile.rescue else envelope
+
+
+def _mirrored(envelope: Envelope, profile: Profile) -> Mirrored:
+    return mirrored(envelope, profile, is_said=is_said(envelope))
+
+
+def _is_large(result: WireObject) -> bool:
+    size = size_of(result, most=_LARGE, most_values=MANY_VALUES)
+    return size.total > _LARGE or size.values > MANY_VALUES
+
+
+async def _at_once(function: Callable[..., Any], *args: Any) -> Any:
+    return function(*args)
+
+
+def _lifted(result: WireObject, limit: int) -> Envelope:
+    """The envelope of a result with at most `limit` blocks; the rest is left out before it costs anything, and said."""
+    content: Any = result.get("content")
+    more = len(cast("list[Any]", content)) - limit if isinstance(content, list) else 0
+    if more <= 0:
+        return lift(result)
+    envelope = lift({**result, "content": cast("list[Any]", content)[:limit]})
+    words = TextBlock(type="text", text=wording.blocks_left_out(more, limit))
+    return envelope.model_copy(update={"blocks": (*envelope.blocks, words)}).with_note(
+        Note(kind="dropped", text=f"{counted(more, 'block')} beyond the limit of {limit:,}")
+    )

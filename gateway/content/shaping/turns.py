@@ -1,0 +1,262 @@
+"""A whole turn for a model API: the same loop of planning and performing, then written in the API's own form."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, cast, get_args
+from uuid import uuid4
+
+from gateway.config.builtin_profiles import model_profiles
+from gateway.content.media.share import media_share
+from gateway.content.shaping.effects import Describer, Hands, MediaWork
+from gateway.content.shaping.rehosting import Files, with_files_fetched, with_files_uploaded
+from gateway.content.shaping.results import as_envelope
+from gateway.content.shaping.settle import settle_turn
+from gateway.content.store import ContentStore
+from gateway.core.model.effects import Describe, Effect, Failed, Keep, Kept, Outcome, WriteFile
+from gateway.core.model.notes import Note
+from gateway.core.model.turn import Call, Part, Turn, Words
+from gateway.core.model_apis.assembling import Assembled, Choices, assemble
+from gateway.core.model_apis.lowering import (
+    anthropic_messages,
+    bedrock_converse,
+    cohere,
+    gemini,
+    gemini_interactions,
+    mistral,
+    ollama,
+    openai_chat,
+    openai_responses,
+)
+from gateway.core.profiles.model_profile import ModelProfile, Writing
+from gateway.core.profiles.model_profiles import choose_model_profile, with_tool_images
+from gateway.core.results.planning import ROUNDS
+from gateway.core.results.rescue import rescue
+from gateway.errors import InvalidRequest, UnsupportedContent
+
+WRITERS: Mapping[Writing, Callable[[Turn], list[dict[str, Any]]]] = {
+    "openai_chat": openai_chat.write,
+    "openai_responses": openai_responses.write,
+    "anthropic_messages": anthropic_messages.write,
+    "gemini": gemini.write,
+    "gemini_interactions": gemini_interactions.write,
+    "bedrock_converse": bedrock_converse.write,
+    "mistral": mistral.write,
+    "cohere": cohere.write,
+    "ollama": ollama.write,
+}
+
+PART_WRITERS: Mapping[Writing, Callable[[Part], Any]] = {
+    "openai_chat": openai_chat.part,
+    "openai_responses": openai_responses.part,
+    "anthropic_messages": anthropic_messages.part,
+    "gemini": gemini.part,
+    "gemini_interactions": gemini_interactions.part,
+    "bedrock_converse": bedrock_converse.part,
+    "mistral": mistral.part,
+    "cohere": cohere.part,
+    "ollama": lambda part: part.text if isinstance(part, Words) else part.data,
+}
+"""One part of a user's message. Ollama's have no parts: text and images stand beside one another."""
+
+BOTO3_TARGET = "bedrock_boto3"
+"""The target whose messages are those of `bedrock_converse` as boto3 takes them: media as bytes, not as base64."""
+
+OnUnsupported: TypeAlias = Literal["note", "error", "transcode"]
+Links: TypeAlias = Literal["text", "native"]
+ToolImages: TypeAlias = Literal["in_tool", "follow_up", "after_reply"]
+
+
+@dataclass(frozen=True)
+class LoweredTurn:
+    """What comes after the assistant's message, as plain JSON values, and every change that was made.
+
+    For `bedrock_boto3` media is `bytes`, which JSON does not have.
+    """
+
+    messages: list[dict[str, Any]]
+    notes: tuple[Note, ...]
+
+
+async def lower_turn(
+    calls: Sequence[Any],
+    target: str,
+    *,
+    model: str | None = None,
+    base_url: str | None = None,
+    store: ContentStore | None = None,
+    files: Files | None = None,
+    owner: str = "local",
+    on_unsupported: OnUnsupported = "note",
+    links: Links = "text",
+    tool_images: ToolImages | None = None,
+    describer: Describer | None = None,
+    media: MediaWork | None = None,
+) -> LoweredTurn:
+    """The messages that give a model the results of all its calls, in the one form that its API accepts.
+
+    Args:
+        calls: in the order of the assistant's calls. Each is a mapping or an object with `id`, `name`, `result` and, if
+            you like, `arguments`; the result is an `Envelope`, a CallToolResult's JSON or the JSON-RPC
+            response around it, or an SDK's CallToolResult; media may be given as bytes.
+            `_meta["mcp-gateway/raw"]` of a result may hold the API's own content, by target; it is sent as it is.
+        target: `openai_chat`, `openai_responses`, `anthropic_messages`, `gemini`, ... (docs/models/README.md). For
+            Amazon Bedrock: `bedrock_boto3` for boto3's `converse`, `bedrock_converse` for the JSON of the HTTP API.
+        model: the model's name, where it decides (`gemini-2.5-pro` has other rules than `gemini-3-pro`).
+        base_url: the API's address, where it decides (`https://api.deepseek.com`).
+        store: where content is kept that the API cannot take; without one it is named, and not kept.
+        files: the files of model APIs' providers (`gateway.content.provider_files.ProviderFiles`): large content is
+            uploaded once, and sent by its id where the API takes one; a file of another provider is fetched, and goes
+            on as bytes. Without them, a file of another provider is a line.
+        owner: whom the kept content belongs to.
+        on_unsupported: what becomes of content of a kind that the API cannot take. `note`: one line of text names it;
+            `error`: the turn is refused; `transcode`: another kind, where there is one (the source of a drawing as
+            text; the text of a PDF, or its pages as images), else a line. Images and sound of a type that is not taken
+            are converted in any case, files of text are text.
+        links: `text`: a link is one line; `native`: an API that fetches addresses itself gets them, where the link
+            says the type. The gateway fetches nothing. A provider's file (`openai-file:file-abc`) needs no choice.
+        tool_images: where images go with a server whose model's chat template decides (vLLM, llama.cpp, Ollama, ...):
+            into the tool's message; after; or after a short reply of the assistant's, for templates that want the
+            roles to alternate. None: as the profile knows it of the model, after where it does not.
+        describer: what says in words what a model that sees no images, or hears no sound, is not sent: an object with
+            `kinds` (of `"image"`, `"audio"`) and `async describe(content, media_type) -> Described`.
+        media: who fits images: a `gateway.MediaWorkers` that is open, to keep its processes from turn to turn. None:
+            one pool for all turns that are lowered in this event loop at the same time.
+
+    Images are fitted in worker processes where they have to be; turns wait for one another there, each in its turn.
+
+    Raises:
+        ProfileError: there is no such target, or it leaves no choice of `tool_images`.
+        InvalidRequest: a call without id, name or result, or a choice that there is not.
+        UnsupportedContent: with `on_unsupported="error"`, the API cannot take something.
+    """
+    _check_choices(on_unsupported, links, tool_images)
+    profile = _profile(target, model, base_url, tool_images)
+    transcodes = on_unsupported == "transcode"
+    choices = Choices(
+        links_native=links == "native",
+        drawings_as_text=transcodes,
+        documents_converted=transcodes,
+        describes=frozenset(describer.kinds) if describer is not None else frozenset(),
+    )
+    turn = await with_files_fetched(_calls(calls), profile, files)
+    async with media_or_shared(media) as workers:
+        with media_share(uuid4().hex):
+            done = await settle_turn(turn, profile, Hands(store or Nowhere(), workers, describer), owner, choices)
+    uploaded, told = await with_files_uploaded(done.turn, profile, files)
+    return _written(replace(done, turn=uploaded, notes=(*done.notes, *told)), profile, target, on_unsupported)
+
+
+@asynccontextmanager
+async def media_or_shared(media: MediaWork | None) -> AsyncGenerator[MediaWork]:
+    """The workers that were handed in, or those of this event loop."""
+    if media is not None:
+        yield media
+        return
+    from gateway.content.media.shared import shared_workers  # processes are wanted only where an image has to be fitted
+
+    async with shared_workers() as workers:
+        yield workers
+
+
+def lower_turn_now(
+    calls: Sequence[Any],
+    target: str,
+    *,
+    model: str | None = None,
+    base_url: str | None = None,
+    on_unsupported: OnUnsupported = "note",
+    links: Links = "text",
+    tool_images: ToolImages | None = None,
+) -> LoweredTurn:
+    """`lower_turn` without effects and without await: what needs one (an image to be fitted) becomes a line.
+
+    Raises:
+        ProfileError, InvalidRequest, UnsupportedContent: as `lower_turn`.
+    """
+    _check_choices(on_unsupported, links, tool_images)
+    profile = _profile(target, model, base_url, tool_images)
+    drawings = on_unsupported == "transcode"
+    choices = Choices(links_native=links == "native", drawings_as_text=drawings, fits=False)
+    turn = _calls(calls)
+    outcomes: dict[str, Outcome] = {}
+    now = assemble(turn, profile, outcomes, choices)
+    for _ in range(ROUNDS):
+        if not now.wanted:
+            break
+        outcomes |= {key: _undone(effect) for key, effect in now.wanted.items()}
+        now = assemble(turn, profile, outcomes, choices)
+    return _written(now, profile, target, on_unsupported)
+
+
+def profile_of(target: str, model: str | None, base_url: str | None) -> ModelProfile:
+    """The profile of a target, or of the closest one for this model and address. Raises ProfileError."""
+    named = "bedrock_converse" if target == BOTO3_TARGET else target
+    return choose_model_profile(model_profiles(), named, model=model, base_url=base_url)
+
+
+def _profile(target: str, model: str | None, base_url: str | None, tool_images: ToolImages | None) -> ModelProfile:
+    profile = profile_of(target, model, base_url)
+    return profile if tool_images is None else with_tool_images(profile, tool_images)
+
+
+def _undone(effect: Effect) -> Outcome:
+    match effect:
+        case Keep() | WriteFile():
+            return Kept(None)
+        case Describe():
+            return Failed("nothing describes it")
+        case _:
+            return Failed("it has to be fitted to the API, which lower_turn does")
+
+
+def _written(done: Assembled, profile: ModelProfile, target: str, on_unsupported: OnUnsupported) -> LoweredTurn:
+    lost = [note.text for note in done.notes if note.kind in ("named", "dropped", "failed")]
+    if on_unsupported == "error" and lost:
+        raise UnsupportedContent(f"{profile.name} cannot take all of the results: {'; '.join(lost)}")
+    messages = WRITERS[profile.writing](done.turn)
+    return LoweredTurn(bedrock_converse.for_boto3(messages) if target == BOTO3_TARGET else messages, done.notes)
+
+
+def _calls(calls: Sequence[Any]) -> list[Call]:
+    return [_call(call, f"calls[{at}]") for at, call in enumerate(calls)]
+
+
+def _call(call: Any, where: str) -> Call:
+    def member(name: str) -> Any:
+        return cast("Mapping[str, Any]", call).get(name) if isinstance(call, Mapping) else getattr(call, name, None)
+
+    call_id, name, result = member("id"), member("name"), member("result")
+    if not isinstance(call_id, str) or not isinstance(name, str) or result is None:
+        raise InvalidRequest(f"{where} needs an id, a name and a result")
+    return Call(call_id, name, rescue(as_envelope(result, f"{where}.result")), member("arguments") or {})
+
+
+def _check(option: str, given: str | None, allowed: Sequence[str]) -> None:
+    """Raise InvalidRequest for a choice that there is not: a mistyped one would silently mean another."""
+    if given not in allowed:
+        raise InvalidRequest(f"{option} cannot be {given!r}", remedy=f"it is one of {', '.join(map(repr, allowed))}")
+
+
+def _check_choices(on_unsupported: str, links: str, tool_images: str | None) -> None:
+    _check("on_unsupported", on_unsupported, get_args(OnUnsupported))
+    _check("links", links, get_args(Links))
+    if tool_images is not None:
+        _check("tool_images", tool_images, get_args(ToolImages))
+
+
+@dataclass(frozen=True)
+class _NotKept:
+    """What was not kept has no name."""
+
+    handle: None = None
+
+
+class Nowhere:
+    """A store that keeps nothing."""
+
+    async def put(
+        self, content: bytes, *, owner: str, media_type: str, name: str | None = None, origin: str | None = None
+    ) -> Any:
+        """Nothing is kept: content that is not shown is named in a line without a handle."""
+        return _NotKept()

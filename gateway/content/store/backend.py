@@ -1,0 +1,250 @@
+"""Objects by name, in a folder or in a bucket, through obstore; every failure is StoreUnavailable."""
+
+import os
+import re
+import time
+from collections.abc import AsyncIterable, Generator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import anyio
+import anyio.to_thread
+
+from gateway.config.locations import Location
+from gateway.content.store.failing import failing
+from gateway.content.store.records import ABOUT, BYTES, GONE, USED
+from gateway.content.store.uploading import Upload
+from gateway.errors import StoreUnavailable
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore as Objects
+
+_AT_ONCE = 16
+_CONNECT_SECONDS = 5
+_REST_SECONDS = 10.0
+_STAGED = re.compile(r".*#\d+")
+"""Files that obstore is writing, or was when it was killed: they get their names when they are whole."""
+
+
+class Found(NamedTuple):
+    """An object in a list: its name, what changes with its content, its size, and when it was written."""
+
+    name: str
+    stamp: str
+    size: int
+    written: float
+
+
+class Backend:
+    """The objects of one store. Nothing is opened before the first use."""
+
+    def __init__(self, place: Location, timeout: float) -> None:
+        """`timeout`: seconds for one answer, or for one piece of a stream."""
+        self.where = place.masked
+        self.timeout = timeout
+        self._place = place
+        self._opened: Objects | None = None
+        self._opening = anyio.Lock()
+        self._rests_until = 0.0
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder, where it is one."""
+        return Path(self._place.place) if self._place.scheme == "file" else None
+
+    async def get(self, name: str, *, start: int = 0, end: int | None = None) -> bytes | None:
+        """The object's bytes; None when there is no such object. A range has to lie within it."""
+        import obstore
+
+        objects = await self._objects()
+        try:
+            with self._asking(absence_is_answer=True):
+                if end is not None:
+                    return bytes(await obstore.get_range_async(objects, name, start=start, end=end))
+                return bytes(await (await obstore.get_async(objects, name)).bytes_async())
+        except FileNotFoundError:
+            return None
+
+    async def size(self, name: str) -> int | None:
+        """The object's size; None when there is no such object."""
+        import obstore
+
+        objects = await self._objects()
+        try:
+            with self._asking(absence_is_answer=True):
+                return int((await obstore.head_async(objects, name))["size"])
+        except FileNotFoundError:
+            return None
+
+    async def put(self, name: str, content: bytes) -> None:
+        """Write a small object, whole or not at all."""
+        import obstore
+
+        objects = await self._objects()
+        with self._asking():
+            await obstore.put_async(objects, name, content, use_multipart=False)
+
+    async def put_new(self, name: str, content: bytes) -> None:
+        """Write a small object, unless there is one of that name."""
+        import obstore
+        from obstore.exceptions import AlreadyExistsError
+
+        objects = await self._objects()
+        with self._asking():
+            try:
+                await obstore.put_async(objects, name, content, mode="create")
+            except AlreadyExistsError:
+                return
+
+    async def upload(self, name: str, chunks: AsyncIterable[bytes]) -> None:
+        """Write an object from a stream: all of it or, when the stream raises or this is cancelled, nothing.
+
+        The stream is read in the caller's own task, one chunk ahead of what is written.
+        """
+        upload = Upload(await self._objects(), name, self.where, self.timeout)
+        failure: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(upload.write)
+            try:
+                await upload.feed(chunks)
+            except Exception as error:  # raised below: a task group would wrap it
+                failure = error
+            finally:
+                upload.end()
+        # The store's own failure comes first: the stream only notices that nobody takes its chunks any more.
+        if upload.failure is not None:
+            raise upload.failure
+        if failure is not None:
+            raise failure
+
+    async def delete(self, *names: str) -> None:
+        """Remove objects, those that are there."""
+        import obstore
+
+        objects = await self._objects()
+        for name in names:
+            try:
+                with self._asking(absence_is_answer=True):
+                    await obstore.delete_async(objects, name)
+            except FileNotFoundError:
+                continue
+
+    async def list(self, prefix: str) -> list[Found]:
+        """The objects whose names begin with `prefix` and a slash, in no order."""
+        import obstore
+
+        objects = await self._objects()
+        found: list[Found] = []
+        try:
+            with failing(self.where, absence_is_answer=True):
+                # Its overloads name a package for Arrow tables, which is not asked for.
+                stream = aiter(obstore.list(objects, f"{prefix}/"))  # pyright: ignore[reportUnknownMemberType]
+                while True:
+                    with anyio.fail_after(self.timeout):
+                        metas = await anext(stream, None)
+                    if metas is None:
+                        break
+                    for meta in metas:
+                        written = meta["last_modified"].timestamp()
+                        found.append(Found(meta["path"], f"{meta['e_tag']} {written}", meta["size"], written))
+        except FileNotFoundError:
+            pass  # removed while it was looked at: a later look will see
+        return found
+
+    async def get_each(self, names: Sequence[str]) -> dict[str, bytes]:
+        """Small objects, several at a time; those that are not there are left out."""
+        found: dict[str, bytes] = {}
+        failures: list[Exception] = []
+        waiting = iter(names)
+
+        async def work() -> None:
+            try:
+                for name in waiting:
+                    if failures:
+                        return
+                    if (content := await self.get(name)) is not None:
+                        found[name] = content
+            except Exception as error:  # raised below: a task group would wrap it
+                failures.append(error)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(min(_AT_ONCE, len(names))):
+                tasks.start_soon(work)
+        if failures:
+            raise failures[0]
+        return found
+
+    async def remove_staged(self, older_than: float) -> None:
+        """Remove files that a killed process was writing and that were last touched so many seconds ago."""
+        if (folder := self.folder) is not None:
+            with failing(self.where):
+                await anyio.to_thread.run_sync(_remove_staged, folder, time.time() - older_than)
+
+    @contextmanager
+    def _asking(self, *, absence_is_answer: bool = False) -> Generator[None]:
+        """One small request. A store that let one wait in vain is left alone for a moment: results are waiting too."""
+        if anyio.current_time() < self._rests_until:
+            raise StoreUnavailable(f"the store {self.where} did not answer a moment ago", remedy="try again later")
+        with failing(self.where, absence_is_answer=absence_is_answer):
+            with anyio.move_on_after(self.timeout) as asked:
+                yield
+            if asked.cancelled_caught:
+                self._rests_until = anyio.current_time() + _REST_SECONDS
+                raise TimeoutError
+
+    async def _objects(self) -> "Objects":
+        if self._opened is None:
+            async with self._opening:
+                if self._opened is None:
+                    with failing(self.where):
+                        self._opened = await anyio.to_thread.run_sync(_open, self._place, self.timeout)
+        return self._opened
+
+
+def _open(place: Location, timeout: float) -> "Objects":
+    from obstore.store import AzureStore, GCSStore, LocalStore, S3Store
+
+    if place.scheme == "file":
+        folder = Path(place.place)
+        # Only the gateway's own user reads what its callers keep, also where the folder was there before.
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for name in (ABOUT, BYTES, USED, GONE):
+            inner = folder / name
+            inner.mkdir(mode=0o700, exist_ok=True)
+            if os.name == "posix" and inner.stat().st_uid == os.getuid():
+                inner.chmod(0o700)
+        return LocalStore(folder)
+    kind: Any = {"s3": S3Store, "gs": GCSStore, "az": AzureStore}[place.scheme]
+    is_plain = any(value.startswith("http://") for value in place.options.values())
+    return kind(
+        place.place,
+        prefix=place.prefix or None,
+        config=dict(place.options),
+        client_options={
+            "connect_timeout": timedelta(seconds=min(_CONNECT_SECONDS, timeout)),
+            "timeout": timedelta(seconds=2 * timeout),  # small requests are given up before
+            **({"allow_http": True} if is_plain else {}),
+        },
+        retry_config={
+            "max_retries": 3,
+            "retry_timeout": timedelta(seconds=timeout),
+            "backoff": {
+                "init_backoff": timedelta(milliseconds=100),
+                "max_backoff": timedelta(seconds=2),
+                "base": 2,
+            },
+        },
+    )
+
+
+def _remove_staged(folder: Path, before: float) -> None:
+    for root, _, names in os.walk(folder):
+        for name in names:
+            path = Path(root, name)
+            try:
+                if _STAGED.fullmatch(name) and path.stat().st_mtime < before:
+                    path.unlink()
+            except FileNotFoundError:
+                continue  # another gateway was faster

@@ -1,0 +1,60 @@
+"""The key that handles are made with: from the configuration, or made once and kept in the store itself."""
+
+import hashlib
+import os
+import secrets
+from pathlib import Path
+
+import anyio.to_thread
+
+from gateway.content.store.backend import Backend
+from gateway.content.store.failing import failing
+from gateway.content.store.handles import KEY_BYTES
+from gateway.content.store.records import KEY
+from gateway.errors import StoreUnavailable
+
+
+async def key_of(backend: Backend, configured: str | None) -> bytes:
+    """The key of a store; two gateways that ask for the first time at once get the same.
+
+    Raises:
+        StoreUnavailable: it cannot be read or made, or is none.
+    """
+    if configured is not None:
+        return hashlib.blake2b(configured.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
+    if (folder := backend.folder) is not None:
+        with failing(backend.where):
+            kept = await anyio.to_thread.run_sync(_file_key, folder)
+    else:
+        kept = await backend.get(KEY)
+        if kept is None:
+            await backend.put_new(KEY, secrets.token_hex(KEY_BYTES).encode())
+            kept = await backend.get(KEY) or b""
+    try:
+        key = bytes.fromhex(kept.decode("ascii"))
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise StoreUnavailable(
+            f"the object {KEY!r} in the store {backend.where} is no key",
+            remedy="remove it, which makes a new one and forgets all content; or set store.key",
+        )
+    return key
+
+
+def _file_key(folder: Path) -> bytes:
+    """The key in a file that only its owner reads."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / KEY
+    if not path.exists():
+        made = folder / f".{KEY}-{secrets.token_hex(8)}"
+        descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(secrets.token_hex(KEY_BYTES).encode())
+            os.link(made, path)  # it appears whole, and only if no other gateway's did
+        except FileExistsError:
+            pass
+        finally:
+            made.unlink()
+    return path.read_bytes()

@@ -1,0 +1,167 @@
+"""Content in this process's memory: bounded, with expiry, gone when the process ends."""
+
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, AsyncIterable, Callable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from typing import NamedTuple
+
+from gateway.config.schema import StoreSettings
+from gateway.content.store import refusals
+from gateway.content.store.content import CHUNK_BYTES, UNTOLD_TYPE, Opened, Stored
+from gateway.content.store.handles import KEY_BYTES, content_id, id_in, new_handle
+from gateway.content.store.hashing import Hashing, sha256_of
+from gateway.content.store.ledger import Held, Ledger
+from gateway.core.model.kinds import kind_of
+from gateway.core.model.media_types import normalise
+
+MOST_GONE = 16_384
+"""Of so many pieces that are gone it is still known that they were there, and why they went."""
+
+
+class _Entry(NamedTuple):
+    owner: str
+    content: bytes
+    stored: Stored
+
+
+class MemoryStore:
+    """A ContentStore in memory: at most `settings.max_bytes`, each piece for `settings.expires` seconds.
+
+    Without settings: 256 MiB, an hour each.
+
+    What was put or read least recently is evicted first. `clock` gives seconds since 1970; `key` is for tests that need
+    the same handles again, and is otherwise random for each store.
+    """
+
+    where = "memory://"
+
+    def __init__(
+        self, settings: StoreSettings | None = None, *, clock: Callable[[], float] = time.time, key: bytes | None = None
+    ) -> None:
+        self._settings = settings or StoreSettings()
+        self._clock = clock
+        self._key = key if key is not None else secrets.token_bytes(KEY_BYTES)
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        """By id, in the order in which they expire: every piece lives equally long from its last put on."""
+        self._ledger: Ledger[str] = Ledger()
+        self._gone: OrderedDict[tuple[str, str], str] = OrderedDict()
+        """Why the content of (owner, id) is no more, the longest gone first."""
+
+    @property
+    def usage(self) -> tuple[int, int]:
+        """What is kept now: bytes, and how many pieces they are."""
+        return self._ledger.size, len(self._ledger)
+
+    def resize(self, settings: StoreSettings) -> None:
+        """Keep to other bounds from now on; what is kept already counts as if it had been put under them."""
+        later = settings.expires - self._settings.expires
+        self._settings = settings
+        for ident, entry in self._entries.items():
+            stored = replace(entry.stored, expires_at=entry.stored.expires_at + later)
+            self._entries[ident] = entry._replace(stored=stored)
+        self._forget_expired()
+        self._make_room()
+
+    async def put(
+        self,
+        content: bytes | AsyncIterable[bytes],
+        *,
+        owner: str,
+        media_type: str,
+        name: str | None = None,
+        origin: str | None = None,
+    ) -> Stored:
+        """Keep `content`; see ContentStore."""
+        content, sha256 = await self._whole(content)
+        ident = content_id(self._key, owner, sha256)
+        self._forget_expired()
+        expires_at = self._clock() + self._settings.expires
+        if known := self._entries.get(ident):
+            stored = replace(known.stored, name=known.stored.name or name, expires_at=expires_at)
+            self._entries[ident] = known._replace(stored=stored)
+            self._ledger.use(ident)
+        else:
+            media_type = normalise(media_type) or UNTOLD_TYPE
+            handle, kind = new_handle(media_type, ident, name), kind_of(media_type, name)
+            stored = Stored(handle, media_type, name, len(content), sha256.hex(), kind, expires_at, origin)
+            held = Held(owner, len(content))
+            self._make_room(held)
+            self._entries[ident] = _Entry(owner, content, stored)
+            self._ledger.hold(ident, held)
+            self._gone.pop((owner, ident), None)
+        self._entries.move_to_end(ident)
+        return stored
+
+    @asynccontextmanager
+    async def open(self, handle: str, *, owner: str, start: int = 0, end: int | None = None) -> AsyncGenerator[Opened]:
+        """The content from byte `start` up to `end`; see ContentStore."""
+        entry = self._find(handle, owner)
+        last = entry.stored.size if end is None else min(end, entry.stored.size)
+        async with aclosing(_chunks(entry.content, max(0, start), last)) as chunks:
+            yield Opened(entry.stored, chunks)
+
+    async def metadata(self, handle: str, *, owner: str) -> Stored:
+        """What is known of the content; see ContentStore."""
+        return self._find(handle, owner).stored
+
+    async def delete(self, handle: str, *, owner: str) -> None:
+        """Forget the content now; see ContentStore."""
+        self._find(handle, owner)
+        self._drop(id_in(handle))
+
+    async def list(self, *, owner: str) -> tuple[Stored, ...]:
+        """Everything of this owner, the oldest first; see ContentStore."""
+        self._forget_expired()
+        return tuple(entry.stored for entry in self._entries.values() if entry.owner == owner)
+
+    async def _whole(self, content: bytes | AsyncIterable[bytes]) -> tuple[bytes, bytes]:
+        """The content and its sha256, which is made while it arrives; never more than the store may hold."""
+        if isinstance(content, bytes):
+            refusals.check_size(len(content), self._settings)
+            return content, await sha256_of(content)
+        arriving = Hashing(content, self._settings)
+        kept = [chunk async for chunk in arriving]
+        return b"".join(kept), arriving.sha256
+
+    def _find(self, handle: str, owner: str) -> _Entry:
+        self._forget_expired()
+        ident = id_in(handle)
+        entry = self._entries.get(ident)
+        if entry is not None and entry.owner == owner:
+            self._ledger.use(ident)
+            return entry
+        if why := self._gone.get((owner, ident)):
+            raise refusals.gone(handle, why)
+        raise refusals.unknown(handle)
+
+    def _forget_expired(self) -> None:
+        now = self._clock()
+        while self._entries:
+            ident, entry = next(iter(self._entries.items()))
+            if entry.stored.expires_at > now:
+                break
+            self._lose(ident, refusals.expired_after(self._settings.expires))
+
+    def _make_room(self, more: Held | None = None) -> None:
+        for ident in self._ledger.surplus(self._settings, more):
+            self._lose(ident, refusals.EVICTED)
+
+    def _lose(self, ident: str, why: str) -> None:
+        self._gone[self._drop(ident).owner, ident] = why
+        while len(self._gone) > MOST_GONE:
+            self._gone.popitem(last=False)
+
+    def _drop(self, ident: str) -> _Entry:
+        self._ledger.drop(ident)
+        return self._entries.pop(ident)
+
+
+async def _chunks(content: bytes, start: int, end: int) -> AsyncGenerator[bytes]:
+    if start == 0 and 0 < end == len(content) <= CHUNK_BYTES:
+        yield content  # itself: nothing is copied
+        return
+    for at in range(start, end, CHUNK_BYTES):
+        yield content[at : min(at + CHUNK_BYTES, end)]

@@ -1,0 +1,218 @@
+"""Content in a folder or in a bucket: it outlives the process, and several gateways may share it."""
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterable, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import replace
+from itertools import count
+from weakref import WeakValueDictionary
+
+import anyio
+
+from gateway.config.locations import location
+from gateway.config.schema import StoreSettings
+from gateway.content.store import refusals
+from gateway.content.store.backend import Backend
+from gateway.content.store.content import CHUNK_BYTES, UNTOLD_TYPE, Opened, Stored
+from gateway.content.store.handles import content_id, id_in
+from gateway.content.store.hashing import Hashing, sha256_of
+from gateway.content.store.keys import key_of
+from gateway.content.store.records import About, is_id, new_object, owner_id
+from gateway.content.store.shelves import Shelves, Spot
+from gateway.content.store.uploading import PART_BYTES
+from gateway.core.model.media_types import normalise
+from gateway.errors import StoreUnavailable
+
+_READ_BYTES = 4 * CHUNK_BYTES
+"""Asked for at once: fewer requests to a bucket, and little memory."""
+
+_ABORT_SECONDS = 5.0
+
+
+class ObjectStore:
+    """A ContentStore through obstore, as `settings.url` says: file, S3, Google Cloud Storage or Azure.
+
+    What is written about each piece is the truth; what this process knows of sizes and last uses is found out again
+    by `tidy`, which also removes what is expired, too much, or left over. `clock` gives seconds since 1970.
+    """
+
+    def __init__(self, settings: StoreSettings, *, clock: Callable[[], float] = time.time) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._backend = Backend(location(settings.url), settings.timeout)
+        self._shelves = Shelves(self._backend, clock)
+        self._key: bytes | None = None
+        self._finding_key = anyio.Lock()
+        self._numbers = count()
+        self._locks: WeakValueDictionary[Spot, anyio.Lock] = WeakValueDictionary()
+
+    @property
+    def where(self) -> str:
+        """The url, as people may see it."""
+        return self._backend.where
+
+    @property
+    def usage(self) -> tuple[int, int]:
+        """What is kept, as far as this process knows: bytes, and how many pieces they are."""
+        return self._shelves.ledger.size, len(self._shelves.ledger)
+
+    def resize(self, settings: StoreSettings) -> None:
+        """Keep to other bounds from now on; what is too much goes with the next `put` or `tidy`."""
+        self._settings = settings
+        self._backend.timeout = settings.timeout
+
+    async def tidy(self) -> None:
+        """Look at all that is kept, by whichever gateway, and remove what has to go.
+
+        Raises:
+            StoreUnavailable: it could not be done; what was done stays done.
+        """
+        await self._shelves.tidy(self._settings)
+
+    async def put(
+        self,
+        content: bytes | AsyncIterable[bytes],
+        *,
+        owner: str,
+        media_type: str,
+        name: str | None = None,
+        origin: str | None = None,
+    ) -> Stored:
+        """Keep `content`; see ContentStore."""
+        key = await self._keyed()
+        media_type = normalise(media_type) or UNTOLD_TYPE
+        about = About("", media_type, name, 0, "", new_object(), 0.0, next(self._numbers), origin)
+        if isinstance(content, bytes):
+            refusals.check_size(len(content), self._settings)
+            sha256 = await sha256_of(content)
+            about = replace(about, size=len(content), sha256=sha256.hex(), ident=content_id(key, owner, sha256))
+            return await self._keep(about, owner_id(key, owner), content)
+        arriving = Hashing(content, self._settings)
+        bytes_name = Spot(owner_id(key, owner), "").bytes(about.object)
+        async with aclosing(aiter(arriving)) as chunks:
+            await self._backend.upload(bytes_name, chunks)
+        try:
+            ident = content_id(key, owner, arriving.sha256)
+            about = replace(about, size=arriving.size, sha256=arriving.sha256.hex(), ident=ident)
+            return await self._keep(about, owner_id(key, owner), None)
+        except BaseException:
+            await self._forget(bytes_name)
+            raise
+
+    @asynccontextmanager
+    async def open(self, handle: str, *, owner: str, start: int = 0, end: int | None = None) -> AsyncGenerator[Opened]:
+        """The content from byte `start` up to `end`; see ContentStore."""
+        spot, about = await self._find(handle, owner)
+        start, end = max(0, start), about.size if end is None else min(end, about.size)
+        name = spot.bytes(about.object)
+        first = b""
+        if start < end:
+            part = await self._backend.get(name, start=start, end=min(start + _READ_BYTES, end))
+            if part is None:
+                await self._shelves.lose(spot, refusals.LOST)
+                raise refusals.gone(handle, refusals.LOST)
+            first = part
+        self._shelves.use(spot)
+        async with aclosing(self._chunks(name, first, start, end)) as chunks:
+            yield Opened(about.stored(self._settings.expires), chunks)
+
+    async def metadata(self, handle: str, *, owner: str) -> Stored:
+        """What is known of the content; see ContentStore."""
+        _, about = await self._find(handle, owner)
+        return about.stored(self._settings.expires)
+
+    async def delete(self, handle: str, *, owner: str) -> None:
+        """Forget the content now; see ContentStore."""
+        spot, about = await self._find(handle, owner)
+        await self._shelves.remove(spot, about)
+
+    async def list(self, *, owner: str) -> tuple[Stored, ...]:
+        """Everything of this owner, the oldest first; see ContentStore."""
+        found = await self._shelves.all_of(owner_id(await self._keyed(), owner))
+        kept = sorted((one for one in found if not self._is_expired(one)), key=lambda one: (one.put_at, one.order))
+        return tuple(one.stored(self._settings.expires) for one in kept)
+
+    async def close(self) -> None:
+        """Write down what was used last, for the next process; never raises."""
+        with anyio.move_on_after(_ABORT_SECONDS, shield=True):
+            # Where it fails, only the order of eviction is a little older than it could be.
+            with suppress(StoreUnavailable):
+                await self._shelves.mark_used()
+
+    async def _keep(self, about: About, owner: str, content: bytes | None) -> Stored:
+        """Write what is known of the content, and its bytes, unless they were uploaded; or live anew what is there."""
+        spot = Spot(owner, about.ident)
+        async with self._locks.setdefault(spot, anyio.Lock()):
+            about = replace(about, put_at=self._clock())
+            known = await self._shelves.about(spot)
+            # What is expired may be on its way out, in another gateway too: it is not to be leant on.
+            lives = known is not None and not self._is_expired(known)
+            if lives and known is not None and await self._backend.size(spot.bytes(known.object)) == known.size:
+                if content is None:
+                    await self._forget(spot.bytes(about.object))
+                about = replace(known, put_at=about.put_at, order=about.order, name=known.name or about.name)
+            elif content is not None:
+                await self._write(spot.bytes(about.object), content)
+            try:
+                await self._shelves.keep(spot, about, self._settings)
+            except BaseException:
+                if known is None or about.object != known.object:
+                    # It may be written, where only the answer was lost.
+                    await self._forget(spot.about, spot.bytes(about.object))
+                raise
+        return about.stored(self._settings.expires)
+
+    async def _write(self, name: str, content: bytes) -> None:
+        if len(content) <= PART_BYTES:
+            await self._backend.put(name, content)
+            return
+        async with aclosing(_slices(content)) as chunks:
+            await self._backend.upload(name, chunks)
+
+    async def _find(self, handle: str, owner: str) -> tuple[Spot, About]:
+        ident = id_in(handle)
+        if not is_id(ident):
+            raise refusals.unknown(handle)
+        spot = Spot(owner_id(await self._keyed(), owner), ident)
+        about = await self._shelves.about(spot)
+        if about is None:
+            why = await self._shelves.why_gone(spot)
+            raise refusals.unknown(handle) if why is None else refusals.gone(handle, why)
+        if self._is_expired(about):
+            raise refusals.gone(handle, refusals.expired_after(self._settings.expires))
+        return spot, about
+
+    def _is_expired(self, about: About) -> bool:
+        return about.put_at + self._settings.expires <= self._clock()
+
+    async def _chunks(self, name: str, first: bytes, start: int, end: int) -> AsyncGenerator[bytes]:
+        at, part = start, first
+        while at < end:
+            if len(part) != min(_READ_BYTES, end - at):
+                raise StoreUnavailable(
+                    f"the store {self.where} gave {len(part):,} bytes of content that should have more",
+                    remedy="call the tool that made it again",
+                )
+            for offset in range(0, len(part), CHUNK_BYTES):
+                yield part[offset : offset + CHUNK_BYTES]
+            at += len(part)
+            if at < end:
+                part = await self._backend.get(name, start=at, end=min(at + _READ_BYTES, end)) or b""
+
+    async def _forget(self, *names: str) -> None:
+        """Remove what nobody will ask for; if that fails, `tidy` does it some day."""
+        with anyio.move_on_after(_ABORT_SECONDS, shield=True):
+            with suppress(StoreUnavailable):
+                await self._backend.delete(*names)
+
+    async def _keyed(self) -> bytes:
+        if self._key is None:
+            async with self._finding_key:
+                if self._key is None:
+                    self._key = await key_of(self._backend, self._settings.key)
+        return self._key
+
+
+async def _slices(content: bytes) -> AsyncGenerator[bytes]:
+    for at in range(0, len(content), CHUNK_BYTES):
+        yield content[at : at + CHUNK_BYTES]

@@ -1,0 +1,55 @@
+"""MCP Apps: tools whose results a page of their upstream shows to the user, beside what the model is told. Pure.
+
+Sources: https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx (the extension),
+https://developers.openai.com/apps-sdk/reference (the keys of its forerunner, which ChatGPT reads still).
+"""
+
+from gateway.core.apps.results import AS_IT_CAME, AppResult, Mirrored, for_app, mirrored
+from gateway.core.apps.tools import (
+    Audience,
+    audience,
+    for_apps,
+    for_host,
+    for_the_model,
+    pages,
+    shows_apps,
+    without_pages,
+)
+from gateway.core.apps.uris import (
+    SCHEME,
+    address_in,
+    inward,
+    is_embedded_page,
+    outward,
+    outward_contents,
+    outward_meta,
+    outward_prompt,
+    outward_result,
+    split,
+)
+
+__all__ = [
+    "AS_IT_CAME",
+    "SCHEME",
+    "AppResult",
+    "Audience",
+    "Mirrored",
+    "address_in",
+    "audience",
+    "for_app",
+    "for_apps",
+    "for_host",
+    "for_the_model",
+    "inward",
+    "is_embedded_page",
+    "mirrored",
+    "outward",
+    "outward_contents",
+    "outward_meta",
+    "outward_prompt",
+    "outward_result",
+    "pages",
+    "shows_apps",
+    "split",
+    "without_pages",
+]

@@ -1,0 +1,146 @@
+"""The result of a tool with a page: the content is shaped for the model, and the page gets its data as it came."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from gateway.core.model.blocks import TextBlock, UnknownBlock
+from gateway.core.model.envelope import Envelope
+from gateway.core.model.notes import Note
+from gateway.core.model.wire import WireObject
+from gateway.core.profiles.profile import Profile
+
+TAKEN_BY_THE_MODEL = {
+    "replaces-all": "this host's model reads it in place of the content, pictures included",
+    "replaces-text": "this host's model reads it in place of the text",
+    "beside": "this host's model reads it beside the content",
+    "dumped": "this host's model reads it beside the content",
+}
+"""What a model makes of structured content that is sent for a page's sake, by the profile's `structured.host`."""
+
+AS_IT_CAME = Note(kind="app", text="sent as it came, because only a page reads it")
+"""Of a result that no model reads."""
+
+SHAPED_FOR_THE_PAGE_TOO = Note(
+    kind="app",
+    text="the page gets the content as it is shaped, too: what it needs whole belongs in structuredContent or _meta",
+)
+"""Of a result whose content has not all that the upstream sent: host and page are sent one result."""
+
+_MISSED_BY_PAGES = frozenset({"cut", "named", "dropped"})
+"""The kinds of notes that say that something of the content is not there any more."""
+
+_LEAST_ROOM = 4
+"""The part of the room for a result that content keeps, however large the data of the page is."""
+
+
+@dataclass(frozen=True)
+class AppResult:
+    """A result as it is sent, and the notes of what that means for the model."""
+
+    result: dict[str, Any]
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True)
+class Mirrored:
+    """What content beside a page's data is made from: the envelope and the profile, and the text that is to stand
+    before everything else."""
+
+    envelope: Envelope
+    profile: Profile
+    first: str | None = None
+
+
+def mirrored(envelope: Envelope, profile: Profile, *, is_said: bool) -> Mirrored:
+    """What the content beside a page's data is made from. `is_said`: the blocks say what the data says.
+
+    The data stands in it as compact JSON where the model would not read it otherwise: before everything else, as far as
+    it fits, where this host's pages find it nowhere else (`apps.data = "text"`); media in it is not in there, since the
+    model reads it too. Room that the page's part takes is taken from the content.
+    """
+    data = _compact(envelope.structured_content) if envelope.has_structured_content else ""
+    profile = _beside(profile, len(data) + _page_only(envelope))
+    if not envelope.has_structured_content:
+        # Clients fail a result that has neither the data that the tool's output schema promises nor the error flag.
+        unflagged = envelope.is_error and profile.error.media == "unflag"
+        return Mirrored(envelope, _with(profile, "error", media="line") if unflagged else profile)
+    rules, most = _with(profile, "structured", send="always"), profile.text.max_chars
+    if profile.apps.data == "text" and (most is None or len(data) < most):
+        rules = _beside(rules, len(data))
+        return Mirrored(envelope, rules if most is None else _with(rules, "text", max_chars=most - len(data)), data)
+    if is_said or profile.structured.send == "always":
+        return Mirrored(envelope, rules)
+    if profile.structured.host in TAKEN_BY_THE_MODEL and envelope.blocks:
+        note = Note(kind="repeated", text="structured content, which this host's model reads as such")
+        return Mirrored(envelope.with_note(note), rules)
+    blocks = (*envelope.blocks, TextBlock(type="text", text=data))
+    note = Note(kind="moved", text="structured content as text")
+    return Mirrored(envelope.model_copy(update={"blocks": blocks}).with_note(note), rules)
+
+
+def for_app(
+    shaped: Mapping[str, Any], raw: WireObject, profile: Profile, first: str | None, changes: Sequence[Note] = ()
+) -> AppResult:
+    """The shaped result with `structuredContent` as the upstream sent it, and `first` before its content.
+
+    `profile` is the host's own; `changes` are the notes of what was done to the content.
+    """
+    result, notes = dict(shaped), _over(raw, profile)
+    if any(note.kind in _MISSED_BY_PAGES for note in changes):
+        notes.append(SHAPED_FOR_THE_PAGE_TOO)
+    if "structuredContent" not in raw:
+        return AppResult(result, tuple(notes))
+    result["structuredContent"] = raw["structuredContent"]
+    words = "structured content is sent as it came, for the page"
+    instead = TAKEN_BY_THE_MODEL.get(profile.structured.host)
+    notes.append(Note(kind="app", text=f"{words}; {instead}" if instead else words))
+    if first is not None and not _begins_with(result.get("content"), first):
+        result["content"] = [{"type": "text", "text": first}, *result.get("content", ())]
+        notes.append(Note(kind="app", text="structured content as the first text too: this host's pages get no other"))
+    elif first is None and profile.apps.data == "text":
+        notes.append(Note(kind="app", text="structured content is too long for a text: this host's pages get none"))
+    return AppResult(result, tuple(notes))
+
+
+def _begins_with(content: Any, data: str) -> bool:
+    """Whether the first block is a text that says the same already."""
+    if not isinstance(content, list) or not content:
+        return False
+    first: Any = cast("list[Any]", content)[0]
+    text = cast("WireObject", first).get("text") if isinstance(first, Mapping) else None
+    try:
+        return isinstance(text, str) and bool(json.loads(text) == json.loads(data))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _beside(profile: Profile, taken: int) -> Profile:
+    """The profile with the room that is left for content beside so many characters."""
+    room = profile.limits.result_chars
+    return profile if room is None else _with(profile, "limits", result_chars=max(room - taken, room // _LEAST_ROOM, 1))
+
+
+def _page_only(envelope: Envelope) -> int:
+    """The characters of what no model reads: `_meta` and unknown members, of the result and of its blocks."""
+    metas = [block.meta for block in envelope.blocks if not isinstance(block, UnknownBlock) and block.meta is not None]
+    return sum(len(_compact(each)) for each in (envelope.rest, *metas) if each)
+
+
+def _over(raw: WireObject, profile: Profile) -> list[Note]:
+    """A note where what the page is sent is more than this host is known to take: it cannot be cut."""
+    room = profile.limits.result_chars
+    size = 0 if room is None else len(_compact({key: value for key, value in raw.items() if key != "content"}))
+    if room is None or size <= room:
+        return []
+    words = f"the page's part has {size:,} characters, more than this host is known to take ({room:,})"
+    return [Note(kind="app", text=words)]
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _with(profile: Profile, section: str, **values: Any) -> Profile:
+    return profile.model_copy(update={section: getattr(profile, section).model_copy(update=values)})

@@ -1,0 +1,85 @@
+"""What a tool declares about its page: which one, and whether the model, the page or both may call it."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias, cast
+
+from gateway.core.model.apps_extension import declares
+from gateway.core.profiles.profile import Profile
+
+RESOURCE_URI = "ui/resourceUri"
+"""Where the page stood before the extension was stable; its SDK still writes it, and some hosts read only this key."""
+OUTPUT_TEMPLATE = "openai/outputTemplate"
+"""The same in OpenAI's Apps SDK."""
+PAGE_KEYS = (RESOURCE_URI, OUTPUT_TEMPLATE)
+"""The flat keys of `_meta` that name a page; today's is `ui.resourceUri`."""
+
+_WIDGET_ACCESSIBLE = "openai/widgetAccessible"
+_VISIBILITY = "openai/visibility"
+
+Audience: TypeAlias = Literal["model", "both", "app"]
+"""Who reads the results of a tool: the model, the model and a page, or a page alone."""
+
+
+def shows_apps(capabilities: Mapping[str, Any], rule: Literal["declared", "always", "never"]) -> bool:
+    """Whether a host is taken to show pages; `rule` is its profile's `apps.host`."""
+    return declares(capabilities) if rule == "declared" else rule == "always"
+
+
+def for_host(profile: Profile, *, shows_apps: bool) -> Profile:
+    """The profile for a host of which it is known whether it shows pages: those inside a result go with the others."""
+    if profile.apps.embedded != "with-pages":
+        return profile
+    embedded = "always" if shows_apps else "never"
+    return profile.model_copy(update={"apps": profile.apps.model_copy(update={"embedded": embedded})})
+
+
+def pages(tool: Any) -> tuple[str, ...]:
+    """The uris of a tool's page, under every key that names one."""
+    meta = _object(_object(tool).get("_meta"))
+    found = (_object(meta.get("ui")).get("resourceUri"), *(meta.get(key) for key in PAGE_KEYS))
+    return tuple(uri for uri in found if isinstance(uri, str))
+
+
+def without_pages(meta: Any) -> dict[str, Any]:
+    """The `_meta` of a tool without the keys that name a page."""
+    kept = {key: value for key, value in _object(meta).items() if key not in PAGE_KEYS}
+    if isinstance(interface := kept.get("ui"), Mapping):
+        members = cast("Mapping[str, Any]", interface)
+        kept["ui"] = {key: value for key, value in members.items() if key != "resourceUri"}
+    return kept
+
+
+def for_the_model(tool: Any) -> bool:
+    """Whether the model may call the tool: it may, unless `visibility` leaves it out."""
+    return "model" in _visibility(tool)
+
+
+def for_apps(tool: Any) -> bool:
+    """Whether pages of the tool's own server may call it: they may, unless `visibility` leaves them out."""
+    return "app" in _visibility(tool)
+
+
+def audience(tool: Any) -> Audience:
+    """Who reads the tool's results, on a host that shows pages."""
+    if not for_the_model(tool):
+        return "app"
+    return "both" if pages(tool) or _named_for_apps(tool) else "model"
+
+
+def _visibility(tool: Any) -> frozenset[str]:
+    meta = _object(_object(tool).get("_meta"))
+    declared = _object(meta.get("ui")).get("visibility")
+    if isinstance(declared, list):
+        return frozenset(each for each in cast("list[Any]", declared) if isinstance(each, str))
+    return frozenset({"app"} if meta.get(_VISIBILITY) == "private" else {"model", "app"})
+
+
+def _named_for_apps(tool: Any) -> bool:
+    """Whether the tool says itself that pages call it; every tool without a word on it may be called too."""
+    meta = _object(_object(tool).get("_meta"))
+    declared = _object(meta.get("ui")).get("visibility")
+    return meta.get(_WIDGET_ACCESSIBLE) is True or (isinstance(declared, list) and "app" in declared)
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}

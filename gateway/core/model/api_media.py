@@ -1,0 +1,55 @@
+"""Media in messages of any model API, found without knowing which API it is."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, cast
+
+_TYPES = frozenset(
+    {"image", "image_url", "input_image", "audio", "input_audio", "audio_url", "video_url", "file", "input_file"}
+    | {"document", "media"}
+)
+_KEYS = ("inlineData", "inline_data", "fileData", "file_data")
+_BEDROCK = ("image", "document", "video", "audio")
+_DEEPEST = 60
+
+
+def holds_media(value: Any, depth: int = 0) -> bool:
+    """Whether there is media in an API's own form, or MCP's."""
+    if depth > _DEEPEST:
+        return False
+    if isinstance(value, list):
+        return any(holds_media(item, depth + 1) for item in cast("list[Any]", value))
+    if not isinstance(value, Mapping):
+        return False
+    members = cast("Mapping[str, Any]", value)
+    kind = members.get("type")
+    if (isinstance(kind, str) and kind in _TYPES) or any(key in members for key in _KEYS) or members.get("images"):
+        return True
+    if any(_has_source(members.get(key)) for key in _BEDROCK):
+        return True
+    return any(holds_media(member, depth + 1) for member in members.values())
+
+
+def _has_source(value: Any) -> bool:
+    """Whether this is what Bedrock's Converse says of media: its format, and where it comes from."""
+    return isinstance(value, Mapping) and "source" in value and "format" in value
+
+
+def media_near(messages: Sequence[Any], also: Collection[int] = ()) -> list[bool]:
+    """For each message, whether it or one of those up to the model's next message has media: a result's may be there.
+
+    `also`: messages that are known to have media, in another form.
+    """
+    shown = [False] * len(messages)
+    following = False
+    for index in reversed(range(len(messages))):
+        following = following or index in also or holds_media(messages[index])
+        shown[index] = following
+        following = following and not _is_of_model(messages[index])
+    return shown
+
+
+def _is_of_model(message: Any) -> bool:
+    if not isinstance(message, Mapping):
+        return False
+    members = cast("Mapping[str, Any]", message)
+    return members.get("role") in ("assistant", "model") or members.get("type") in ("function_call", "model_output")

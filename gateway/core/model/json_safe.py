@@ -1,0 +1,115 @@
+"""JSON that every reader can read and every writer can write. Standard library only.
+
+A result comes from programs that we do not control. Some things in it would stop it on the way: halves of surrogate
+pairs, which no UTF-8 encoder takes; numbers that JSON does not have (NaN, infinities), or that no reader takes
+(thousands of digits); and depth (`gateway.core.model.json_shape`). One of them in the description of one tool must not
+cost the host its whole list.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from types import NoneType
+from typing import Any, cast
+
+from gateway.core.model.json_shape import DEEPEST, NESTED_TOO_DEEPLY, cut_text, may_be_deep
+
+_LONGEST_INTEGER = 4_300
+"""Digits. Python's json refuses to read more, and other readers make infinity of it."""
+
+_MOST_BITS = int(_LONGEST_INTEGER * math.log2(10))
+_LEVELS_READ = 250
+"""More than `cut_text` leaves."""
+
+
+def to_json_safe(value: Any, deepest: int = DEEPEST) -> Any:
+    """The same JSON value, made of dict, list and scalars only; what was wrong in it is replaced.
+
+    Half a surrogate pair becomes U+FFFD; a number that JSON does not have, or that has too many digits, becomes null;
+    what nests deeper than `deepest` levels becomes a text that says so. A value in which nothing is wrong comes back as
+    it is: the same object.
+
+    Raises:
+        TypeError: the value is not JSON (a mistake of our own).
+    """
+    kind = type(cast("object", value))
+    if kind is str:
+        return value if value.isascii() else _safe_text(value)
+    if kind is bool or value is None:
+        return value
+    if kind is int:
+        return value if value.bit_length() <= _MOST_BITS else None
+    if kind is float:
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return _safe_object(cast("Mapping[str, Any]", value), deepest) if deepest else NESTED_TOO_DEEPLY
+    if isinstance(value, (list, tuple)):
+        return _safe_array(cast("Sequence[Any]", value), deepest) if deepest else NESTED_TOO_DEEPLY
+    if isinstance(value, str):
+        return _safe_text(str(value))
+    if isinstance(value, (int, float)):
+        return to_json_safe(float(value) if isinstance(value, float) else int(value))
+    raise TypeError(f"{kind.__name__} is not a JSON value")
+
+
+def read_leniently(data: bytes | str) -> Any:
+    """The value of JSON text that a strict parser refused; what was wrong in it is replaced, as in `to_json_safe`.
+
+    Bytes that are not UTF-8 become U+FFFD. What nests too deeply may still do so, but no deeper than can be written.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
+    if may_be_deep(text):
+        text = cut_text(text)
+    try:
+        return to_json_safe(json.loads(text, parse_int=_integer), _LEVELS_READ)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def is_finite(number: Any) -> bool:
+    """Whether a value is a number that a float can hold."""
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return False
+    return math.isfinite(number) if isinstance(number, float) else number.bit_length() < 1_024
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _LONGEST_INTEGER else math.inf
+
+
+def _safe_text(text: str) -> str:
+    if text.isascii():  # a flag of the string: base64 of any length costs nothing here
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # Whole pairs written as two halves are one character after all.
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+_FLAGS = frozenset({bool, NoneType})
+
+
+def _safe_object(value: Mapping[str, Any], left: int) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    same = isinstance(value, dict)
+    for key, entry in value.items():
+        safe_key = _safe_text(key)
+        safe = entry if type(entry) in _FLAGS else to_json_safe(entry, left - 1)
+        same = same and safe is entry and safe_key is key
+        made[safe_key] = safe
+    return cast("dict[str, Any]", value) if same else made
+
+
+def _safe_array(value: Sequence[Any], left: int) -> list[Any]:
+    made: list[Any] = []
+    same = isinstance(value, list)
+    for entry in value:
+        safe = entry if type(entry) in _FLAGS else to_json_safe(entry, left - 1)
+        same = same and safe is entry
+        made.append(safe)
+    return cast("list[Any]", value) if same else made

@@ -1,0 +1,195 @@
+"""The shape of a JSON value: how deep it nests and how large it is. Standard library only.
+
+JSON comes from programs that we do not control. Depth is what breaks readers and writers long before size does, and
+each breaks elsewhere: System.Text.Json at 64 levels (unless told otherwise), serde_json at 128, jiter (pydantic's
+parser) at 200, pydantic's serializers at 254, Python's json at about 1,000. So nothing deeper than `DEEPEST` passes
+through. Sources: https://docs.rs/serde_json/latest/serde_json/struct.Deserializer.html#method.disable_recursion_limit,
+https://docs.pydantic.dev/latest/api/pydantic_core/, and measured with pydantic-core 2.46.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType, NoneType
+from typing import Any, NamedTuple, cast
+
+DEEPEST = 100
+"""Levels of arrays and objects in one JSON value. The schemas of real tools nest about 30 deep."""
+
+NESTED_TOO_DEEPLY = f"[left out: nested deeper than {DEEPEST} levels]"
+"""Stands in place of what was too deep."""
+
+MANY_VALUES = 20_000
+"""Values in one JSON value above which walking over it takes milliseconds: not on the event loop."""
+
+_CUT_AT = DEEPEST + 50
+"""Where text is cut before it is parsed: deep enough that what was cut is still seen to be too deep."""
+
+_SCALARS = frozenset({str, int, float, bool, NoneType})
+_CONTAINERS = (dict, list, tuple, MappingProxyType)
+_ARRAYS = (list, tuple)
+_BRACKETS = re.compile(r'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"?)*+([\[{]+|[\]}]+|\Z)', re.DOTALL)
+"""Runs of opening or of closing brackets, whatever stands before each; those within strings are passed over.
+
+Linear: whatever the text is, there is a match, and nothing is looked at twice.
+"""
+
+_HOLDERS = frozenset(
+    {"tools", "resources", "resourceTemplates", "prompts", "content", "contents", "messages", "resource", "result"}
+)
+"""Members of results that hold items, each of which can be had without the others."""
+
+_HELD = 4
+"""How many holders within one another are looked into: a message's content is a resource's, and that is all there is.
+
+Each look measures what is below it again, so that without a bound the work would be the depth times the size.
+"""
+
+_OPTIONAL = frozenset(
+    {"_meta", "annotations", "icons", "execution", "outputSchema", "structuredContent", "data", "title", "description"}
+)
+"""Members that a result, or an item of one, can do without."""
+
+
+class Size(NamedTuple):
+    """How large a JSON value is: the characters of all texts and keys, and the number of values, containers included.
+
+    `is_whole` is false when counting was ended at a limit.
+    """
+
+    characters: int
+    values: int
+    is_whole: bool = True
+
+    @property
+    def total(self) -> int:
+        """The size as one number: the least that the value has as JSON, with one character more for each value."""
+        return self.characters + self.values
+
+
+def size_of(
+    value: Any, *, most: int | None = None, most_values: int | None = None, weigh: Callable[[str], int] = len
+) -> Size:
+    """The size of a JSON value; counting ends soon after more than `most` in total, or `most_values` values.
+
+    `weigh` says what a text counts for, in place of its length. In linear time, and never recursive; level by level,
+    since that takes a quarter of the time of a walk in one loop.
+    """
+    characters, values = 0, 1
+    here: list[Any] = [value]
+    while True:
+        characters += sum([weigh(item) for item in here if isinstance(item, str)])
+        containers = _containers(here)
+        if not containers:
+            return Size(characters, values)
+        values += sum(map(len, containers))
+        if (most_values is not None and values > most_values) or (most is not None and characters + values > most):
+            return Size(characters, values, is_whole=False)
+        characters += sum([weigh(key) for item in containers if not isinstance(item, _ARRAYS) for key in item])
+        here = _children(containers)
+
+
+def has_long_text(value: Any, least: int) -> bool:
+    """Whether a JSON value has a text of at least `least` characters anywhere but in a key."""
+    here: list[Any] = [value]
+    while here:
+        if any(len(item) >= least for item in here if isinstance(item, str)):
+            return True
+        here = _children(_containers(here))
+    return False
+
+
+def has_many_values(value: Any) -> bool:
+    """Whether a JSON value has so many values that walking over it should not be done on the event loop."""
+    return size_of(value, most_values=MANY_VALUES).values > MANY_VALUES
+
+
+def may_be_deep(data: bytes | str, deepest: int = DEEPEST) -> bool:
+    """Whether JSON text has enough brackets to nest deeper than `deepest`. Takes next to no time when it has not."""
+    left = deepest + 1
+    for bracket in (b"[", b"{") if isinstance(data, bytes) else ("[", "{"):
+        at = -1
+        while (at := data.find(bracket, at + 1)) >= 0:  # pyright: ignore[reportArgumentType]
+            left -= 1
+            if not left:
+                return True
+    return False
+
+
+def is_deep(value: Any, deepest: int = DEEPEST) -> bool:
+    """Whether a JSON value has more than `deepest` levels of arrays and objects. In linear time, never recursive."""
+    level = _containers([value])
+    for _ in range(deepest):
+        if not level:
+            return False
+        level = _containers(_children(level))
+    return bool(level)
+
+
+def _containers(values: list[Any]) -> list[Any]:
+    return [value for value in values if type(value) not in _SCALARS and isinstance(value, _CONTAINERS)]
+
+
+def _children(containers: list[Any]) -> list[Any]:
+    return [
+        child
+        for container in containers
+        for child in (container if isinstance(container, _ARRAYS) else container.values())  # pyright: ignore[reportUnknownVariableType]
+    ]
+
+
+def cut_text(text: str) -> str:
+    """JSON text with `NESTED_TOO_DEEPLY` in place of whatever nests so deep that no parser would take it."""
+    parts: list[str] = []
+    done = depth = 0
+    cut: int | None = None
+    for match in _BRACKETS.finditer(text):
+        start, end = match.span(1)
+        if text[start:end][:1] in ("[", "{"):
+            if cut is None and depth + end - start > _CUT_AT:
+                cut = start + _CUT_AT - depth
+            depth += end - start
+            continue
+        if cut is not None and depth - (end - start) <= _CUT_AT:
+            parts += (text[done:cut], f'"{NESTED_TOO_DEEPLY}"')
+            done, cut = start + depth - _CUT_AT, None
+        depth -= end - start
+    return "".join((*parts, text[done:])) if parts else text
+
+
+def without_deep(result: Mapping[str, Any], deepest: int = DEEPEST) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A result without what nests too deeply in it, and the places of that (`tools[3].inputSchema`).
+
+    As little as possible is taken: of an item in a list, its own member. Where a member cannot be missing,
+    `NESTED_TOO_DEEPLY` stands in its place.
+    """
+    places: list[str] = []
+    return _pruned(result, deepest, _HELD, "", places), tuple(places)
+
+
+def _pruned(value: Mapping[str, Any], left: int, held: int, where: str, places: list[str]) -> dict[str, Any]:
+    pruned: dict[str, Any] = {}
+    for key, member in value.items():
+        place = f"{where}.{key}" if where else key
+        if not is_deep(member, left - 1):
+            pruned[key] = member
+        elif held and key in _HOLDERS and isinstance(member, Mapping):
+            pruned[key] = _pruned(cast("Mapping[str, Any]", member), left - 1, held - 1, place, places)
+        elif held and key in _HOLDERS and isinstance(member, list):
+            pruned[key] = [
+                item
+                if not is_deep(item, left - 2)
+                else _pruned_item(item, left - 2, held - 1, f"{place}[{at}]", places)
+                for at, item in enumerate(cast("list[Any]", member))
+            ]
+        else:
+            places.append(place)
+            if key not in _OPTIONAL:
+                pruned[key] = NESTED_TOO_DEEPLY
+    return pruned
+
+
+def _pruned_item(item: Any, left: int, held: int, place: str, places: list[str]) -> Any:
+    if isinstance(item, Mapping):
+        return _pruned(cast("Mapping[str, Any]", item), left, held, place, places)
+    places.append(place)
+    return NESTED_TOO_DEEPLY

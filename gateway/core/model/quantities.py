@@ -1,0 +1,61 @@
+"""Seconds and bytes as people write them: `30`, `"30s"`, `"1h30m"`; `4_000_000`, `"4GB"`, `"512MiB"`."""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+_SECONDS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
+_BYTES = {"b": 1} | {
+    f"{letter}{ending}": base**power
+    for power, letter in enumerate("kmgt", start=1)
+    for ending, base in (("b", 1_000), ("ib", 1_024))
+}
+_PART = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*([a-z]+)\s*")
+_WHOLE = re.compile(rf"(?:{_PART.pattern})+")
+_NUMBER = re.compile(r"[+-]?[\d._]+(?:e[+-]?\d+)?")
+
+
+def seconds_of(value: Any) -> Any:
+    """The seconds that a text as `"1h30m"` means; what is not a text, or a plain number in one, is left as it is.
+
+    Raises:
+        ValueError: a text that means no time.
+    """
+    text = value.strip().lower() if isinstance(value, str) else ""
+    if not isinstance(value, str) or _NUMBER.fullmatch(text):
+        return value
+    parts = _PART.findall(text) if _WHOLE.fullmatch(text) else []
+    if not parts or any(unit not in _SECONDS for _, unit in parts):
+        raise ValueError('must be seconds: a number, or a text as "30s", "5m" or "1h30m"')
+    return round(sum(float(number) * _SECONDS[unit] for number, unit in parts), 6)
+
+
+def bytes_of(value: Any) -> Any:
+    """The bytes that a text as `"512MiB"` means; what is not a text, or a plain number in one, is left as it is.
+
+    Raises:
+        ValueError: a text that means no size.
+    """
+    text = value.strip().lower() if isinstance(value, str) else ""
+    if not isinstance(value, str) or _NUMBER.fullmatch(text):
+        return value
+    part = _PART.fullmatch(text)
+    if part is None or part[2] not in _BYTES:
+        raise ValueError('must be bytes: a number, or a text as "500kB", "64MiB" or "4GB"')
+    size = float(part[1]) * _BYTES[part[2]] if "." in part[1] else int(part[1]) * _BYTES[part[2]]
+    return int(size)
+
+
+def size_text(size: int) -> str:
+    """A number of bytes in the largest binary unit that it is a whole number of, as `"64MiB"`; else as it is."""
+    for unit, factor in (("GiB", 1_024**3), ("MiB", 1_024**2)):
+        if size and size % factor == 0:
+            return f'"{size // factor}{unit}"'
+    return f"{size:_}" if size >= 10_000 else str(size)
+
+
+Duration = Annotated[float, BeforeValidator(seconds_of)]
+"""Seconds."""
+Size = Annotated[int, BeforeValidator(bytes_of)]
+"""Bytes."""

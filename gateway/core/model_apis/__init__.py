@@ -1,0 +1,1 @@
+"""Model APIs: completions read, turns written, tool results found in requests and put back."""

@@ -1,0 +1,66 @@
+"""Handles where the gateway, or a program with content handles of its own, wrote them: in text, and in JSON.
+
+Found are the gateway's own lines (`...; handle img_7h3k2m9q4w8x]`, `... handle "img_7h3k2m9q4w8x"]`), `content://`
+uris, and objects that name a handle (`{"kind": "image", "handle_id": "img_7h3k2m9q4w8x"}`), also as JSON within text.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, cast
+
+from gateway.core import wording
+
+_HANDLE = r"(?:img|aud|vid|doc|mod|cad|txt|bin)_[0-9a-z]{12}"
+_QUOTE = r"\\{0,3}[\"']"
+_NAMED = re.compile(
+    rf"(?:content://|\bhandle(?:_id)?(?:{_QUOTE}\s?:)?\s?(?:{_QUOTE})?)({_HANDLE})(?![0-9A-Za-z])"
+    # The guide's own handle objects call it `id`.
+    rf"|{_QUOTE}id{_QUOTE}\s?:\s?{_QUOTE}({_HANDLE}){_QUOTE}"
+)
+_OF_SHOWN = re.compile(
+    rf"(?:{wording.PAGES_AS_IMAGES}; (?:open it with [\w-]{{1,80}}, )?"
+    r"|; for details call [\w-]{1,80} with |; whole under )$"
+)
+"""What stands before the handle of media that is shown beside it: a document's pages, a scaled image, a first frame."""
+_LONGEST_BEFORE = 200
+_WHOLE = re.compile(_HANDLE)
+_KEYS = ("handle_id", "handle", "id")
+_DEEPEST = 40
+
+
+def handles_in_text(text: str, *, shown: bool = True) -> tuple[str, ...]:
+    """The handles that a text names, in order, each once.
+
+    Not `shown`: without those in captions, whose media stands beside the text.
+    """
+    if "_" not in text:
+        return ()
+    named = (match for match in _NAMED.finditer(text) if shown or not _is_of_shown(text, match.start()))
+    return tuple(dict.fromkeys(match[1] or match[2] for match in named))
+
+
+def _is_of_shown(text: str, start: int) -> bool:
+    return _OF_SHOWN.search(text[max(0, start - _LONGEST_BEFORE) : start]) is not None
+
+
+def handles_in_value(value: Any, *, shown: bool = True) -> tuple[str, ...]:
+    """The handles that a JSON value names anywhere, in order, each once; `shown` as in `handles_in_text`."""
+    return tuple(dict.fromkeys(_walk(value, 0, shown=shown)))
+
+
+def _walk(value: Any, depth: int, *, shown: bool) -> Iterator[str]:
+    if isinstance(value, str):
+        yield from handles_in_text(value, shown=shown)
+    elif depth > _DEEPEST:
+        return
+    elif isinstance(value, list):
+        for item in cast("list[Any]", value):
+            yield from _walk(item, depth + 1, shown=shown)
+    elif isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        for key in _KEYS:
+            named = members.get(key)
+            if isinstance(named, str) and _WHOLE.fullmatch(named):
+                yield named
+        for member in members.values():
+            yield from _walk(member, depth + 1, shown=shown)

@@ -1,0 +1,154 @@
+"""Host profiles put together; narrowed to what a protocol revision can carry. Pure."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from pydantic import BaseModel
+
+from gateway.core.model.caller import at_least
+from gateway.core.profiles.profile import Evidence, Profile, ProfileSource, Variant
+from gateway.core.profiles.resolving import Resolver, value_at
+from gateway.errors import ProfileError
+
+__all__ = [
+    "NARROWINGS",
+    "PATHS",
+    "ROOT",
+    "Narrowing",
+    "narrow",
+    "resolve_profiles",
+    "set_paths",
+    "value_at",
+    "variant_name",
+    "with_variants",
+]
+
+ROOT = "passthrough"
+"""The profile that extends nothing: its values are the defaults of `Profile`."""
+
+
+def _parent(name: str, source: ProfileSource) -> str | None:
+    if name == ROOT:
+        return source.extends
+    return source.extends or (ROOT if name == "default" else "default")
+
+
+_RESOLVER = Resolver(Profile, _parent, "`mcp-gateway profiles show default` lists what there is")
+
+PATHS: tuple[str, ...] = _RESOLVER.paths
+"""Every value that a profile may set, as a dotted path. `tools.meta` is one value, whatever stands in it."""
+
+
+def resolve_profiles(sources: Mapping[str, ProfileSource]) -> Mapping[str, Profile]:
+    """Every source, each followed by its variants, with everything that it extends merged under it, in the same order.
+
+    What a source does not name it extends: `default`; `default` extends `passthrough`, which extends nothing.
+
+    Raises:
+        ProfileError: an unknown parent, a circle, an unknown path, a value that does not fit, a bad pattern, or a
+            variant whose name another profile has.
+    """
+    for name, source in sources.items():
+        _check_patterns(name, source)
+    resolved = _RESOLVER.resolve(with_variants(sources))
+    for name, source in sources.items():
+        variants = {variant_name(name, variant): variant.models for variant in source.variant}
+        resolved[name] = resolved[name].model_copy(update={"variants": variants})
+    return resolved
+
+
+def with_variants(sources: Mapping[str, ProfileSource]) -> dict[str, ProfileSource]:
+    """The sources, each followed by its variants as sources of their own.
+
+    Raises:
+        ProfileError: another profile has the name of a variant.
+    """
+    expanded: dict[str, ProfileSource] = {}
+    for name, source in sources.items():
+        expanded[name] = source
+        for variant in source.variant:
+            own = variant_name(name, variant)
+            if own in sources or own in expanded:
+                remedy = "give the variant another name"
+                raise ProfileError(f"profile {name!r}: its variant {own!r} has the name of another", remedy=remedy)
+            title = variant.title or f"{source.title or name}, {variant.name}"
+            expanded[own] = ProfileSource(
+                title=title, about=variant.about, extends=name, fact=variant.fact, sets=variant.sets
+            )
+    return expanded
+
+
+def variant_name(host: str, variant: Variant) -> str:
+    """The name of the profile that a host's variant becomes."""
+    return f"{host}-{variant.name}"
+
+
+def set_paths(name: str, source: ProfileSource) -> Mapping[str, Any]:
+    """What the source itself sets, by dotted path; nested tables and dotted keys are the same.
+
+    Raises:
+        ProfileError: a path that does not exist, or one that is set twice.
+    """
+    return _RESOLVER.set_paths(name, source)
+
+
+def _check_patterns(name: str, source: ProfileSource) -> None:
+    for index, match in enumerate(source.match):
+        if match.client_name is None and match.user_agent is None:
+            raise ProfileError(
+                f"profile {name!r}: match[{index}] matches every client",
+                remedy="give client_name or user_agent; for every host, set gateway.profile",
+            )
+        try:
+            re.compile(match.user_agent or "")
+        except re.error as error:
+            raise ProfileError(f"profile {name!r}: match[{index}].user_agent is no pattern: {error}") from None
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """Hosts of revisions before `since` cannot be sent what `path` would allow: there it is `value`."""
+
+    since: str
+    path: str
+    value: str
+    source: str
+
+
+_SPECIFICATION = "https://modelcontextprotocol.io/specification"
+NARROWINGS = (
+    Narrowing("2025-03-26", "audio.show", "line", f"{_SPECIFICATION}/2025-03-26/changelog (audio data)"),
+    Narrowing("2025-06-18", "link.show", "line", f"{_SPECIFICATION}/2025-06-18/changelog (resource links)"),
+    Narrowing("2025-06-18", "structured.send", "never", f"{_SPECIFICATION}/2025-06-18/changelog (structured output)"),
+    Narrowing("2025-06-18", "unknown.show", "line", f"{_SPECIFICATION}/2025-03-26/server/tools#tool-result"),
+)
+"""What came into tool results with which revision. The SDK checks every revision before 2026-07-28 against the schema
+of 2025-11-25, so this is not done for us."""
+
+_AS_IT_IS = ("native", "always")
+"""The values by which something is sent as what it is; every other one is another form, which any revision carries."""
+
+_CHECKED = date(2026, 11, 20)
+
+
+def narrow(profile: Profile, revision: str) -> Profile:
+    """The profile without what `revision` cannot carry; an unknown revision counts as the oldest."""
+    narrowed = profile
+    for rule in NARROWINGS:
+        if not at_least(revision, rule.since) and value_at(narrowed, rule.path) in _AS_IT_IS:
+            narrowed = _with_rule(narrowed, rule)
+    return narrowed
+
+
+def _with_rule(profile: Profile, rule: Narrowing) -> Profile:
+    section, field = rule.path.split(".")
+    changed: BaseModel = getattr(profile, section)
+    known = Evidence(level="source", source=rule.source, checked=_CHECKED)
+    update = {
+        section: changed.model_copy(update={field: rule.value}),
+        "evidence": {**profile.evidence, rule.path: known},
+    }
+    return profile.model_copy(update=update)

@@ -1,0 +1,104 @@
+"""Model profiles put together, and which one a target, a model's name and a base url call for. Pure."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+
+from gateway.core.profiles.model_profile import ImagePlace, ModelMatch, ModelProfile, ModelSource
+from gateway.core.profiles.resolving import Resolver
+from gateway.errors import ProfileError
+
+
+def _parent(_: str, source: ModelSource) -> str | None:
+    return source.extends
+
+
+_RESOLVER = Resolver(ModelProfile, _parent, "docs/models/README.md lists what there is")
+
+
+def resolve_model_profiles(sources: Mapping[str, ModelSource]) -> Mapping[str, ModelProfile]:
+    """Every source with everything that it extends merged under it.
+
+    Raises:
+        ProfileError: an unknown parent, a circle, an unknown path, or a value that does not fit.
+    """
+    return _RESOLVER.resolve(sources)
+
+
+def choose_model_profile(
+    profiles: Mapping[str, ModelProfile], target: str, *, model: str | None = None, base_url: str | None = None
+) -> ModelProfile:
+    """The profile of `target`, or the closest one that extends it and matches the model or the base url.
+
+    Of several that match, the one whose patterns are longest; then as it is for this very model (`narrowed`).
+
+    Raises:
+        ProfileError: there is no such target; the nearest is named.
+    """
+    chosen = profiles.get(target)
+    if chosen is None:
+        near = get_close_matches(target, profiles, n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(profiles))}"
+        raise ProfileError(f"no model API is called {target!r}", remedy=remedy)
+    best = 0
+    for profile in profiles.values():
+        if target in profile.lineage:
+            closeness = max((_closeness(match, model, base_url) for match in profile.match), default=0)
+            if closeness > best:
+                chosen, best = profile, closeness
+    return narrowed(chosen, model)
+
+
+def narrowed(profile: ModelProfile, model: str | None) -> ModelProfile:
+    """The profile as it is for one model: without vision, or with the images of tools where its template takes them."""
+    if _names(profile.blind_models, model):
+        return profile.model_copy(update={"vision": False})
+    if _names(profile.image.in_tool_models, model):
+        return with_tool_images(profile, "in_tool")
+    if _names(profile.image.after_reply_models, model):
+        return with_tool_images(profile, "after_reply")
+    return profile
+
+
+def leaves_choice(profile: ModelProfile) -> bool:
+    """Whether the images of tools may go to several places: the model's chat template decides, not the API."""
+    return profile.writing in _CHOOSING
+
+
+def with_tool_images(profile: ModelProfile, place: ImagePlace) -> ModelProfile:
+    """The profile with the images of tools in another place.
+
+    Raises:
+        ProfileError: the API leaves no choice.
+    """
+    if not leaves_choice(profile):
+        raise ProfileError(
+            f"{profile.name} leaves no choice of where the images of tools go",
+            remedy="leave tool_images out: its profile puts them where the API takes them",
+        )
+    return profile.model_copy(update={"image": profile.image.model_copy(update={"place": place})})
+
+
+_CHOOSING = frozenset({"openai_chat", "ollama"})
+"""The forms whose servers differ from model to model in what their chat templates do with a tool's images."""
+
+
+def _names(globs: tuple[str, ...], model: str | None) -> bool:
+    """Whether a glob is for this model, named with or without whose it is: `openai/gpt-3.5-turbo`."""
+    if model is None:
+        return False
+    whole = model.casefold()
+    names = (whole, whole.rsplit("/", 1)[-1])
+    return any(fnmatchcase(name, glob) for glob in globs for name in names)
+
+
+def _closeness(match: ModelMatch, model: str | None, base_url: str | None) -> int:
+    """How many characters of patterns match; 0 where one does not, or none is given."""
+    closeness = 0
+    for pattern, value in ((match.model, model), (match.base_url, base_url)):
+        if pattern is None:
+            continue
+        if value is None or not fnmatchcase(value.casefold(), pattern):
+            return 0
+        closeness += len(pattern)
+    return closeness

@@ -1,0 +1,94 @@
+"""Structured content as text: only where nothing else in the result says the same."""
+
+import json
+from collections.abc import Callable
+from typing import Any, cast
+
+from gateway.core import wording
+from gateway.core.model.blocks import AudioBlock, Block, ImageBlock, ResourceBlock, TextBlock
+from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_shape import has_many_values
+from gateway.core.profiles.profile import Profile
+
+
+def structured_as_text(
+    envelope: Envelope, profile: Profile, fits: Callable[[str], bool] = lambda _: True
+) -> str | None:
+    """Structured content as text, where it is not sent as such and nothing else in the result says the same.
+
+    Indented, unless it has very many values, or does not fit: `fits` tells whether a text would be sent whole.
+    """
+    if profile.structured.send == "always" or is_said(envelope):
+        return None
+    value = envelope.structured_content
+    # Indented, a large table is mostly blanks, and Python's encoder takes twenty times as long.
+    if has_many_values(value):
+        return json.dumps(value, ensure_ascii=False)
+    indented = json.dumps(value, ensure_ascii=False, indent=2)
+    return indented if fits(indented) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def is_said(envelope: Envelope) -> bool:
+    """Whether the blocks say all that the structured content says, if there is any."""
+    value = envelope.structured_content
+    return not envelope.has_structured_content or value is None or _says_the_same(value, envelope)
+
+
+def _says_the_same(value: Any, envelope: Envelope) -> bool:
+    texts = [block.text for block in envelope.blocks if isinstance(block, TextBlock)]
+    if any(_equals_json(text, value) for text in texts):
+        return True
+    if not isinstance(value, dict):
+        return False
+    members = cast("dict[str, Any]", value)
+    if len(members) != 1:
+        return False
+    # The Python SDK wraps what is no object as {"result": ...}; server-filesystem repeats its content.
+    if "result" in members:
+        inner: Any = members["result"]
+        return any(text == inner or _equals_json(text, inner) for text in texts) or _each_equals(texts, inner)
+    return "content" in members and _repeats_blocks(members["content"], envelope)
+
+
+def _equals_json(text: str, value: Any) -> bool:
+    start = text[:50].lstrip()[:1]
+    if not start or start not in _JSON_START:
+        return False
+    try:
+        return bool(json.loads(text) == value)
+    except (ValueError, RecursionError):
+        return False
+
+
+_JSON_START = '{["-0123456789tfn'
+
+
+def _each_equals(texts: list[str], value: Any) -> bool:
+    if not isinstance(value, list):
+        return False
+    items = cast("list[Any]", value)
+    return len(items) == len(texts) > 0 and all(
+        text == item or _equals_json(text, item) for text, item in zip(texts, items, strict=True)
+    )
+
+
+def _repeats_blocks(content: Any, envelope: Envelope) -> bool:
+    if isinstance(content, str):
+        return any(isinstance(block, TextBlock) and block.text == content for block in envelope.blocks)
+    if not isinstance(content, list):
+        return False
+    rest = iter([_as_rescued(block) for block in envelope.blocks])
+    # Each item in turn among the blocks that are left: the same order, some blocks may be missing.
+    return all(any(item == block for block in rest) for item in cast("list[Any]", content))
+
+
+def _as_rescued(block: Block) -> Any:
+    """A block's JSON as it reads in structured content once rescue has been through it."""
+    wire: Any = block.wire()
+    found = block.found if isinstance(block, ImageBlock | AudioBlock | ResourceBlock) else None
+    if found is None:
+        return wire
+    words = wording.rescued(found.media_type or "", found.byte_size)
+    if isinstance(block, ResourceBlock):
+        return {**wire, "resource": {**wire["resource"], "blob": words}}
+    return {**wire, "data": words}

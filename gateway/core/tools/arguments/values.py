@@ -1,0 +1,116 @@
+"""Which values in the arguments of a call stand for content: handles, data URIs and URLs. All others are the tool's."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from gateway.core.tools.arguments.parameters import Parameter, Path, Place
+
+MOST_VALUES = 1_000
+"""How many values of one call are taken for content; more are an error of whoever calls."""
+
+_NAMES = "img|aud|vid|doc|mod|cad|txt|bin"
+_HANDLE = re.compile(rf"(?:{_NAMES})_[0-9a-z]{{12}}", re.IGNORECASE)
+_ALMOST = re.compile(rf"(?:{_NAMES})_[0-9a-z]{{4,30}}", re.IGNORECASE)
+"""What was meant as a handle, where no such text can be anything else."""
+_QUOTES = " \t\r\n\"'`<>"
+_LONGEST_LINE = 1_000
+"""Characters of a text beyond which it is no line of ours that names a handle."""
+
+
+@dataclass(frozen=True)
+class Handle:
+    """A handle as the model wrote it."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class DataUri:
+    """A data URI. `fits`: in the form that the tool asked for, so that only its kind needs a look."""
+
+    text: str
+    fits: bool = False
+
+
+@dataclass(frozen=True)
+class Url:
+    """An http(s) URL that is to be fetched."""
+
+    text: str
+
+
+Reference: TypeAlias = Handle | DataUri | Url
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A value that stands for content: where it is, what it says, and the parameter that it is for."""
+
+    place: Place
+    reference: Reference
+    parameter: Parameter
+
+
+def wanted(arguments: Mapping[str, Any], parameters: Sequence[Parameter], *, fetched: bool) -> tuple[Wanted, ...]:
+    """The values that stand for content, in the order of the parameters, each place once.
+
+    `fetched`: whether URLs are fetched here; if not, they are the tool's own business, as are all other values.
+    """
+    found: dict[Place, Wanted] = {}
+    for parameter in parameters:
+        for place, value in _values(arguments, parameter.path, ()):
+            reference = _reference(value, parameter, fetched=fetched)
+            if reference is not None:
+                found.setdefault(place, Wanted(place, reference, parameter))
+    # What lies within a value that is replaced as a whole goes with it.
+    return tuple(each for place, each in found.items() if not any(place[:end] in found for end in range(1, len(place))))
+
+
+def _values(value: Any, path: Path, place: Place) -> Iterator[tuple[Place, Any]]:
+    """What is at a path: one value, or as many as the lists on the way have."""
+    if not path:
+        yield place, value
+        return
+    step, rest = path[0], path[1:]
+    if step is None:
+        if isinstance(value, list):
+            for position, item in enumerate(cast("list[Any]", value)):
+                yield from _values(item, rest, (*place, position))
+    elif isinstance(value, Mapping) and step in value:
+        yield from _values(cast("Mapping[str, Any]", value)[step], rest, (*place, step))
+
+
+def _reference(value: Any, parameter: Parameter, *, fetched: bool) -> Reference | None:
+    if isinstance(value, Mapping):
+        return _named(cast("Mapping[str, Any]", value))
+    if not isinstance(value, str):
+        return None
+    start = value[:16].lstrip().lower()
+    if start.startswith("data:"):
+        return DataUri(value.strip(), fits=parameter.form in ("data-uri", "named-data-uri"))
+    if start.startswith(("http://", "https://")):
+        left = parameter.takes_urls or parameter.form == "url" or not fetched
+        return None if left else Url(value.strip())
+    return _handle(value, parameter)
+
+
+def _named(value: Mapping[str, Any]) -> Handle | None:
+    """The handle of a typed object; none where it brings its content along."""
+    handle = value.get("handle_id")
+    return Handle(handle) if isinstance(handle, str) and not value.get("source") else None
+
+
+def _handle(value: str, parameter: Parameter) -> Handle | None:
+    if len(value) > _LONGEST_LINE:
+        return None
+    text = value.strip(_QUOTES)
+    if text.lower().startswith("content://") or _HANDLE.fullmatch(text):
+        return Handle(text)
+    if parameter.form in ("path", "url"):  # any other text may be one
+        return None
+    if _ALMOST.fullmatch(text):
+        return Handle(text)
+    within = set(_HANDLE.findall(text)) if text.startswith("[") and text.endswith("]") else set[str]()
+    return Handle(within.pop()) if len(within) == 1 else None

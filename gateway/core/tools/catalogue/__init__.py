@@ -1,0 +1,20 @@
+"""The catalogue: the tools and prompts of all upstreams as one list each, as one profile's host takes them. Pure."""
+
+from gateway.core.model.texts import cut
+from gateway.core.tools.catalogue.catalogue import Catalogue, Route, Selection
+from gateway.core.tools.catalogue.merging import build
+from gateway.core.tools.catalogue.prefixes import OWN, PrefixRule
+from gateway.core.tools.catalogue.prompts import PromptCatalogue, PromptRoute, build_prompts
+
+__all__ = [
+    "OWN",
+    "Catalogue",
+    "PrefixRule",
+    "PromptCatalogue",
+    "PromptRoute",
+    "Route",
+    "Selection",
+    "build",
+    "build_prompts",
+    "cut",
+]

@@ -1,0 +1,68 @@
+"""The tools that a host is offered, where the calls of each go, and what is selected of an upstream's."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from gateway.core import apps
+from gateway.core.model.notes import Note
+from gateway.core.model.wire import WireObject
+from gateway.core.tools.arguments import Parameter
+from gateway.core.tools.arguments.finding import Setting
+
+
+class Selection(Protocol):
+    """An upstream's `tools` settings: which are offered, under which name and description, and which take content.
+
+    `include` and `exclude` are shell globs, the others are keyed by name: all of them the upstream's own. `content` has
+    settings for arguments by path.
+    """
+
+    @property
+    def include(self) -> Sequence[str]: ...
+    @property
+    def exclude(self) -> Sequence[str]: ...
+    @property
+    def rename(self) -> Mapping[str, str]: ...
+    @property
+    def describe(self) -> Mapping[str, str]: ...
+    @property
+    def content(self) -> Mapping[str, Mapping[str, Setting]]: ...
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where a call goes: an upstream, the tool's name there, and which of its arguments take content.
+
+    `audience`: who reads the result. `shows_page`: whether the host shows a page of the upstream with it. `only_app`:
+    whether the tool is for pages of its own upstream alone, whoever reads the result of this call.
+    """
+
+    upstream: str
+    tool: str
+    parameters: tuple[Parameter, ...] = ()
+    audience: apps.Audience = "model"
+    shows_page: bool = False
+    only_app: bool = False
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The tools as they are offered, where each one's calls go, and what was changed or left out.
+
+    `problems` are the notes among `notes` that somebody should look at: tools left out, and names that collided.
+    `originals` are the input schemas, by offered name, of tools that are shown with one that takes more: their
+    arguments are to be checked against these.
+    """
+
+    tools: tuple[dict[str, Any], ...] = ()
+    routes: Mapping[str, Route] = field(default_factory=dict[str, Route])
+    notes: tuple[Note, ...] = ()
+    problems: tuple[Note, ...] = ()
+    originals: Mapping[str, WireObject] = field(default_factory=dict[str, WireObject])
+    takes_content: bool = False
+    """Whether one of the tools has an argument that takes a handle."""
+    own_names: Mapping[str, tuple[Route, ...]] = field(default_factory=dict[str, tuple[Route, ...]])
+    """For a host that shows pages: the selected tools that pages may call, by their upstreams' own names for them."""
+    listed_for_pages: frozenset[str] = frozenset()
+    """Those of `own_names` that are listed too: one entry, whichever upstream is meant when it is called."""

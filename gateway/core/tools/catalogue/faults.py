@@ -1,0 +1,256 @@
+"""What is wrong with the JSON schema of a tool, as far as hosts and model APIs stumble over it.
+
+No reference is ever fetched. What is looked for are the mistakes that cost a tool (and with some hosts every tool):
+a root that is no object, references that lead nowhere or elsewhere, members of the wrong kind.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
+DEEPEST = 40
+_MOST = 5_000
+"""How many subschemas of one schema are looked at."""
+_MOST_KNOWN = 4_096
+
+_MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
+_SINGLES = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
+_ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
+
+Kind = Literal["root", "external", "dangling", "malformed", "empty", "deep"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault: where in the schema (`properties.when`; empty: at its root), and what."""
+
+    kind: Kind
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}" if self.where else self.what
+
+
+class FaultMemo:
+    """`faults`, found once for each schema object: catalogues of many profiles are built from the same lists.
+
+    It keeps the schemas that it was asked about, so it has to be given up when the lists change.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, tuple[Fault, ...]]] = {}
+
+    def __call__(self, schema: Any) -> tuple[Fault, ...]:
+        """As `faults`."""
+        # By the very schema, which is kept beside its faults: so no other one can come to have the same id.
+        known = self._known.get(id(schema))
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = self._known[id(schema)] = (schema, faults(schema))
+        return known[1]
+
+
+def faults(schema: Any) -> tuple[Fault, ...]:
+    """The faults of a tool's schema, in the order of the schema; none when it is in order.
+
+    The work is linear in the size of the schema, of which at most `_MOST` subschemas are looked at.
+    """
+    if not isinstance(schema, Mapping):
+        return (Fault("root", "", "is no object"),)
+    root = cast("Mapping[str, Any]", schema)
+    found: list[Fault] = []
+    if root.get("type") != "object":
+        found.append(Fault("root", "", f'its type is {root.get("type")!r}, and has to be "object"'))
+    found.extend(_walk(root))
+    return tuple(found)
+
+
+class References:
+    """What the references inside of one schema lead to. Its anchors are indexed once, when the first is asked for."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self.root = root
+        self._anchors: dict[str, Any] | None = None
+
+    def resolve(self, reference: str) -> Any:
+        """What a reference leads to; None when it leads nowhere, or outside of the schema."""
+        if reference == "#":
+            return self.root
+        if reference.startswith("#/"):
+            return _pointed(self.root, reference)
+        if not reference.startswith("#"):
+            return None
+        if self._anchors is None:
+            self._anchors = dict(_anchors(self.root))
+        return self._anchors.get(reference[1:])
+
+
+def resolve(root: Mapping[str, Any], reference: str) -> Any:
+    """`References.resolve` for one reference alone."""
+    return References(root).resolve(reference)
+
+
+def _pointed(root: Mapping[str, Any], reference: str) -> Any:
+    """What a JSON pointer (RFC 6901) in a fragment leads to; None when it leads nowhere."""
+    value: Any = root
+    for part in reference[2:].split("/"):
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, Mapping) and key not in value:
+            key = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), key)
+        if isinstance(value, Mapping) and key in value:
+            value = cast("Mapping[str, Any]", value)[key]
+        elif isinstance(value, list) and _is_index(key) and int(key) < len(cast("list[Any]", value)):
+            value = cast("list[Any]", value)[int(key)]
+        else:
+            return None
+    return value
+
+
+def _is_index(key: str) -> bool:
+    # `isdigit` alone takes superscripts, and `int` refuses numbers of thousands of digits.
+    return key.isascii() and key.isdigit() and len(key) < 10
+
+
+def _walk(root: Mapping[str, Any]) -> Iterator[Fault]:
+    references = References(root)
+    waiting: list[tuple[str, Any, int]] = [("", root, 0)]
+    count = 0
+    while waiting:
+        where, schema, depth = waiting.pop()
+        count += 1
+        if depth > DEEPEST or count > _MOST:
+            yield Fault("deep", where, "is nested deeper, or larger, than hosts and model APIs take")
+            return
+        if isinstance(schema, bool):
+            continue
+        if not isinstance(schema, Mapping):
+            yield Fault("malformed", where, "is no schema")
+            continue
+        known = cast("Mapping[str, Any]", schema)
+        yield from _own(references, where, known)
+        waiting.extend(reversed([(place, below, depth + 1) for place, below in _below(where, known)]))
+
+
+def _own(references: References, where: str, schema: Mapping[str, Any]) -> Iterator[Fault]:
+    """The faults of one subschema itself."""
+    reference = schema.get("$ref")
+    if reference is not None:
+        yield from _reference(references, where, reference)
+    declared: Any = schema.get("type")
+    if declared is not None:
+        kinds: list[Any] = cast("list[Any]", declared) if isinstance(declared, list) else [declared]
+        wrong = [kind for kind in kinds if not isinstance(kind, str) or kind not in TYPES]
+        if wrong or not kinds:
+            yield Fault("malformed", where, f"there is no type {str(wrong[0] if wrong else kinds)[:40]!r}")
+    for member, value in schema.items():
+        if (rule := _MEMBERS.get(member)) is not None and not rule[0](value):
+            yield Fault("malformed", where, f"{member} is no {rule[1]}")
+    if schema.get("enum") == []:
+        yield Fault("empty", where, "enum has no values")
+
+
+def _reference(references: References, where: str, reference: Any) -> Iterator[Fault]:
+    if not isinstance(reference, str):
+        yield Fault("malformed", where, "$ref is no text")
+    elif not reference.startswith("#"):
+        yield Fault("external", where, f"$ref leads out of the schema, to {reference[:80]!r}")
+    elif references.resolve(reference) is None:
+        yield Fault("dangling", where, f"$ref {reference[:80]!r} leads nowhere")
+
+
+def _is_map(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float)  # a flag too: `exclusiveMinimum: true` was right up to draft 4
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in cast("list[Any]", value))
+
+
+_MEMBERS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "required": (_are_names, "list of names"),
+    "enum": (_is_list, "list of values"),
+    **dict.fromkeys(("title", "description", "pattern", "format"), (_is_text, "text")),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), (_is_number, "number")),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties"), (_is_count, "count")),
+    **dict.fromkeys(_MAPS, (_is_map, "object")),
+    **dict.fromkeys(_LISTS, (_is_list, "list")),
+}
+_INSIDE = frozenset((*_MAPS, *_LISTS, *_SINGLES))
+
+
+def _below(where: str, schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The schemas inside of a schema, with where they stand."""
+    before = f"{where}." if where else ""
+    for member, below in schema.items():
+        if member not in _INSIDE:
+            continue
+        if isinstance(below, Mapping) and member in _MAPS:
+            for name, one in cast("Mapping[str, Any]", below).items():
+                yield f"{before}{member}.{str(name)[:60]}", one
+        elif isinstance(below, list):  # also `items`, up to draft 2019-09
+            yield from ((f"{before}{member}[{at}]", one) for at, one in enumerate(cast("list[Any]", below)))
+        elif below is not None and member in _SINGLES:
+            yield f"{before}{member}", below
+
+
+def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The schemas directly inside of a schema, each with the member that it is in."""
+    for member in _INSIDE.intersection(schema):
+        inside: Any = schema[member]
+        if isinstance(inside, Mapping) and member in _MAPS:
+            yield from ((member, one) for one in cast("Mapping[str, Any]", inside).values())
+        elif isinstance(inside, list):
+            yield from ((member, one) for one in cast("list[Any]", inside))
+        else:
+            yield member, inside
+
+
+def rebuilt(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    """The schema with `change` applied to each schema directly inside of it; every other member stays the same."""
+    new = dict(schema)
+    for member in _INSIDE.intersection(schema):
+        inside = schema[member]
+        if isinstance(inside, Mapping) and member in _MAPS:
+            new[member] = {name: change(one) for name, one in cast("Mapping[str, Any]", inside).items()}
+        elif isinstance(inside, list):
+            new[member] = [change(one) for one in cast("list[Any]", inside)]
+        elif isinstance(inside, Mapping):
+            new[member] = change(inside)
+    return new
+
+
+def _anchors(root: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The subschemas with an `$anchor`, each under its name; the last first, so that of two the first one counts."""
+    found: list[tuple[str, Any]] = []
+    waiting: list[tuple[Any, int]] = [(root, 0)]
+    for _ in range(_MOST):
+        if not waiting:
+            break
+        schema, depth = waiting.pop()
+        if isinstance(schema, Mapping) and depth <= DEEPEST:
+            known = cast("Mapping[str, Any]", schema)
+            if isinstance(name := known.get("$anchor"), str):
+                found.append((name, known))
+            waiting.extend(reversed([(below, depth + 1) for _, below in subschemas(known)]))
+    return reversed(found)

@@ -1,0 +1,124 @@
+"""A tool's schema made to fit into the bytes that a host takes: words first, then details, at last the structure."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+from gateway.core.model.texts import cut
+from gateway.core.model.wire import WireObject
+from gateway.core.tools.catalogue.faults import DEEPEST, Fault, faults, rebuilt
+from gateway.core.wording import plain
+
+_SHORT = (200, 60)
+"""Characters that a description is cut to; each is tried from the innermost schemas outwards."""
+_ASIDE = ("examples", "title", "default", "$comment")
+_LARGEST = 256 * 1024
+"""Characters of a schema above which its words are not taken out step by step: each step costs all of it."""
+_NAMES = 1_000
+"""Characters of the names that are told where not even they fit as properties."""
+
+_Edit = Callable[[WireObject], dict[str, Any]]
+
+
+def bytes_of(schema: Any) -> int:
+    """The size of a schema as it goes on the wire."""
+    return len(json.dumps(schema, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
+
+
+def is_too_deep(schema: WireObject, look: Callable[[Any], tuple[Fault, ...]] = faults) -> bool:
+    """Whether a schema is nested deeper, or larger, than it can be edited."""
+    return any(fault.kind == "deep" for fault in look(schema))
+
+
+def fitted(schema: WireObject, limit: int) -> tuple[dict[str, Any], str | None]:
+    """The schema within so many bytes, with nothing left out but words; and what was done, None: not enough could be.
+
+    It takes the same arguments as before.
+    """
+    if (size := bytes_of(schema)) <= limit:
+        return dict(schema), ""
+    if size > max(_LARGEST, 2 * limit):
+        return dict(schema), None
+    shown = dict(schema)
+    for words, step in _steps(schema):
+        shown = step(shown)
+        if bytes_of(shown) <= limit:
+            return shown, words
+    return shown, None
+
+
+def bare(schema: WireObject, limit: int) -> tuple[dict[str, Any], str]:
+    """An object with the names and plain types of the properties alone, and what a model is to be told beside it.
+
+    Where not even those fit, any object, and the names are told.
+    """
+    declared = schema.get("properties")
+    properties: WireObject = cast("WireObject", declared) if isinstance(declared, Mapping) else {}
+    shown: dict[str, Any] = {
+        "type": "object",
+        "properties": {name: _kind(property) for name, property in properties.items()},
+    }
+    if "required" in schema:
+        shown["required"] = schema["required"]
+    words = "The details of its arguments are too long for this host, and are checked when it is called."
+    if bytes_of(shown) <= limit:
+        return shown, words
+    names = cut(", ".join(plain(name, 60) for name in properties), _NAMES)
+    return {"type": "object"}, f"{words} They are: {names}."
+
+
+def _steps(schema: WireObject) -> Iterator[tuple[str, Callable[[WireObject], dict[str, Any]]]]:
+    deepest = _depth(schema)
+    for longest in _SHORT:
+        for depth in range(deepest, -1, -1):
+            yield f"descriptions inside cut to {longest} characters", _at(depth, _shortened(longest))
+    yield "examples, titles and defaults left out", _at(None, _without(*_ASIDE))
+    for depth in range(deepest, 1, -1):
+        yield "descriptions of inner properties left out", _at(depth, _without("description"))
+
+
+def _shortened(longest: int) -> _Edit:
+    def edit(schema: WireObject) -> dict[str, Any]:
+        edited = {key: value for key, value in schema.items() if key != "examples"}
+        if isinstance(described := edited.get("description"), str):
+            edited["description"] = cut(described, longest)
+        return edited
+
+    return edit
+
+
+def _without(*members: str) -> _Edit:
+    return lambda schema: {key: value for key, value in schema.items() if key not in members}
+
+
+def _at(wanted: int | None, edit: _Edit) -> Callable[[WireObject], dict[str, Any]]:
+    """Edits the schemas at one depth of another (None: at every one)."""
+
+    def edited(schema: Any, depth: int) -> Any:
+        if not isinstance(schema, Mapping):
+            return schema
+        known = cast("WireObject", schema)
+        inside = rebuilt(known, lambda below: edited(below, depth + 1)) if wanted is None or depth < wanted else known
+        return edit(inside) if wanted in (None, depth) else inside
+
+    return lambda schema: edited(schema, 0)
+
+
+def _depth(schema: WireObject) -> int:
+    """How deep the deepest schema lies."""
+    found = 0
+
+    def look(value: Any, depth: int) -> Any:
+        nonlocal found
+        if isinstance(value, Mapping) and depth <= DEEPEST:
+            found = max(found, depth)
+            rebuilt(cast("WireObject", value), lambda below: look(below, depth + 1))
+        return None
+
+    look(schema, 0)
+    return found
+
+
+def _kind(schema: Any) -> dict[str, Any]:
+    kind: Any = cast("WireObject", schema).get("type") if isinstance(schema, Mapping) else None
+    return {"type": kind} if isinstance(kind, str) else {}

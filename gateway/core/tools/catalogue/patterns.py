@@ -1,0 +1,51 @@
+"""How large the patterns (regular expressions) in schemas become when they are compiled."""
+
+import re
+
+_COUNTED = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
+_ASCII_CLASS = re.compile(r"(?!\^)(?:\\[^pPDSW]|[^\\\x80-\U0010ffff])*\]?")
+_LONGEST = 10_000
+_CLASS = 20
+"""States of a class that takes characters beyond ASCII: those are matched byte by byte in UTF-8."""
+
+
+def states(pattern: str) -> int:
+    """About how many states an automaton for a pattern has, at most. Linear in the length of the pattern."""
+    if len(pattern) > _LONGEST:
+        return len(pattern) * _CLASS
+    groups = [0]
+    last = place = 0
+    """`last`: the states of what a repetition would repeat."""
+    while place < len(pattern):
+        sign = pattern[place]
+        place += 1
+        if sign == "(":
+            groups.append(1)
+            last = 0
+            continue
+        if sign == ")":
+            last = groups.pop() if len(groups) > 1 else 0
+        elif sign == "{" and (counted := _COUNTED.match(pattern, place - 1)):
+            times = max(int(counted[1]), int(counted[3] or 0), 1)
+            groups[-1] += last * (times - 1)
+            last *= times
+            place = counted.end()
+            continue
+        elif sign == "[":
+            end = _class_end(pattern, place)
+            last = 1 if _ASCII_CLASS.fullmatch(pattern, place, end) else _CLASS
+            place = end
+        elif sign == "\\":
+            last = _CLASS if pattern[place : place + 1] in "pPDSW" else 1
+            place += 1
+        else:
+            last = _CLASS if sign == "." else 1
+        groups[-1] += last
+    return sum(groups) + 1
+
+
+def _class_end(pattern: str, place: int) -> int:
+    """Where a class of characters ends that begins before `place`."""
+    while place < len(pattern) and pattern[place] != "]":
+        place += 2 if pattern[place] == "\\" else 1
+    return place + 1

@@ -1,0 +1,308 @@
+"""What upstreams get wrong in declaring a tool, a prompt or a resource, and what becomes of it.
+
+Some hosts validate a whole list at once, so that one malformed tool costs them all of them. One that cannot be used as
+declared is withheld; a malformed member that it can do without is left out. Everything else stays as it came, members
+that we do not know included.
+Source of the shapes: https://modelcontextprotocol.io/specification/2025-11-25/schema (Tool, ToolAnnotations, Prompt,
+PromptArgument, Resource, Icon).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from gateway.core.model.json_shape import DEEPEST as MOST_LEVELS
+from gateway.core.model.json_shape import NESTED_TOO_DEEPLY, is_deep
+from gateway.core.model.texts import has_hidden, visible, without_hidden
+from gateway.core.model.wire import WireObject
+from gateway.core.tools.catalogue.faults import DEEPEST, Fault, faults, rebuilt, subschemas
+from gateway.core.tools.catalogue.refs import without_broken_refs
+from gateway.core.wording import plain
+
+_WORDS = ("title", "description", "$comment")
+"""The members of a schema that say something and demand nothing."""
+
+_Look = Callable[[Any], tuple[Fault, ...]]
+"""Finds the faults of a schema: `faults`, or a `FaultMemo`."""
+
+
+def unusable(tool: Any, look: _Look = faults) -> str | None:
+    """Why a tool cannot be offered at all, in words; None when it can. `look` finds the faults of its schema."""
+    if not isinstance(tool, Mapping):
+        return "it is no object"
+    declared = cast("WireObject", tool)
+    name = declared.get("name")
+    if not isinstance(name, str) or not name.strip():
+        return "it has no name"
+    schema = declared.get("inputSchema")
+    if schema == NESTED_TOO_DEEPLY or is_deep(declared):
+        return f"it nests deeper than {MOST_LEVELS} levels"
+    if not is_object_schema(schema):
+        return 'its inputSchema is no schema of type "object"'
+    invalid = next((fault for fault in look(schema) if fault.kind == "malformed"), None)
+    return None if invalid is None else f"its inputSchema is invalid ({plain(str(invalid), 200)})"
+
+
+def withheld(tools: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """The tools that cannot be offered: the name of each for people, and why."""
+    for place, tool in enumerate(tools, 1):
+        if (why := unusable(tool)) is not None:
+            yield shown_name(tool, place), why
+
+
+def shown_name(tool: Any, place: int) -> str:
+    """The name of a tool for people; of one without a name, its place in the list, which begins at 1."""
+    name = cast("WireObject", tool).get("name") if isinstance(tool, Mapping) else None
+    return plain(name, 100) if isinstance(name, str) and name.strip() else f"tool number {place}"
+
+
+def repaired(tool: WireObject, look: _Look = faults) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The tool without what a host would fail on, and each change in words. What is right stays the same object."""
+    edited, changes = _without_malformed(tool, _MEMBERS)
+    if "outputSchema" in edited and not _is_sound(edited["outputSchema"], look):
+        del edited["outputSchema"]
+        changes.insert(0, "malformed outputSchema left out")
+    annotations = edited.get("annotations")
+    if annotations is not None:
+        wrong = [hint for hint, value in annotations.items() if not _HINTS.get(hint, _anything)(value)]
+        if wrong:
+            edited["annotations"] = {hint: value for hint, value in annotations.items() if hint not in wrong}
+            changes.extend(f"malformed annotations.{hint} left out" for hint in wrong)
+    changes.extend(_tamed(edited))
+    kinds = {fault.kind for fault in look(edited["inputSchema"])}
+    if kinds & {"dangling", "external"} and "deep" not in kinds:
+        edited["inputSchema"], broken = without_broken_refs(edited["inputSchema"])
+        if broken:
+            changes.append(f"references in inputSchema that lead nowhere taken out: {plain(', '.join(broken), 200)}")
+    return edited, tuple(changes)
+
+
+def repaired_resource(declared: Any, key: str) -> dict[str, Any] | None:
+    """A resource, or a resource template, without what a host would fail on; `key` is the member that has to be a uri.
+
+    None when it cannot be listed at all: it is no object, nests too deeply, or has no uri or no name.
+    """
+    if not isinstance(declared, Mapping):
+        return None
+    if is_deep(declared):
+        return None
+    resource, _ = _without_malformed(cast("WireObject", declared), _RESOURCE_MEMBERS)
+    for member in (key, "name"):
+        if not isinstance(resource.get(member), str) or not resource[member]:
+            return None
+    _visible_members(resource, ("name", "title", "description"))
+    return resource
+
+
+def unusable_prompt(prompt: Any) -> str | None:
+    """Why a prompt cannot be offered at all, in words; None when it can."""
+    if not isinstance(prompt, Mapping):
+        return "it is no object"
+    declared = cast("WireObject", prompt)
+    name, arguments = declared.get("name"), declared.get("arguments")
+    if not isinstance(name, str) or not name.strip():
+        return "it has no name"
+    if arguments == NESTED_TOO_DEEPLY or is_deep(declared):
+        return f"it nests deeper than {MOST_LEVELS} levels"
+    if arguments is not None and not (
+        isinstance(arguments, list) and all(map(_has_name, cast("list[Any]", arguments)))
+    ):
+        return "its arguments are no list of objects with names"
+    return None
+
+
+def repaired_prompt(prompt: WireObject) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The prompt without what a host would fail on, and each change in words. What is right stays the same object."""
+    edited, changes = _without_malformed(prompt, _PROMPT_MEMBERS)
+    if edited.get("arguments", ()) is None:
+        del edited["arguments"]
+    changes += _visible_members(edited, ("title", "description"))
+    arguments: list[dict[str, Any]] = []
+    for argument in edited.get("arguments", ()):
+        sound, wrong = _without_malformed(argument, _ARGUMENT_MEMBERS)
+        wrong += _visible_members(sound, ("title", "description"))
+        changes += [f"argument {plain(sound['name'], 100)}: {change}" for change in wrong]
+        arguments.append(sound)
+    if arguments and arguments != edited["arguments"]:
+        edited["arguments"] = arguments
+    return edited, tuple(changes)
+
+
+def tamed_messages(result: dict[str, Any]) -> dict[str, Any]:
+    """What an upstream answers to `prompts/get`, with everything visible in its description and its texts.
+
+    The very same object where that is so already.
+    """
+    edited: dict[str, Any] = {}
+    described, messages = result.get("description"), result.get("messages")
+    if isinstance(described, str) and (tame := visible(described)) is not described:
+        edited["description"] = tame
+    if isinstance(messages, list):
+        before = cast("list[Any]", messages)
+        after = [_tamed_message(message) for message in before]
+        if any(new is not old for new, old in zip(after, before, strict=True)):
+            edited["messages"] = after
+    return {**result, **edited} if edited else result
+
+
+def _tamed_message(message: Any) -> Any:
+    content = _object(_object(message).get("content"))
+    text = content.get("text")
+    if not isinstance(text, str) or (tame := without_hidden(text)) is text:
+        return message
+    return {**_object(message), "content": {**content, "text": tame}}
+
+
+def _object(value: Any) -> WireObject:
+    return cast("WireObject", value) if isinstance(value, Mapping) else {}
+
+
+def _tamed(tool: dict[str, Any]) -> list[str]:
+    """Makes everything visible in what hosts print: escape sequences and invisible characters can hide text there."""
+    changes = _visible_members(tool, ("title", "description"))
+    annotations = tool.get("annotations")
+    if annotations and (title := annotations.get("title")) and (tame := visible(title)) != title:
+        tool["annotations"] = {**annotations, "title": tame}
+        changes.append(_tamed_words("its annotations.title", title))
+    for member in ("inputSchema", "outputSchema"):
+        if member in tool and _has_hidden_words(tool[member]):
+            tool[member] = _tamed_schema(tool[member], 0)
+            changes.append(f"control or invisible characters in descriptions of its {member} made visible or left out")
+    return changes
+
+
+def _tamed_words(what: str, text: str) -> str:
+    """What `visible` does to a text, in words."""
+    done = "invisible characters in {} left out" if has_hidden(text) else "control characters in {} made visible"
+    return done.format(what)
+
+
+def _has_hidden_words(schema: Any) -> bool:
+    """Whether there are words in a schema, as far as its faults are looked for, that are not all seen."""
+    waiting = [(schema, 0)]
+    while waiting:
+        one, depth = waiting.pop()
+        if not isinstance(one, Mapping) or depth > DEEPEST:
+            continue
+        known = cast("WireObject", one)
+        if any(isinstance(text := known.get(key), str) and visible(text) is not text for key in _WORDS):
+            return True
+        waiting.extend((below, depth + 1) for _, below in subschemas(known))
+    return False
+
+
+def _tamed_schema(schema: Any, depth: int) -> Any:
+    if not isinstance(schema, Mapping) or depth > DEEPEST:
+        return cast("Any", schema)
+    edited = rebuilt(cast("WireObject", schema), lambda below: _tamed_schema(below, depth + 1))
+    return {key: visible(value) if key in _WORDS and isinstance(value, str) else value for key, value in edited.items()}
+
+
+def _without_malformed(
+    declared: WireObject, members: Mapping[str, Callable[[Any], bool]]
+) -> tuple[dict[str, Any], list[str]]:
+    edited, changes = dict(declared), list[str]()
+    for member, is_right in members.items():
+        if member in edited and not is_right(edited[member]):
+            del edited[member]
+            changes.append(f"malformed {member} left out")
+    return edited, changes
+
+
+def _visible_members(declared: dict[str, Any], members: Iterable[str]) -> list[str]:
+    """Makes everything visible in what hosts print."""
+    changes = list[str]()
+    for member in members:
+        if member in declared and (tame := visible(before := declared[member])) != before:
+            declared[member] = tame
+            changes.append(_tamed_words(f"its {member}", before))
+    return changes
+
+
+def is_object_schema(schema: Any) -> bool:
+    """Whether a schema is one for objects, as far as hosts look at it."""
+    if not isinstance(schema, Mapping):
+        return False
+    members = cast("WireObject", schema)
+    return (
+        members.get("type") == "object"
+        and isinstance(members.get("properties", {}), Mapping)
+        and _are_texts(members.get("required", []))
+    )
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[Any]", value))
+
+
+def _is_sound(schema: Any, look: _Look) -> bool:
+    """Clients compile the output schemas of a list, and one that cannot be compiled costs them all of it."""
+    unsound = ("malformed", "dangling", "external")
+    return isinstance(schema, Mapping) and not any(fault.kind in unsound for fault in look(schema))
+
+
+def _are_icons(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(icon, Mapping) and isinstance(cast("WireObject", icon).get("src"), str)
+        for icon in cast("list[Any]", value)
+    )
+
+
+def _has_name(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(cast("WireObject", value).get("name"), str)
+
+
+def _anything(_: Any) -> bool:
+    return True
+
+
+_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
+    "title": _is_text,
+    "description": _is_text,
+    "annotations": _is_object,
+    "icons": _are_icons,
+    "execution": _is_object,
+    "_meta": _is_object,
+}
+_RESOURCE_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
+    "title": _is_text,
+    "description": _is_text,
+    "mimeType": _is_text,
+    "size": _is_count,
+    "annotations": _is_object,
+    "icons": _are_icons,
+    "_meta": _is_object,
+}
+_PROMPT_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
+    "title": _is_text,
+    "description": _is_text,
+    "icons": _are_icons,
+    "_meta": _is_object,
+}
+_ARGUMENT_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
+    "title": _is_text,
+    "description": _is_text,
+    "required": _is_flag,
+}
+_HINTS: Mapping[str, Callable[[Any], bool]] = {
+    "title": _is_text,
+    "readOnlyHint": _is_flag,
+    "destructiveHint": _is_flag,
+    "idempotentHint": _is_flag,
+    "openWorldHint": _is_flag,
+}

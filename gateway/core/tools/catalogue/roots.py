@@ -1,0 +1,182 @@
+"""Alternatives at the root of a tool's schema merged into one object: for hosts that take none there.
+
+The merged schema takes everything that the original does; what it no longer says is told in words, and is checked when
+the tool is called.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from gateway.core.model.json_shape import size_of
+from gateway.core.model.texts import cut
+from gateway.core.model.wire import WireObject
+from gateway.core.tools.catalogue.faults import References
+from gateway.core.wording import plain
+
+_ALTERNATIVES = {"anyOf": "At least one of these has to be given", "oneOf": "Exactly one of these has to be given"}
+_MERGED = (*_ALTERNATIVES, "allOf", "not", "enum")
+_DEEPEST = 8
+_MOST = 1_000_000
+"""How many characters of alternatives are merged, references followed: definitions that name one another have more."""
+_EACH = 50
+"""What each alternative counts for at least."""
+_MOST_TOLD = 12
+_LONGEST_TOLD = 2_000
+_MOST_SENTENCES = 20
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A schema without alternatives at its root; what it no longer says, as sentences; whether it takes more."""
+
+    schema: dict[str, Any]
+    told: tuple[str, ...] = ()
+    is_looser: bool = False
+
+
+def merged(schema: WireObject) -> Merged:
+    """The schema with a plain object at its root. One that has that already stays as it is."""
+    if not any(member in schema for member in _MERGED):
+        return Merged(dict(schema))
+    flat = _Flattening(schema).flat(schema, 0)
+    kept = {key: value for key, value in schema.items() if key not in _MERGED}
+    if flat.properties or "properties" in kept:
+        kept["properties"] = flat.properties
+    if flat.required or "required" in kept:
+        kept["required"] = list(flat.required)
+    return Merged(kept, tuple(dict.fromkeys(flat.told))[:_MOST_SENTENCES], flat.is_looser)
+
+
+@dataclass
+class _Flat:
+    """What is known of an object: its properties, those that it always has, and what cannot be said in a schema."""
+
+    properties: dict[str, Any] = field(default_factory=dict[str, Any])
+    required: dict[str, None] = field(default_factory=dict[str, None])
+    told: list[str] = field(default_factory=list[str])
+    is_looser: bool = False
+
+    def also(self, other: "_Flat") -> None:
+        """What holds beside it."""
+        for name, schema in other.properties.items():
+            if name not in self.properties:
+                self.properties[name] = schema
+            elif self.properties[name] != schema:
+                self.properties[name], exact = _both(self.properties[name], schema)
+                self.is_looser = self.is_looser or not exact
+        self.required |= other.required
+        self.told += other.told
+        self.is_looser = self.is_looser or other.is_looser
+
+
+class _Flattening:
+    """One schema's alternatives merged, within a bound on the work."""
+
+    def __init__(self, root: WireObject) -> None:
+        self._references = References(root)
+        self._left = _MOST
+
+    def flat(self, schema: Any, depth: int) -> _Flat:
+        """What a schema says of an object; nothing, and so less than it does, beyond the bounds."""
+        if not isinstance(schema, Mapping) or depth > _DEEPEST or self._left <= 0:
+            return _Flat(is_looser=schema is not True)
+        known = cast("WireObject", schema)
+        self._left -= _EACH + size_of(known, most=_MOST).total
+        properties, required = known.get("properties"), known.get("required")
+        flat = _Flat(
+            dict(cast("WireObject", properties)) if isinstance(properties, Mapping) else {},
+            dict.fromkeys(cast("list[str]", required)) if isinstance(required, list) else {},
+            is_looser="not" in known or "enum" in known,
+        )
+        if isinstance(known.get("$ref"), str) and depth:
+            flat.also(self.flat(self._references.resolve(known["$ref"]), depth + 1))
+        for branch in _branches(known, "allOf"):
+            flat.also(self.flat(branch, depth + 1))
+        for member, words in _ALTERNATIVES.items():
+            branches = [self.flat(branch, depth + 1) for branch in _branches(known, member)]
+            if branches:
+                flat.also(_either(branches, words, flat.required))
+        forbidden = known.get("not")
+        if isinstance(forbidden, Mapping) and _named(cast("WireObject", forbidden).get("required")):
+            flat.told.append(f"Not all together: {_named(cast('WireObject', forbidden).get('required'))}.")
+        return flat
+
+
+def _either(branches: Sequence[_Flat], words: str, given: Mapping[str, None]) -> _Flat:
+    """What holds of whichever branch it is; `given` are the properties that there are always."""
+    properties: dict[str, list[Any]] = {}
+    for branch in branches:
+        for name, schema in branch.properties.items():
+            properties.setdefault(name, []).append(schema)
+    sets = [_set(branch, given) for branch in branches]
+    told = [cut(f"{words}: {'; '.join(dict.fromkeys(sets))}.", _LONGEST_TOLD)] if len(set(sets)) > 1 else []
+    return _Flat(
+        {name: _any_of(schemas) for name, schemas in properties.items()},
+        {name: None for name in branches[0].required if all(name in branch.required for branch in branches)},
+        [*told, *(sentence for branch in branches for sentence in branch.told)],
+        is_looser=True,
+    )
+
+
+def _set(branch: _Flat, given: Mapping[str, None]) -> str:
+    """The arguments that make a branch, in words: `kind "circle" and radius`."""
+    fixed = {name: values for name, schema in branch.properties.items() if len(values := _values(schema)) == 1}
+    names = [name for name in {**branch.required, **fixed} if name not in given or name in fixed]
+    words = [
+        plain(name, 60) + (f' "{plain(str(fixed[name][0]), 60)}"' if name in fixed else "")
+        for name in names[:_MOST_TOLD]
+    ]
+    return " and ".join(words) or "none of them"
+
+
+def _named(names: Any) -> str:
+    listed = cast("list[Any]", names) if isinstance(names, list) else []
+    return ", ".join(plain(str(name), 60) for name in listed[:_MOST_TOLD])
+
+
+def _branches(schema: WireObject, member: str) -> list[Any]:
+    branches = schema.get(member)
+    return cast("list[Any]", branches) if isinstance(branches, list) else []
+
+
+def _values(schema: Any) -> list[Any]:
+    """The only values that a schema takes, if it lists them; else none."""
+    if not isinstance(schema, Mapping):
+        return []
+    known = cast("WireObject", schema)
+    return [known["const"]] if "const" in known else list(known["enum"]) if isinstance(known.get("enum"), list) else []
+
+
+def _any_of(schemas: Iterable[Any]) -> Any:
+    """A schema for whatever one of these takes."""
+    different = _different(schemas)
+    if len(different) == 1:
+        return different[0]
+    values = [_values(schema) for schema in different]
+    if not all(values):
+        return {"anyOf": different}
+    first = {key: value for key, value in different[0].items() if key not in ("const", "enum", "default", "title")}
+    united = _different(value for some in values for value in some)
+    if any(schema.get("type") != first.get("type") for schema in different):
+        first.pop("type", None)
+    return {**first, "enum": united}
+
+
+def _different(values: Iterable[Any]) -> list[Any]:
+    """The values without those that were there before."""
+    # By their JSON: comparing each with each costs their number squared, and for Python `1` equals `true`.
+    different: dict[str, Any] = {}
+    for value in values:
+        different.setdefault(json.dumps(value, sort_keys=True), value)
+    return list(different.values())
+
+
+def _both(one: Any, other: Any) -> tuple[Any, bool]:
+    """A schema for what both of these take, and whether it takes no more than that."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        left, right = cast("WireObject", one), cast("WireObject", other)
+        if all(left[key] == right[key] for key in left if key in right):
+            return {**left, **right}, True
+    return cast("Any", (other, True) if one is True else (one, False))

@@ -1,0 +1,91 @@
+"""The input schema of a tool as a profile's host takes it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.core.model.texts import cut
+from gateway.core.model.wire import WireObject
+from gateway.core.profiles.profile import ToolRules
+from gateway.core.tools.catalogue.faults import Fault, faults
+from gateway.core.tools.catalogue.fitting import bare, bytes_of, fitted, is_too_deep
+from gateway.core.tools.catalogue.refs import inlined
+from gateway.core.tools.catalogue.roots import merged
+
+_BARE = 16_384
+"""Bytes of the names and types of a schema that is too deep or too large, where the host has no limit of its own."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A schema for a host: each change in words; what it no longer says, as sentences for the tool's description.
+
+    `is_looser`: it takes arguments that the original does not, so these have to be checked against the original.
+    """
+
+    schema: WireObject
+    changes: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    is_looser: bool = False
+
+
+def shown_to(schema: WireObject, rules: ToolRules, look: Callable[[Any], tuple[Fault, ...]] = faults) -> Shown:
+    """The schema as a host with these rules takes it; the very same object where nothing has to change.
+
+    `look` finds the faults of a schema.
+    """
+    wants = rules.refs == "inline" or rules.root == "object"
+    if (wants or rules.schema_max_bytes is not None) and is_too_deep(schema, look):
+        shape, told = bare(schema, rules.schema_max_bytes or _BARE)
+        return Shown(shape, ("inputSchema nested too deep for this host: names and types kept",), (told,), True)
+    shown = _without_alternatives(_without_refs(Shown(schema), rules), rules)
+    return _small_enough(shown, rules)
+
+
+def _without_refs(shown: Shown, rules: ToolRules) -> Shown:
+    if rules.refs != "inline":
+        return shown
+    found = inlined(shown.schema)
+    if found is None:
+        shape, told = bare(shown.schema, rules.schema_max_bytes or _BARE)
+        change = "references in inputSchema would fill too much in their place: names and types kept"
+        return Shown(shape, (*shown.changes, change), (*shown.told, told), True)
+    schema, looser = found
+    if schema == shown.schema:
+        return shown
+    change = "what $ref leads to put in its place in inputSchema, because this host drops definitions"
+    return Shown(schema, (*shown.changes, change), shown.told, shown.is_looser or looser)
+
+
+def _without_alternatives(shown: Shown, rules: ToolRules) -> Shown:
+    if rules.root != "object":
+        return shown
+    found = merged(shown.schema)
+    if found.schema == shown.schema:
+        return shown
+    change = "alternatives at the root of inputSchema merged into one object, because this host takes none there"
+    return Shown(found.schema, (*shown.changes, change), (*shown.told, *found.told), shown.is_looser or found.is_looser)
+
+
+def _small_enough(shown: Shown, rules: ToolRules) -> Shown:
+    limit = rules.schema_max_bytes
+    if limit is None or (size := bytes_of(shown.schema)) <= limit:
+        return shown
+    beginning = f"inputSchema of {size:,} bytes, and this host takes {limit:,}"
+    schema, done = fitted(shown.schema, limit)
+    if done is not None:
+        return Shown(schema, (*shown.changes, f"{beginning}: {done}"), shown.told, shown.is_looser)
+    shape, told = bare(shown.schema, limit)
+    return Shown(shape, (*shown.changes, f"{beginning}: names and types kept"), (*shown.told, told), True)
+
+
+def described(description: str, told: tuple[str, ...], longest: int | None) -> str:
+    """A description with what its schema no longer says at its end, which is kept within the limit."""
+    if not told:
+        return description if longest is None else cut(description, longest)
+    words = " ".join(told)
+    if longest is None:
+        return f"{description}\n\n{words}".strip()
+    words = cut(words, longest)
+    room = longest - len(words) - 2
+    return f"{cut(description, room)}\n\n{words}".strip() if room > 0 and description else words

@@ -1,4 +1,0 @@
-"""Serving hosts of every revision: stdio (`stdio`), Streamable HTTP and HTTP+SSE (`http`).
-
-Nothing is imported here: `gateway.downstream.opening` answers a host's first message before anything heavy is loaded.
-"""

@@ -1,0 +1,1 @@
+"""Everything known of hosts: profiles with evidence, simulators, their configuration files."""

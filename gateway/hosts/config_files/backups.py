@@ -1,0 +1,106 @@
+"""What a host's file was before the gateway changed it: kept in the user's data folder, readable by its owner alone."""
+
+import contextlib
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gateway.errors import ConfigError
+from gateway.hosts.config_files.files import read_bytes, replace_file
+
+_KEPT = 5
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was done to a file: it held `written` (a digest) afterwards, with the gateway under `names`.
+
+    `existed`: there was a file before. `exact`: nobody else changed it between our own changes, so that undoing them
+    all is giving back the backup. `taken_out` are the other servers that went, `made_folders` what had to be made.
+    """
+
+    file: str
+    existed: bool
+    written: str
+    names: tuple[str, ...]
+    exact: bool = True
+    taken_out: tuple[str, ...] = ()
+    made_folders: tuple[str, ...] = ()
+
+
+class Backups:
+    """The backups below a folder, one of each host's file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @classmethod
+    def of_user(cls) -> "Backups":
+        """Those of the user who runs this process."""
+        import platformdirs  # here, because few commands need it
+
+        return cls(platformdirs.user_data_path("mcp-gateway", appauthor=False) / "backups")
+
+    def place(self, host: str, file: Path) -> Path:
+        """Where the content of before is kept; there is no such file where the host had none."""
+        return self._home(host, file) / "before"
+
+    def record(self, host: str, file: Path) -> Record | None:
+        """What was done to the file, if anything was and it is not undone."""
+        content = read_bytes(self._home(host, file) / "record.json")
+        try:
+            said: dict[str, Any] = json.loads(content or b"null") or {}
+            lists = {key: tuple(said.get(key, ())) for key in ("names", "taken_out", "made_folders")}
+            fields: dict[str, Any] = {**said, **lists}
+            return Record(**fields) if said else None
+        except (ValueError, TypeError):
+            where = str(self._home(host, file))
+            raise ConfigError("is damaged", where=where, remedy="its file `before` is the host's old file") from None
+
+    def before(self, host: str, file: Path) -> bytes | None:
+        """The content of before."""
+        return read_bytes(self.place(host, file))
+
+    def keep(self, host: str, file: Path, content: bytes | None) -> None:
+        """Keep what the file holds before it is changed; older backups step back, a few are kept."""
+        self._step_back(host, file)
+        if content is not None:
+            self._write(self.place(host, file), content)
+
+    def write(self, host: str, file: Path, record: Record) -> None:
+        """Remember what was done."""
+        self._write(self._home(host, file) / "record.json", json.dumps(asdict(record), indent=2).encode())
+
+    def forget(self, host: str, file: Path, *, drop_content: bool) -> None:
+        """It is undone: forget what was done; the content of before is dropped where the host has it again."""
+        (self._home(host, file) / "record.json").unlink(missing_ok=True)
+        if drop_content:
+            self.place(host, file).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # older backups are in it
+            self._home(host, file).rmdir()
+
+    def _home(self, host: str, file: Path) -> Path:
+        digest = hashlib.sha256(os.path.realpath(file).encode("utf-8", "surrogateescape")).hexdigest()
+        return self._folder / f"{host}-{digest[:12]}"
+
+    def _step_back(self, host: str, file: Path) -> None:
+        place = self.place(host, file)
+        for number in range(_KEPT - 1, 0, -1):
+            older = place.with_name(f"before.{number}")
+            if older.exists():
+                older.replace(place.with_name(f"before.{number + 1}"))
+        if place.exists():
+            place.replace(place.with_name("before.1"))
+
+    def _write(self, path: Path, content: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        replace_file(path, content, expected=read_bytes(path))
+        path.chmod(0o600)
+
+
+def digest(content: bytes) -> str:
+    """What a file's content is recognised by."""
+    return hashlib.sha256(content).hexdigest()

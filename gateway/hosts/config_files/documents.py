@@ -1,0 +1,129 @@
+"""A host's configuration as text: which servers it has, and the same text with one more or some fewer.
+
+Every edit is checked before it is given back: read again, the new text must say what was asked for and, beside that,
+what the old one said.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, cast
+
+from gateway.errors import ConfigError
+from gateway.hosts.config_files import json_edits, toml_tables
+from gateway.hosts.config_files.jsonc import Malformed, read
+from gateway.hosts.config_files.toml_text import table_text
+
+Syntax = Literal["json", "toml"]
+
+_BY_HAND = "edit it by hand: the gateway changes no file that it cannot change exactly"
+
+
+@dataclass(frozen=True)
+class Document:
+    """A configuration file's text ("" for a missing or empty one), and the name it has in errors."""
+
+    text: str
+    syntax: Syntax
+    where: str
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """What the text says, as plain values; not to be changed.
+
+        Raises:
+            ConfigError: it is malformed, with line and column.
+        """
+        if self.syntax == "toml":
+            try:
+                return tomllib.loads(self.text.removeprefix("\ufeff"))
+            except tomllib.TOMLDecodeError as error:
+                message = str(error)
+                what = f"is not TOML: {message[:1].lower()}{message[1:]}"
+                raise ConfigError(what, where=self.where, remedy="mend it first; nothing was changed") from None
+        try:
+            value = read(self.text)
+        except Malformed as error:
+            place = f"{self.where}:{error.line}:{error.column}"
+            what = f"is not JSON: {error.what}"
+            raise ConfigError(what, where=place, remedy="mend it first; nothing was changed") from None
+        if not isinstance(value, dict):
+            raise ConfigError("is no JSON object", where=self.where)
+        return cast("dict[str, Any]", value)
+
+    def table(self, path: Sequence[str]) -> dict[str, Any] | None:
+        """The table at `path`, or none.
+
+        Raises:
+            ConfigError: the text is malformed, or something else than a table stands there.
+        """
+        value: Any = self.data
+        for place, key in enumerate(path):
+            value = cast("dict[str, Any]", value).get(key)
+            if value is None:
+                return None
+            if not isinstance(value, dict):
+                raise ConfigError("must be an object of servers", where=f"{self.where}: {'.'.join(path[: place + 1])}")
+        return cast("dict[str, Any]", value)
+
+    def with_server(self, path: Sequence[str], name: str, entry: Mapping[str, Any]) -> "Document":
+        """The same with the server `name`, new or in the place of the one of that name.
+
+        Raises:
+            ConfigError: the text is malformed, or cannot be changed exactly.
+        """
+        wanted, table = self._with_own_table(path)
+        had = name in table
+        table[name] = dict(entry)
+        if self.syntax == "toml":
+            belongs = toml_tables.begins_with([*path, name])
+            made = table_text([*path, name], entry)
+            text = toml_tables.replaced(self.text, belongs, made) if had else toml_tables.appended(self.text, made)
+        else:
+            text = json_edits.with_member(self.text, path, name, dict(entry))
+        return self._checked(text, wanted)
+
+    def without_servers(self, path: Sequence[str], names: Sequence[str]) -> "Document":
+        """The same without these servers.
+
+        Raises:
+            ConfigError: the text is malformed, or cannot be changed exactly.
+        """
+        wanted, table = self._with_own_table(path)
+        for name in names:
+            table.pop(name, None)
+        text = self.text
+        if self.syntax == "toml":
+            for name in names:
+                text = toml_tables.without(text, toml_tables.begins_with([*path, name]))
+        else:
+            text = json_edits.without_members(text, path, names)
+        return self._checked(text, wanted)
+
+    def _with_own_table(self, path: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The data, and in it the table at `path`, both free to be changed: the data of this document stays."""
+        data = dict(self.data)
+        table = data
+        for key in path:
+            table[key] = dict(table.get(key) or {})
+            table = table[key]
+        return data, table
+
+    def _checked(self, text: str, wanted: dict[str, Any]) -> "Document":
+        document = Document(text, self.syntax, self.where)
+        try:
+            same = document.data == wanted or pruned(document.data) == pruned(wanted)
+        except ConfigError:
+            same = False
+        if not same:
+            raise ConfigError("is written in a way that cannot be edited safely", where=self.where, remedy=_BY_HAND)
+        return document
+
+
+def pruned(value: Any) -> Any:
+    """The value without empty tables in tables: TOML's last table below another takes that one along."""
+    if not isinstance(value, dict):
+        return value
+    table = {key: pruned(item) for key, item in cast("dict[str, Any]", value).items()}
+    return {key: item for key, item in table.items() if item != {}}

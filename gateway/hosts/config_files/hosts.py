@@ -1,0 +1,316 @@
+"""The hosts whose configuration files are known: where the files are, and how a server is written in them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Literal
+
+from gateway.core.profiles.matching import known_name
+from gateway.core.profiles.near_names import did_you_mean
+from gateway.errors import ConfigError
+from gateway.hosts.config_files.documents import Syntax
+from gateway.hosts.config_files.launching import Launch
+from gateway.hosts.config_files.surroundings import Surroundings
+from gateway.hosts.config_files.variables import Dialect
+
+
+@dataclass(frozen=True)
+class ConfigPlace:
+    """A file that a host may read.
+
+    `only_if_there`: it is never made anew; but where it is `packaged` (in the private folder of an installed package),
+    it is as soon as that folder exists.
+    """
+
+    path: PurePath
+    scope: Literal["user", "project"] = "user"
+    only_if_there: bool = False
+    packaged: bool = False
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host's configuration format.
+
+    `table` is where its servers stand; `variables` whose references its values may hold; `timeout_seconds` how long one
+    unit of its `timeout` for a call is, where it has one. `entry` writes a server, `places` names the files, the user's
+    before the project's. `profile` is its built-in profile, where that has another name.
+    """
+
+    name: str
+    title: str
+    page: str
+    table: tuple[str, ...]
+    variables: Dialect
+    places: Callable[[Surroundings], tuple[ConfigPlace, ...]]
+    entry: Callable[[Launch], dict[str, Any]]
+    syntax: Syntax = "json"
+    timeout_seconds: float | None = None
+    after: str = "restart it"
+    profile: str | None = None
+
+
+def _plain(launch: Launch) -> dict[str, Any]:
+    return {"command": launch.command, "args": list(launch.args), "env": dict(launch.env)}
+
+
+def _typed(launch: Launch) -> dict[str, Any]:
+    return {"type": "stdio", **_plain(launch)}
+
+
+def _opencode_entry(launch: Launch) -> dict[str, Any]:
+    return {
+        "type": "local",
+        "command": [launch.command, *launch.args],
+        "environment": dict(launch.env),
+        "enabled": True,
+    }
+
+
+def _claude_desktop(at: Surroundings) -> tuple[ConfigPlace, ...]:
+    usual = ConfigPlace(at.in_application_data("Claude", "claude_desktop_config.json"))
+    if at.platform != "win32":
+        return (usual,)
+    # Installed from the Microsoft Store (MSIX), its %APPDATA% is a folder of the package.
+    package = at.in_local("Packages", "Claude_pzs8sxrjxfjjc", "LocalCache", "Roaming", "Claude")
+    return (ConfigPlace(package / "claude_desktop_config.json", only_if_there=True, packaged=True), usual)
+
+
+def _claude_code(at: Surroundings) -> tuple[ConfigPlace, ...]:
+    user = at.in_variable("CLAUDE_CONFIG_DIR", ".claude.json") or at.in_home(".claude.json")
+    return (ConfigPlace(user), ConfigPlace(at.in_project(".mcp.json"), "project"))
+
+
+def _cursor(at: Surroundings) -> tuple[ConfigPlace, ...]:
+    return (
+        ConfigPlace(at.in_home(".cursor", "mcp.json")),
+        ConfigPlace(at.in_project(".cursor", "mcp.json"), "project"),
+    )
+
+
+def _vscode(at: Surroundings) -> tuple[ConfigPlace, ...]:
+    return (
+        ConfigPlace(at.in_application_data("Code", "User", "mcp.json")),
+        ConfigPlace(at.in_project(".vscode", "mcp.json"), "project"),
+    )
+
+
+def _windsurf(at: Surroundings) -> tuple[ConfigPlace, ...]:
+    return (ConfigPlace(at.in_home(".codeium", "windsurf", "mcp_config.json")),)
+
+
+def _zed(at: Surroundings) -> tuple[ConfigPlace, ...]:
+    windows = at.platform == "win32"
+    user = at.in_roaming("Zed", "settings.json") if windows else at.in_xdg_config("zed", "settings.json")
+    return (ConfigPlace(user), ConfigPlace(at.in_project(".zed", "settings.json"), "project"))
+
+
+def _gemini_cli(at: Surroundings) -> tuple[ConfigPlace, ...]:
+    home = at.in_variable("GEMINI_CLI_HOME") or at.in_home()
+    return (
+        ConfigPlace(home / ".gemini" / "settings.json"),
+        ConfigPlace(at.in_project(".gemini", "settings.json"), "project"),
+    )
+
+
+def _codex(at: Surroundings) -> tuple[ConfigPlace, ...]:
+    user = at.in_variable("CODEX_HOME", "config.toml") or at.in_home(".codex", "config.toml")
+    return (ConfigPlace(user), ConfigPlace(at.in_project(".codex", "config.toml"), "project"))
+
+
+def _opencode(at: Surroundings) -> tuple[ConfigPlace, ...]:
+    return (
+        ConfigPlace(at.in_xdg_config("opencode", "opencode.json")),
+        ConfigPlace(at.in_xdg_config("opencode", "opencode.jsonc"), only_if_there=True),
+        ConfigPlace(at.in_project("opencode.json"), "project"),
+        ConfigPlace(at.in_project("opencode.jsonc"), "project"),
+    )
+
+
+def _cline(at: Surroundings) -> tuple[ConfigPlace, ...]:
+    file = "cline_mcp_settings.json"
+    data = at.in_variable("CLINE_DATA_DIR") or (at.in_variable("CLINE_DIR") or at.in_home(".cline")) / "data"
+    shared = at.in_variable("CLINE_MCP_SETTINGS_PATH") or data / "settings" / file
+    # The CLI's file, and since 2026 the extension's too (https://github.com/cline/cline/issues/13596); before, that had
+    # one of its own, which it moves there (https://github.com/cline/cline/pull/9630).
+    former = at.in_application_data("Code", "User", "globalStorage", "saoudrizwan.claude-dev", "settings", file)
+    return (ConfigPlace(shared), ConfigPlace(former, only_if_there=True))
+
+
+def _lm_studio(at: Surroundings) -> tuple[ConfigPlace, ...]:
+    return (
+        ConfigPlace(at.in_home(".lmstudio", "mcp.json")),
+        # Seen on macOS: https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/1371
+        ConfigPlace(at.in_home(".cache", "lm-studio", "mcp.json"), only_if_there=True),
+    )
+
+
+_SERVERS = ("mcpServers",)
+
+_ALL = (
+    Host(
+        "claude-desktop",
+        "Claude Desktop",
+        "https://modelcontextprotocol.io/docs/develop/connect-local-servers",
+        _SERVERS,
+        "none",
+        _claude_desktop,
+        _plain,
+        after="quit it and start it again",
+    ),
+    Host(
+        "claude-code",
+        "Claude Code",
+        "https://code.claude.com/docs/en/mcp",
+        _SERVERS,
+        "claude-code",
+        _claude_code,
+        _typed,
+        after="start a new session",
+    ),
+    Host(
+        "cursor",
+        "Cursor",
+        "https://cursor.com/docs/context/mcp",
+        _SERVERS,
+        "cursor",
+        _cursor,
+        _plain,
+        after="switch the server on in its MCP settings",
+    ),
+    Host(
+        "vscode",
+        "VS Code",
+        "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
+        ("servers",),
+        "vscode",
+        _vscode,
+        _typed,
+        after="start the server in it (MCP: List Servers)",
+        profile="vscode-copilot",
+    ),
+    Host(
+        "windsurf",
+        "Windsurf",
+        "https://docs.windsurf.com/windsurf/cascade/mcp",
+        _SERVERS,
+        "windsurf",
+        _windsurf,
+        _plain,
+        after="refresh its MCP servers",
+    ),
+    Host(
+        "zed",
+        "Zed",
+        "https://zed.dev/docs/ai/mcp",
+        ("context_servers",),
+        "none",
+        _zed,
+        _plain,
+        after="it reads its settings at once",
+    ),
+    Host(
+        "gemini-cli",
+        "Gemini CLI",
+        "https://geminicli.com/docs/tools/mcp-server",
+        _SERVERS,
+        "gemini-cli",
+        _gemini_cli,
+        _plain,
+        timeout_seconds=0.001,
+        after="start a new session",
+    ),
+    Host(
+        "codex",
+        "Codex",
+        "https://developers.openai.com/codex/mcp",
+        ("mcp_servers",),
+        "none",
+        _codex,
+        _plain,
+        syntax="toml",
+        after="start a new session",
+    ),
+    Host(
+        "opencode",
+        "opencode",
+        "https://opencode.ai/docs/mcp-servers",
+        ("mcp",),
+        "opencode",
+        _opencode,
+        _opencode_entry,
+        after="start it again",
+    ),
+    Host(
+        "cline",
+        "Cline",
+        "https://docs.cline.bot/mcp/configuring-mcp-servers",
+        _SERVERS,
+        "cline",
+        _cline,
+        _plain,
+        timeout_seconds=1.0,
+        after="it reads the file at once",
+    ),
+    Host(
+        "lm-studio",
+        "LM Studio",
+        "https://lmstudio.ai/docs/app/mcp",
+        _SERVERS,
+        "none",
+        _lm_studio,
+        _plain,
+        after="it reads the file at once",
+    ),
+)
+
+HOSTS: Mapping[str, Host] = {host.name: host for host in _ALL}
+"""Every known host by name; where a built-in profile is that host's, it has the same name."""
+
+_UNKNOWN = Host("file", "a file", "", _SERVERS, "any", lambda at: (), _plain)
+_TABLES: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("mcpServers",), "file"),
+    (("servers",), "vscode"),
+    (("mcp", "servers"), "vscode"),
+    (("context_servers",), "zed"),
+    (("mcp_servers",), "codex"),
+    (("mcp",), "opencode"),
+)
+_NAMES: tuple[tuple[str, str], ...] = (
+    ("claude_desktop_config.json", "claude-desktop"),
+    (".claude.json", "claude-code"),
+    (".mcp.json", "claude-code"),
+    (".cursor/mcp.json", "cursor"),
+    (".lmstudio/mcp.json", "lm-studio"),
+    ("cline_mcp_settings.json", "cline"),
+    ("windsurf/mcp_config.json", "windsurf"),
+    (".gemini/settings.json", "gemini-cli"),
+)
+
+
+def find_host(name: str) -> Host:
+    """The host of this name.
+
+    Raises:
+        ConfigError: there is none, with the nearest name.
+    """
+    known = known_name(HOSTS, name)
+    if known is not None:
+        return HOSTS[known]
+    remedy = did_you_mean(name, HOSTS) or f"known are {', '.join(HOSTS)}"
+    raise ConfigError(f"no host {name!r} is known", remedy=remedy)
+
+
+def host_of_file(path: PurePath, data: Mapping[str, Any]) -> tuple[Host, tuple[str, ...]] | None:
+    """Whose format a file has, by its name, else by the table of servers in it, and where that is; or none."""
+    tail = path.as_posix()
+    for ending, name in _NAMES:
+        if (tail == ending or tail.endswith(f"/{ending}")) and isinstance(data.get(HOSTS[name].table[0]), Mapping):
+            return HOSTS[name], HOSTS[name].table
+    for table, name in _TABLES:
+        value: Any = data
+        for key in table:
+            value = value.get(key) if isinstance(value, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        if isinstance(value, Mapping):
+            return HOSTS.get(name, _UNKNOWN), table
+    return None

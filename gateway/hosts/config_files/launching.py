@@ -1,0 +1,129 @@
+"""How a host starts the gateway: program, arguments, environment; and recognising such an entry again."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath, PureWindowsPath
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from gateway.config.schema import HttpSettings
+
+SCRIPT = "mcp-gateway"
+DISTRIBUTION = "mcp-multimodal-gateway"
+
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_CACHES = frozenset({"archive-v0", "environments-v2"})
+"""Folders of uv's cache: programs that were started with `uvx` live there until the cache is cleaned."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A program, its arguments, and the environment it needs beside what a host gives."""
+
+    command: str
+    args: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+def own_launch(
+    config: Path,
+    profile: str | None,
+    *,
+    given: Mapping[str, str] | None = None,
+    executable: str = sys.executable,
+    environ: Mapping[str, str] = os.environ,
+) -> Launch:
+    """How this very gateway is started with this configuration (an absolute path).
+
+    The script beside the interpreter if there is one, else `python -m gateway`; never through a symlink's target, which
+    would leave the virtual environment. PATH is the one of now, because desktop programs start with a bare one; `given`
+    are more variables.
+    """
+    script = _script(Path(executable))
+    command, args = (str(script), ()) if script is not None else (executable, ("-m", "gateway"))
+    chosen = () if profile is None else ("--profile", profile)
+    env = {"PATH": search_path(environ)}
+    if script is None and (modules := environ.get("PYTHONPATH")):
+        env["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in modules.split(os.pathsep) if part)
+    return Launch(command, (*args, "serve", "--config", str(config), *chosen), {**env, **(given or {})})
+
+
+def given_in(launch: Launch) -> dict[str, str]:
+    """The variables in a host's entry of ours that a user gave it: all but those that `own_launch` sets."""
+    return {name: value for name, value in launch.env.items() if name not in ("PATH", "PYTHONPATH")}
+
+
+def search_path(environ: Mapping[str, str]) -> str:
+    """PATH without relative folders, which mean something else in a host, and without repetitions."""
+    folders = environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(dict.fromkeys(folder for folder in folders if os.path.isabs(folder)))
+
+
+def lives_in_cache(executable: str = sys.executable) -> bool:
+    """Whether this gateway may vanish with uv's cache."""
+    return bool(_CACHES & set(PurePath(executable).parts))
+
+
+def is_own(server: Any) -> bool:
+    """Whether an entry of a host starts (or calls) a gateway of ours."""
+    if not isinstance(server, Mapping):
+        return False
+    entry = cast("Mapping[str, Any]", server)
+    launch = launch_in(entry)
+    return _is_launch([launch.command, *launch.args]) if launch is not None else _is_address(address_in(entry))
+
+
+def launch_in(entry: Mapping[str, Any]) -> Launch | None:
+    """How a host's entry starts its server, as far as it says so; none where it only calls an address."""
+    command: Any = entry.get("command")
+    words = [*_words(command), *_words(entry.get("args"))]
+    if not words:
+        return None
+    inner: Any = cast("Mapping[str, Any]", command).get("env") if isinstance(command, Mapping) else None
+    given: dict[str, str] = {}
+    for env in (inner, entry.get("environment"), entry.get("env")):
+        if isinstance(env, Mapping):
+            table = cast("Mapping[str, Any]", env)
+            given |= {name: value for name, value in table.items() if isinstance(value, str)}
+    return Launch(words[0], tuple(words[1:]), given)
+
+
+def address_in(entry: Mapping[str, Any]) -> str:
+    """The URL that a host's entry calls, or ""."""
+    return next((value for key in ("url", "serverUrl", "httpUrl") if isinstance(value := entry.get(key), str)), "")
+
+
+def _is_launch(words: Sequence[str]) -> bool:
+    if "serve" not in words:
+        return False
+    before = list(words[: words.index("serve")])
+    names = [PureWindowsPath(word).stem.lower() for word in before]
+    return SCRIPT in names or any(word.startswith(DISTRIBUTION) for word in before) or before[-2:] == ["-m", "gateway"]
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return (
+            parts.hostname in _LOOPBACK
+            and parts.port == HttpSettings().port
+            and parts.path.split("/")[1:2] in (["mcp"], ["sse"])
+        )
+    except ValueError:
+        return False
+
+
+def _words(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):  # Zed's older form
+        entry = cast("Mapping[str, Any]", value)
+        return [*_words(entry.get("path")), *_words(entry.get("args"))]
+    return [str(word) for word in cast("list[Any]", value)] if isinstance(value, list) else []
+
+
+def _script(executable: Path) -> Path | None:
+    names = (f"{SCRIPT}.exe", SCRIPT) if sys.platform == "win32" else (SCRIPT,)
+    return next((path for name in names if (path := executable.parent / name).is_file()), None)

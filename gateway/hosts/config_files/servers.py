@@ -1,0 +1,370 @@
+"""The servers of a host's configuration, as upstreams of ours: every value kept, in our spelling."""
+
+import glob
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from gateway.config.expansion import expand
+from gateway.config.problems import dotted
+from gateway.config.schema import Settings
+from gateway.config.validation import validate
+from gateway.hosts.config_files.documents import Document
+from gateway.hosts.config_files.hosts import Host
+from gateway.hosts.config_files.launching import is_own
+from gateway.hosts.config_files.surroundings import Surroundings
+from gateway.hosts.config_files.toml_text import table_text
+from gateway.hosts.config_files.variables import Found, Place, translate, variable
+
+_TRANSPORTS: Mapping[str, str | None] = {
+    "stdio": None,
+    "local": None,
+    "custom": None,
+    "remote": "auto",
+    "auto": "auto",
+    "http": "http",
+    "streamable-http": "http",
+    "streamablehttp": "http",
+    "streamable_http": "http",
+    "sse": "sse",
+}
+_READ = frozenset(
+    [
+        "command",
+        "args",
+        "env",
+        "environment",
+        "env_vars",
+        "cwd",
+        "url",
+        "serverUrl",
+        "httpUrl",
+        "type",
+        "transport",
+        "transportType",
+        "headers",
+        "http_headers",
+        "env_http_headers",
+        "bearer_token_env_var",
+        "disabled",
+        "enabled",
+        "timeout",
+        "tool_timeout_sec",
+        "startup_timeout_sec",
+        "includeTools",
+        "excludeTools",
+        "enabled_tools",
+        "disabled_tools",
+        "disabledTools",
+    ]
+)
+_HOSTS_OWN = frozenset(
+    [
+        "autoApprove",
+        "alwaysAllow",
+        "trust",
+        "description",
+        "name",
+        "title",
+        "icon",
+        "iconUrl",
+        "gallery",
+        "version",
+        "source",
+        "dev",
+        "required",
+        "oauthProxy",
+        "default_tools_approval_mode",
+    ]
+)
+"""What a host asks its user, or shows: it means nothing behind the gateway."""
+
+_LOGIN = frozenset(["oauth", "auth", "authProviderType", "oauth_resource", "oauth_client_id", "scopes"])
+"""How a host logs in (OAuth) to a server at a url: Claude Code, Gemini CLI and opencode write `oauth`, Cursor `auth`,
+Gemini CLI `authProviderType` too, Codex the others."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server of a host: what it is called there, where it stands, and the upstream that it becomes.
+
+    `upstream` is a table of mcp-gateway.toml, or none: `obstacle` says why. `remarks` are for people: what was not
+    carried over, which variables are missing. `own`: it is the gateway itself. `logs_in`: its host's entry says that
+    the host logs in there (OAuth). `asks`: the host asks its user for a value that is not in the environment.
+    """
+
+    name: str
+    host: str
+    file: str
+    project: str | None = None
+    upstream: Mapping[str, Any] | None = None
+    remarks: tuple[str, ...] = ()
+    obstacle: str | None = None
+    own: bool = False
+    logs_in: bool = False
+    asks: bool = False
+
+    @property
+    def origin(self) -> str:
+        """Where it comes from, in a few words."""
+        return f"{self.host}, {self.project}" if self.project else self.host
+
+
+def read_servers(
+    document: Document,
+    host: Host,
+    at: Surroundings,
+    *,
+    table: tuple[str, ...] | None = None,
+    project: str | None = None,
+) -> tuple[Server, ...]:
+    """Every server in a host's file, Claude Code's per-project ones included; `project` is the folder it belongs to.
+
+    Raises:
+        ConfigError: the file is malformed.
+    """
+    off: Sequence[str] = ()
+    if host.name == "gemini-cli":
+        off = _strings(_mapping(document.data.get("mcp")).get("excluded"))
+    servers = list(_in_table(document.table(table or host.table) or {}, document, host, at, project, off))
+    if host.name == "claude-code" and project is None:
+        for folder, settings in (document.table(("projects",)) or {}).items():
+            off = _strings(_mapping(settings).get("disabledMcpServers"))
+            servers += _in_table(_mapping(_mapping(settings).get("mcpServers")), document, host, at, folder, off)
+    return tuple(servers)
+
+
+def _in_table(
+    table: Mapping[str, Any],
+    document: Document,
+    host: Host,
+    at: Surroundings,
+    project: str | None,
+    off: Sequence[str],
+) -> Iterator[Server]:
+    """The servers of one table; those in `off` are switched off elsewhere in the file."""
+    for name, entry in table.items():
+        if is_own(entry):
+            yield Server(name, host.title, document.where, project, own=True)
+        elif not isinstance(entry, Mapping):
+            yield Server(name, host.title, document.where, project, obstacle="is no object")
+        else:
+            place = Place(at.home, at.separator, at.environ, project)
+            given = dict(cast("Mapping[str, Any]", entry))
+            reading = _Reading({**given, "disabled": True} if name in off else given, host, place, at)
+            yield reading.server(name, document.where)
+
+
+@dataclass
+class _Obstacle(Exception):
+    why: str
+
+
+@dataclass
+class _Reading:
+    """One entry being read: what came of it so far."""
+
+    entry: dict[str, Any]
+    host: Host
+    place: Place
+    at: Surroundings
+    found: Found = field(default_factory=Found)
+    remarks: list[str] = field(default_factory=list[str])
+
+    def server(self, name: str, file: str) -> Server:
+        project = self.place.project
+        try:
+            upstream = self._upstream()
+        except _Obstacle as obstacle:
+            return Server(name, self.host.title, file, project, obstacle=obstacle.why)
+        self._explain(upstream)
+        logs_in = "url" in upstream and any(_says_login(self.entry.get(key)) for key in _LOGIN)
+        return Server(
+            name,
+            self.host.title,
+            file,
+            project,
+            upstream,
+            tuple(self.remarks),
+            logs_in=logs_in,
+            asks=bool(self.found.asked),
+        )
+
+    def _upstream(self) -> dict[str, Any]:
+        upstream: dict[str, Any] = {}
+        command = self._command(upstream)
+        url = next((self.entry[key] for key in ("httpUrl", "url", "serverUrl") if self.entry.get(key)), None)
+        if command is None and url is None:
+            if "settings" in self.entry or self.entry.get("source") == "extension":
+                raise _Obstacle("comes with an extension, whose program only the host knows")
+            raise _Obstacle("has neither a command nor a url")
+        transport = self._transport()
+        if command is None:
+            upstream["url"] = self._translated(url)
+            if transport in ("http", "sse"):
+                upstream["transport"] = transport
+            if headers := self._headers():
+                upstream["headers"] = headers
+        elif cwd := self._cwd():
+            upstream["cwd"] = cwd
+        if command is not None and (env := self._environment()):
+            upstream["env"] = env
+        self._limits(upstream)
+        if self.entry.get("disabled") is True or self.entry.get("enabled") is False:
+            upstream["enabled"] = False
+        try:
+            table_text(["upstreams", "it"], upstream)
+        except ValueError as error:
+            raise _Obstacle(f"holds a value that cannot be written: {error}") from None
+        return self._valid(upstream)
+
+    def _command(self, upstream: dict[str, Any]) -> str | None:
+        command: Any = self.entry.get("command")
+        args: Any = self.entry.get("args")
+        if isinstance(command, Mapping):  # Zed's older form: {"path", "args", "env"}
+            inner = dict(cast("Mapping[str, Any]", command))
+            self.entry["env"] = self.entry.get("env") or inner.get("env")
+            command, args = inner.get("path"), args or inner.get("args")
+        elif isinstance(command, list):
+            command, *args = cast("list[Any]", command) or [None]
+        if not command:
+            return None
+        program = self._in_project(str(self._translated(command)))
+        upstream["command"] = program
+        if isinstance(args, list) and args:
+            upstream["args"] = [self._translated(_spelled(arg)) for arg in cast("list[Any]", args)]
+        elif args:
+            raise _Obstacle("args is no list")
+        return program
+
+    def _in_project(self, command: str) -> str:
+        """A relative path to a program is meant from the project's folder."""
+        path = self.at.path(command)
+        if self.place.project is None or len(path.parts) < 2 or path.is_absolute() or command.startswith(("~", "$")):
+            return command
+        return str(self.at.path(_literal(self.place.project), command))
+
+    def _cwd(self) -> str | None:
+        given, project = self.entry.get("cwd"), self.place.project
+        if not isinstance(given, str) or not given:
+            return None if project is None else _literal(project)
+        cwd = str(self._translated(given))
+        if project is None or self.at.path(cwd).is_absolute() or cwd.startswith(("~", "$")):
+            return cwd
+        return str(self.at.path(_literal(project), cwd))
+
+    def _transport(self) -> str | None:
+        if self.entry.get("httpUrl"):
+            return "http"
+        for key in ("type", "transport", "transportType"):
+            said: Any = self.entry.get(key)
+            if said is not None and str(said).casefold() not in _TRANSPORTS:
+                raise _Obstacle(f"speaks {said!s}, which the gateway does not")
+            if said is not None:
+                return _TRANSPORTS[str(said).casefold()]
+        return None
+
+    def _environment(self) -> dict[str, str]:
+        given = {**_mapping(self.entry.get("env")), **_mapping(self.entry.get("environment"))}
+        env = {key: self._translated(_spelled(value)) for key, value in given.items() if value is not None}
+        for name in _strings(self.entry.get("env_vars")):  # Codex: passed on from its own environment
+            env.setdefault(name, variable(name, self.place, self.found))
+        return env
+
+    def _headers(self) -> dict[str, str]:
+        given = {**_mapping(self.entry.get("headers")), **_mapping(self.entry.get("http_headers"))}
+        headers = {key: self._translated(_spelled(value)) for key, value in given.items() if value is not None}
+        for header, name in _mapping(self.entry.get("env_http_headers")).items():
+            headers[header] = variable(str(name), self.place, self.found)
+        if isinstance(name := self.entry.get("bearer_token_env_var"), str):
+            headers["Authorization"] = f"Bearer {variable(name, self.place, self.found)}"
+        return headers
+
+    def _limits(self, upstream: dict[str, Any]) -> None:
+        timeout: dict[str, float] = {}
+        call: Any = self.entry.get("timeout")
+        if _positive(call) and self.host.timeout_seconds is not None:
+            timeout["call"] = round(call * self.host.timeout_seconds, 3)
+        for key, ours in (("tool_timeout_sec", "call"), ("startup_timeout_sec", "start")):
+            if _positive(seconds := self.entry.get(key)):
+                timeout[ours] = float(cast("float", seconds))
+        timeout = {key: min(seconds, 86_400.0) for key, seconds in timeout.items()}
+        if timeout.get("call", 120.0) < 120.0:
+            timeout["idle"] = timeout["call"]
+        if timeout:
+            upstream["timeout"] = timeout
+        tools: dict[str, list[str]] = {}
+        for ours, theirs in (
+            ("include", ("includeTools", "enabled_tools")),
+            ("exclude", ("excludeTools", "disabled_tools", "disabledTools")),
+        ):
+            names = [name for key in theirs for name in _strings(self.entry.get(key))]
+            if names:
+                # Gemini CLI writes `name(arg, ...)` for a tool with limited arguments; the name is what counts here.
+                tools[ours] = [glob.escape(re.sub(r"\(.*\)\Z", "", name)) for name in names]
+        if tools:
+            upstream["tools"] = tools
+
+    def _valid(self, upstream: dict[str, Any]) -> dict[str, Any]:
+        """The upstream, if the gateway starts with it now, and also where no variable is set."""
+        problem = self._problem(upstream, self.place.environ)
+        if problem is not None:
+            raise _Obstacle(problem)
+        if self._problem(upstream, {}) is not None:
+            raise _Obstacle("its address needs a variable that other hosts do not have: write the address out")
+        return upstream
+
+    def _problem(self, upstream: dict[str, Any], environ: Mapping[str, str]) -> str | None:
+        expanded, _ = expand({"upstreams": {"it": upstream}}, environ)
+        _, problems = validate(Settings, expanded)
+        if not problems:
+            return None
+        location = dotted(problems[0].location[2:])
+        return f"{location} {problems[0].what}" if location else problems[0].what
+
+    def _translated(self, value: Any) -> Any:
+        return translate(value, self.host.variables, self.place, self.found)
+
+    def _explain(self, upstream: dict[str, Any]) -> None:
+        if self.found.asked:
+            upstream["enabled"] = False
+            names = ", ".join(self.found.asked)
+            self.remarks.append(f"its host asks for a value: set {names}, then enabled = true")
+        if self.found.unset:
+            self.remarks.append(f"not set at the moment: {', '.join(self.found.unset)}")
+        for reference in dict.fromkeys(self.found.left):
+            self.remarks.append(f"nothing stands for {reference} behind the gateway: write the value out")
+        ignored = [key for key, value in self.entry.items() if key not in _READ | _HOSTS_OWN and value]
+        if self.entry.get("timeout") is not None and self.host.timeout_seconds is None:
+            ignored.append("timeout")
+        if ignored:
+            self.remarks.append(f"not carried over: {', '.join(ignored)}")
+
+
+def _literal(text: str) -> str:
+    return text.replace("${", "$${")
+
+
+def _spelled(value: Any) -> Any:
+    """Numbers and booleans as a command line or an environment spells them."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+def _says_login(value: Any) -> bool:
+    """Whether an entry's key is there and not switched off: an empty table says that all is found out."""
+    return value is not None and value is not False
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _strings(value: Any) -> list[str]:
+    return [item for item in cast("list[Any]", value) if isinstance(item, str)] if isinstance(value, list) else []

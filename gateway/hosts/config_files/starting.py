@@ -1,0 +1,106 @@
+"""A first mcp-gateway.toml, with comments for whoever goes on writing it."""
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from gateway.config.foreign import upstream_name
+from gateway.config.problems import config_error
+from gateway.config.schema import OWN_NAME, Settings
+from gateway.config.validation import validate
+from gateway.errors import ConfigError
+from gateway.hosts.config_files.toml_text import table_text
+
+HEAD = """\
+# The configuration of mcp-gateway. Every key: docs/configuration.md. What is commented out shows the default.
+#
+# - Relative paths (`cwd`, and commands with a slash in them) are relative to the folder of this file.
+# - Values may contain ${NAME}, an environment variable that must be set, or ${NAME:-default}; $${ is a literal ${.
+# - `mcp-gateway config check` says what is wrong in here, `mcp-gateway tools` what a host will be offered;
+#   `mcp-gateway import` adds the servers of your hosts, `mcp-gateway install <host>` registers the gateway there.
+
+[gateway]
+# name = "mcp-gateway"          # what the gateway calls itself towards hosts
+# prefix = "always"             # tool names: "always" <upstream>__<tool>, "when-needed" (names that collide), "never"
+# profile = "claude-desktop"    # treat every host as this one; left out: recognised by what it says it is
+
+[http]                          # for `mcp-gateway serve --http`
+# bind = "127.0.0.1"            # any other address needs a token
+# port = 8484
+# token = "${MCP_GATEWAY_TOKEN}"
+
+# --- Upstreams: the MCP servers behind the gateway. Each has either `command` (a program that is started, and spoken to
+# --- over stdio) or `url` (a server that runs already). A name has letters, digits, `-` and single `_`.
+
+"""
+
+EXAMPLE = """\
+# [upstreams.files]
+# command = "npx"
+# args = ["-y", "@modelcontextprotocol/server-filesystem", "${HOME}"]
+# env = {}                      # it gets these variables and the few that every program needs, nothing else
+
+# [upstreams.remote]
+# url = "https://example.com/mcp"
+# headers = { Authorization = "Bearer ${REMOTE_TOKEN}" }
+"""
+
+
+def first_configuration(upstreams: Mapping[str, Mapping[str, Any]]) -> str:
+    """The text of a new mcp-gateway.toml with these upstreams, or with commented examples where there are none.
+
+    Raises:
+        ConfigError: an upstream that the gateway could not use.
+    """
+    _, problems = validate(Settings, {"upstreams": {name: dict(table) for name, table in upstreams.items()}})
+    if problems:
+        raise config_error("upstreams", problems)
+    if not upstreams:
+        return HEAD + EXAMPLE
+    return HEAD + "\n".join(table_text(["upstreams", name], table) for name, table in upstreams.items())
+
+
+def upstreams_of(urls: Sequence[str], commands: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Upstreams from `NAME=URL` and `NAME=COMMAND LINE` texts; without a name they are named after host or program.
+
+    Raises:
+        ConfigError: a text that is neither.
+    """
+    upstreams: dict[str, dict[str, Any]] = {}
+    for given in urls:
+        name, url = _named(given)
+        if not url.startswith(("http://", "https://")):
+            remedy = "give it as NAME=http://host/path or NAME=https://host/path"
+            raise ConfigError("is no address of a server", where="--upstream", remedy=remedy)
+        _add(upstreams, name or urlsplit(url).hostname or "", {"url": url})
+    for given in commands:
+        name, line = _named(given)
+        _add(upstreams, name or "", from_line(line))
+    return upstreams
+
+
+def from_line(line: str) -> dict[str, Any]:
+    """An upstream from a command line, split as a shell does.
+
+    Raises:
+        ConfigError: a quote is not closed, or nothing is there.
+    """
+    try:
+        words = shlex.split(line, posix=os.name != "nt")
+    except ValueError as error:
+        raise ConfigError(f"cannot be split into words: {str(error).lower()}", where="--command") from None
+    if not words:
+        raise ConfigError("is empty", where="--command", remedy='give it as NAME="program argument ..."')
+    return {"command": words[0], **({"args": words[1:]} if words[1:] else {})}
+
+
+def _named(given: str) -> tuple[str | None, str]:
+    name, equals, rest = given.partition("=")
+    return (name, rest) if equals and name.replace("-", "").replace("_", "").isalnum() else (None, given)
+
+
+def _add(upstreams: dict[str, dict[str, Any]], name: str, table: dict[str, Any]) -> None:
+    wanted = name or str(table.get("command", "upstream")).replace("\\", "/").rsplit("/", 1)[-1]
+    upstreams[upstream_name(wanted, {OWN_NAME, *upstreams})] = table

@@ -1,0 +1,120 @@
+"""The table of one upstream in a TOML text: appended, changed, taken out, with all comments and formatting kept.
+
+`[upstreams.NAME]` is found with its own lines (`toml_tables`), and tomlkit edits just these: left to the whole text, it
+counts the comment above the next table as a part of the one before. Inline and dotted tables it edits where they stand.
+tomlkit is imported here when something is edited: commands that edit nothing do not pay for it.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from gateway.hosts.config_files import toml_tables
+from gateway.hosts.config_files.toml_text import table_text
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+
+_TABLE = "upstreams"
+_COMMENT_ABOVE = re.compile(r"(?:(?<=\n)|\A)(?:[ \t]*#[^\n]*\n)+\Z")
+
+
+class NotEditable(Exception):
+    """The text is written in a way that tomlkit cannot edit."""
+
+
+def appended(text: str, name: str, upstream: Mapping[str, Any]) -> str:
+    """The text with one more upstream: a table at its end, or one more key where all of them are one inline table.
+
+    Raises:
+        NotEditable: neither can be done.
+    """
+    if _has_header(text) or not _is_inline(text):
+        text = text[:-1] if text.endswith("\n\n") else text
+        return toml_tables.appended(text, table_text([_TABLE, name], upstream))
+
+    def edit(document: "TOMLDocument") -> None:
+        _table_at(document, _TABLE)[name] = _inline(upstream)
+
+    return _edited(text, edit)
+
+
+def changed(text: str, name: str, values: Mapping[str, Any], *, without: Sequence[str] = ()) -> str:
+    """The text with these values of the upstream set, and the keys `without` taken out unless they are set.
+
+    Raises:
+        NotEditable: the text cannot be edited.
+    """
+    path = (_TABLE, name)
+    for key in without:
+        text = toml_tables.without(text, toml_tables.begins_with([*path, key]))
+    own = next((one for one in toml_tables.tables(text) if one.path == path), None)
+
+    def edit(document: "TOMLDocument") -> None:
+        table = _table_at(document, *path)
+        for key in without:
+            if key in table and key not in values:
+                del table[key]
+        for key, value in values.items():
+            table[key] = _inline(value)
+
+    if own is None:
+        return _edited(text, edit)
+    return text[: own.start] + _edited(text[own.start : own.end], edit) + text[own.end :]
+
+
+def without(text: str, name: str) -> str:
+    """The text without the upstream; a comment right above its table goes with it, every other one stays.
+
+    Raises:
+        NotEditable: the text cannot be edited.
+    """
+    path = (_TABLE, name)
+    own = next((one for one in toml_tables.tables(text) if one.path[:2] == path), None)
+    if own is None:
+        return _edited(text, lambda document: _table_at(document, _TABLE).pop(name))
+    before = _COMMENT_ABOVE.sub("", text[: own.start])
+    return toml_tables.without(before + text[own.start :], toml_tables.begins_with(path))
+
+
+def _has_header(text: str) -> bool:
+    return any(one.path[:1] == (_TABLE,) for one in toml_tables.tables(text))
+
+
+def _is_inline(text: str) -> bool:
+    """Whether the upstreams stand before the first header, as `upstreams = { ... }` or `upstreams.NAME = { ... }`."""
+    import tomllib
+
+    first = next((one.start for one in toml_tables.tables(text)), len(text))
+    return _TABLE in tomllib.loads(text[:first])
+
+
+def _table_at(document: "TOMLDocument", *path: str) -> Any:
+    table: Any = document
+    for key in path:
+        table = table[key]
+    return table
+
+
+def _inline(value: Any) -> Any:
+    """The value for tomlkit: tables on one line."""
+    import tomlkit
+
+    if not isinstance(value, Mapping):
+        return value
+    table = tomlkit.inline_table()
+    for key, item in cast("Mapping[str, Any]", value).items():
+        table[key] = _inline(item)
+    return table
+
+
+def _edited(text: str, edit: "Callable[[TOMLDocument], object]") -> str:
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document = tomlkit.parse(text)
+        edit(document)
+        return document.as_string()
+    except (TOMLKitError, LookupError, TypeError, ValueError, AttributeError) as error:
+        raise NotEditable from error

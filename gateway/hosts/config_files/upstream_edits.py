@@ -1,0 +1,189 @@
+"""Upstreams put into a configuration of the gateway, changed in it and taken out; every other character stays.
+
+A configuration is TOML (`[upstreams.NAME]`) or another program's JSON (`mcpServers`, `servers`). Each edit is read
+again before it is given back: the new text has to say what was asked for and, beside that, what the old one said.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, cast
+
+from gateway.config.foreign import translate
+from gateway.config.schema import OWN_NAME, UPSTREAM_NAME, UPSTREAM_NAME_LENGTH
+from gateway.config.validation import NAME_RULE
+from gateway.errors import ConfigError
+from gateway.hosts.config_files import json_edits, toml_upstreams
+from gateway.hosts.config_files.documents import Document, pruned
+
+WAY_IN = ("command", "args", "env", "cwd", "url", "transport", "headers")
+"""Keys that decide which server an upstream is; the others say how it is treated."""
+
+_JSON_WAY_IN = frozenset(
+    ["command", "args", "env", "cwd", "url", "serverUrl", "httpUrl", "type", "transport", "headers"]
+)
+_TABLE = "upstreams"
+_BY_HAND = "edit it by hand: the gateway changes no file that it cannot change exactly"
+
+
+@dataclass(frozen=True)
+class ConfigurationText:
+    """The text of a configuration ("" for a new one), and the file that it is of: errors name it."""
+
+    text: str
+    file: Path
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it is written as other programs write theirs."""
+        return self.file.suffix.lower() == ".json"
+
+    def upstreams(self) -> dict[str, Mapping[str, Any]]:
+        """The tables of its upstreams by name, as they are written; JSON servers under the names they have here.
+
+        Raises:
+            ConfigError: the text is malformed.
+        """
+        table = self._document.table(self._table) or {}
+        names: Mapping[str, str] = self._json_names if self.is_json else {}
+        written = {names.get(name, name): value for name, value in table.items()}
+        return {name: cast("Mapping[str, Any]", one) for name, one in written.items() if isinstance(one, Mapping)}
+
+    def with_upstream(self, name: str, upstream: Mapping[str, Any]) -> "ConfigurationText":
+        """The same with one more upstream.
+
+        Raises:
+            ConfigError: the name is taken or not a name, or the text cannot be changed exactly.
+        """
+        if len(name) > UPSTREAM_NAME_LENGTH or not re.fullmatch(UPSTREAM_NAME, name):
+            raise ConfigError(f"{name!r} cannot be the name of an upstream", remedy=NAME_RULE)
+        if name == OWN_NAME:
+            raise ConfigError(f"the name {name!r} is the gateway's own", remedy="give the upstream another")
+        if name in self.upstreams():
+            remedy = "choose another name, or let --replace change that one"
+            raise ConfigError(f"there is an upstream {name!r} already", where=str(self.file), remedy=remedy)
+        if self.is_json:
+            return self._json_with(name, _as_json_server(upstream, self._table))
+        return self._toml(lambda text: toml_upstreams.appended(text, name, upstream), {name: dict(upstream)})
+
+    def with_way_in(self, name: str, upstream: Mapping[str, Any]) -> "ConfigurationText":
+        """The same with another server behind `name`: what else its table says (tools, limits, timeouts) stays.
+
+        Raises:
+            ConfigError: there is no such upstream, or the text cannot be changed exactly.
+        """
+        before = self._existing(name)
+        upstream = {key: value for key, value in upstream.items() if key in WAY_IN or key not in before}
+        if self.is_json:
+            kept = {key: value for key, value in before.items() if key not in _JSON_WAY_IN}
+            return self._json_with(self._json_key(name), {**_as_json_server(upstream, self._table), **kept})
+        kept = {key: value for key, value in before.items() if key not in WAY_IN}
+        return self._toml(
+            lambda text: toml_upstreams.changed(text, name, upstream, without=WAY_IN), {name: {**kept, **upstream}}
+        )
+
+    def without_upstream(self, name: str) -> "ConfigurationText":
+        """The same without the upstream, and without the comment that stands right above it.
+
+        Raises:
+            ConfigError: there is no such upstream, or the text cannot be changed exactly.
+        """
+        self._existing(name)
+        if self.is_json:
+            document = self._document.without_servers(self._table, [self._json_key(name)])
+            return ConfigurationText(document.text, self.file)
+        return self._toml(lambda text: toml_upstreams.without(text, name), {name: None})
+
+    def with_enabled(self, name: str, *, enabled: bool) -> "ConfigurationText":
+        """The same with the upstream switched on or off; the very same where it is so already.
+
+        Raises:
+            ConfigError: there is no such upstream, or the text cannot be changed exactly.
+        """
+        before = self._existing(name)
+        if self.is_json:
+            if (before.get("disabled") is not True) is enabled:
+                return self
+            rest = {key: value for key, value in before.items() if key != "disabled"}
+            path = (*self._table, self._json_key(name))
+            if enabled:
+                text = json_edits.without_members(self.text, path, ["disabled"])
+            else:
+                text = json_edits.with_member(self.text, path, "disabled", True)
+            return self._checked_json(text, self._json_key(name), rest if enabled else {**before, "disabled": True})
+        if (before.get("enabled") is not False) is enabled:
+            return self
+        edits = {"enabled": enabled}
+        return self._toml(lambda text: toml_upstreams.changed(text, name, edits), {name: {**before, **edits}})
+
+    def _existing(self, name: str) -> dict[str, Any]:
+        upstreams = self.upstreams()
+        if name in upstreams:
+            return dict(upstreams[name])
+        near = get_close_matches(name, upstreams, n=1)
+        listed = f"there are: {', '.join(upstreams)}" if upstreams else "it has none: `mcp-gateway add` adds one"
+        remedy = f"did you mean {near[0]!r}?" if near else listed
+        raise ConfigError(f"there is no upstream {name!r}", where=str(self.file), remedy=remedy)
+
+    @property
+    def _document(self) -> Document:
+        return Document(self.text, "json" if self.is_json else "toml", str(self.file))
+
+    @property
+    def _table(self) -> tuple[str, ...]:
+        """Where the upstreams stand."""
+        if not self.is_json:
+            return (_TABLE,)
+        translation = translate(self._document.data)
+        return translation.table or ("mcpServers",)
+
+    @property
+    def _json_names(self) -> Mapping[str, str]:
+        """Names here by the keys in the file."""
+        return {key: name for name, key in translate(self._document.data).names.items()}
+
+    def _json_key(self, name: str) -> str:
+        return translate(self._document.data).names.get(name, name)
+
+    def _json_with(self, key: str, server: Mapping[str, Any]) -> "ConfigurationText":
+        return ConfigurationText(self._document.with_server(self._table, key, server).text, self.file)
+
+    def _checked_json(self, text: str, key: str, server: Mapping[str, Any]) -> "ConfigurationText":
+        changed = ConfigurationText(text, self.file)
+        wanted = {**(self._document.table(self._table) or {}), key: dict(server)}
+        if changed._document.table(self._table) != wanted:
+            raise ConfigError("is written in a way that cannot be edited safely", where=str(self.file), remedy=_BY_HAND)
+        return changed
+
+    def _toml(self, edit: Callable[[str], str], changes: Mapping[str, Any]) -> "ConfigurationText":
+        """The edited text, if it says what the old one said with `changes` to its upstreams (None: taken out)."""
+        data = self._document.data
+        upstreams = {**(self._document.table(self._table) or {}), **changes}
+        wanted = {**data, _TABLE: {name: table for name, table in upstreams.items() if table is not None}}
+        try:
+            changed = ConfigurationText(_as_lines(self.text, edit), self.file)
+            if pruned(changed._document.data) == pruned(wanted):
+                return changed
+        except (toml_upstreams.NotEditable, ConfigError):
+            pass
+        raise ConfigError("is written in a way that cannot be edited safely", where=str(self.file), remedy=_BY_HAND)
+
+
+def _as_lines(text: str, edit: Callable[[str], str]) -> str:
+    """The text edited with plain line feeds, and its own line ends and byte order mark given back."""
+    mark, plain = text[: text.startswith("\ufeff")], text.removeprefix("\ufeff")
+    if "\r\n" not in plain or "\n" in plain.replace("\r\n", ""):
+        return mark + edit(plain)
+    return mark + edit(plain.replace("\r\n", "\n")).replace("\n", "\r\n")
+
+
+def _as_json_server(upstream: Mapping[str, Any], table: Sequence[str]) -> dict[str, Any]:
+    """The upstream as other programs write servers; VS Code (`servers`) wants a type with each."""
+    server = {key: upstream[key] for key in ("command", "args", "env", "cwd", "url", "headers") if key in upstream}
+    if "url" in upstream and upstream.get("transport") in ("http", "sse"):
+        server = {"type": upstream["transport"], **server}
+    elif table[-1] == "servers":
+        server = {"type": "http" if "url" in upstream else "stdio", **server}
+    return server

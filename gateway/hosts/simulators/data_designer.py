@@ -1,0 +1,45 @@
+"""NeMo Data Designer 0.9.6, measured (2026-11-21) with Anthropic's API and Chat Completions of lax servers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.results import blocks, malformed
+from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, as_labelled, failed
+
+
+def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
+    """What the model behind Data Designer gets. Strict servers of Chat Completions refuse its images: the gateway's
+    model proxy mends that, not the shape of a result.
+
+    What it does with a missing structured content was not measured, so `tool` is not looked at. Structured content and
+    the error flag never arrive (measured).
+    """
+    if problem := malformed(result):
+        return failed(f"the row failed: {problem}", flagged=False)
+    if any(block["type"] == "image" and len(block["data"].split()) != 1 for block in blocks(result)):
+        return failed("the row failed: the base64 of an image has line breaks", flagged=False)  # measured
+    return Seen(tuple(_part(block) for block in blocks(result)))
+
+
+def _part(block: Mapping[str, Any]) -> SeenPart:
+    """One block, order kept (measured)."""
+    match block["type"]:
+        case "text":
+            return SeenText(block["text"])
+        case "image":  # measured: sent as labelled, unchanged and unchecked
+            return as_labelled(block["data"], block["mimeType"])
+        case _:  # measured: the text of a Python object, base64 and all
+            return SeenText(" ".join(f"{name}={value!r}" for name, value in block.items()), "json")
+
+
+# Measured: the default clientInfo of the Python SDK, of which it takes no version from 2 on.
+DATA_DESIGNER = Host(
+    name="data-designer",
+    title="NeMo Data Designer",
+    client_info={"name": "mcp", "version": "0.1.0"},
+    revision="2025-11-25",
+    see=see,
+    shows=RASTER,
+    profile="data-designer",
+)

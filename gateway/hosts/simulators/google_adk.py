@@ -1,0 +1,33 @@
+"""Google ADK 2.13.0 with Gemini 2.5 and Gemini 3, measured (2026-11-20): the same cells."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.hosts.simulators.host import Host
+from gateway.hosts.simulators.results import dump, is_error, lacks_structured, malformed
+from gateway.hosts.simulators.seen import Seen, SeenText, failed
+
+
+def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
+    """What the model behind ADK gets: the result as JSON, images, sound, structured content, `_meta` and all.
+
+    No limit was found: 6,012,612 characters of base64 arrived.
+    """
+    if problem := malformed(result):
+        return failed(f"the tool failed: {problem}")
+    if lacks_structured(result, tool):  # measured: the model reads an error
+        return failed("Tool has an output schema but did not return structured content")
+    # The JSON is a value of the function's response, so nothing in a text is escaped a second time (measured: 200,000
+    # characters stayed 200,000); here it is written out so that it can be read.
+    return Seen((SeenText(dump({**result, "isError": is_error(result)}), "json"),), flagged=is_error(result))
+
+
+# Measured: initialize at 2025-11-25; no capabilities.
+GOOGLE_ADK = Host(
+    name="google-adk",
+    title="Google ADK",
+    client_info={"name": "google-adk", "version": "2.13.0"},
+    revision="2025-11-25",
+    see=see,
+    shows=frozenset(),
+)

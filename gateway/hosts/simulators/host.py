@@ -1,0 +1,44 @@
+"""A host: who it says it is, what it does to a tool result, and what it can show at all."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from gateway.hosts.simulators.seen import Seen
+
+See: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any] | None], Seen]
+"""From a CallToolResult as JSON, and the tool as tools/list describes it, to what the model gets."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A simulated host.
+
+    `client_info`, `revision` and `capabilities` are what it presents to an MCP server; `user_agent` is that of its HTTP
+    requests where one is known. `shows` are the media types which it can bring before its model as what they are.
+    `profile` is the one that its user has to name, where what the host says of itself does not lead to it.
+    `for_people`: a person looks at the results, no model.
+    """
+
+    name: str
+    title: str
+    client_info: Mapping[str, Any]
+    revision: str
+    see: See
+    shows: frozenset[str]
+    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    user_agent: str | None = None
+    profile: str | None = None
+    for_people: bool = False
+
+    def can_show(self, media_type: str) -> bool:
+        """Whether the model of this host can be shown content of this media type as what it is."""
+        return media_type in self.shows
+
+    @property
+    def shows_images(self) -> bool:
+        """Whether its model can be shown images at all."""
+        return any(media_type.startswith("image/") for media_type in self.shows)
+
+
+RASTER = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})

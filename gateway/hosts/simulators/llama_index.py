@@ -1,0 +1,32 @@
+"""LlamaIndex 0.14.25 with llama-index-tools-mcp 0.6.0, measured (2026-11-22): the same on Chat Completions and on
+Responses."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.hosts.simulators.host import Host
+from gateway.hosts.simulators.python_objects import result_text
+from gateway.hosts.simulators.results import is_error, lacks_structured, malformed
+from gateway.hosts.simulators.seen import Seen, SeenText, failed
+
+
+def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
+    """What the model behind LlamaIndex gets: the whole result as the text of a Python object, `is_error` in it.
+
+    No limit was found: 6,016,201 characters arrived.
+    """
+    if malformed(result) or lacks_structured(result, tool):  # measured where structured content lacks
+        return failed("unhandled errors in a TaskGroup (1 sub-exception)", flagged=False)
+    return Seen((SeenText(result_text(result), "json"),), flagged=is_error(result))
+
+
+# Measured: the SDK's default clientInfo; initialize at 2025-11-25.
+LLAMA_INDEX = Host(
+    name="llama-index",
+    title="LlamaIndex",
+    client_info={"name": "mcp", "version": "0.1.0"},
+    revision="2025-11-25",
+    see=see,
+    shows=frozenset(),
+    profile="llama-index",
+)

@@ -1,0 +1,167 @@
+"""What a model has to read of a tool's own result: its texts, its structured values, its links, and the names of media
+that it is not shown."""
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, cast
+
+from gateway.hosts.simulators.base64_runs import base64_runs
+from gateway.hosts.simulators.originals import original_images
+from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument
+
+JSON = "application/json"
+OPENING_CHARS = 60
+MOST_VALUES = 8
+"""So many structured values are looked for: what is long may be cut, but not at its beginning."""
+TELLING_CHARS = 16
+"""A text whose opening is shorter may stand anywhere by chance, and is not counted."""
+_NAMED = re.compile(r"\[[^\[\]{}]{1,2000}\]")
+_PLAIN = re.compile(r"\A([ !#-\[\]-~]*).*", re.DOTALL)
+_HIDDEN = re.compile(r"data:|!\[|<img")
+_SOUND = re.compile(r"\b(?:audio|sound)\b", re.IGNORECASE)
+_IMAGE = re.compile(r"\bimage\b", re.IGNORECASE)
+_BYTES = re.compile(r"\b(?:document|resource|file|audio|sound|video|content)\b", re.IGNORECASE)
+
+
+def words(text: str) -> str:
+    """The words of a text with one blank between, so that no way of writing them makes a difference."""
+    return " ".join(re.findall(r"[A-Za-z0-9]+", text))
+
+
+def read_by(seen: Seen) -> str:
+    """The words of all that the model reads; JSON that is handed on as a document is read as well."""
+    documents = [part.data for part in seen.parts if isinstance(part, SeenDocument) and part.media_type == JSON]
+    return words("\n".join([seen.text, *(base64.b64decode(data).decode() for data in documents)]))
+
+
+def openings(result: Mapping[str, Any]) -> Iterator[str]:
+    """The first words of every text of a result, the address of every link, and the first structured values."""
+    for block in _blocks(result):
+        match block:
+            case {"type": "text", "text": str(text)} | {"type": "resource", "resource": {"text": str(text)}}:
+                opening = _opening(text)
+            case {"type": "resource_link", "uri": str(uri)}:
+                opening = words(uri)
+            case _:
+                continue
+        if opening:
+            yield opening
+    yield from _first_values(result)
+
+
+def read_again(result: Mapping[str, Any], seen: Seen) -> tuple[str, ...]:
+    """The first words of texts that the model reads more often than the tool said them.
+
+    Structured content may say more than its text twin; only where it is the twin of a text does it add nothing.
+    """
+    texts = [
+        text
+        for block in _blocks(result)
+        if isinstance(block, dict) and isinstance(text := cast("dict[str, Any]", block).get("text"), str)
+    ]
+    value = result.get("structuredContent")
+    if value is not None and not any(_is_json_of(text, value) for text in texts):
+        texts.append(json.dumps(value, ensure_ascii=False))
+    said, read = words("\n".join(texts)), read_by(seen)
+    found = {*map(_opening, texts), *_first_values(result)}
+    return tuple(
+        opening
+        for opening in sorted(found)
+        if len(opening) >= TELLING_CHARS and read.count(opening) > said.count(opening)
+    )
+
+
+def named_images(seen: Seen) -> int:
+    """How many bracketed lines before the model name an image; a placeholder of the host's own is none."""
+    return sum(_IMAGE.search(line) is not None for line in _lines(seen))
+
+
+def unnamed(result: Mapping[str, Any], seen: Seen) -> tuple[str, ...]:
+    """Where sound, documents and other bytes stood that are neither shown as what they are nor named in a line."""
+    lines = _lines(seen)
+    sounds = sum(isinstance(part, SeenAudio) for part in seen.parts)
+    files = sum(isinstance(part, SeenDocument) and part.media_type != JSON for part in seen.parts)
+    missing: list[str] = []
+    for index, block in enumerate(_blocks(result)):
+        if (pattern := _names_of(block)) is None:
+            continue
+        if pattern is _SOUND and sounds:
+            sounds -= 1
+        elif pattern is _BYTES and files:
+            files -= 1
+        elif line := next((line for line in sorted(lines) if pattern.search(line)), None):
+            lines.remove(line)
+        else:
+            missing.append(f"content[{index}] ({cast('dict[str, Any]', block)['type']})")
+    return tuple(missing)
+
+
+def _lines(seen: Seen) -> set[str]:
+    """The bracketed lines before the model that are no words of the host's own."""
+    return set(_NAMED.findall("\n".join(seen.texts("text", "json", "structured", "error"))))
+
+
+def _names_of(block: Any) -> re.Pattern[str] | None:
+    """How a line has to name this block; None where it holds no bytes, or an image that can be shown."""
+    if not isinstance(block, dict) or original_images({"content": [block]}):
+        return None
+    match cast("dict[str, Any]", block):
+        case {"type": "audio"}:
+            return _SOUND
+        case {"type": "image"}:
+            return _IMAGE
+        case {"type": "resource", "resource": {"blob": str()}}:
+            return _BYTES
+        case _:
+            return None
+
+
+def _blocks(result: Mapping[str, Any]) -> list[Any]:
+    content = result.get("content")
+    return cast("list[Any]", content) if isinstance(content, list) else []
+
+
+def _first_values(result: Mapping[str, Any]) -> Iterator[str]:
+    return islice(_values(result.get("structuredContent")), MOST_VALUES)
+
+
+def _values(value: Any) -> Iterator[str]:
+    """The words of the strings and whole numbers in structured content, in order.
+
+    Some servers repeat their content there: of a text block the text is a value, blocks with bytes are none.
+    """
+    stack: list[Any] = [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, dict):
+            stack.extend(reversed(_inside(cast("dict[str, Any]", part))))
+        elif isinstance(part, list):
+            stack.extend(reversed(cast("list[Any]", part)))
+        elif isinstance(part, str | int) and not isinstance(part, bool) and (opening := _opening(str(part))):
+            yield opening
+
+
+def _inside(members: Mapping[str, Any]) -> list[Any]:
+    match members:
+        case {"type": "text", "text": str(text)}:
+            return [text]
+        case {"type": "image" | "audio", "data": str()} | {"type": "resource", "resource": dict()}:
+            return []
+        case _:
+            return list(members.values())
+
+
+def _opening(text: str) -> str:
+    """The first words, as far as no JSON dump has to escape anything in them, and no image is hidden there."""
+    plain = _HIDDEN.split(_PLAIN.sub(r"\1", text.lstrip()[:OPENING_CHARS]), maxsplit=1)[0]
+    return "" if base64_runs(text[:400]) else words(plain)
+
+
+def _is_json_of(text: str, value: Any) -> bool:
+    try:
+        return bool(json.loads(text) == value)
+    except (ValueError, RecursionError):
+        return False

@@ -1,1 +1,0 @@
-"""Profiles as data: `hosts/*.toml`, one host each, every value with its evidence."""

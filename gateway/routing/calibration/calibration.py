@@ -1,0 +1,250 @@
+"""The calibration of a gateway's hosts: closed until somebody asks for it, then two tools more for whoever is meant."""
+
+import logging
+import re
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, NamedTuple, cast
+
+from gateway.core.model.caller import Caller
+from gateway.core.profiles.calibrating import (
+    PARTS,
+    REPORT_TOOL,
+    SHOW_TOOL,
+    TOOLS,
+    Calibrated,
+    conclusions,
+    is_meant,
+    profile_of,
+)
+from gateway.core.profiles.profile import Profile, ProfileSource
+from gateway.core.wording import failure_text, plain
+from gateway.errors import GatewayError, InvalidRequest
+from gateway.routing.calibration import wording
+from gateway.routing.calibration.declarations import DECLARED
+from gateway.routing.calibration.painting import Painter
+from gateway.routing.calibration.session import LENGTH, Session
+
+logger = logging.getLogger(__name__)
+
+_SESSIONS = 32
+"""How many hosts are calibrated at a time; clients name themselves, so this needs a bound."""
+
+_CODE = re.compile(rf"(?<!\d)\d{{{LENGTH}}}(?!\d)")
+_LONGEST_REPORT = 10_000
+
+
+class Kept(NamedTuple):
+    """Where a profile is now, and whether it is the one in force for its host: another may be chosen explicitly."""
+
+    place: str
+    used: bool
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a calibration needs of the gateway around it.
+
+    `base_of`: the profile that a measured one extends, where the one of this name is in force. `model_of`: the model
+    behind a host, where it is known. `keep`: have a profile of this name kept, and used for this caller; raises
+    GatewayError. `changed`: have hosts told that their tools are others now.
+    """
+
+    base_of: Callable[[str], Profile]
+    model_of: Callable[[Caller], str | None]
+    keep: Callable[[str, ProfileSource, Caller], Awaitable[Kept]]
+    changed: Callable[[], None]
+    today: Callable[[], date]
+    clock: Callable[[], float]
+    """Seconds since 1970."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a host's calibration ended: with a profile and what it says, or with a problem."""
+
+    profile: str | None = None
+    place: str | None = None
+    used: bool = False
+    extends: str | None = None
+    learned: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+@dataclass
+class _Host:
+    client_name: str
+    client_version: str | None
+    session: Session = field(default_factory=Session)
+    finished: Finished | None = None
+
+
+class Calibration:
+    """Which hosts are being calibrated, and the two tools that do it."""
+
+    def __init__(self, media: Painter, surroundings: Surroundings) -> None:
+        self._media = media
+        self._around = surroundings
+        self._until: float | None = None
+        self._host: str | None = None
+        self._hosts: OrderedDict[tuple[str | None, ...], _Host] = OrderedDict()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether hosts may calibrate now."""
+        return self._until is not None and self._around.clock() < self._until
+
+    def open(self, until: float, host: str | None = None) -> None:
+        """Offer the tools until this moment, in seconds since 1970; to `host` alone, where one is named.
+
+        What hosts have told so far stays, when it was opened in the very same way before.
+        """
+        again = (until, host) == (self._until, self._host)
+        self._until, self._host = until, host
+        if not again:
+            self._hosts.clear()
+            self._around.changed()
+
+    def close(self) -> None:
+        """Take the tools away."""
+        if self._until is not None:
+            self._until = None
+            self._around.changed()
+
+    def tools(self, caller: Caller, profile: Profile) -> Sequence[dict[str, Any]]:
+        """The calibrating tools, for whoever is to be calibrated and is not yet."""
+        if not self._is_for(caller, profile):
+            return ()
+        known = self._hosts.get(_key(caller))
+        return () if known is not None and known.finished is not None else DECLARED
+
+    def _is_for(self, caller: Caller, profile: Profile) -> bool:
+        return self.is_open and is_meant(self._host, caller.client_name, (profile.name, *profile.lineage[:-2]))
+
+    def progress(self) -> dict[str, Any]:
+        """How far each host is, as JSON."""
+        return {"open": self.is_open, "host": self._host, "hosts": [_told(host) for host in self._hosts.values()]}
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], caller: Caller, profile: Profile) -> dict[str, Any]:
+        """The raw result of a calibrating tool. It must reach the host as it is: the host is what is measured."""
+        try:
+            if tool not in TOOLS or not self._is_for(caller, profile):
+                raise InvalidRequest("this gateway is not being calibrated", remedy="run `mcp-gateway calibrate`")
+            host = self._hosts.setdefault(_key(caller), _Host(caller.client_name or "", caller.client_version))
+            while len(self._hosts) > _SESSIONS:
+                self._hosts.popitem(last=False)
+            if tool == SHOW_TOOL:
+                return await self._show(host, arguments)
+            return _said(await self._report(host, arguments, caller, profile))
+        except GatewayError as error:
+            return {**_said(failure_text(plain(error.message, 1_000), error.remedy)), "isError": True}
+
+    async def _show(self, host: _Host, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        part = _part_in(arguments) or host.session.next_part
+        if part is None or host.finished is not None:
+            return _said(wording.WAIT if host.finished is None else wording.OVER)
+        from gateway.routing.calibration.parts import result_of  # draws with Pillow, which most gateways never need
+
+        return await result_of(part, host.session.show(part), self._media)
+
+    async def _report(self, host: _Host, arguments: Mapping[str, Any], caller: Caller, profile: Profile) -> str:
+        session, codes = host.session, _codes_in(arguments)
+        if isinstance(model := arguments.get("model"), str) and model.strip():
+            session.model = plain(model, 100)
+        if host.finished is not None:
+            return wording.OVER
+        if session.phase == "waiting":
+            if arguments.get("after_user_message") is not True:
+                return wording.WAIT
+            session.report_later(codes)
+            return await self._finish(host, caller, profile)
+        if arguments.get("after_user_message") is True:
+            return wording.not_yet(len(session.left))
+        count = session.report(codes)
+        if count is None:
+            return wording.NOTHING_SHOWN
+        if session.left:
+            return wording.go_on(count, len(session.left))
+        # Who cannot even read the text is not asked again.
+        if session.has_more_to_see and session.sight.is_trusted:
+            return wording.wait_for_user(count)
+        return await self._finish(host, caller, profile)
+
+    async def _finish(self, host: _Host, caller: Caller, profile: Profile) -> str:
+        sight = host.session.sight
+        if not sight.is_trusted:
+            host.finished = Finished(problem="the model did not report the code in plain text")
+            logger.warning("%s was not calibrated: %s", plain(host.client_name, 100), host.finished.problem)
+            return wording.REFUSED
+        base = self._around.base_of(profile.name)
+        model = self._around.model_of(caller)
+        who = Calibrated(host.client_name, host.client_version, model, host.session.model, self._around.today())
+        source = profile_of(who, sight, base)
+        learned = tuple(words for words, _ in conclusions(sight, base))
+        try:
+            place, used = await self._around.keep(who.profile_name, source, caller)
+        except GatewayError as error:
+            host.finished = Finished(learned=learned, problem=str(error))
+            logger.warning("the profile of %s was not kept: %s", plain(host.client_name, 100), error)
+            return wording.unsaved(str(error))
+        host.finished = Finished(who.profile_name, place, used, base.name, learned)
+        logger.info("%s was calibrated: profile %s, in %s", plain(host.client_name, 100), who.profile_name, place)
+        self._around.changed()
+        return wording.finished(who.profile_name, place, list(learned), used=used)
+
+
+def _key(caller: Caller) -> tuple[str | None, ...]:
+    """Hosts, not sessions: some open a new session for every request."""
+    return (caller.client_name, caller.client_version, caller.principal)
+
+
+def _part_in(arguments: Mapping[str, Any]) -> str | None:
+    number = arguments.get("part")
+    if number is None:
+        return None
+    if isinstance(number, str) and number.strip().isdecimal():
+        number = int(number.strip()[:4])
+    if isinstance(number, bool) or not isinstance(number, int | float) or number not in range(1, len(PARTS) + 1):
+        raise InvalidRequest("there is no such part", remedy=f"give a number from 1 to {len(PARTS)}, or leave it out")
+    return list(PARTS)[int(number) - 1]
+
+
+def _codes_in(arguments: Mapping[str, Any]) -> list[str]:
+    """The codes as models write them: a list of texts or numbers, or one text."""
+    given = arguments.get("codes")
+    if given is None or isinstance(given, bool):
+        raise InvalidRequest(f"{REPORT_TOOL} needs codes", remedy="give a list of them, an empty one if you see none")
+    several = cast("list[Any]", given) if isinstance(given, list) else [given]
+    text = " ".join(str(each) for each in several if isinstance(each, str | int))[:_LONGEST_REPORT]
+    return list(dict.fromkeys(_CODE.findall(text)))
+
+
+def _said(text: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}]}
+
+
+def _phase(host: _Host) -> str:
+    """`saving` while the profile is being written: only a host whose outcome is known is over."""
+    if host.finished is not None:
+        return "over"
+    return "saving" if host.session.phase == "over" else host.session.phase
+
+
+def _told(host: _Host) -> dict[str, Any]:
+    session, finished = host.session, host.finished or Finished()
+    return {
+        "name": plain(host.client_name, 100) or None,
+        "version": plain(host.client_version or "", 100) or None,
+        "model": session.model,
+        "phase": _phase(host),
+        "reported": len(PARTS) - len(session.left),
+        "parts": len(PARTS),
+        "profile": finished.profile,
+        "place": finished.place,
+        "used": finished.used,
+        "extends": finished.extends,
+        "learned": list(finished.learned),
+        "problem": finished.problem,
+    }

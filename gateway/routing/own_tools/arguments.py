@@ -1,0 +1,71 @@
+"""Arguments as models write them: numbers in quotes, handles with their scheme.
+
+What cannot be meant is an error that says what to write instead.
+"""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from gateway.content.store import handle_from
+from gateway.core.model.effects import Crop
+from gateway.core.wording import plain
+from gateway.errors import InvalidRequest
+
+
+def text_in(arguments: Mapping[str, Any], name: str) -> str | None:
+    """The argument as a text without blanks around it; None when it is absent, null or empty."""
+    value = arguments.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise InvalidRequest(f"{name} must be a text", remedy=f"give {name} in quotes, as it was named")
+    return value.strip() or None
+
+
+def handle_in(arguments: Mapping[str, Any]) -> str | None:
+    """The handle that the `handle` argument means; None when it is absent, null or empty."""
+    handle = text_in(arguments, "handle")
+    return handle_from(handle) if handle else None
+
+
+def number_in(arguments: Mapping[str, Any], name: str, *, least: int) -> int | None:
+    """The argument as a whole number that is at least `least`; None when it is absent or null."""
+    value = arguments.get(name)
+    if value is None:
+        return None
+    number = _whole(value)
+    if number is None or number < least:
+        shown = plain(str(value), 40)
+        raise InvalidRequest(f"{name} is {shown}", remedy=f"give a whole number that is at least {least}")
+    return number
+
+
+def crop_in(arguments: Mapping[str, Any]) -> Crop | None:
+    """The `crop` argument; None when it is absent or null."""
+    value = arguments.get("crop")
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        raise InvalidRequest("crop must be an object", remedy=_CROP)
+    sides = cast("Mapping[str, Any]", value)
+    left, top = number_in(sides, "left", least=0), number_in(sides, "top", least=0)
+    width, height = number_in(sides, "width", least=1), number_in(sides, "height", least=1)
+    if left is None or top is None or width is None or height is None:
+        raise InvalidRequest("crop is incomplete", remedy=_CROP)
+    return Crop(left, top, width, height)
+
+
+_CROP = 'give all four, in pixels of the original: {"left": 0, "top": 0, "width": 400, "height": 300}'
+_MOST_DIGITS = 12
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    if isinstance(value, str) and len(value) <= _MOST_DIGITS and value.strip().isdecimal():
+        return int(value)
+    return None

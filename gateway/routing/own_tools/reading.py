@@ -1,0 +1,245 @@
+"""`gateway_read`: kept text, or any resource, piece by piece."""
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import pybase64
+
+from gateway.content.shaping.effects import MediaWork
+from gateway.content.store import URI_SCHEME, ContentStore, fetch_bytes, handle_from
+from gateway.core.model import base64_text, media_types
+from gateway.core.profiles.profile import Profile
+from gateway.core.tools.catalogue import OWN
+from gateway.core.wording import embedded_text, facts, page_mark, pixel_words, plain, size_words
+from gateway.errors import ContentError, InvalidRequest, MediaError
+from gateway.routing.own_tools import wording
+from gateway.routing.own_tools.arguments import handle_in, number_in, text_in
+from gateway.routing.own_tools.declarations import DEFAULT_LIMIT
+
+ReadResource = Callable[[str], Awaitable[Mapping[str, Any]]]
+"""Reads a resource of an upstream by its uri, in the caller's own session: the raw result of `resources/read`."""
+
+MOST_BYTES = 48 * 1024 * 1024
+"""The largest content that goes into one answer: in base64 it is as large as a result may be by default."""
+
+_LAST_LINE = 400
+"""Characters that the host's limits must leave beside the text that is shown."""
+
+_PDF = "application/pdf"
+_MOST_PAGES = 500
+_MOST_CHARS = 2_000_000
+_CONTEXT = 120
+"""Characters that are shown before and after words that were searched for."""
+_LONGEST_SEARCH = 300
+_MOST_PLACES = 50
+
+_TEXTUAL = frozenset(
+    {
+        "application/json",
+        "application/ndjson",
+        "application/xml",
+        "application/javascript",
+        "application/yaml",
+        "application/toml",
+        "image/svg+xml",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where text comes from: the store, the resources of upstreams, and what reads documents."""
+
+    store: ContentStore
+    media: MediaWork
+    read_resource: ReadResource
+
+
+async def read(arguments: Mapping[str, Any], sources: Sources, profile: Profile, *, owner: str) -> list[dict[str, Any]]:
+    """One text block: the piece that was asked for, and a last line that says what it is a piece of.
+
+    With `search`, the places where its words stand. Content that is no text is named in a line, and kept if it was not;
+    of a PDF the text is read.
+
+    Raises:
+        InvalidRequest: arguments that cannot be meant.
+        ContentError: the handle is unknown or expired.
+        GatewayError: whatever reading the resource raises.
+    """
+    handle, uri = handle_in(arguments), text_in(arguments, "uri")
+    if uri is not None and uri.startswith(URI_SCHEME):
+        handle, uri = handle or handle_from(uri), None
+    if (handle is None) == (uri is None):
+        raise InvalidRequest("give either handle or uri", remedy="one of the two, as an earlier result named it")
+    offset = number_in(arguments, "offset", least=0) or 0
+    limit = number_in(arguments, "limit", least=1) or DEFAULT_LIMIT
+    words = text_in(arguments, "search")
+    desk = _Desk(sources, profile, owner)
+    found = await desk.resource(uri) if uri is not None else await desk.stored(handle or "")
+    if found.is_line:
+        shown = found.text
+    elif words is not None:
+        shown = _places(found.text, words, offset, profile)
+    else:
+        shown = _piece(found.text, offset, limit, profile)
+    return [{"type": "text", "text": shown}]
+
+
+class _Found(NamedTuple):
+    """A text to read in pieces; or, where there is none, one line that says what there is."""
+
+    text: str
+    is_line: bool = False
+
+
+class _Desk:
+    """Finds what is to be read, for one caller."""
+
+    def __init__(self, sources: Sources, profile: Profile, owner: str) -> None:
+        self.store = sources.store
+        self.media = sources.media
+        self.read_resource = sources.read_resource
+        self.profile = profile
+        self.owner = owner
+
+    async def stored(self, handle: str) -> _Found:
+        """What is behind a handle."""
+        stored = await self.store.metadata(handle, owner=self.owner)
+        if is_text(stored.media_type):
+            content = await fetch_bytes(self.store, handle, owner=self.owner, limit=MOST_BYTES)
+            return _Found(content.decode("utf-8", "replace"))
+        head = await fetch_bytes(self.store, handle, owner=self.owner, end=media_types.HEAD_BYTES)
+        if media_types.inspect(head).media_type == _PDF:
+            whole = await fetch_bytes(self.store, handle, owner=self.owner, limit=MOST_BYTES)
+            if document := await self.document(whole):
+                return document
+        return self.line(handle, head, stored.media_type, handle, stored.size)
+
+    async def document(self, content: bytes) -> _Found | None:
+        """The text of a PDF, with a mark before each page; None where there is none."""
+        if media_types.inspect(content).media_type != _PDF:
+            return None
+        try:
+            read = await self.media.read_document(content, _MOST_PAGES, _MOST_CHARS)
+        except MediaError:
+            return None  # named in a line, as other content that is no text
+        if not any(text.strip() for text in read.texts):
+            return None
+        pages = enumerate(read.texts, 1)
+        marked = [f"{page_mark(number, read.pages, bool(text.strip()))}\n{text.strip()}" for number, text in pages]
+        return _Found("\n\n".join(marked))
+
+    async def resource(self, uri: str) -> _Found:
+        """What a resource holds: one thing, or several below one another, each with its uri."""
+        result = await self.read_resource(uri)
+        contents: Any = result.get("contents")
+        parts = [
+            cast("Mapping[str, Any]", part)
+            for part in (cast("list[Any]", contents) if isinstance(contents, list) else [])
+            if isinstance(part, Mapping)
+        ]
+        if not parts:
+            raise InvalidRequest(f"{plain(uri)} has no content")
+        found = [await self.part(part, uri) for part in parts]
+        if len(found) == 1:
+            return found[0]
+        texts = [
+            each.text if each.is_line else embedded_text(_uri(part, uri), _declared(part) or "", each.text)
+            for part, each in zip(parts, found, strict=True)
+        ]
+        return _Found("\n".join(texts))
+
+    async def part(self, part: Mapping[str, Any], uri: str) -> _Found:
+        """One thing that a resource holds."""
+        text, blob, named = part.get("text"), part.get("blob"), _uri(part, uri)
+        if isinstance(text, str):
+            return _Found(text)
+        data = base64_text.mend(blob).data if isinstance(blob, str) else None
+        if data is None:
+            return _Found(f"[{plain(named, 2_000)}: unreadable, its data is no base64]", is_line=True)
+        content, declared = pybase64.b64decode(data), _declared(part)
+        if declared is not None and is_text(declared):
+            return _Found(content.decode("utf-8", "replace"))
+        media_type = media_types.inspect(content).media_type or declared or "application/octet-stream"
+        try:
+            kept = await self.store.put(content, owner=self.owner, media_type=media_type, name=named, origin=OWN)
+        except ContentError:
+            return await self.document(content) or self.line(named, content, media_type, None)
+        return await self.document(content) or self.line(named, content, media_type, kept.handle)
+
+    def line(
+        self, named: str, content: bytes, declared: str, handle: str | None, byte_size: int | None = None
+    ) -> _Found:
+        """The line for bytes that are no text. `content` may be only their beginning, when `byte_size` is given."""
+        found = media_types.inspect(content)
+        media_type = found.media_type or declared
+        family = media_types.family(media_type)
+        kind = {"image": "an image", "audio": "sound", "video": "a video", "document": "a document"}
+        pixels = pixel_words(found.size) if found.size else None
+        known = facts(plain(media_type, 80), pixels, size_words(len(content) if byte_size is None else byte_size))
+        viewable = (family == "image" and self.profile.image.show == "native") or media_type == _PDF
+        words = wording.no_text(kind.get(family, "binary content"), named, known, handle, viewable)
+        return _Found(words, is_line=True)
+
+
+def is_text(media_type: str) -> bool:
+    """Whether content of this type is read as UTF-8 text."""
+    plain_type = media_types.normalise(media_type) or ""
+    return plain_type.startswith("text/") or plain_type in _TEXTUAL or plain_type.endswith(("+json", "+xml", "+yaml"))
+
+
+def _piece(text: str, offset: int, limit: int, profile: Profile) -> str:
+    if offset > len(text) or (offset == len(text) and text):
+        raise InvalidRequest(
+            f"offset {offset} is at or after the end", remedy=f"the text has {len(text):,} characters; begin below that"
+        )
+    piece = text[offset : offset + _within(limit, profile)]
+    result_chars = profile.limits.result_chars
+    while result_chars is not None and len(piece) > 1 and _escaped(piece) + _LAST_LINE > result_chars * 9 // 10:
+        piece = piece[: len(piece) * 2 // 3]
+    line = wording.shown_text(offset, len(piece), len(text))
+    return f"{piece}\n{line}" if piece else line
+
+
+def _places(text: str, words: str, offset: int, profile: Profile) -> str:
+    """Each place where the words stand from `offset` on, with what stands around it, as far as the host shows it."""
+    wanted = words.split()
+    if len(words) > _LONGEST_SEARCH:  # all of it may be compared at each place of the text
+        raise InvalidRequest(f"search takes at most {_LONGEST_SEARCH} characters", remedy="give fewer words")
+    pattern = re.compile(r"\s+".join(map(re.escape, wanted)), re.IGNORECASE)
+    most = _within(DEFAULT_LIMIT, profile)
+    lines: list[str] = []
+    found = chars = 0
+    on: int | None = None
+    for match in pattern.finditer(text, min(offset, len(text))):
+        found += 1
+        line = wording.place(match.start(), text[max(0, match.start() - _CONTEXT) : match.end() + _CONTEXT])
+        chars += len(line) + 1
+        if on is None and chars <= most and len(lines) < _MOST_PLACES:
+            lines.append(line)
+        elif on is None:
+            on = match.start()
+    return "\n".join([wording.places(words, found, len(lines), on), *lines])
+
+
+def _within(limit: int, profile: Profile) -> int:
+    """The limit, or what the host shows in one result if that is less: shaping would cut the middle out of more."""
+    most = profile.text.max_chars
+    return limit if most is None else min(limit, max(1, most - _LAST_LINE))
+
+
+def _escaped(text: str) -> int:
+    return len(json.dumps(text, ensure_ascii=False))
+
+
+def _uri(part: Mapping[str, Any], uri: str) -> str:
+    named = part.get("uri")
+    return named if isinstance(named, str) and named else uri
+
+
+def _declared(part: Mapping[str, Any]) -> str | None:
+    declared = part.get("mimeType")
+    return plain(declared, 80) if isinstance(declared, str) and declared.strip() else None

@@ -1,0 +1,88 @@
+"""What the gateway's own tools say to a model."""
+
+from gateway.core.model.effects import Crop
+from gateway.core.model.media_types import PixelSize
+from gateway.core.wording import VIEW_TOOL, counted, facts, pixel_words, plain, scaled, size_words
+
+
+def shown_whole(handle: str, original: PixelSize | None, shown: PixelSize | None) -> str:
+    """Stands after an image that is shown whole; sizes are None where its header does not tell."""
+    if original is None or shown is None:
+        return f"[image {handle}, shown whole]"
+    size = "shown at its own size" if shown == original else scaled(original, shown)
+    return f"[image {handle}: {pixel_words(original)}, {size}]"
+
+
+def shown_part(handle: str, original: PixelSize, part: Crop, shown: PixelSize) -> str:
+    """Stands after a part of an image: where it lies, and how coordinates in it map back to the original."""
+    factor = part.width / shown.width
+    scale = f"multiply coordinates by {factor:.4g}, then " if shown != (part.width, part.height) else ""
+    size = pixel_words(PixelSize(part.width, part.height))
+    return (
+        f"[image {handle}: the part {size} at left {part.left}, top {part.top} "
+        f"of the original {pixel_words(original)}, shown at {pixel_words(shown)}; "
+        f"for the original, {scale}add {part.left} to x and {part.top} to y]"
+    )
+
+
+def page_part(handle: str, page: int, part: Crop, whole: PixelSize, shown: PixelSize) -> str:
+    """Stands after a part of a page."""
+    size = pixel_words(PixelSize(part.width, part.height))
+    return (
+        f"[document {handle}, page {page:,}: the part {size} at left {part.left}, top {part.top} "
+        f"of the page at {pixel_words(whole)}, shown at {pixel_words(shown)}]"
+    )
+
+
+def shown_page(handle: str, page: int, pages: int, shown: PixelSize) -> str:
+    """Stands after a page of a document."""
+    more = f"; the next is page {page + 1:,}" if page < pages else "; this is the last"
+    return f"[document {handle}, page {page:,} of {pages:,}, shown at {pixel_words(shown)}{more}]"
+
+
+def page_as_text(handle: str, page: int, pages: int, text: str) -> str:
+    """A page where the host shows its model no images: its text."""
+    more = f"; the next is page {page + 1:,}" if page < pages else "; this is the last"
+    if not text.strip():
+        return f"[document {handle}, page {page:,} of {pages:,}: no text on it, and this host shows no images{more}]"
+    return f"[document {handle}, page {page:,} of {pages:,}, as text{more}]\n{text.strip()}"
+
+
+def places(words: str, found: int, listed: int, on: int | None) -> str:
+    """The first line of a search: how often the words stand there; `on`: where to look on."""
+    if not found:
+        return f"[{plain(words, 100)!r} is not found]"
+    more = f"; look on with offset {on}" if on is not None else ""
+    shown = f", the first {listed:,} are shown" if listed < found else ""
+    return f"[{plain(words, 100)!r} is found {counted(found, 'time')}{shown}{more}]"
+
+
+def place(offset: int, context: str) -> str:
+    """One place where words stand."""
+    return f"[offset {offset}] … {' '.join(context.split())} …"
+
+
+def images_not_shown(handle: str, media_type: str, original: PixelSize | None, byte_size: int) -> str:
+    """Stands for an image where the host shows its model none."""
+    known = facts(media_type, pixel_words(original) if original else None, size_words(byte_size))
+    return f"[image {handle}: {known}; this host does not show images to its model, so it cannot be looked at here]"
+
+
+def shown_text(offset: int, shown: int, whole: int) -> str:
+    """The last line of a reading: what was shown of how much, and where to read on."""
+    end = offset + shown
+    span = f"characters {offset:,} to {end:,} of {whole:,}"
+    return f"[{span}; read on with offset {end}]" if end < whole else f"[{span}; this is the end]"
+
+
+def kept(handle: str, known: str, tool: str | None) -> str:
+    """The answer to content that was kept."""
+    opened = f", or open it with {tool}" if tool else ""
+    return f'[kept: {known}; handle "{handle}": give it to tools that take content{opened}]'
+
+
+def no_text(kind: str, named: str, known: str, handle: str | None, viewable: bool) -> str:
+    """Stands for content that is no text: what it is, and what opens it."""
+    opened = f'; see it with {VIEW_TOOL}, handle "{handle}"' if handle and viewable else ""
+    kept = f"; handle {handle}" if handle and not viewable else ""
+    return f"[{plain(named, 2_000)} is no text but {kind}: {known}{opened or kept}]"

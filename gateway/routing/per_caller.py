@@ -1,0 +1,64 @@
+"""What is kept in mind for callers: of each its own, so that no caller's matters displace another's."""
+
+from collections import OrderedDict
+from heapq import nlargest
+from typing import Generic, TypeVar
+
+MOST_OF_ONE = 1_024
+MOST = 16_384
+"""How many entries are kept of one caller, and of all together."""
+_SHARE = 64
+"""When there are too many, so much of all makes way: of the callers who have the most, a quarter of each one's."""
+
+Value = TypeVar("Value")
+
+
+class PerCaller(Generic[Value]):
+    """Values by caller and key. Over a bound, the oldest entries of the callers who have the most make way."""
+
+    def __init__(self, most_of_one: int = MOST_OF_ONE, most: int = MOST) -> None:
+        self._most_of_one = most_of_one
+        self._most = most
+        self._kept: dict[str, OrderedDict[str, Value]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def get(self, caller: str, key: str) -> Value | None:
+        """The value, if there is one."""
+        mine = self._kept.get(caller)
+        return None if mine is None else mine.get(key)
+
+    def put(self, caller: str, key: str, value: Value) -> None:
+        """Keep a value, as the newest of the caller's."""
+        mine = self._kept.setdefault(caller, OrderedDict())
+        self._count += key not in mine
+        mine[key] = value
+        mine.move_to_end(key)
+        if len(mine) > self._most_of_one:
+            self._drop_oldest(caller)
+        elif self._count > self._most:
+            self._make_room()
+
+    def forget(self, caller: str) -> None:
+        """The caller is gone."""
+        self._count -= len(self._kept.pop(caller, ()))
+
+    def _make_room(self) -> None:
+        """Drop some entries at once: finding those who have the most takes a look at everybody."""
+        left = max(1, self._most // _SHARE)
+        busiest = nlargest(left, self._kept, key=lambda each: len(self._kept[each]))
+        least = len(self._kept[busiest[0]]) // 2
+        for caller in busiest:
+            if left <= 0 or len(self._kept[caller]) <= least:
+                return
+            for _ in range(min(left, max(1, len(self._kept[caller]) // 4))):
+                self._drop_oldest(caller)
+                left -= 1
+
+    def _drop_oldest(self, caller: str) -> None:
+        self._kept[caller].popitem(last=False)
+        self._count -= 1
+        if not self._kept[caller]:
+            del self._kept[caller]

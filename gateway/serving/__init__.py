@@ -1,0 +1,1 @@
+"""Ports of our own: MCP, content, the model proxy, and the control socket."""

@@ -1,0 +1,17 @@
+"""The routes of content, to be served beside those of MCP."""
+
+from starlette.routing import BaseRoute, Route
+
+from gateway.config.schema import ContentSettings
+from gateway.content.links.links import PATH, Links
+from gateway.content.store import ContentStore
+from gateway.serving.content.giving import Giving
+from gateway.serving.content.taking import Taking
+
+
+def content_routes(store: ContentStore, links: Links, settings: ContentSettings) -> list[BaseRoute]:
+    """`POST /content`, and `GET /content/<handle>`."""
+    return [
+        Route(PATH, Taking(store, links, settings.max_upload_bytes), methods=["POST"]),
+        Route(PATH + "/{handle}", Giving(store, links), methods=["GET", "HEAD"]),
+    ]

@@ -1,0 +1,57 @@
+"""Asking a running gateway, from another process. Plain sockets: a command that asks needs no event loop."""
+
+import time
+from typing import Any
+
+from gateway.errors import GatewayError
+from gateway.serving.control.protocol import MAX_REPLY_BYTES, Command, read, write
+from gateway.serving.control.records import Record
+
+STATUS_SECONDS = 5.0
+"""How long a gateway may take to say how it is; one that is busy for longer is named as such."""
+
+RELOAD_SECONDS = 30.0
+
+
+class NoAnswer(GatewayError):
+    """A running gateway could not be asked, or did not answer in time."""
+
+
+def ask(record: Record, command: Command, seconds: float = STATUS_SECONDS, **details: Any) -> dict[str, Any]:
+    """What the gateway answers to a command; `details` that are None are not said.
+
+    Raises:
+        NoAnswer: it did not answer, or not in a way that can be read.
+        GatewayError: it refused, and why.
+    """
+    request: dict[str, Any] = {"command": command, **{key: one for key, one in details.items() if one is not None}}
+    if record.endpoint.token is not None:
+        request["token"] = record.endpoint.token
+    try:
+        line = _exchange(record, write(request), time.monotonic() + seconds)
+        reply = read(line)
+    except TimeoutError:
+        raise NoAnswer(f"the gateway {record.pid} did not answer within {seconds:g} s") from None
+    except (OSError, ValueError) as error:
+        raise NoAnswer(f"the gateway {record.pid} cannot be asked: {error}") from None
+    if reply.get("ok") is True and isinstance(reply.get("result"), dict):
+        return reply["result"]
+    raise GatewayError(str(reply.get("error") or "the gateway refused"))
+
+
+def _exchange(record: Record, request: bytes, deadline: float) -> bytes:
+    with record.endpoint.connect(max(0.1, deadline - time.monotonic())) as connection:
+        connection.sendall(request)
+        parts: list[bytes] = []
+        size = 0
+        while size <= MAX_REPLY_BYTES:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            connection.settimeout(left)
+            part = connection.recv(65_536)
+            if not part or part.endswith(b"\n"):
+                return b"".join([*parts, part])
+            parts.append(part)
+            size += len(part)
+    raise ValueError("the answer is too long")

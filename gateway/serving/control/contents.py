@@ -1,0 +1,109 @@
+"""Stored content at the door: the gateway's user puts it in, looks at it, takes it out and removes it.
+
+{"command": "content", "do": "put", "size": 3, "name": "a.txt", "media_type": "text/plain"} and 3 bytes
+{"command": "content", "do": "get", "handle": "txt_..."}       answered by a line, and the bytes after it
+{"command": "content", "do": "describe", "handle": "txt_..."}
+{"command": "content", "do": "list"}
+{"command": "content", "do": "delete", "handle": "txt_..."}
+
+`owner` says whose; left out: that of the hosts that are served.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any, Protocol
+
+from gateway.content.fetch import clean_name, peeked, typed
+from gateway.content.links.telling import told
+from gateway.content.store import ContentStore, Stored
+from gateway.core.model.caller import Caller
+from gateway.core.model.media_types import extension
+from gateway.errors import ContentTooLarge, InvalidRequest
+from gateway.serving.control import protocol
+
+MOST_LISTED = 2_000
+"""So many pieces are listed, the newest: an answer is one line."""
+
+
+class Linker(Protocol):
+    """Makes links to stored content; None where there is no HTTP side."""
+
+    def link(self, stored: Stored, owner: str) -> str | None: ...
+
+
+class Contents:
+    """What the door does with content. `owner` is whose it is where nobody says."""
+
+    def __init__(self, store: ContentStore, links: Linker, max_bytes: int, owner: str = Caller().principal) -> None:
+        self._store = store
+        self._links = links
+        self._max_bytes = max_bytes
+        self._owner = owner
+
+    async def answer(self, request: dict[str, Any], incoming: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+        """The reply to one request, in pieces: its line, and the content after it where it was asked for.
+
+        Raises GatewayError, before the first piece or while content is read.
+        """
+        owner = _text(request, "owner") or self._owner
+        match request.get("do"):
+            case "put":
+                stored = await self.put(request, incoming, owner)
+                yield protocol.result(self._told(stored, owner))
+            case "get":
+                async with self._store.open(_handle(request), owner=owner) as opened:
+                    yield protocol.result(self._told(opened.stored, owner))
+                    async for chunk in opened:
+                        yield chunk
+            case "describe":
+                stored = await self._store.metadata(_handle(request), owner=owner)
+                yield protocol.result(self._told(stored, owner))
+            case "list":
+                kept = await self._store.list(owner=owner)
+                shown = [self._told(stored, owner) for stored in kept[-MOST_LISTED:]]
+                yield protocol.result({"content": shown, "pieces": len(kept)})
+            case "delete":
+                await self._store.delete(_handle(request), owner=owner)
+                yield protocol.result({})
+            case _:
+                raise InvalidRequest("what is to be done with content is put, get, describe, list or delete")
+
+    async def put(self, request: dict[str, Any], incoming: AsyncIterator[bytes], owner: str) -> Stored:
+        """Keep the `size` bytes that come."""
+        size = request.get("size")
+        if not isinstance(size, int) or size < 0:
+            raise InvalidRequest("the size of the content is missing")
+        if size > self._max_bytes:
+            words = f"the content has {size:,} bytes, more than the {self._max_bytes:,} that are taken"
+            raise ContentTooLarge(words, remedy="see [content] max_upload_bytes")
+        name, declared = clean_name(_text(request, "name")), _text(request, "media_type")
+        async with aclosing(_exactly(incoming, size)) as whole:
+            head, rest = await peeked(whole)
+            async with aclosing(rest) as content:
+                return await self._store.put(content, owner=owner, media_type=typed(head, declared), name=name)
+
+    def _told(self, stored: Stored, owner: str) -> dict[str, Any]:
+        file = clean_name(stored.name) or f"{stored.handle}.{extension(stored.media_type)}"
+        return {**told(stored, self._links.link(stored, owner)), "expires_at": stored.expires_at, "file": file}
+
+
+async def _exactly(incoming: AsyncIterator[bytes], size: int) -> AsyncGenerator[bytes]:
+    left = size
+    while left > 0:
+        chunk = await anext(incoming, b"")
+        if not chunk:
+            raise InvalidRequest(f"the content broke off: {left:,} of {size:,} bytes are missing")
+        yield chunk[:left]
+        left -= len(chunk)
+
+
+def _handle(request: dict[str, Any]) -> str:
+    handle = _text(request, "handle")
+    if handle is None:
+        raise InvalidRequest("which content is meant is missing")
+    return handle
+
+
+def _text(request: dict[str, Any], key: str) -> str | None:
+    value = request.get(key)
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,80 @@
+"""The door itself: a Unix socket for its owner alone; where there is none, the loopback with a token.
+
+All that differs between platforms is in here. On Windows Python's event loop has no Unix sockets, so there the gateway
+listens on the loopback and asks for a random token, which stands in a file that only its owner can read.
+"""
+
+import secrets
+import shutil
+import socket
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast
+
+import anyio
+from anyio.abc import SocketAttribute, SocketListener
+
+from gateway.system.places import PRIVATE_FILE
+
+_LONGEST_PATH = 100
+"""Bytes of a socket's path: systems take 104 to 108 of them, the end included."""
+_OWN_FOLDER = "mcp-gateway-"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """How to reach a gateway: a socket's path, or a port of the loopback and the token to show."""
+
+    kind: Literal["unix", "tcp"]
+    address: str
+    token: str | None = None
+
+    def connect(self, timeout: float) -> socket.socket:
+        """A connection, with `timeout` in seconds for each step. Raises OSError."""
+        if self.kind == "tcp":
+            return socket.create_connection(("127.0.0.1", int(self.address)), timeout)
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.settimeout(timeout)
+            connection.connect(self.address)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def remove(self) -> None:
+        """Take away what the endpoint has in the file system."""
+        if self.kind == "unix":
+            path = Path(self.address)
+            path.unlink(missing_ok=True)
+            if path.parent.name.startswith(_OWN_FOLDER):
+                shutil.rmtree(path.parent, ignore_errors=True)
+
+
+async def listen(folder: Path, name: str) -> tuple[SocketListener, Endpoint]:
+    """Open the door of this platform; `name` is unique in the private `folder`. Raises OSError."""
+    return await (listen_on_loopback() if sys.platform == "win32" else listen_on_socket(folder, name))
+
+
+async def listen_on_socket(folder: Path, name: str) -> tuple[SocketListener, Endpoint]:
+    """A Unix socket `<folder>/<name>.sock`, or in a short private folder of its own where that is too long."""
+    path = folder / f"{name}.sock"
+    if len(str(path).encode()) > _LONGEST_PATH:
+        path = Path(tempfile.mkdtemp(prefix=_OWN_FOLDER)) / "s"
+    endpoint = Endpoint("unix", str(path))
+    try:
+        listener = await anyio.create_unix_listener(path, mode=PRIVATE_FILE)
+    except BaseException:
+        endpoint.remove()
+        raise
+    return listener, endpoint
+
+
+async def listen_on_loopback() -> tuple[SocketListener, Endpoint]:
+    """A free port of the loopback, and a token."""
+    listeners = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    listener = cast("SocketListener", listeners.listeners[0])
+    port = cast("int", listener.extra_attributes[SocketAttribute.local_port]())
+    return listener, Endpoint("tcp", str(port), secrets.token_urlsafe(32))

@@ -1,0 +1,44 @@
+"""What is said at the door: one line of JSON in, one line of JSON out, and the connection is closed.
+
+{"command": "status", "token": "..."}       the token only where the endpoint has one
+{"command": "calibrate", "until": 1795000000.0, "host": null}       a command may say more
+{"ok": true, "result": {...}}
+{"ok": false, "error": "one line or several"}
+
+Content follows a line as bytes, of a number that the line says (`gateway.serving.control.contents`).
+"""
+
+import json
+from typing import Any, Literal, cast, get_args
+
+Command = Literal["status", "reload", "stop", "calibrate", "content"]
+COMMANDS: tuple[Command, ...] = get_args(Command)
+
+MAX_REQUEST_BYTES = 4_096
+MAX_REPLY_BYTES = 8 * 1024 * 1024
+
+
+def write(value: dict[str, Any]) -> bytes:
+    """A value as a line. ASCII only, so that no terminal is told anything by it."""
+    return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def read(line: bytes) -> dict[str, Any]:
+    """The value of a line. Raises ValueError when it is no JSON object."""
+    try:
+        value = json.loads(line)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(value, dict):
+        raise ValueError("no JSON object")
+    return cast("dict[str, Any]", value)
+
+
+def result(value: dict[str, Any]) -> bytes:
+    """The reply with a result."""
+    return write({"ok": True, "result": value})
+
+
+def refusal(error: str) -> bytes:
+    """The reply that says why there is none."""
+    return write({"ok": False, "error": error})

@@ -1,0 +1,236 @@
+"""The gateway's side of the door: takes one command per connection, with limits on all that a stranger could spend."""
+
+import hmac
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio.abc import SocketListener, SocketStream
+
+from gateway.errors import GatewayError
+from gateway.serving.control import protocol
+from gateway.serving.control.endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from gateway.serving.http import WrongTokens
+
+logger = logging.getLogger(__name__)
+
+_AT_ONCE = 16
+_SAYING = 5.0  # seconds for a caller to say what it wants, and again to take the answer
+_PAUSE = 1.0
+_PIECE = 256 * 1024
+
+_SILENCE = 60.0  # seconds without a piece of content
+
+Silent = dict[SocketStream, anyio.CancelScope]
+"""Callers that have not said yet what they want, the first to come first; with what ends the waiting for it."""
+
+Answer = Callable[[], Awaitable[dict[str, Any]]]
+Transfer = Callable[[dict[str, Any], AsyncIterator[bytes]], AsyncGenerator[bytes]]
+"""Takes a request and the bytes that follow it; gives the bytes of the reply. Raises GatewayError."""
+
+
+@dataclass(frozen=True)
+class Commands:
+    """What can be asked for. `stop` is called when the answer to it has been sent, and must not block."""
+
+    status: Answer
+    reload: Answer
+    stop: Callable[[], None]
+    calibrate: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
+    content: Transfer | None = None
+
+
+async def attend(listener: SocketListener, endpoint: Endpoint, commands: Commands) -> None:
+    """Answer whoever comes, until cancelled. A caller that misbehaves costs nobody anything."""
+    callers: set[SocketStream] = set()
+    silent: Silent = {}
+    guesses = _Guesses()
+    is_out = False
+    async with listener, anyio.create_task_group() as tasks:
+        while True:
+            try:
+                stream = await listener.accept()
+                is_out = False
+            except OSError as error:  # no file descriptors left, for one
+                if not is_out:  # a line each time would fill the log
+                    logger.warning("the control endpoint cannot take a caller: %s", error.strerror or error)
+                is_out = True
+                await anyio.sleep(_PAUSE)
+                continue
+            if len(callers) >= _AT_ONCE and not silent:
+                await stream.aclose()
+                continue
+            if len(callers) >= _AT_ONCE:  # who has said nothing for longest makes way
+                longest = next(iter(silent))
+                silent.pop(longest).cancel()
+                callers.discard(longest)
+            callers.add(stream)
+            silent[stream] = listening = anyio.CancelScope()
+            tasks.start_soon(_converse, stream, listening, endpoint, commands, callers, silent, guesses)
+
+
+async def _converse(
+    stream: SocketStream,
+    listening: anyio.CancelScope,
+    endpoint: Endpoint,
+    commands: Commands,
+    callers: set[SocketStream],
+    silent: Silent,
+    guesses: "_Guesses",
+) -> None:
+    stopping = False
+    try:
+        async with stream:
+            said: tuple[dict[str, Any] | bytes, bytes] | None = None
+            with listening:
+                said = await _said(stream, endpoint, guesses)
+            silent.pop(stream, None)
+            if said is None:
+                return None
+            request, rest = said
+            if isinstance(request, dict) and request.get("command") == "content" and commands.content is not None:
+                return await _transfer(stream, rest, request, commands.content)
+            reply, stopping = (request, False) if isinstance(request, bytes) else await _reply(request, commands)
+            with anyio.move_on_after(_SAYING):
+                await stream.send(reply)
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+        logger.debug("a caller of the control endpoint is gone")
+    finally:
+        silent.pop(stream, None)
+        callers.discard(stream)
+        if stopping:
+            commands.stop()
+
+
+async def _line(stream: SocketStream) -> tuple[bytes, bytes] | None:
+    """What comes before the first line end, and what came after it; None when there is too much, or no end."""
+    gathered = b""
+    while b"\n" not in gathered:
+        if len(gathered) > protocol.MAX_REQUEST_BYTES:
+            return None
+        try:
+            gathered += await stream.receive(protocol.MAX_REQUEST_BYTES)
+        except anyio.EndOfStream:
+            return None
+    line, _, rest = gathered.partition(b"\n")
+    return line, rest
+
+
+class _Guesses:
+    """Wrong tokens, as on the gateway's other ports: logged, and each answered a little later than the one before."""
+
+    def __init__(self) -> None:
+        self._wrong_tokens: WrongTokens | None = None
+
+    async def count(self) -> None:
+        """One more: wait as long as it is to wait."""
+        if self._wrong_tokens is None:
+            from gateway.serving.http import WrongTokens  # with a web server, which is not needed before
+
+            self._wrong_tokens = WrongTokens("the control endpoint")
+        await self._wrong_tokens.refused_from("127.0.0.1")
+
+
+async def _said(
+    stream: SocketStream, endpoint: Endpoint, guesses: "_Guesses"
+) -> tuple[dict[str, Any] | bytes, bytes] | None:
+    """The request, or the refusal to answer with, and the bytes after it; None when nothing was said in time.
+
+    A wrong token is refused later each time. Whoever waits for that makes way for others, as one that says nothing.
+    """
+    said: tuple[bytes, bytes] | None = None
+    with anyio.move_on_after(_SAYING):
+        said = await _line(stream)
+    if said is None:
+        return None
+    line, rest = said
+    request = _request(line)
+    if isinstance(request, dict) and not _may(request, endpoint):
+        await guesses.count()
+        return protocol.refusal("the token is wrong"), rest
+    return request, rest
+
+
+def _request(line: bytes) -> dict[str, Any] | bytes:
+    """What is asked for; else the refusal of what cannot be read."""
+    try:
+        return protocol.read(line)
+    except ValueError as error:
+        return protocol.refusal(f"the request cannot be read: {error}")
+
+
+def _may(request: Mapping[str, Any], endpoint: Endpoint) -> bool:
+    given = str(request.get("token")).encode("utf-8", "replace")
+    return endpoint.token is None or hmac.compare_digest(given, endpoint.token.encode())
+
+
+async def _transfer(stream: SocketStream, rest: bytes, request: dict[str, Any], content: Transfer) -> None:
+    begun = False
+    async with aclosing(_incoming(stream, rest)) as incoming:
+        try:
+            async with aclosing(content(request, incoming)) as pieces:
+                async for piece in pieces:
+                    begun = True
+                    with anyio.fail_after(_SILENCE):
+                        await stream.send(piece)
+            return
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            raise
+        except GatewayError as error:
+            said = str(error)
+        except Exception as error:
+            # As in `_reply`: whatever is wrong with it must not end the gateway.
+            logger.exception("content at the control endpoint failed")
+            said = f"a mistake of the gateway's: {type(error).__name__}, see its log"
+        if begun:  # the caller sees that there is less than was said
+            logger.warning("content broke off at the control endpoint: %s", said)
+            return
+        with anyio.move_on_after(_SAYING):
+            await stream.send(protocol.refusal(said))
+            async for _ in incoming:  # until the caller has seen it
+                pass
+
+
+async def _incoming(stream: SocketStream, rest: bytes) -> AsyncGenerator[bytes]:
+    if rest:
+        yield rest
+    while True:
+        try:
+            with anyio.fail_after(_SILENCE):
+                piece = await stream.receive(_PIECE)
+        except anyio.EndOfStream:
+            return
+        yield piece
+
+
+async def _reply(request: dict[str, Any], commands: Commands) -> tuple[bytes, bool]:
+    """The answer, and whether the gateway is to stop after it."""
+    try:
+        match request.get("command"):
+            case "status":
+                return _bounded(protocol.result(await commands.status())), False
+            case "reload":
+                logger.info("asked to read the configuration again")
+                return _bounded(protocol.result(await commands.reload())), False
+            case "stop":
+                logger.info("asked to stop")
+                return protocol.result({}), True
+            case "calibrate" if commands.calibrate is not None:
+                return _bounded(protocol.result(commands.calibrate(request))), False
+            case _:
+                return protocol.refusal(f"the commands are {', '.join(protocol.COMMANDS)}"), False
+    except GatewayError as error:
+        return protocol.refusal(str(error)), False
+    except Exception as error:
+        # The last frame before the caller: whatever is wrong with an answer must not end the gateway.
+        logger.exception("a command of the control endpoint failed")
+        return protocol.refusal(f"a mistake of the gateway's: {type(error).__name__}, see its log"), False
+
+
+def _bounded(reply: bytes) -> bytes:
+    return reply if len(reply) <= protocol.MAX_REPLY_BYTES else protocol.refusal("the answer would be too long")

@@ -1,0 +1,22 @@
+"""A port of our own: who may call, and how it is served and ended. The same for hosts and for the model proxy."""
+
+from gateway.serving.http.allowed import LOOPBACK, Allowed, is_loopback
+from gateway.serving.http.limits import Limits
+from gateway.serving.http.repeated import RepeatedLines
+from gateway.serving.http.serving import Listening, TcpListener, serve
+from gateway.serving.http.tokens import KNOWN, STANDING, WrongTokens, address_of
+
+__all__ = [
+    "KNOWN",
+    "LOOPBACK",
+    "STANDING",
+    "Allowed",
+    "Limits",
+    "Listening",
+    "RepeatedLines",
+    "TcpListener",
+    "WrongTokens",
+    "address_of",
+    "is_loopback",
+    "serve",
+]

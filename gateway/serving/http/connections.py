@@ -1,0 +1,273 @@
+"""The connections of one port, under limits: those that dawdle are closed, and there are never too many.
+
+uvicorn limits how long a connection may be idle, and nothing else. So each of its protocols is wrapped here, whichever
+it is; what it waits for is read off it. When there are too many connections, one makes way that nothing is lost with:
+one that has not sent a whole request yet, the oldest first, else one that is kept open for a request to come. Where
+somebody shows a token, those who have not are the first to go.
+"""
+
+import asyncio
+import ipaddress
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, cast
+
+from gateway.core.wording import counted
+from gateway.serving.http.allowed import is_loopback
+from gateway.serving.http.limits import Limits
+from gateway.serving.http.protocols import HttpProtocol, http_protocol
+from gateway.serving.http.repeated import RepeatedLines
+from gateway.serving.http.tokens import KNOWN, REFUSED, STANDING
+
+logger = logging.getLogger(__name__)
+
+_FLUSHING_SECONDS = 5.0
+"""For the rest of an answer to be taken, once a connection is being closed."""
+_PATIENCE_SECONDS = 5.0
+"""Without reading anything: so long a peer may be busy while too much waits."""
+_MAKING_WAY = 16
+"""How many connections are given up when the process has no files left."""
+_TOO_SLOW = (
+    b"HTTP/1.1 408 Request Timeout\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 28\r\n"
+    b"connection: close\r\n\r\nThe request came too slowly."
+)
+
+
+class Connections:
+    """All connections of one port. `sweep` is to be called about once a second."""
+
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self.limits = limits
+        self.clock = clock
+        self._most = limits.connections_at_most
+        self._open: dict[Connection, None] = {}  # in the order in which they were opened
+        self._by_address: Counter[str] = Counter()
+        self._lines = RepeatedLines(logger)
+        self._swept = clock()
+        self._counts_for = lru_cache(maxsize=1_000)(self._is_one_peer)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def admit(self, new: "Connection") -> bool:
+        """Take a connection in, if there is room or another makes way."""
+        if len(self._open) >= self._most:
+            why = "" if self._most == self.limits.connections else ", for want of files (ulimit -n)"
+            self._lines.warn(
+                "all", f"{counted(self._most, 'connection')} open, as many as may be{why}: idle ones make way"
+            )
+            if not self._make_way(1):
+                return False
+        most = self.limits.connections_per_address
+        if self._by_address[new.address] >= most and self._counts_for(new.address):
+            self._lines.warn(
+                "address",
+                f"{new.address} has {counted(most, 'connection')} open, as many as it may have: idle ones make way",
+            )
+            if not self._make_way(1, new.address):
+                return False
+        self._open[new] = None
+        self._by_address[new.address] += 1
+        return True
+
+    def left(self, connection: "Connection") -> None:
+        """A connection is closed."""
+        if connection in self._open:
+            del self._open[connection]
+            self._by_address[connection.address] -= 1
+            if not self._by_address[connection.address]:
+                del self._by_address[connection.address]
+
+    def sweep(self) -> None:
+        """Close the connections whose peers are too slow."""
+        now = self.clock()
+        elapsed, self._swept = now - self._swept, now
+        for connection in tuple(self._open):
+            if (why := connection.close_if_slow(now, elapsed)) is not None:
+                self._lines.warn(why, f"closed a connection from {connection.address}: {why}")
+        self._bound_unread(now)
+
+    def _bound_unread(self, now: float) -> None:
+        """Close those that have not read for longest, when too much waits for all together."""
+        waiting = {one: one.unread_bytes for one in self._open if one.stalled(now) >= _PATIENCE_SECONDS}
+        too_much = sum(waiting.values()) - self.limits.unread_bytes
+        for connection in sorted(waiting, key=lambda one: one.stalled(now), reverse=True):
+            if too_much <= 0:
+                return
+            too_much -= waiting[connection]
+            connection.abort()
+            words = "it does not read its answer, and too much waits to be read on all connections"
+            self._lines.warn(words, f"closed a connection from {connection.address}: {words}")
+
+    def out_of_files(self, reason: str) -> int:
+        """The process cannot take a connection: say so now and then, and close some that are idle; how many."""
+        made = self._make_way(_MAKING_WAY)
+        self._lines.warn("files", f"no connection can be taken for now: {reason}; {made} idle ones were closed")
+        return made
+
+    def _make_way(self, count: int, address: str | None = None) -> int:
+        """Close connections that nothing is lost with; how many there were."""
+        made = 0
+        for rank in (Connection.is_stranger, Connection.is_idle):
+            for connection in [one for one in self._open if address in (None, one.address) and rank(one)]:
+                if made >= count:
+                    return made
+                connection.abort()
+                made += 1
+        return made
+
+    def _is_one_peer(self, address: str) -> bool:
+        """Whether one peer is behind an address: not the loopback (there is one user, or a proxy), not a proxy."""
+        if is_loopback(address):
+            return False
+        try:
+            given = ipaddress.ip_address(address)
+        except ValueError:
+            return True
+        return not any(given in ipaddress.ip_network(proxy, strict=False) for proxy in self.limits.proxies)
+
+
+class Connection(asyncio.Protocol):
+    """One connection: uvicorn's protocol, and how long its peer lets us wait."""
+
+    def __init__(self, connections: Connections, inner: HttpProtocol) -> None:
+        self.address = ""
+        self._connections = connections
+        self._inner = inner
+        self._transport: asyncio.Transport
+        self._begun: float | None = None
+        """Since when a request is awaited or coming in; None while one is answered, or none has begun."""
+        self._body_bytes = 0
+        self._unread: tuple[float, int] | None = None
+        """When the peer last read some of an answer that waits, and how much of it waited then."""
+        self._closing: float | None = None
+        self._admitted = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Somebody has connected."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's own class is not one
+        peer = cast("tuple[Any, ...] | None", transport.get_extra_info("peername"))
+        self.address = str(peer[0]) if peer else ""
+        self._admitted = self._connections.admit(self)
+        if not self._admitted:
+            self._transport.abort()
+            return
+        self._begun = self._connections.clock()
+        self._inner.connection_made(self._transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is gone."""
+        self._connections.left(self)
+        if self._admitted:
+            self._inner.connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of a request, or of several."""
+        before = self._inner.cycle
+        if self._begun is None and (before is None or before.response_complete):
+            self._begun = self._connections.clock()
+        self._body_bytes += len(data)
+        try:
+            self._inner.data_received(data)
+        except Exception as error:  # h11's protocol raises at rubbish behind a request that it has answered
+            logger.debug("a request that cannot be read: %s", error)
+            self.abort()
+            return
+        cycle = self._inner.cycle
+        if cycle is None:
+            return
+        if cycle is not before:  # its headers are whole
+            self._begun, self._body_bytes = self._connections.clock(), 0
+        if not cycle.more_body and not cycle.response_complete:
+            self._begun = None
+
+    def eof_received(self) -> bool | None:
+        """The peer sends no more."""
+        return self._inner.eof_received()
+
+    def pause_writing(self) -> None:
+        """The peer does not read as fast as it is written to."""
+        self._unread = self._connections.clock(), self._transport.get_write_buffer_size()
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        """It has read most of it."""
+        self._unread = None
+        self._inner.resume_writing()
+
+    def is_stranger(self) -> bool:
+        """Whether it has not shown that it may ask, and is not being answered."""
+        cycle = self._inner.cycle
+        if cycle is None:
+            return True
+        standing = cycle.scope.get(STANDING)
+        return standing == REFUSED or (standing != KNOWN and (cycle.response_complete or cycle.more_body))
+
+    def is_idle(self) -> bool:
+        """Whether nothing is being answered on it."""
+        cycle = self._inner.cycle
+        return cycle is None or cycle.response_complete
+
+    @property
+    def unread_bytes(self) -> int:
+        """How much of an answer waits to be read."""
+        return self._transport.get_write_buffer_size()
+
+    def stalled(self, now: float) -> float:
+        """Seconds for which the peer has read next to nothing of an answer that waits; 0 when none does."""
+        if self._unread is None:
+            return 0.0
+        since, before = self._unread
+        left = self.unread_bytes
+        if before - left > (now - since) * self._connections.limits.bytes_per_second:
+            self._unread = now, left
+        return now - self._unread[0]
+
+    def abort(self) -> None:
+        """Close it at once; what was not sent is lost."""
+        self._connections.left(self)
+        self._transport.abort()
+
+    def close_if_slow(self, now: float, elapsed: float) -> str | None:
+        """Close it if its peer is too slow, and say how; `elapsed` is in seconds since this was asked last."""
+        if self._transport.is_closing():
+            self._closing = now if self._closing is None else self._closing
+            if now - self._closing > _FLUSHING_SECONDS:
+                self.abort()
+            return None
+        if self.stalled(now) >= self._connections.limits.unread:
+            self.abort()
+            return "it does not read its answer"
+        if self._dawdles(now, elapsed):
+            cycle = self._inner.cycle
+            if cycle is not None and cycle.response_complete and cycle.more_body:
+                # It was refused before its body came, and knows that; a second answer would be taken for the next one.
+                self._transport.close()
+                return None
+            if cycle is None or cycle.response_complete or not cycle.response_started:
+                self._transport.write(_TOO_SLOW)
+            self._transport.close()
+            return "its request came too slowly"
+        return None
+
+    def _dawdles(self, now: float, elapsed: float) -> bool:
+        if self._begun is None:
+            return False
+        if self._inner.flow.read_paused:  # it is we who do not read
+            self._begun += elapsed
+            return False
+        limits, cycle = self._connections.limits, self._inner.cycle
+        in_body = cycle is not None and not cycle.response_complete
+        return now - self._begun > limits.request + (self._body_bytes / limits.bytes_per_second if in_body else 0)
+
+
+def limited_protocol(connections: Connections) -> Callable[..., Connection]:
+    """Makes the protocol of each new connection, for uvicorn."""
+
+    def make(*given: Any, **options: Any) -> Connection:
+        return Connection(connections, http_protocol(*given, **options))
+
+    return make

@@ -1,0 +1,61 @@
+"""Wrong tokens: each is answered a little later than the one before, and the log says that somebody is guessing."""
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+import anyio
+from starlette.types import Scope
+
+from gateway.serving.http.repeated import RepeatedLines
+
+logger = logging.getLogger(__name__)
+
+STANDING = "gateway.serving.http.standing"
+"""A key of a request's scope: `KNOWN` once the peer has shown that it may, `REFUSED` once it has failed to."""
+KNOWN = "known"
+REFUSED = "refused"
+
+_FREE = 3
+_STEP = 0.25
+_LONGEST = 2.0
+_FORGOTTEN = 60.0
+_REMEMBERED = 1_000
+
+
+class WrongTokens:
+    """Counts them by address. The right token is never kept waiting, wherever it comes from."""
+
+    def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._what = what
+        self._clock = clock
+        self._lines = RepeatedLines(logger)
+        self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
+
+    async def refused(self, scope: Scope) -> None:
+        """A token was wrong: log it, and wait before the answer, longer each time (at most two seconds)."""
+        scope[STANDING] = REFUSED
+        await self.refused_from(address_of(scope))
+
+    async def refused_from(self, address: str) -> None:
+        """The same where nothing of HTTP is spoken."""
+        # One line for all addresses in a while: an attacker may have many.
+        self._lines.warn(self._what, f"{self._what}: a wrong token from {address}")
+        await anyio.sleep(self.pause(address))
+
+    def pause(self, address: str) -> float:
+        """Count one more from this address: seconds to wait before it is answered."""
+        now = self._clock()
+        count, at = self._wrong.pop(address, (0, now))
+        count = count + 1 if now - at < _FORGOTTEN else 1
+        self._wrong[address] = (count, now)
+        if len(self._wrong) > _REMEMBERED:
+            self._wrong.popitem(last=False)
+        return min(_LONGEST, max(0, count - _FREE) * _STEP)
+
+
+def address_of(scope: Scope) -> str:
+    """The address of the peer, without its port."""
+    client = scope.get("client")
+    return str(client[0]) if client else "somebody"

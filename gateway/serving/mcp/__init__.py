@@ -1,0 +1,4 @@
+"""Serving hosts of every revision: stdio (`stdio`), Streamable HTTP and HTTP+SSE (`http`).
+
+Nothing is imported here: `gateway.serving.mcp.opening` answers a host's first message before anything heavy is loaded.
+"""

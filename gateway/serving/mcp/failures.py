@@ -1,0 +1,91 @@
+"""Our errors as a host gets them: one table, for every transport.
+
+A failed `tools/call` is a result with `isError` whose text names cause and remedy, so that the model reads it and can
+say it; a mistake in the request itself, and an upstream's own JSON-RPC error, stay protocol errors.
+"""
+
+import logging
+from typing import Any, cast
+
+from mcp.shared.exceptions import MCPError
+
+from gateway.core.model.caller import MODERN_REVISIONS
+from gateway.core.model.json_safe import to_json_safe
+from gateway.core.model.wire import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
+from gateway.errors import (
+    ContentError,
+    ExpiredHandle,
+    GatewayError,
+    InvalidRequest,
+    MediaError,
+    ProfileError,
+    UnknownHandle,
+    UnknownMethod,
+    UnknownResource,
+    UpstreamError,
+    UpstreamRefused,
+)
+from gateway.telemetry import request_id
+
+CODES: tuple[tuple[type[GatewayError], int], ...] = (
+    (UnknownMethod, METHOD_NOT_FOUND),
+    (UnknownResource, RESOURCE_NOT_FOUND),
+    (UnknownHandle, RESOURCE_NOT_FOUND),
+    (ExpiredHandle, RESOURCE_NOT_FOUND),
+    (InvalidRequest, INVALID_PARAMS),
+    (ProfileError, INVALID_PARAMS),
+    (GatewayError, INTERNAL_ERROR),
+)
+"""The JSON-RPC code of an error: that of the first class it belongs to. `UpstreamRefused` brings its own."""
+
+TOLD_TO_THE_MODEL: tuple[type[GatewayError], ...] = (UpstreamError, ContentError, MediaError)
+"""What may go wrong with a call that was in order: the answer is a result, not a protocol error."""
+
+_logger = logging.getLogger(__name__)
+
+
+def as_result(method: str, error: GatewayError) -> dict[str, Any] | None:
+    """The result that tells the model of `error`; None when the host has to be told, with `as_error`."""
+    if method != "tools/call" or isinstance(error, UpstreamRefused) or not isinstance(error, TOLD_TO_THE_MODEL):
+        return None
+    return {"content": [{"type": "text", "text": str(error)}], "isError": True}
+
+
+def as_error(error: GatewayError, revision: str) -> MCPError:
+    """The JSON-RPC error for a host of `revision`; that of an upstream's refusal is the upstream's own."""
+    if isinstance(error, UpstreamRefused):
+        return safe_error(_code_of_era(error.code, revision), error.wire_message, error.data)
+    code = next(code for kind, code in CODES if isinstance(error, kind))
+    data = {"uri": error.uri} if isinstance(error, UnknownResource) and error.uri is not None else None
+    return safe_error(_code_of_era(code, revision), str(error), data)
+
+
+def safe_error(code: int, message: str, data: Any = None) -> MCPError:
+    """A JSON-RPC error that every transport can write, whatever somebody put into it."""
+    try:
+        return MCPError(code, to_json_safe(message), to_json_safe(data))
+    except TypeError:
+        _logger.exception("the data of an error is not JSON")
+        return MCPError(code, to_json_safe(message))
+
+
+def unexpected(method: str, error: Exception) -> MCPError:
+    """A mistake of ours: everything to the log, to the host only the id by which it is found there."""
+    _logger.error("unexpected error while answering %s", method, exc_info=error)
+    ident = request_id()
+    told = "Internal error of the gateway; its log has the details"
+    return MCPError(INTERNAL_ERROR, told, None if ident is None else {"requestId": ident})
+
+
+def sole_gateway_error(error: Exception) -> GatewayError | None:
+    """The error of ours that `error` is, or that a task group wrapped; None for anything else."""
+    while isinstance(error, ExceptionGroup):
+        group = cast("ExceptionGroup[Exception]", error)
+        if len(group.exceptions) != 1:
+            return None
+        error = group.exceptions[0]
+    return error if isinstance(error, GatewayError) else None
+
+
+def _code_of_era(code: int, revision: str) -> int:
+    return INVALID_PARAMS if code == RESOURCE_NOT_FOUND and revision in MODERN_REVISIONS else code

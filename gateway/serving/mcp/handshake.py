@@ -1,0 +1,234 @@
+"""How a connection opens: which era a host speaks, and the answers that need no upstream. Standard library only.
+
+The rules, for each request in order of arrival:
+
+    before an era is chosen     `initialize` chooses the handshake era; a request with the envelope of 2026-07-28
+                                (`_meta` naming its protocol version) chooses the modern one, unless it is
+                                `server/discover`: that is a probe, and a host that gave up waiting for the answer
+                                goes on with `initialize` (the SDK's own loop refuses it, which kills such hosts)
+    in the handshake era        requests with an envelope are refused; `initialize` may come again
+    in the modern era           `initialize` is refused, and so is every request without the envelope
+
+Codes and messages are those of the SDK's server (2.3.0), so that a host cannot tell the difference.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, cast
+
+from gateway.core.model.wire import (
+    CLIENT_CAPABILITIES,
+    CLIENT_INFO,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PROTOCOL_VERSION,
+    SERVER_INFO,
+    UNSUPPORTED_PROTOCOL_VERSION,
+)
+from gateway.core.tools.instructions import Introductions
+
+HANDSHAKE_REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+MODERN_REVISIONS = ("2026-07-28",)
+
+Era = Literal["handshake", "modern"]
+
+UI_EXTENSION = "io.modelcontextprotocol/ui"
+"""MCP Apps: tools' user interfaces are carried as they are. A server that speaks it says so without settings.
+
+Source: https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx, mcp.server.apps
+"""
+
+
+TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
+"""Tasks of 2026-07-28: those of upstreams are carried (https://modelcontextprotocol.io/seps/2663-tasks-extension)."""
+
+
+class Identity(NamedTuple):
+    """What the gateway says it is: the `serverInfo` and the `instructions` of the protocol.
+
+    `instructions` are the gateway's own, `others` those of its upstreams.
+    """
+
+    name: str
+    version: str
+    title: str | None = None
+    instructions: str | None = None
+    others: Introductions = Introductions()
+
+    def server_info(self) -> dict[str, Any]:
+        """The protocol's `Implementation` object."""
+        info: dict[str, Any] = {"name": self.name, "version": self.version}
+        return info if self.title is None else {**info, "title": self.title}
+
+    def introduction(self, client: object) -> dict[str, str]:
+        """The field `instructions` for a client with this clientInfo, cut to what it keeps; empty without any."""
+        name = cast("Mapping[str, Any]", client).get("name") if isinstance(client, Mapping) else None
+        told = self.others.told(self.instructions, name if isinstance(name, str) else None)
+        return {} if told is None else {"instructions": told}
+
+
+class Refusal(Exception):
+    """A request that is answered with a JSON-RPC error."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+    def wire(self) -> dict[str, Any]:
+        """The JSON-RPC error object."""
+        error: dict[str, Any] = {"code": self.code, "message": self.message}
+        return error if self.data is None else {**error, "data": self.data}
+
+
+def capabilities(*, modern: bool) -> dict[str, Any]:
+    """What the gateway offers: constant, since the first answer comes before any upstream is known.
+
+    The same in every handshake revision: those that do not know a field pass over it. `logging` is a capability of
+    2026-07-28 too, where a request names its level itself; tasks are of that revision alone.
+    """
+    extensions: dict[str, Any] = {UI_EXTENSION: {}, **({TASKS_EXTENSION: {}} if modern else {})}
+    return {
+        "tools": {"listChanged": True},
+        "resources": {"listChanged": True, "subscribe": True},
+        "prompts": {"listChanged": True},
+        "completions": {},
+        "logging": {},
+        "extensions": extensions,
+    }
+
+
+def initialize_result(identity: Identity, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The answer to `initialize`: the revision asked for when we know it, else the newest with a handshake.
+
+    Raises `Refusal` when the params lack what every revision demands.
+    """
+    given = params or {}
+    requested = given.get("protocolVersion")
+    client = given.get("clientInfo")
+    if (
+        not isinstance(requested, str)
+        or not isinstance(given.get("capabilities"), Mapping)
+        or not isinstance(client, Mapping)
+        or not all(isinstance(cast("Mapping[str, Any]", client).get(key), str) for key in ("name", "version"))
+    ):
+        raise Refusal(
+            INVALID_PARAMS,
+            "initialize needs protocolVersion (a string), capabilities (an object), clientInfo (name and version)",
+        )
+    result: dict[str, Any] = {
+        "protocolVersion": requested if requested in HANDSHAKE_REVISIONS else HANDSHAKE_REVISIONS[-1],
+        "capabilities": capabilities(modern=False),
+        "serverInfo": identity.server_info(),
+    }
+    return {**result, **identity.introduction(given["clientInfo"])}
+
+
+def discover_result(identity: Identity, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The answer to `server/discover`, complete with the fields that every result of 2026-07-28 carries."""
+    meta = (params or {}).get("_meta")
+    client = cast("Mapping[str, Any]", meta).get(CLIENT_INFO) if isinstance(meta, Mapping) else None
+    result: dict[str, Any] = {
+        "supportedVersions": list(MODERN_REVISIONS),
+        "capabilities": capabilities(modern=True),
+        "resultType": "complete",
+        "ttlMs": 0,
+        "cacheScope": "private",
+        "_meta": {SERVER_INFO: identity.server_info()},
+    }
+    return {**result, **identity.introduction(client)}
+
+
+def enveloped(params: Mapping[str, Any] | None) -> bool:
+    """Whether `_meta` names a protocol version: only requests of 2026-07-28 and later do."""
+    meta = (params or {}).get("_meta")
+    return isinstance(meta, Mapping) and PROTOCOL_VERSION in meta
+
+
+def check_envelope(params: Mapping[str, Any] | None) -> None:
+    """Raise `Refusal` unless `_meta` has the two fields that 2026-07-28 demands, with a version that we serve."""
+    meta = (params or {}).get("_meta")
+    if not isinstance(meta, Mapping):
+        raise Refusal(
+            INVALID_PARAMS,
+            f"params._meta must be an object carrying the required {PROTOCOL_VERSION!r} and {CLIENT_CAPABILITIES!r} "
+            "envelope keys",
+        )
+    fields = cast("Mapping[str, Any]", meta)
+    if missing := [key for key in (PROTOCOL_VERSION, CLIENT_CAPABILITIES) if key not in fields]:
+        raise Refusal(INVALID_PARAMS, f"params._meta is missing the required envelope key(s): {', '.join(missing)}")
+    version = fields[PROTOCOL_VERSION]
+    if not isinstance(version, str):
+        raise Refusal(INVALID_PARAMS, "the protocol-version envelope value must be a string")
+    if version not in MODERN_REVISIONS:
+        raise Refusal(
+            UNSUPPORTED_PROTOCOL_VERSION,
+            "Unsupported protocol version",
+            {"supported": list(MODERN_REVISIONS), "requested": version},
+        )
+
+
+class Handshake:
+    """The era of one connection, and the answers that are given before anything else is ready."""
+
+    def __init__(self, identity: Identity) -> None:
+        self._identity = identity
+        self.era: Era | None = None
+        """None until the host has chosen."""
+        self.client: Mapping[str, Any] | None = None
+        """The params of the `initialize` that was accepted last."""
+        self.revision = HANDSHAKE_REVISIONS[-1]
+        """What was agreed on with it."""
+        self.envelope: Mapping[str, Any] | None = None
+        """The `_meta` of the modern era that was accepted last."""
+
+    def introduce(self, identity: Identity) -> None:
+        """Tell a host that opens its connection from now on that the gateway is this."""
+        self._identity = identity
+
+    def answer(self, method: str, params: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """The result of a request that belongs to the opening; None when it is for whoever serves the connection.
+
+        Raises `Refusal` for a request that does not fit the connection's era.
+        """
+        if method == "initialize":
+            return self._initialize(params)
+        if enveloped(params) or self.era == "modern":
+            return self._modern(method, params)
+        if method == "ping":
+            return {}
+        if method == "server/discover":
+            raise Refusal(METHOD_NOT_FOUND, "Method not found", method)
+        return None
+
+    def _initialize(self, params: Mapping[str, Any] | None) -> dict[str, Any]:
+        if self.era == "modern":
+            supported: dict[str, Any] = {"supported": list(MODERN_REVISIONS)}
+            requested = (params or {}).get("protocolVersion")
+            raise Refusal(
+                UNSUPPORTED_PROTOCOL_VERSION,
+                "connection is serving the 2026-07-28 protocol; the initialize handshake is not accepted",
+                {**supported, "requested": requested} if isinstance(requested, str) else supported,
+            )
+        result = initialize_result(self._identity, params)
+        self.revision = result["protocolVersion"]
+        self.client = params
+        self.era = "handshake"
+        return result
+
+    def _modern(self, method: str, params: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        if self.era == "handshake":
+            raise Refusal(
+                INVALID_REQUEST,
+                "this connection serves the handshake protocol era; requests carrying the 2026-07-28 envelope are not "
+                "accepted on it",
+            )
+        check_envelope(params)
+        self.envelope = (params or {}).get("_meta")
+        if method == "server/discover":
+            return discover_result(self._identity, params)
+        self.era = "modern"
+        if method == "ping":
+            raise Refusal(METHOD_NOT_FOUND, "Method not found", method)
+        return None

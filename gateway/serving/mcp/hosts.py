@@ -1,0 +1,118 @@
+"""A host as an upstream meets it: whom it may ask, and tell, while a call runs and beyond."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import anyio
+from mcp.server.connection import Connection
+from mcp.server.context import ServerRequestContext
+from mcp.shared.dispatcher import Outbound
+from mcp.shared.exceptions import MCPError
+
+from gateway.core.model.caller import Caller
+from gateway.core.model.json_safe import to_json_safe
+from gateway.core.model.wire import LOG_LEVELS, METHOD_NOT_FOUND
+from gateway.errors import HostRefused
+from gateway.upstream.connection.owners import host_of as host_of_caller
+
+LOG = "notifications/message"
+
+_PATIENCE_SECONDS = 5.0
+_LEVEL = "gateway.log_level"
+_CLIENT = "gateway.client"
+
+_logger = logging.getLogger(__name__)
+
+
+def introduce(connection: Connection, params: Mapping[str, Any]) -> None:
+    """The host of the handshake era has said who it is (the params of `initialize`)."""
+    connection.state[_CLIENT] = params
+
+
+def introduced(connection: Connection) -> Mapping[str, Any]:
+    """What it said, as it came: the SDK's models lose what they do not know."""
+    return connection.state.get(_CLIENT, {})
+
+
+def level_of(connection: Connection) -> str | None:
+    """The least level that a host of the handshake era wants to be told; None when it never said."""
+    return connection.state.get(_LEVEL)
+
+
+def set_level(connection: Connection, level: str) -> None:
+    """It has said so (`logging/setLevel`)."""
+    connection.state[_LEVEL] = level
+
+
+class AHost:
+    """One host over one channel: a request's own (the answer's stream), or its connection beyond any request.
+
+    A host of the stateless era is never asked anything here, and told only what its request asks for.
+    """
+
+    def __init__(
+        self,
+        channel: Outbound,
+        caller: Caller,
+        connection: Connection | None,
+        close_stream: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self._channel = channel
+        self._caller = caller
+        self._beyond = connection
+        self._close_stream = close_stream
+        self.party = host_of_caller(caller)
+
+    @property
+    def connection(self) -> "AHost | None":
+        """The same host beyond its request; None in the stateless era."""
+        return None if self._beyond is None else AHost(self._beyond, self._caller, None)
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The host's result.
+
+        Raises:
+            HostRefused: with the host's error, or when nothing can be asked over this channel.
+        """
+        if self._caller.is_modern:
+            raise HostRefused(METHOD_NOT_FOUND, f"a host of {self._caller.revision} is not asked {method}")
+        try:
+            return await self._channel.send_raw_request(method, to_json_safe(params))
+        except MCPError as error:
+            raise HostRefused(error.code, error.message, to_json_safe(error.data)) from None
+
+    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+        """Send a notification, if the host wants it. One that is not read costs the upstream nothing."""
+        if not self._wants(method, params):
+            return
+        with anyio.move_on_after(_PATIENCE_SECONDS):
+            try:
+                await self._channel.notify(method, to_json_safe(params))
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError, MCPError):
+                _logger.debug("a host is gone: %s was not sent", method)
+
+    async def let_go(self) -> None:
+        """Close the stream of the answer; a host that knows how (2025-11-25, SEP-1699) comes back for it."""
+        if self._close_stream is not None:
+            await self._close_stream()
+
+    def _wants(self, method: str, params: Mapping[str, Any]) -> bool:
+        if method != LOG:
+            return not self._caller.is_modern
+        wanted, level = self._caller.log_level, params.get("level")
+        if wanted is None:
+            return not self._caller.is_modern  # 2026-07-28: only what a request asks for
+        known = level in LOG_LEVELS and wanted in LOG_LEVELS
+        return known and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
+
+
+def host_of(context: ServerRequestContext[Any, Any], caller: Caller) -> AHost:
+    """The host that has sent this request."""
+    # The SDK hands out neither channel; raw messages need both.
+    session = context.session
+    request = session._request_outbound  # pyright: ignore[reportPrivateUsage]
+    if caller.is_modern:
+        return AHost(request, caller, None)
+    connection = session._connection  # pyright: ignore[reportPrivateUsage]
+    return AHost(request, caller, connection, context.close_sse_stream)

@@ -1,0 +1,125 @@
+"""Serving hosts over HTTP: Streamable HTTP at /mcp and HTTP+SSE at /sse, both eras, in one ASGI application."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
+
+from gateway.config.schema import HttpSettings
+from gateway.content.links.bases import Bases
+from gateway.serving.http import Listening, serve
+from gateway.serving.mcp.agreeing import Agreeing
+from gateway.serving.mcp.attendance import AttendanceMiddleware
+from gateway.serving.mcp.choosing import ChoosingProfile, ProfileNames
+from gateway.serving.mcp.draining import Draining
+from gateway.serving.mcp.events import Events, ResumableSessions
+from gateway.serving.mcp.handshake import Identity
+from gateway.serving.mcp.observing import observing
+from gateway.serving.mcp.security import Guard, allowed_by, check_bind, for_sdk, limits_of, refusal
+from gateway.serving.mcp.service import Service
+from gateway.serving.mcp.serving import Downstream
+from gateway.serving.mcp.sse import MESSAGES_PATH, SseEndpoints
+from gateway.telemetry import Telemetry
+
+
+def http_app(
+    service: Service,
+    settings: HttpSettings,
+    identity: Identity,
+    *,
+    profile_names: ProfileNames = (),
+    telemetry: Telemetry | None = None,
+    content: Sequence[BaseRoute] = (),
+    bases: Bases | None = None,
+    public_url: str | None = None,
+) -> Starlette:
+    """The application: `/mcp`, `/sse` (each also with `/<profile>`), the route for SSE's messages, and a page at `/`.
+
+    `profile_names` are the profiles that a path or the header `X-MCP-Profile` may choose. With `telemetry` there are
+    also `/healthz`, `/readyz` and `/metrics`; `content` are the routes of stored content. `bases` and `public_url` say
+    under which addresses it is reached. Its lifespan has to be run.
+    `app.state.draining` is how the streams of events are ended (see `serve_http`), `app.state.downstream` what serves.
+    """
+    downstream = Downstream(service, identity)
+    allowed = allowed_by(settings, public_url)
+    security = for_sdk(allowed)
+    events = Events()
+    manager = ResumableSessions(
+        downstream.server,
+        events,
+        security_settings=security,
+        max_request_body_size=settings.max_request_bytes,
+        session_idle_timeout=settings.session_idle,
+    )
+    sse = SseEndpoints(downstream, security, settings.max_request_bytes, settings.max_unread_bytes)
+    draining = Draining()
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        async with downstream.running(), manager.run(), events.expiring():
+            yield
+
+    def endpoint(path: str, app: ASGIApp, *, by_header: bool = True) -> list[BaseRoute]:
+        chosen = draining.ending_streams(ChoosingProfile(app, profile_names, by_header=by_header))
+        return [Route(form, chosen) for form in (path, f"{path}/", path + "/{profile}")]
+
+    observed: list[BaseRoute] = []
+    if telemetry is not None:
+        telemetry.metrics.sessions = lambda: downstream.announcer.connections
+        observed = observing(telemetry)
+    app = Starlette(
+        routes=[
+            Route("/", partial(_front_page, identity)),
+            *observed,
+            *content,
+            *endpoint("/mcp", AttendanceMiddleware(Agreeing(manager.handle_request), downstream.attending)),
+            *endpoint("/sse", sse.stream),
+            # Which profile is settled when the stream is opened: it stands in the path that the host is given.
+            *endpoint(MESSAGES_PATH, sse.messages, by_header=False),
+        ],
+        middleware=[Middleware(Guard, settings=settings, allowed=allowed, bases=bases or Bases())],
+        exception_handlers={404: _not_found, 405: _not_allowed},
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    draining.on_drain(downstream.announcer.close)
+    app.state.draining = draining
+    app.state.downstream = downstream
+    return app
+
+
+async def serve_http(app: Starlette, settings: HttpSettings, *, on_bound: Callable[[int], None] | None = None) -> None:
+    """Listen and serve until this is cancelled; then stop within a few seconds, open streams or not.
+
+    `on_bound` gets the port (which `port = 0` leaves to the system) once requests are answered. Signals are the
+    caller's business. Raises `ConfigError` when the address cannot be had, or may not be used (`check_bind`).
+    """
+    check_bind(settings)
+    listening = Listening(settings.bind, settings.port, "http.port", limits_of(settings))
+    await serve(app, listening, on_bound=on_bound, on_stop=app.state.draining.begin)
+
+
+def _front_page(identity: Identity, _: Request) -> Response:
+    return PlainTextResponse(
+        f"{identity.title or identity.name} {identity.version}\n\n"
+        "/mcp            Streamable HTTP, every protocol revision\n"
+        "/sse            HTTP+SSE, for hosts of revision 2024-11-05\n"
+        "/mcp/<profile>, /sse/<profile>   the same, with a host profile chosen explicitly\n"
+        "/content        stored content: POST takes it in, signed links hand it out\n"
+    )
+
+
+def _not_found(_: Request, __: Exception) -> Response:
+    return refusal(404, "nothing is here; the endpoints are /mcp and /sse")
+
+
+def _not_allowed(_: Request, error: Exception) -> Response:
+    headers = error.headers if isinstance(error, HTTPException) else None
+    return refusal(405, "this method is not allowed here", headers)

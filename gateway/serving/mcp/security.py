@@ -1,0 +1,158 @@
+"""Who may talk to the gateway over HTTP: the same checks before every route.
+
+Host and Origin are checked (`gateway.serving.http` says why); beyond loopback a bearer token is asked for, always, but
+for content under a link, which is signed.
+"""
+
+import hmac
+import json
+from collections.abc import Iterable, Mapping
+from typing import Literal
+from urllib.parse import urlsplit
+
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway.config.schema import HttpSettings
+from gateway.content.links.bases import PRINCIPAL_SCOPE, Bases
+from gateway.content.links.links import is_link
+from gateway.errors import ConfigError
+from gateway.serving.http import KNOWN, STANDING, Allowed, Limits, WrongTokens, is_loopback
+
+HEALTH_PATH = "/healthz"
+READINESS_PATH = "/readyz"
+
+_WITHOUT_TOKEN = frozenset({HEALTH_PATH, READINESS_PATH})
+"""For those who only watch whether the gateway works. Host and Origin are checked here too, and what needs a token is
+left out: the scope has no principal then."""
+
+_STREAMS = 4
+"""As much as may wait for so many streams may wait for all connections together."""
+
+_EXPOSED = "Mcp-Session-Id, WWW-Authenticate"
+_METHODS = "GET, POST, DELETE, OPTIONS"
+
+
+def check_bind(settings: HttpSettings) -> None:
+    """Raise `ConfigError` when others than this machine could reach the gateway without a token."""
+    if not settings.token and not is_loopback(settings.bind):
+        raise ConfigError(
+            f"{settings.bind} can be reached from other machines, so a token is needed",
+            where="http.bind",
+            remedy="set [http] token or $MCP_GATEWAY_TOKEN, or bind to 127.0.0.1",
+        )
+
+
+def refusal(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    """A refused request: `{"error": message}`."""
+    body = json.dumps({"error": message}, ensure_ascii=False)
+    return Response(body, status_code=status, headers=headers, media_type="application/json")
+
+
+def limits_of(settings: HttpSettings) -> Limits:
+    """What peers may take of the port."""
+    return Limits(
+        request=settings.request_timeout,
+        unread_bytes=_STREAMS * settings.max_unread_bytes,
+        connections=settings.max_connections,
+        connections_per_address=settings.max_connections_per_address,
+        proxies=settings.trusted_proxies,
+    )
+
+
+def allowed_by(settings: HttpSettings, public_url: str | None = None) -> Allowed:
+    """The values of Host and Origin that the settings allow; the host of `public_url` is one of ours."""
+    own = [urlsplit(public_url).netloc] if public_url else []
+    return Allowed(settings.bind, (*settings.allowed_hosts, *own), settings.allowed_origins)
+
+
+def for_sdk(allowed: Allowed) -> TransportSecuritySettings:
+    """The same lists in the SDK's form: its transports check on their own once more."""
+    return TransportSecuritySettings(
+        allowed_hosts=_with_ports(allowed.hosts), allowed_origins=_with_ports(allowed.origins)
+    )
+
+
+class Guard:
+    """ASGI middleware: Host, Origin, token; and the CORS headers without which an allowed page could not call."""
+
+    def __init__(self, app: ASGIApp, settings: HttpSettings, allowed: Allowed, bases: Bases) -> None:
+        self._app = app
+        self._allowed = allowed
+        self._bases = bases
+        self._token = settings.token.encode() if settings.token else None
+        self._wrong_tokens = WrongTokens("the gateway")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            return None  # no WebSockets here
+        # One HTTP parser keeps the blanks around a value, which do not belong to it (RFC 9110, 5.5).
+        scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+        headers = Headers(scope=scope)
+        origin = headers.get("origin")
+        if (refused := self._foreign(headers)) is not None:
+            return await refused(scope, receive, send)
+        answer = send if origin is None else _readable_for(origin, send)
+        if origin is not None and scope["method"] == "OPTIONS":
+            return await _preflight(headers)(scope, receive, answer)
+        self._bases.enter(scope)
+        path = scope["path"].removeprefix(self._bases.root_path)
+        if (fault := self._token_fault(headers)) is None:
+            scope[PRINCIPAL_SCOPE] = "local" if self._token is None else "token"
+            scope[STANDING] = KNOWN
+        elif path not in _WITHOUT_TOKEN and not is_link(scope["method"], path):
+            if fault == "wrong":
+                await self._wrong_tokens.refused(scope)
+            return await _unauthorised(fault)(scope, receive, answer)
+        return await self._app(scope, receive, answer)
+
+    def _foreign(self, headers: Headers) -> Response | None:
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._allowed.host(hosts[0]):
+            return refusal(421, "this Host is not one of the gateway's; [http] allowed_hosts names others")
+        if any(not self._allowed.origin(origin) for origin in headers.getlist("origin")):
+            return refusal(403, "this Origin may not call the gateway; [http] allowed_origins names others")
+        return None
+
+    def _token_fault(self, headers: Headers) -> Literal["missing", "wrong"] | None:
+        if self._token is None:
+            return None
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not given.strip():
+            return "missing"
+        if not hmac.compare_digest(given.strip().encode("latin-1"), self._token):
+            return "wrong"
+        return None
+
+
+def _unauthorised(fault: Literal["missing", "wrong"]) -> Response:
+    if fault == "missing":
+        return refusal(401, "a bearer token is needed", {"WWW-Authenticate": "Bearer"})
+    return refusal(401, "the bearer token is wrong", {"WWW-Authenticate": 'Bearer error="invalid_token"'})
+
+
+def _readable_for(origin: str, send: Send) -> Send:
+    async def add_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers["Access-Control-Allow-Origin"] = origin
+            headers["Access-Control-Expose-Headers"] = _EXPOSED
+            headers.add_vary_header("Origin")
+        await send(message)
+
+    return add_headers
+
+
+def _preflight(headers: Headers) -> Response:
+    allowed = {"Access-Control-Allow-Methods": _METHODS, "Access-Control-Max-Age": "600"}
+    if wanted := headers.get("access-control-request-headers"):
+        allowed["Access-Control-Allow-Headers"] = wanted
+    return Response(status_code=204, headers=allowed)
+
+
+def _with_ports(entries: Iterable[str]) -> list[str]:
+    return sorted(form for entry in entries for form in (entry, f"{entry}:*"))

@@ -1,0 +1,67 @@
+"""HTTP+SSE, the transport of 2024-11-05: a stream of events to the host, and a route that takes its messages."""
+
+import logging
+
+import anyio
+from mcp.server.sse import SseServerTransport
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.message import SessionMessage
+from starlette.types import Receive, Scope, Send
+
+from gateway.serving.http import address_of
+from gateway.serving.mcp.calling import PROFILE_SCOPE
+from gateway.serving.mcp.handshake import Handshake
+from gateway.serving.mcp.security import refusal
+from gateway.serving.mcp.serving import Downstream
+from gateway.serving.mcp.streams import StreamConnection
+from gateway.upstream.transports.backlog import Backlog
+from gateway.upstream.transports.bounded import json_in
+
+logger = logging.getLogger(__name__)
+
+MESSAGES_PATH = "/messages"
+
+
+class SseEndpoints:
+    """Both routes. A profile chosen for the stream stays in the path to which the host sends its messages."""
+
+    def __init__(
+        self,
+        downstream: Downstream,
+        security: TransportSecuritySettings,
+        max_request_bytes: int,
+        max_unread_bytes: int,
+    ) -> None:
+        self._downstream = downstream
+        self._security = security
+        self._max_request_bytes = max_request_bytes
+        self._max_unread_bytes = max_unread_bytes
+        # The SDK's transport has one path to post to: so there is one for each profile.
+        self._transports: dict[str | None, SseServerTransport] = {}
+
+    async def stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """GET: serve one host for as long as it holds the stream open."""
+        if scope["method"] != "GET":
+            return await refusal(405, "GET opens the stream of events", {"Allow": "GET"})(scope, receive, send)
+        transport = self._transport(scope[PROFILE_SCOPE])
+        with anyio.CancelScope() as connection:
+
+            def give_up(much: str) -> None:
+                logger.warning("a host at %s does not read its stream: %s; it is ended", address_of(scope), much)
+                connection.cancel()
+
+            async with transport.connect_sse(scope, receive, send) as (reads, writes):
+                unread = Backlog[SessionMessage](writes, self._max_unread_bytes, give_up, json_of=json_in)
+                handshake = Handshake(self._downstream.identity)
+                await StreamConnection(self._downstream, reads, unread, handshake).serve()
+        return None
+
+    async def messages(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """POST: take one message for a stream that is open."""
+        await self._transport(scope[PROFILE_SCOPE]).handle_post_message(scope, receive, send)
+
+    def _transport(self, profile: str | None) -> SseServerTransport:
+        if profile not in self._transports:
+            path = MESSAGES_PATH if profile is None else f"{MESSAGES_PATH}/{profile}"
+            self._transports[profile] = SseServerTransport(path, self._security, self._max_request_bytes)
+        return self._transports[profile]

@@ -1,0 +1,199 @@
+"""Serving the one host of a stdio connection, from where its `Opening` got to."""
+
+import asyncio
+import logging
+import math
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, cast
+
+import anyio
+import anyio.lowlevel
+from anyio.abc import AsyncResource
+from mcp.shared._stream_protocols import ReadStream
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp_types import jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from gateway.core.model.caller import Caller
+from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, INVALID_REQUEST, PROTOCOL_VERSION
+from gateway.serving.mcp.handshake import Handshake, Refusal
+from gateway.serving.mcp.opening import Opening
+from gateway.serving.mcp.service import Service
+from gateway.serving.mcp.serving import Downstream
+from gateway.serving.mcp.streams import StreamConnection
+from gateway.upstream.transports.messages import write_message
+
+LINGER_SECONDS = 3.0
+"""How long, after the host has closed its end, answers to what it asked before may still be worked on."""
+
+_FLUSH_SECONDS = 2.0
+_MAX_UNWRITTEN_BYTES = 8 * 1024 * 1024
+
+_logger = logging.getLogger(__name__)
+
+
+async def serve_stdio(
+    opening: Opening,
+    open_service: Callable[[], AbstractAsyncContextManager[Service]],
+    *,
+    linger: float = LINGER_SECONDS,
+    on_serving: Callable[[Downstream], None] | None = None,
+) -> None:
+    """Serve until the host closes its end; return at the latest `linger` seconds (and a flush) after that.
+
+    `opening` has been started. What it has gathered is served as soon as `open_service()` gives the service; a host
+    that leaves before has the start cancelled. To end the connection from this side, cancel this. What `open_service`
+    raises comes through as it is. `on_serving` is given what serves the host, as soon as it does.
+    """
+    loop = asyncio.get_running_loop()
+    with anyio.CancelScope() as whole:
+        inbox = _Inbox(opening, loop, whole, linger)
+        async with open_service() as service:
+            downstream = Downstream(service, opening.identity)
+            if on_serving is not None:
+                on_serving(downstream)
+            async with downstream.running():
+                connection = StreamConnection(
+                    downstream, inbox, _Outbox(opening, loop), opening.handshake, opened_elsewhere=True
+                )
+                inbox.serve_until_settled(connection)
+                await connection.serve()
+
+
+def expected_host(handshake: Handshake) -> Caller | None:
+    """The one host of a stdio connection, as far as it has said who it is."""
+    if handshake.client is not None:
+        info, capabilities, revision = handshake.client["clientInfo"], handshake.client["capabilities"], None
+    elif handshake.envelope is not None:
+        info, capabilities = handshake.envelope.get(CLIENT_INFO), handshake.envelope.get(CLIENT_CAPABILITIES)
+        revision = handshake.envelope[PROTOCOL_VERSION]
+    else:
+        return None
+    known: Mapping[str, Any] = cast("Mapping[str, Any]", info) if isinstance(info, Mapping) else {}
+    able: Mapping[str, Any] = cast("Mapping[str, Any]", capabilities) if isinstance(capabilities, Mapping) else {}
+    return Caller(
+        revision=revision or handshake.revision,
+        client_name=known.get("name"),
+        client_info=known or None,
+        capabilities=able,
+    )
+
+
+class _Inbox(AsyncResource):
+    """The host's messages as the SDK's dispatcher takes them (its `ReadStream`).
+
+    Until someone takes them, `starting` is cancelled when the host leaves: at once, or after `linger` seconds when it
+    has asked for something.
+    """
+
+    def __init__(
+        self, opening: Opening, loop: asyncio.AbstractEventLoop, starting: anyio.CancelScope, linger: float
+    ) -> None:
+        self._opening = opening
+        self._starting = starting
+        self._linger = linger
+        self._arrived = anyio.Event()
+        self._connection: StreamConnection | None = None
+        opening.listen(lambda: _call_soon(loop, self._wake))
+
+    def serve_until_settled(self, connection: StreamConnection) -> None:
+        """From now on someone takes the messages; the end comes when `connection` has answered what came before."""
+        self._connection = connection
+        self._starting.deadline = math.inf
+
+    def _wake(self) -> None:
+        self._arrived.set()
+        self._arrived = anyio.Event()
+        if self._opening.ended and self._connection is None:
+            self._starting.deadline = anyio.current_time() + (self._linger if self._opening.waiting else 0)
+
+    async def receive(self) -> SessionMessage | Exception:
+        try:
+            return await self.__anext__()
+        except StopAsyncIteration:
+            raise anyio.EndOfStream from None
+
+    def __aiter__(self) -> ReadStream[SessionMessage | Exception]:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        await anyio.lowlevel.checkpoint()
+        while True:
+            arrived = self._arrived
+            if (taken := self._opening.take()) is not None:
+                message, arrival = taken
+                try:
+                    checked = jsonrpc_message_adapter.validate_python(message, by_name=False)
+                    return SessionMessage(checked, ServerMessageMetadata(request_context=arrival))
+                except ValidationError:
+                    self._turn_down(message)
+            elif self._opening.ended and not self._opening.waiting:
+                if self._connection is not None:
+                    await self._connection.settle(self._linger)
+                raise StopAsyncIteration
+            else:
+                await arrived.wait()
+
+    def _turn_down(self, message: dict[str, object]) -> None:
+        if "method" in message and "id" in message:
+            self._opening.refuse(message["id"], Refusal(INVALID_REQUEST, "not a JSON-RPC 2.0 request"))
+        else:
+            _logger.debug("a malformed message of the host was dropped")
+
+    async def aclose(self) -> None:
+        """Nothing to close: the thread that reads ends with the process."""
+
+
+class _Outbox(AsyncResource):
+    """What goes to the host (the SDK's `WriteStream`).
+
+    A thread writes, so that a host that does not read stops nothing; it never keeps the process from ending.
+    """
+
+    def __init__(self, opening: Opening, loop: asyncio.AbstractEventLoop) -> None:
+        self._opening = opening
+        self._loop = loop
+        self._queue = queue.SimpleQueue[bytes | None]()
+        self._unwritten = 0
+        self._room = anyio.Event()
+        self._finished = anyio.Event()
+        self._closed = False
+        threading.Thread(target=self._write_all, name="mcp-stdout", daemon=True).start()
+
+    async def send(self, item: SessionMessage, /) -> None:
+        while self._unwritten > _MAX_UNWRITTEN_BYTES and not self._closed:
+            await self._room.wait()
+        if self._closed:
+            raise anyio.ClosedResourceError
+        line = write_message(item.message)
+        self._unwritten += len(line)
+        self._queue.put(line)
+
+    async def aclose(self) -> None:
+        """Wait, for a bounded time, until everything is written."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+            with anyio.move_on_after(_FLUSH_SECONDS, shield=True):
+                await self._finished.wait()
+
+    def _write_all(self) -> None:
+        while (line := self._queue.get()) is not None:
+            self._opening.write(line)
+            _call_soon(self._loop, self._written, len(line))
+        _call_soon(self._loop, self._finished.set)
+
+    def _written(self, size: int) -> None:
+        self._unwritten -= size
+        self._room.set()
+        self._room = anyio.Event()
+
+
+def _call_soon(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *arguments: object) -> None:
+    try:
+        loop.call_soon_threadsafe(function, *arguments)
+    except RuntimeError:
+        _logger.debug("the event loop is closed: nobody waits for this any more")

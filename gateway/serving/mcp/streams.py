@@ -1,0 +1,146 @@
+"""Serving one host over a pair of message streams (stdio, HTTP+SSE), in whichever era it speaks."""
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+from mcp.server.connection import Connection, NotifyOnlyOutbound
+from mcp.server.runner import ServerRunner, aclose_shielded, serve_one
+from mcp.shared._stream_protocols import ReadStream, WriteStream
+from mcp.shared.dispatcher import DispatchContext
+from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.message import SessionMessage
+from mcp.shared.transport_context import TransportContext
+from mcp_types import ClientCapabilities, Implementation, InitializeRequestParams
+from pydantic import ValidationError
+
+from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
+from gateway.serving.mcp.handshake import Handshake, Refusal, enveloped
+from gateway.serving.mcp.hosts import introduce
+from gateway.serving.mcp.serving import Downstream
+from gateway.upstream.connection.owners import owner_by_session
+
+_ENDLESS = frozenset({"subscriptions/listen"})
+"""Requests whose answer is the end of a subscription: nobody waits for it."""
+
+
+class StreamConnection:
+    """One host on a pair of streams.
+
+    `opened_elsewhere`: someone in front answers what belongs to the handshake, and only the rest arrives here.
+    """
+
+    def __init__(
+        self,
+        downstream: Downstream,
+        reads: ReadStream[SessionMessage | Exception],
+        writes: WriteStream[SessionMessage],
+        handshake: Handshake,
+        *,
+        opened_elsewhere: bool = False,
+    ) -> None:
+        self._downstream = downstream
+        self._server = downstream.server
+        self._session = f"stream {secrets.token_hex(8)}"
+        self._handshake = handshake
+        self._opened_elsewhere = opened_elsewhere
+        self._dispatcher: JSONRPCDispatcher[TransportContext] = JSONRPCDispatcher(
+            reads,
+            writes,
+            # In order: what a host sends right after it already counts as initialized.
+            inline_methods=frozenset({"initialize"}),
+        )
+        self._notifications = NotifyOnlyOutbound(self._dispatcher)
+        self._legacy = Connection.for_loop(self._dispatcher, session_id=self._session)
+        self._runner = ServerRunner(self._server, self._legacy, None)
+        self._client: Mapping[str, Any] | None = None
+        self._answering = 0
+        self._settled = anyio.Event()
+
+    async def serve(self) -> None:
+        """Serve until the reading stream ends; what still runs then is cancelled. The writing stream is closed."""
+        try:
+            with self._downstream.attending(owner_by_session(self._session)):
+                await self._dispatcher.run(self._on_request, self._on_notify)
+        finally:
+            await aclose_shielded(self._legacy)
+            self._downstream.left(self._session)
+
+    async def settle(self, patience: float) -> None:
+        """Wait, at most `patience` seconds, until no request is being answered."""
+        with anyio.move_on_after(patience):
+            while self._answering:
+                await self._settled.wait()
+
+    async def _on_request(
+        self, context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        if method in _ENDLESS:
+            return await self._answer(context, method, params)
+        self._answering += 1
+        try:
+            return await self._answer(context, method, params)
+        finally:
+            self._answering -= 1
+            if not self._answering:
+                self._settled.set()
+                self._settled = anyio.Event()
+
+    async def _answer(
+        self, context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        if not self._opened_elsewhere:
+            try:
+                answer = self._handshake.answer(method, params)
+            except Refusal as refusal:
+                raise MCPError(refusal.code, refusal.message, refusal.data) from None
+            if answer is not None:
+                return answer
+        if params is not None and enveloped(params):
+            return await self._modern(context, method, params)
+        self._know_the_client()
+        return await self._runner.on_request(context, method, params)
+
+    async def _modern(
+        self, context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        meta: Mapping[str, Any] = params["_meta"]
+        connection = Connection.from_envelope(
+            meta[PROTOCOL_VERSION],
+            meta.get(CLIENT_INFO),
+            meta.get(CLIENT_CAPABILITIES),
+            outbound=self._notifications,
+        )
+        connection.session_id = self._session  # one host, whose requests all come here
+        return await serve_one(self._server, context, method, params, connection=connection, lifespan_state=None)
+
+    async def _on_notify(
+        self, context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
+    ) -> None:
+        # The one notification of 2026-07-28, `notifications/cancelled`, is the dispatcher's.
+        if self._handshake.era == "handshake":
+            self._know_the_client()
+            await self._runner.on_notify(context, method, params)
+
+    def _know_the_client(self) -> None:
+        client = self._handshake.client
+        if client is not None and client is not self._client:
+            self._client = client
+            introduce(self._legacy, client)
+            self._legacy.client_params = _client_params(client)
+            self._legacy.protocol_version = self._handshake.revision
+
+
+def _client_params(client: Mapping[str, Any]) -> InitializeRequestParams:
+    """What the host said in `initialize`; of what the SDK's models cannot read, only the name is kept."""
+    try:
+        return InitializeRequestParams.model_validate(client, by_name=False)
+    except ValidationError:
+        info = client["clientInfo"]
+        return InitializeRequestParams(
+            protocol_version=client["protocolVersion"],
+            capabilities=ClientCapabilities(),
+            client_info=Implementation(name=info["name"], version=info["version"]),
+        )

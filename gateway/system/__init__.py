@@ -1,0 +1,1 @@
+"""Differences between operating systems: processes, TLS, folders, memory."""

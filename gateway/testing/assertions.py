@@ -1,0 +1,191 @@
+"""For the tests of people who write MCP servers: does a host's model see what the tool returned?
+
+from gateway.testing import assert_seen
+
+assert_seen(result, host="codex", images=1)
+
+And for people who write a store of their own: does it keep what stores promise? `await check_store(MyStore)`.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, cast
+
+from gateway.core.wording import counted, plain
+from gateway.hosts.simulators.host import Host
+from gateway.hosts.simulators.hosts import SIMULATORS
+from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText
+from gateway.hosts.simulators.verdict import Verdict, judge
+
+if TYPE_CHECKING:
+    from gateway.content.store import ContentStore
+
+__all__ = ["HOSTS", "assert_seen", "check_store"]
+
+HOSTS: tuple[str, ...] = tuple(SIMULATORS)
+"""The names of the hosts that can be asked about; `unknown` is a client that nothing is known of."""
+
+_SHOWN = 160
+_MOST_PARTS = 12
+
+
+def assert_seen(
+    result: Any, *, host: str, images: int | None = None, tool: Any = None, through_gateway: bool = False
+) -> None:
+    """Fail unless the model of `host` gets all that a tool returned: every image as an image, every text, no base64.
+
+    `result` is a CallToolResult: as JSON (the result alone, or a JSON-RPC response), or an object of an MCP SDK. `tool`
+    is the tool as tools/list describes it, if its `outputSchema` is to count. `images` is how many images the model has
+    to see; None: as many as the result holds and the host can show. With `through_gateway` the result is shaped for
+    this host first, as the gateway would send it.
+
+    Raises:
+        AssertionError: something does not arrive; the message says what, what the model gets, and what to change.
+        ValueError: there is no such host.
+        TypeError: `result` or `tool` is neither JSON nor an object of an SDK.
+    """
+    simulated = SIMULATORS.get(host)
+    if simulated is None:
+        raise ValueError(f"no host is called {host!r}; there are: {', '.join(HOSTS)}")
+    original = _wire(result, "result")
+    declared = None if tool is None else _wire(tool, "tool")
+    sent = _shaped(original, simulated) if through_gateway else original
+    # Through the gateway, a tool loses its output schema together with the structured content.
+    seen = simulated.see(sent, None if through_gateway else declared)
+    verdict = judge(original, seen, simulated)
+    count = sum(image.picture is not None or simulated.can_show(image.media_type) for image in seen.images)
+    problems = list(verdict.problems)
+    if images is not None and count != images:
+        problems.insert(
+            0, f"{counted(images, 'image')} {'was' if images == 1 else 'were'} expected, and the model sees {count}"
+        )
+    if problems:
+        raise AssertionError(
+            "\n".join(_explained(simulated, problems, verdict, seen, original, declared, through_gateway))
+        )
+
+
+PATIENCE_SECONDS = 60.0
+"""How long a store may take for one promise."""
+
+
+async def check_store(make_store: "Callable[[], ContentStore]", *, patience: float = PATIENCE_SECONDS) -> None:
+    """Fail unless the store keeps every promise of `gateway.content.store.ContentStore`; all of them are tried.
+
+    `make_store` is called for each promise, and may give a new store or always the same: every promise is tried with
+    owners that nobody else has, for `patience` seconds at most: a store that waits for ever keeps none. Needs room for
+    20 MB. To see each promise as a test of its own, parametrize over
+    `gateway.testing.contract.CHECKS`, as docs/stores.md shows.
+
+    Raises:
+        AssertionError: promises that are not kept, one a line, with what was found instead.
+    """
+    import anyio
+
+    from gateway.testing.contract import CHECKS
+
+    problems: list[str] = []
+    for promise, check in CHECKS.items():
+        try:
+            with anyio.move_on_after(patience) as limit:
+                await check(make_store())
+            if limit.cancelled_caught:
+                problems.append(f"  - {promise}: the store was not done within {patience:g} s")
+        except Exception as error:  # whatever a store of somebody's own raises
+            problems.append(f"  - {promise}: {plain(str(error) or repr(error), _SHOWN)} ({type(error).__name__})")
+    if problems:
+        raise AssertionError("\n".join([f"{len(problems)} of {len(CHECKS)} promises are not kept:", *problems]))
+
+
+def _wire(value: Any, what: str) -> dict[str, Any]:
+    """The value as JSON on the wire: a model of an SDK by its aliases, without what is not set."""
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        value = dump(mode="json", by_alias=True, exclude_none=True)
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{what} has to be JSON or an object of an MCP SDK, not {type(value).__name__}")
+    known = dict(cast("Mapping[str, Any]", value))
+    if "jsonrpc" in known and isinstance(known.get("result"), Mapping):
+        known = dict(cast("Mapping[str, Any]", known["result"]))
+    return json.loads(json.dumps(known))
+
+
+def _shaped(result: dict[str, Any], host: Host) -> dict[str, Any]:
+    """The result as the gateway sends it to this host."""
+    # A thread of its own, because the test may be running inside an event loop.
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(_shape, result, host).result()
+
+
+def _shape(result: dict[str, Any], host: Host) -> dict[str, Any]:
+    import anyio
+
+    from gateway.config.builtin_profiles import builtin_profiles
+    from gateway.config.schema import Settings
+    from gateway.content.media import MediaWorkers
+    from gateway.content.shaping import Shaper
+    from gateway.content.store import MemoryStore
+    from gateway.core.model.caller import Caller
+    from gateway.core.profiles.host_profiles import narrow
+    from gateway.core.profiles.matching import choose
+
+    async def shape() -> dict[str, Any]:
+        settings = Settings()
+        caller = Caller(
+            revision=host.revision,
+            client_name=str(host.client_info["name"]),
+            user_agent=host.user_agent,
+            profile=host.profile,
+        )
+        profile = narrow(choose(builtin_profiles(), caller, None).profile, host.revision)
+        async with MediaWorkers(settings.media) as media:
+            shaper = Shaper(MemoryStore(settings.store), media)
+            return (await shaper.shape(result, profile, owner=caller.principal)).result
+
+    return anyio.run(shape)
+
+
+def _explained(
+    host: Host,
+    problems: list[str],
+    verdict: Verdict,
+    seen: Seen,
+    original: dict[str, Any],
+    tool: dict[str, Any] | None,
+    through_gateway: bool,
+) -> Iterator[str]:
+    from gateway.testing.advice import unique
+    from gateway.testing.result_advice import advise_on_result
+
+    reader = "a person at" if host.for_people else "the model of"
+    by = ", through the gateway" if through_gateway else ""
+    images = f"{verdict.expected} {'image' if verdict.expected == 1 else 'images'}"
+    yield f"{reader} {host.title} does not see all of it{by} ({verdict.shown} of {images}):"
+    yield from (f"  - {problem}" for problem in problems)
+    yield "it gets:"
+    yield from (f"  {_part(part)}" for part in seen.parts[:_MOST_PARTS])
+    if len(seen.parts) > _MOST_PARTS:
+        yield f"  ... and {counted(len(seen.parts) - _MOST_PARTS, 'more part')}"
+    if not seen.parts:
+        yield "  nothing"
+    advice = unique(advise_on_result(original, tool))
+    if advice:
+        yield "to change:"
+        yield from (f"  - {one}" for one in advice)
+    if not through_gateway:
+        yield "with through_gateway=True: what it would get through the gateway"
+
+
+def _part(part: SeenPart) -> str:
+    match part:
+        case SeenImage():
+            size = f" {part.pixels[0]}x{part.pixels[1]}" if part.pixels else ""
+            refused = "" if part.picture else ", which cannot be decoded"
+            return f"image {plain(part.media_type, 60)}{size}, {part.where}{refused}"
+        case SeenAudio():
+            return f"sound {plain(part.media_type, 60)}, {part.where}"
+        case SeenDocument():
+            return f"document {plain(part.media_type, 60)}, {part.where}"
+        case SeenText():
+            return f"{part.form}, {counted(len(part.text), 'character')}: {plain(part.text, _SHOWN)}"

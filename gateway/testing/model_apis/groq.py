@@ -1,0 +1,18 @@
+"""What Groq refuses: OpenAI's form, images on tool messages taken, documents only as JSON.
+
+Types: groq 1.7.0, `types.chat`: a tool message has text, image_url and document parts. A part with a member that is not
+in the types is answered with 400, "property ... is unsupported".
+"""
+
+from gateway.testing.model_apis.openai_chat import RULES, messages_shape, reader, tools_of
+from gateway.testing.model_apis.reading import Dialect
+from gateway.testing.model_apis.shapes import OTHERS, AnyOf, Tagged
+
+_PARTS = {
+    "text": {"text": str},
+    "image_url": {"image_url": {"url": str, "detail?": frozenset({"auto", "low", "high"})}},
+    "document": {"document": {"data": dict, **OTHERS}},
+}
+_CONTENT = AnyOf((str, [Tagged(_PARTS)]))
+
+GROQ = Dialect(messages_shape(_CONTENT, _CONTENT), reader(), RULES, tools_of)

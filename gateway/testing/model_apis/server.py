@@ -1,0 +1,158 @@
+"""The stand-ins over HTTP: every API at its own address, with its own errors, streaming as the real one streams."""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, cast
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from gateway.testing.model_apis import conversation, refusals
+from gateway.testing.model_apis.chat_templates import ALTERNATION
+from gateway.testing.model_apis.replies.anthropic_messages import ANTHROPIC_MESSAGES
+from gateway.testing.model_apis.replies.gemini import GEMINI, GEMINI_INTERACTIONS
+from gateway.testing.model_apis.replies.openai_chat import GROQ, MISTRAL, OPENAI_CHAT
+from gateway.testing.model_apis.replies.openai_responses import OPENAI_RESPONSES
+from gateway.testing.model_apis.replies.others import BEDROCK_CONVERSE, COHERE, OLLAMA
+from gateway.testing.model_apis.replies.writing import Asked, Writer
+from gateway.testing.model_apis.scripts import LookingModel, Reply, Script
+
+Pause = Callable[[], Awaitable[object]]
+
+WRITERS: Mapping[str, Writer] = {
+    "openai_responses": OPENAI_RESPONSES,
+    "anthropic_messages": ANTHROPIC_MESSAGES,
+    "gemini": GEMINI,
+    "gemini_2_5": GEMINI,
+    "gemini_interactions": GEMINI_INTERACTIONS,
+    "bedrock_converse": BEDROCK_CONVERSE,
+    "cohere": COHERE,
+    "ollama": OLLAMA,
+    "mistral": MISTRAL,
+    "groq": GROQ,
+}
+"""Who writes for each API; a profile of Chat Completions has the writer of that."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A request as it came: the names of its headers in lower case, its body as bytes."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body, parsed; raises ValueError where it is no JSON."""
+        return json.loads(self.body)
+
+
+class ModelServer(Starlette):
+    """The application. `requests` holds every request that came, in order."""
+
+    def __init__(self, script: Script, chat: str, record: list[Recorded], pause: Pause | None) -> None:
+        self.requests = record
+        self._script = script
+        self._pause = pause
+        self._numbers = count(1)
+        fixed = {
+            "/v1/chat/completions": chat,
+            "/openai/v1/chat/completions": "groq",  # as its client has it
+            "/v1/responses": "openai_responses",
+            "/v1/messages": "anthropic_messages",
+            "/v1/interactions": "gemini_interactions",
+            "/v1beta/interactions": "gemini_interactions",
+            "/v2/chat": "cohere",
+            "/api/chat": "ollama",
+            "/model/{model}/converse": "bedrock_converse",
+            "/v1beta/models/{model}:{method}": "gemini",
+            "/v1/models/{model}:{method}": "gemini",
+        }
+        routes = [Route(path, self._endpoint(api), methods=["POST"]) for path, api in fixed.items()]
+        super().__init__(routes=routes)
+
+    def _endpoint(self, api: str) -> Callable[[Request], Awaitable[Response]]:
+        writer = WRITERS.get(api, OPENAI_CHAT)
+
+        async def answer(request: Request) -> Response:
+            recorded = Recorded(request.method, request.url.path, dict(request.headers), await request.body())
+            self.requests.append(recorded)
+            body = _body(recorded, request.path_params)
+            if isinstance(body, str):
+                return _refused(writer, body)
+            method = request.path_params.get("method", "")
+            if method not in ("", "generateContent", "streamGenerateContent"):
+                return JSONResponse({"error": {"code": 404, "message": method, "status": "NOT_FOUND"}}, 404)
+            if faults := refusals(api, body):
+                return _refused(writer, "; ".join(faults), 500 if faults == (ALTERNATION,) else 400)
+            return self._reply(api, writer, body, method, request.query_params.get("alt"))
+
+        return answer
+
+    def _reply(self, api: str, writer: Writer, body: Mapping[str, Any], method: str, alt: str | None) -> Response:
+        read = conversation(api, body)
+        assert read is not None, "a request that is not refused can be read"
+        number = next(self._numbers)
+        reply = _with_ids(self._script(read), number)
+        asked = Asked(number, read.model, body)
+        # Ollama streams unless it is told not to.
+        wanted = method == "streamGenerateContent" or body.get("stream", api == "ollama")
+        if not wanted:
+            return JSONResponse(writer.whole(reply, asked))
+        if writer.events is None:
+            return _refused(writer, "this stand-in does not stream")
+        if method and alt != "sse":
+            # Without alt=sse the stream is one array of the same chunks.
+            return JSONResponse([writer.whole(reply, asked)])
+        return StreamingResponse(self._paced(writer.events(reply, asked)), media_type=writer.media_type)
+
+    async def _paced(self, events: Iterator[str]) -> AsyncIterator[str]:
+        for event in events:
+            yield event
+            if self._pause:
+                await self._pause()
+
+
+def model_server(
+    script: Script | None = None,
+    *,
+    chat: str = "openai_chat",
+    record: list[Recorded] | None = None,
+    pause: Pause | None = None,
+) -> ModelServer:
+    """A server that answers as all the model APIs do, by `script` (default: `LookingModel()`).
+
+    `chat` is the target that answers on /v1/chat/completions: `openai_chat`, a profile of it (`vllm`, `llama_cpp` ...),
+    `mistral` or `groq`. Requests are kept in `record`, or in the server's own `requests`. `pause` is awaited after each
+    event of a stream, for tests of what lies between. A request that the real API would refuse gets 400, in its form;
+    one that a chat template refuses in llama-server gets 500, as there.
+    """
+    return ModelServer(script or LookingModel(), chat, [] if record is None else record, pause)
+
+
+def _body(recorded: Recorded, parameters: Mapping[str, str]) -> dict[str, Any] | str:
+    """The body as an object, with the model that the address names; or what is wrong with it."""
+    try:
+        body = recorded.json
+    except ValueError as error:
+        return f"the body is no JSON: {error}"
+    if not isinstance(body, dict):
+        return "the body is no JSON object"
+    named = {"model": parameters["model"]} if "model" in parameters else {}
+    return {**cast("dict[str, Any]", body), **named}
+
+
+def _refused(writer: Writer, why: str, status: int = 400) -> Response:
+    return JSONResponse(writer.refusal(why), status)
+
+
+def _with_ids(reply: Reply, number: int) -> Reply:
+    """Every call with an id: nine letters and digits, which every API accepts."""
+    calls = (replace(call, id=call.id or f"c{number:05d}{place:03d}") for place, call in enumerate(reply.calls))
+    return replace(reply, calls=tuple(calls))

@@ -1,6 +1,0 @@
-"""The agent-loop API: a gateway's tools in a model API's format, a completion in, the next messages out."""
-
-from gateway.toolset.responded import Responded, ToolResult
-from gateway.toolset.toolset import OpenGateway, Toolset
-
-__all__ = ["OpenGateway", "Responded", "ToolResult", "Toolset"]

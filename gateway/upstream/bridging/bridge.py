@@ -1,0 +1,172 @@
+"""From a host to an upstream and back, whichever era each of them speaks."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, Protocol, cast
+
+import anyio
+
+from gateway.config.schema import UpstreamSettings
+from gateway.core.model.caller import Caller
+from gateway.core.model.wire import INTERNAL_ERROR
+from gateway.errors import InvalidRequest, UpstreamRefused
+from gateway.upstream import Host, ProgressCallback
+from gateway.upstream.bridging.asking import INPUT_REQUIRED, RETRYABLE
+from gateway.upstream.bridging.driving import drive
+from gateway.upstream.bridging.parking import Parked, Parking
+from gateway.upstream.bridging.sealing import MARK, Seal
+from gateway.upstream.connection.calls import CallLimits
+from gateway.upstream.connection.guise import guise_of
+
+CARRIED_SECONDS = 86_400.0
+"""How long a host may carry the state of a stateless upstream; the upstream's own limit may be shorter."""
+
+_PARKED = "parked"
+_UPSTREAM = "upstream"
+
+
+class AnUpstream(Protocol):
+    """The upstream that a request goes to (`gateway.upstream.Upstream` is one)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def settings(self) -> UpstreamSettings: ...
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        timeout: CallLimits,
+        on_progress: ProgressCallback | None = None,
+        caller: Caller,
+        host: Host | None = None,
+    ) -> dict[str, Any]: ...
+
+
+class Bridge:
+    """Sends requests on, so that what an upstream needs of the host reaches it in the host's own era.
+
+        host        upstream
+        handshake   handshake   the upstream's requests go to the host as they are
+        handshake   modern      `input_required` is answered by asking the host (`driving`)
+        modern      modern      `input_required` goes to the host; only its `requestState` is sealed
+        modern      handshake   the upstream's requests become `input_required` (`parking`)
+
+    Which era an upstream speaks need not be known beforehand: what does not happen costs nothing. Without `parking` a
+    stateless host cannot be asked by an upstream of the handshake era.
+    """
+
+    def __init__(self, parking: Parking | None = None, seal: Seal | None = None) -> None:
+        self._parking = parking
+        self._seal = seal or Seal()
+
+    async def request(
+        self,
+        upstream: AnUpstream,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        timeout: CallLimits,
+        on_progress: ProgressCallback | None = None,
+        caller: Caller,
+        host: Host | None = None,
+        is_part: bool = False,
+    ) -> dict[str, Any]:
+        """The upstream's raw result; for a stateless host it may ask for input.
+
+        `is_part`: it is sent on the way to the answer to another request of the host (a link of a result is read, a
+        tool describes), so a stateless host could not repeat it with answers, and is not asked.
+
+        Raises what `upstream.request` raises, InvalidRequest for a `requestState` that is not this caller's, and
+        UpstreamRefused where input is needed for a part.
+        """
+
+        async def send(params: Mapping[str, Any], call: Parked | None = None) -> dict[str, Any]:
+            front, told = (host, on_progress) if call is None else (call, call.progress)
+            return await upstream.request(method, params, timeout=timeout, on_progress=told, caller=caller, host=front)
+
+        if is_part and (host is None or caller.is_modern):
+            return _complete(upstream.name, method, await send(params))
+        if host is None or method not in RETRYABLE:
+            return await send(params)
+        patience = upstream.settings.timeout.answer
+        if not caller.is_modern:
+            return await drive(send, params, caller, host, upstream=upstream.name, patience=patience)
+        params, parked = self._opened(upstream.name, method, params, caller)
+        if parked is not None and self._parking is not None:
+            answers = _answers(params)
+            result, waiting = await self._parking.resume(parked, answers, host, on_progress, patience)
+        elif self._parking is not None and guise_of(caller).is_interactive:
+            work = partial(send, params)
+            result, waiting = await self._parking.begin(work, caller, host, on_progress, patience)
+        else:
+            result, waiting = await send(params), None
+        return self._closed(upstream.name, method, params, caller, result, waiting, patience)
+
+    def left(self, session: str) -> None:
+        """A host's session has ended: what waits for its answers is given up."""
+        if self._parking is not None:
+            self._parking.left(session)
+
+    def _opened(
+        self, upstream: str, method: str, params: Mapping[str, Any], caller: Caller
+    ) -> tuple[Mapping[str, Any], str | None]:
+        """The params with the upstream's own state in place of ours; or the id of the call that is waiting."""
+        state = params.get("requestState")
+        if state is None:
+            return params, None
+        if not isinstance(state, str) or not state.startswith(MARK):
+            raise InvalidRequest(
+                "requestState is not one that the gateway gave away", remedy="repeat the request without requestState"
+            )
+        content = self._seal.open(state, caller, method, {**params, "name": _named(upstream, params)})
+        if _PARKED in content:
+            return params, str(content[_PARKED])
+        return {**params, "requestState": content[_UPSTREAM]}, None
+
+    def _closed(
+        self,
+        upstream: str,
+        method: str,
+        params: Mapping[str, Any],
+        caller: Caller,
+        result: dict[str, Any],
+        waiting: Parked | None,
+        patience: float,
+    ) -> dict[str, Any]:
+        """The result with a state of ours, when it asks for input."""
+        if result.get("resultType") != INPUT_REQUIRED:
+            return result
+        if waiting is not None:
+            content, seconds = {_PARKED: waiting.id}, patience
+        elif result.get("requestState") is not None:
+            content, seconds = {_UPSTREAM: result["requestState"]}, CARRIED_SECONDS
+        else:
+            return result
+        bound = {**params, "name": _named(upstream, params)}
+        return {**result, "requestState": self._seal.close(content, caller, method, bound, seconds)}
+
+
+@asynccontextmanager
+async def open_bridge() -> AsyncGenerator[Bridge]:
+    """A bridge, for as long as this is open; leaving gives up every call that waits for its host."""
+    async with anyio.create_task_group() as tasks:
+        yield Bridge(Parking(tasks))
+        tasks.cancel_scope.cancel()
+
+
+def _named(upstream: str, params: Mapping[str, Any]) -> str:
+    return f"{upstream} {params.get('name')}"
+
+
+def _complete(upstream: str, method: str, result: dict[str, Any]) -> dict[str, Any]:
+    if result.get("resultType") == INPUT_REQUIRED:
+        raise UpstreamRefused(upstream, INTERNAL_ERROR, f"{method} needs input, which cannot be asked for here")
+    return result
+
+
+def _answers(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    answers = params.get("inputResponses")
+    return cast("Mapping[str, Any]", answers) if isinstance(answers, Mapping) else {}

@@ -1,0 +1,1 @@
+"""An upstream's connection: opened, kept, counted, and its sessions."""

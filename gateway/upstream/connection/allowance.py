@@ -1,0 +1,59 @@
+"""How much of a list is kept: pages, items and bytes of memory. What is beyond is left out, and that is said."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import anyio.lowlevel
+
+from gateway.core.model.memory import memory_of
+
+MOST_PAGES = 500
+MOST_ITEMS = 20_000
+
+_AT_ONCE = 1024 * 1024
+"""Bytes that are counted before others have their turn."""
+
+
+class Allowance:
+    """For one list that is read now. `most` is in bytes of memory; None: as many as come."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self.most = most
+        self.taken = 0
+        self.items: list[dict[str, Any]] = []
+        self.cut: str | None = None
+        """Why something was left out; None when nothing was."""
+        self._pages = 0
+        self._counted = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether what the pages say beside their items is too much already."""
+        return self.most is not None and self.taken > self.most
+
+    async def take(self, page: Iterable[dict[str, Any]], about: Mapping[str, Any]) -> bool:
+        """Take the items of a page, and count what the page says beside them; whether another may follow."""
+        self._pages += 1
+        self.taken += memory_of(about, self.most)
+        for item in page:
+            if len(self.items) >= MOST_ITEMS:
+                self.cut = f"more than {MOST_ITEMS:,} items"
+                return False
+            size = memory_of(item, self.most)
+            if self.most is not None and self.taken + size > self.most:
+                self.cut = "more bytes than limits.list_bytes allows for all its lists together"
+                return False
+            self.taken += size
+            self.items.append(item)
+            self._counted += size
+            if self._counted > _AT_ONCE:
+                self._counted = 0
+                await anyio.lowlevel.checkpoint()
+        return True
+
+    def follow(self) -> bool:
+        """There is another page: whether it may be asked for."""
+        if self._pages < MOST_PAGES and len(self.items) < MOST_ITEMS:
+            return True
+        self.cut = f"more than {MOST_PAGES} pages" if self._pages >= MOST_PAGES else f"more than {MOST_ITEMS:,} items"
+        return False

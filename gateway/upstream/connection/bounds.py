@@ -1,0 +1,213 @@
+"""What one upstream may use: calls at once, starts within an hour, memory, and time without anything to do."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+
+from gateway.core.wording import counted, size_words
+from gateway.errors import UpstreamError
+from gateway.upstream.connection.calls import Deadline, Obstacle
+from gateway.upstream.transports.failures import Failure, OverMemory, Resting
+from gateway.upstream.transports.platforms import resident_memory
+
+if TYPE_CHECKING:
+    from gateway.config.schema import UpstreamSettings
+    from gateway.upstream.connection.counting import Counts
+    from gateway.upstream.connection.session import Session
+
+HOUR = 3_600.0
+
+MEMORY_PERIOD = 5.0
+"""Seconds between two looks at how much memory an upstream uses; each costs some milliseconds, in a thread."""
+
+
+AHEAD = 16
+"""How many calls are sent that the upstream has not shown to have read: more would wait there, and not here."""
+
+PONG_SECONDS = 5.0
+"""How long an upstream may take to show that it reads on; then it is sent more, in the hope that it knows no `ping`."""
+
+_TURN = "try again in a moment, or raise limits.calls if the server can take more"
+_READING = "the server works on one call after the other: try again in a moment, or raise timeout.call"
+
+
+class Turns:
+    """Who may call now: at most `limit` at once (0: no limit), and at most `AHEAD` that the upstream has not read.
+
+    The parties that wait get their turns one after the other, each party's calls in the order in which they came:
+    however many calls one host has, another host's next call is among the next. What is cancelled meanwhile is gone.
+
+    A call that was cancelled after it was sent may still wait in the upstream, which does not take back what it has not
+    read. So it counts until an answer to a later request shows that it was read; where none comes, `keep` asks for one.
+    """
+
+    def __init__(self, limit: int, ahead: int = AHEAD) -> None:
+        self._limit = limit
+        self._ahead = ahead
+        self._running = 0
+        self._sent = 0
+        self._unread: set[int] = set()
+        self._waiting: OrderedDict[str, deque[_Place]] = OrderedDict()
+        self._stuck = anyio.Event()
+
+    @asynccontextmanager
+    async def turn(self, deadline: Deadline, party: str = "") -> AsyncGenerator[None]:
+        """Wait for one's turn, and have it inside; a deadline that passes meanwhile names this as the reason."""
+        number = await self._taken(deadline, party)
+        try:
+            yield
+        except anyio.get_cancelled_exc_class():
+            self._running -= 1
+            self._admit()
+            raise
+        except BaseException:
+            self._answered(number)
+            raise
+        else:
+            self._answered(number)
+
+    async def keep(self, ask: Callable[[], Awaitable[object]]) -> None:
+        """While a connection lasts: whenever calls wait for the upstream to read on, `ask` it whether it does."""
+        try:
+            while True:
+                await self._stuck.wait()
+                sent = self._sent
+                with anyio.move_on_after(PONG_SECONDS), suppress(UpstreamError):
+                    await ask()
+                self._read(sent)
+        finally:
+            self._read(self._sent)
+
+    async def _taken(self, deadline: Deadline, party: str) -> int:
+        if self._is_free and not self._waiting:
+            return self._take()
+        place = _Place()
+        self._waiting.setdefault(party, deque()).append(place)
+        self._look()
+        busy = self._limit and self._running >= self._limit
+        words = (
+            f"{counted(self._limit, 'other call')} {'was' if self._limit == 1 else 'were'} running (limits.calls)"
+            if busy
+            else "the server did not read on"
+        )
+        deadline.obstacle = Obstacle(f"did not get its turn: {words}", _TURN if busy else _READING)
+        try:
+            await place.given.wait()
+        except BaseException:
+            if place.number is not None:  # it was given the turn just now, and has sent nothing
+                self._answered(place.number)
+            else:
+                self._waiting[party].remove(place)
+                if not self._waiting[party]:
+                    del self._waiting[party]
+            raise
+        deadline.obstacle = None
+        assert place.number is not None
+        return place.number
+
+    @property
+    def _is_free(self) -> bool:
+        return (not self._limit or self._running < self._limit) and len(self._unread) < self._ahead
+
+    def _take(self) -> int:
+        self._running += 1
+        self._sent += 1
+        self._unread.add(self._sent)
+        return self._sent
+
+    def _answered(self, number: int) -> None:
+        self._running -= 1
+        self._read(number)
+
+    def _read(self, number: int) -> None:
+        """The upstream has read what was sent up to this number."""
+        if self._unread:
+            self._unread = {each for each in self._unread if each > number}
+        self._admit()
+
+    def _admit(self) -> None:
+        while self._waiting and self._is_free:
+            party, places = next(iter(self._waiting.items()))
+            place = places.popleft()
+            if places:
+                self._waiting.move_to_end(party)
+            else:
+                del self._waiting[party]
+            place.number = self._take()
+            place.given.set()
+        self._look()
+
+    def _look(self) -> None:
+        """Have `keep` ask where only that can help on; stop it otherwise."""
+        if not self._waiting or len(self._unread) < self._ahead:
+            self._stuck = anyio.Event() if self._stuck.is_set() else self._stuck
+        else:
+            self._stuck.set()
+
+
+@dataclass(eq=False)
+class _Place:
+    """A call that waits for its turn, and the number that it is given."""
+
+    given: anyio.Event = field(default_factory=anyio.Event)
+    number: int | None = None
+
+
+class Restarts:
+    """How many starts there were within the last hour, and whether there may be another."""
+
+    def __init__(self, per_hour: int, clock: Callable[[], float] = anyio.current_time) -> None:
+        self._per_hour = per_hour
+        self._clock = clock
+        self._times: deque[float] = deque(maxlen=per_hour or 1)
+
+    def count(self) -> None:
+        """It is started again now."""
+        self._times.append(self._clock())
+
+    def pause(self) -> float:
+        """Seconds until it may be started again unasked; 0 when it may be now."""
+        if not self._per_hour or len(self._times) < self._per_hour:
+            return 0.0
+        return max(0.0, self._times[0] + HOUR - self._clock())
+
+    def explained(self, failure: Failure) -> Failure:
+        """Why it is not started any more, for as long as that is so."""
+        often = f"it was started {counted(self._per_hour, 'time')} within an hour, and now it is left alone"
+        words = f"{failure.words}; {often}"
+        remedy = "the next call starts it once more; limits.restarts is how often it may be started in an hour"
+        return Failure(failure.kind, words, f"{failure.remedy}; {remedy}" if failure.remedy else remedy)
+
+
+async def rest_when_idle(session: Session, settings: UpstreamSettings, counts: Counts, last_use: list[float]) -> None:
+    """End the session when nobody has called for `idle_stop` seconds."""
+    if not settings.idle_stop:
+        return
+    while True:
+        await counts.quiet()
+        idle = anyio.current_time() - last_use[0]
+        # Nothing waits between looking and ending, so no call can begin in between.
+        if not counts.running and idle >= settings.idle_stop:
+            session.finish(Resting(settings.idle_stop))
+            return
+        await anyio.sleep(max(0.01, settings.idle_stop - idle))
+
+
+async def end_over_memory(session: Session, settings: UpstreamSettings) -> None:
+    """End the session when its process, with all below it, uses more than `limits.memory`."""
+    limit = settings.limits.memory
+    if not limit or session.pid is None:
+        return
+    while True:
+        used = await anyio.to_thread.run_sync(resident_memory, session.pid)
+        if used is not None and used > limit:
+            session.finish(OverMemory(size_words(used), size_words(limit)))
+            return
+        await anyio.sleep(MEMORY_PERIOD)

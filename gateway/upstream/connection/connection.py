@@ -1,0 +1,88 @@
+"""One connection to an upstream: a transport, the JSON-RPC dispatcher over it, and the session on top.
+
+This module and what it imports are heavy (the SDK: most of a second), so it is loaded when the first upstream connects,
+and never on the way to a host's first answer.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Literal
+
+import anyio
+from mcp.shared.dispatcher import DispatchContext
+from mcp.shared.exceptions import MCPError
+from mcp.shared.transport_context import TransportContext
+
+from gateway.errors import HostRefused
+from gateway.upstream.connection.asking import Conversation
+from gateway.upstream.connection.guise import Guise
+from gateway.upstream.connection.session import OnNotification, Session
+from gateway.upstream.transports.bounded import BoundedDispatcher
+from gateway.upstream.transports.channel import Channel
+from gateway.upstream.transports.failures import ConnectionEnded, Stopping, Subject
+from gateway.upstream.transports.stdio import open_stdio
+
+TransportName = Literal["stdio", "http", "sse"]
+
+OnHint = Callable[[Callable[[], str | None]], None]
+"""Given, as soon as a channel is open, the function that says what the upstream printed meanwhile."""
+
+
+@asynccontextmanager
+async def connect(
+    transport: TransportName,
+    subject: Subject,
+    guise: Guise,
+    conversation: Conversation,
+    on_notification: OnNotification,
+    on_hint: OnHint,
+) -> AsyncGenerator[Session]:
+    """Connect to an upstream over one transport. To be entered and left by one task (the SDK's transports demand it).
+
+    What the upstream asks is answered by the `conversation`.
+
+    Raises whatever the transport raises, nested in groups; `failures.explain` understands it.
+    """
+    async with _channel(transport, subject) as channel, anyio.create_task_group() as tasks:
+        on_hint(channel.hint)
+        dispatcher = BoundedDispatcher(channel, subject.settings.max_message_bytes)
+
+        async def answer(
+            context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
+        ) -> dict[str, Any]:
+            del context
+            if method == "ping":
+                return {}
+            try:
+                return await conversation.answer(method, params or {})
+            except HostRefused as refusal:
+                raise MCPError(refusal.code, refusal.message, refusal.data) from None
+
+        async def notified(
+            context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
+        ) -> None:
+            del context
+            await on_notification(method, params or {})
+
+        async def run(*, task_status: anyio.abc.TaskStatus[None]) -> None:
+            await dispatcher.run(answer, notified, task_status=task_status)
+            channel.ending.name(ConnectionEnded("closed the connection"))
+
+        await tasks.start(run)
+        try:
+            yield Session(dispatcher, channel, subject, guise)
+        finally:
+            channel.ending.name(Stopping())
+            tasks.cancel_scope.cancel()
+
+
+def _channel(transport: TransportName, subject: Subject) -> AbstractAsyncContextManager[Channel]:
+    if transport == "stdio":
+        return open_stdio(subject.settings, subject.secrets)
+    if transport == "http":
+        from gateway.upstream.transports.http import open_http
+
+        return open_http(subject.settings)
+    from gateway.upstream.transports.sse import open_sse
+
+    return open_sse(subject.settings)

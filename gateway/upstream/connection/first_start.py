@@ -1,0 +1,216 @@
+"""How long an upstream may take to start: one that a launcher may have to install first is left to it.
+
+How far an installation is cannot be asked for: nothing has answered yet. So the launcher's processes are looked at
+(CPU, bytes moved, children that come and go), and what they print. As long as there is a sign of work now and then, the
+launcher is at work, and is not ended before `timeout.install`; a start in which nothing happens is given up a while
+after `timeout.start`. The first start, when nothing is known of the upstream, is judged more patiently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Protocol
+
+import anyio
+import anyio.to_thread
+
+from gateway.upstream.transports.launchers import Launcher, launcher_of
+from gateway.upstream.transports.platforms import WINDOWS
+
+if TYPE_CHECKING:
+    from gateway.config.schema import UpstreamSettings
+    from gateway.upstream.transports.platforms import Work
+
+QUIET_FIRST = 60.0
+"""Seconds without any sign of work after which a first start counts as hanging: registries answer slowly at times."""
+
+QUIET = 20.0
+"""The same for an upstream that was there before: only a newer version may have to be installed."""
+
+SHOWN_FIRST = 3.0
+"""Seconds after which a first start is called an installation; before it, it may just be starting."""
+
+SHOWN = 10.0
+"""The same for an upstream that was there before."""
+
+LEAST_CPU = 0.1
+"""Seconds of CPU that are a sign of work; a server that only waits needs less in a minute."""
+
+LEAST_MOVED = 64 * 1024
+"""Bytes read and written that are one."""
+
+PERIOD = 1.0
+"""Seconds between two looks."""
+
+PERIOD_OF_TURN = 0.1
+"""The same while others wait for this one to have installed."""
+
+TURN_QUIET = 5.0
+"""Seconds without a sign of work after which the next one may begin."""
+
+LONGEST_TURN = 120.0
+"""Seconds after which it may begin in any case: one launcher that never ends costs the others no more."""
+
+
+class Launched(Protocol):
+    """A process that was started, and has not answered yet."""
+
+    def work(self) -> Work | None: ...
+    @property
+    def printed(self) -> int: ...
+
+
+class LaunchTurns:
+    """First starts through launchers with the same cache, one after another: four `npx` at once are slower in a cold
+    one than four in a row, and fail together.
+    """
+
+    def __init__(self) -> None:
+        self._free: dict[str, anyio.Semaphore] = {}
+
+    async def take(self, cache: str, on_waiting: Callable[[], None]) -> LaunchTurn:
+        """Wait for the turn; `on_waiting` is called if somebody else has it now."""
+        free = self._free.setdefault(cache, anyio.Semaphore(1))
+        if free.value == 0:
+            on_waiting()
+        await free.acquire()
+        return LaunchTurn(free)
+
+
+class LaunchTurn:
+    """The turn to install; given back once."""
+
+    def __init__(self, free: anyio.Semaphore) -> None:
+        self._free: anyio.Semaphore | None = free
+
+    def release(self) -> None:
+        """Let the next one begin, if that was not done before."""
+        free, self._free = self._free, None
+        if free is not None:
+            free.release()
+
+
+class StartLimit:
+    """The limit on one start, over whichever transports."""
+
+    def __init__(self, settings: UpstreamSettings) -> None:
+        self.launcher: Launcher | None = launcher_of(settings.command, settings.args)
+        self._settings = settings
+        self._began: float | None = None
+        self._until = 0.0
+        self._sign = 0.0
+        self._is_first = False
+        self._turn: LaunchTurn | None = None
+
+    @property
+    def allowed(self) -> float:
+        """Seconds that it was given."""
+        return self._until - (self._began or 0.0)
+
+    @property
+    def key(self) -> str:
+        """The setting to raise if that was too short."""
+        return "timeout.install" if self.launcher and self.allowed >= self._longest else "timeout.start"
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds for an answer to the first question; None: as always."""
+        return None if self.launcher is None else self._longest
+
+    def begin(self, scope: anyio.CancelScope) -> None:
+        """The time runs from now on, if it does not yet, and ends `scope`."""
+        if self._began is None:
+            self._began = self._sign = anyio.current_time()
+            self._until = self._began + self._settings.timeout.start
+        scope.deadline = self._until
+
+    @asynccontextmanager
+    async def turn(
+        self, turns: LaunchTurns, *, is_first: bool, on_waiting: Callable[[Launcher], None]
+    ) -> AsyncGenerator[None]:
+        """Inside, it is this one's turn to install: at once, unless another first start has the same launcher's."""
+        self._is_first = is_first
+        launcher = self.launcher
+        if launcher is not None and is_first:
+            self._turn = await turns.take(launcher.cache, lambda: on_waiting(launcher))
+        try:
+            yield
+        finally:
+            self._pass_on()
+
+    @asynccontextmanager
+    async def kept(
+        self, scope: anyio.CancelScope, launched: Launched, on_installing: Callable[[Launcher], None]
+    ) -> AsyncGenerator[None]:
+        """While this is open, the deadline of `scope` moves on as long as the launcher is at work.
+
+        `on_installing` is called when it takes so long that it seems to install. After it the server has answered, and
+        has the ordinary limit for the rest of its start.
+        """
+        if self.launcher is None:
+            yield
+            return
+        raised: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._watch, scope, launched, on_installing, self.launcher)
+            try:
+                yield
+            except Exception as error:
+                raised = error  # as it is, not in a group of this one's
+            tasks.cancel_scope.cancel()
+        self._pass_on()
+        if raised is not None:
+            raise raised
+        self._until = scope.deadline = max(self._until, anyio.current_time() + self._settings.timeout.start)
+
+    async def _watch(
+        self,
+        scope: anyio.CancelScope,
+        launched: Launched,
+        on_installing: Callable[[Launcher], None],
+        launcher: Launcher,
+    ) -> None:
+        shown_after, quiet = (SHOWN_FIRST, QUIET_FIRST) if self._is_first else (SHOWN, QUIET)
+        began = anyio.current_time() if self._began is None else self._began
+        is_shown = False
+        before: tuple[Work | None, int] = (None, 0)
+        while True:
+            await anyio.sleep(PERIOD if self._turn is None else PERIOD_OF_TURN)
+            look = await anyio.to_thread.run_sync(launched.work), launched.printed
+            if _is_sign(before, look):
+                before, self._sign = look, anyio.current_time()
+            now = anyio.current_time()
+            by_work = min(self._sign + quiet, began + self._longest)
+            self._until = scope.deadline = max(began + self._settings.timeout.start, by_work)
+            if not is_shown and now - began >= shown_after:
+                is_shown = True
+                on_installing(launcher)
+            # The next one may begin: this one has started its server, does nothing, or takes very long.
+            alone = launcher.starts_child and not WINDOWS  # there, npx is a batch file with a process of its own
+            has_installed = alone and look[0] is not None and look[0].processes > 1
+            if has_installed or now - self._sign >= TURN_QUIET or now - began >= LONGEST_TURN:
+                self._pass_on()
+
+    @property
+    def _longest(self) -> float:
+        return max(self._settings.timeout.start, self._settings.timeout.install)
+
+    def _pass_on(self) -> None:
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            turn.release()
+
+
+def longest_start(settings: UpstreamSettings) -> float:
+    """Seconds that a start may take at the most."""
+    timeout = settings.timeout
+    return max(timeout.start, timeout.install) if launcher_of(settings.command, settings.args) else timeout.start
+
+
+def _is_sign(before: tuple[Work | None, int], now: tuple[Work | None, int]) -> bool:
+    """Whether something was done between two looks. What cannot be looked at counts as done."""
+    (earlier, printed_before), (later, printed) = before, now
+    if earlier is None or later is None or printed != printed_before or earlier.who != later.who:
+        return True
+    return later.cpu - earlier.cpu >= LEAST_CPU or later.moved - earlier.moved >= LEAST_MOVED

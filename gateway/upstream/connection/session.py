@@ -1,0 +1,358 @@
+"""Speaking to one connected upstream: requests out, raw results back, errors in the gateway's own words.
+
+Results stay wire JSON all the way (the SDK's typed client rejects a whole result for one block that it does not know,
+and drops fields silently); only what the protocol itself demands is looked at here.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn, cast
+
+import anyio
+from anyio import to_thread
+from mcp.shared.dispatcher import CallOptions, Dispatcher, ProgressFnT
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    NAME_BEARING_METHODS,
+    encode_header_value,
+    find_invalid_x_mcp_header,
+    mcp_param_headers,
+    x_mcp_header_map,
+)
+from mcp.shared.transport_context import TransportContext
+from mcp_types import CONNECTION_CLOSED
+
+from gateway.core.model.caller import Era
+from gateway.core.model.json_shape import has_many_values, is_deep, without_deep
+from gateway.core.model.wire import LOG_LEVELS, OF_ONE_HOP, WireObject
+from gateway.core.wording import nested_too_deeply, plain
+from gateway.errors import GatewayError, UpstreamLost, UpstreamRefused
+from gateway.upstream.connection.allowance import Allowance
+from gateway.upstream.connection.calls import Deadline, ProgressCallback, ProgressRelay
+from gateway.upstream.connection.guise import Guise
+from gateway.upstream.connection.opening import Opening, agree, envelope
+from gateway.upstream.transports.channel import Channel
+from gateway.upstream.transports.failures import ConnectionEnded, NotMcp, SessionExpired, Subject, explain
+from gateway.upstream.transports.platforms import Work
+
+logger = logging.getLogger(__name__)
+
+_RETIRING = 2.0  # seconds for other requests of an expired session to get their own answers
+_NEWS = 1.0  # seconds for a connection that has just ended to say why
+
+OnNotification = Callable[[str, Mapping[str, Any]], Awaitable[None]]
+"""Told of every notification of the upstream: its method and params."""
+
+ANSWERED = frozenset({"complete", "input_required"})
+"""The kinds of result that the gateway can carry; one without a kind is complete, since older servers know none."""
+
+
+class Session:
+    """One conversation with an upstream, from its opening until `ended` is set.
+
+    Every method raises the gateway's own errors, and only those.
+    """
+
+    def __init__(
+        self, dispatcher: Dispatcher[TransportContext], channel: Channel, subject: Subject, guise: Guise
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._channel = channel
+        self._subject = subject
+        self.guise = guise
+        self._level: str | None = None
+        self._header_maps: dict[str, dict[tuple[str, ...], str]] = {}
+        self._running = 0
+        self._fewer = anyio.Event()
+        self._expired = False
+        self.opening = Opening("handshake", "")
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the connection has ended, or can be used no more."""
+        return self._expired or self._channel.ending.has_come
+
+    @property
+    def pid(self) -> int | None:
+        """The upstream's process, if the gateway started one."""
+        return self._channel.pid
+
+    def work(self) -> Work | None:
+        """What its process and all below it have done so far; blocks for some milliseconds."""
+        return self._channel.work()
+
+    @property
+    def printed(self) -> int:
+        """How many bytes its process has written so far."""
+        return self._channel.printed()
+
+    @property
+    def ended(self) -> anyio.Event:
+        """Set when the connection has ended."""
+        return self._channel.ending.event
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why it ended."""
+        return self._channel.ending.failure
+
+    def finish(self, failure: Exception) -> None:
+        """Give the connection up, because of `failure`."""
+        self._channel.ending.name(failure)
+
+    async def retire(self) -> None:
+        """Give up a session that has expired, as soon as all who use it know (each by an answer of its own)."""
+        self._expired = True
+        with anyio.move_on_after(_RETIRING):
+            while self._running and not self._channel.ending.has_come:
+                await self._fewer.wait()
+        self.finish(SessionExpired())
+
+    @property
+    def is_http(self) -> bool:
+        """Whether messages travel over Streamable HTTP."""
+        return self._channel.is_http
+
+    async def open(self, first: Era, patience: float | None = None) -> Opening:
+        """Agree on era and revision, `first` being tried first; to be done once, before anything else.
+
+        `patience`: seconds for an answer to the question of the stateless era (`opening.PATIENCE`).
+        """
+        with self._ours(None):
+            opening = await agree(self._ask, self.guise, first, patience)
+        self.opening = opening
+        if opening.era == "handshake":
+            await self._dispatcher.notify("notifications/initialized", None, {"headers": self._version_header()})
+        return opening
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        deadline: Deadline,
+        on_progress: ProgressCallback | None = None,
+        guise: Guise | None = None,
+    ) -> dict[str, Any]:
+        """Send a request; its raw result, complete or asking for input.
+
+        Progress is asked for always, since it is what keeps a long call alive. `guise` is as whom a stateless upstream
+        is asked, in place of the one that opened the session.
+
+        An UpstreamLost whose cause is SessionExpired says that the upstream refused the request without looking at it.
+        """
+        relay = ProgressRelay(deadline, on_progress)
+        self._running += 1
+        try:
+            deadline.touch()
+            with self._ours(method):
+                answer = _answer(method, await self._send(method, params, relay, guise), guise)
+                await relay.drain()
+                return answer
+        finally:
+            self._running -= 1
+            self._fewer.set()
+            self._fewer = anyio.Event()
+            relay.close()
+
+    async def list_all(
+        self, method: str, key: str, pages: list[WireObject] | None = None, allowance: Allowance | None = None
+    ) -> tuple[dict[str, Any], ...]:
+        """Every item of a list, page after page: objects only, within the allowance, and never round in circles.
+
+        What the pages say beside their items is added to `pages`.
+        """
+        allowance = allowance or Allowance()
+        seen: set[str] = set()
+        cursor: str | None = None
+        with self._ours(method):
+            while True:
+                params = {} if cursor is None else {"cursor": cursor}
+                result = _answer(method, await self._send(method, params))
+                page = result.get(key)
+                if not isinstance(page, list):
+                    raise NotMcp(f"answered {method} without a list of {key}")
+                about = {name: value for name, value in result.items() if name != key}
+                found = cast("list[object]", page)
+                items = (cast("dict[str, Any]", item) for item in found if isinstance(item, dict))
+                goes_on = await allowance.take(items, about)
+                if pages is not None and not allowance.is_over:
+                    pages.append(about)
+                cursor = result.get("nextCursor")
+                if not goes_on or not isinstance(cursor, str) or not cursor or cursor in seen:
+                    break
+                if not allowance.follow():
+                    break
+                seen.add(cursor)
+        return tuple(allowance.items)
+
+    async def list_tools(
+        self, pages: list[WireObject] | None = None, allowance: Allowance | None = None
+    ) -> tuple[dict[str, Any], ...]:
+        """Every tool with a name. In the stateless era over HTTP, one whose header annotations are invalid is left out,
+        as the protocol demands, and those of the others are remembered for their calls.
+        """
+        tools = await self.list_all("tools/list", "tools", pages, allowance)
+        tools = tuple(tool for tool in tools if isinstance(tool.get("name"), str))
+        if self.opening.era == "modern" and self._channel.is_http:
+            tools = tuple(tool for tool in tools if find_invalid_x_mcp_header(tool.get("inputSchema")) is None)
+            self._header_maps = {tool["name"]: x_mcp_header_map(tool.get("inputSchema")) for tool in tools}
+        return tools
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a request of the gateway's own, on which nothing depends; its raw result."""
+        with self._ours(method, vital=False):
+            return await self._send(method, params)
+
+    async def sign_of_life(self) -> None:
+        """Wait until the upstream answers something, whatever it is: it has read what was sent before."""
+        await self.ask("ping" if self.opening.era == "handshake" else "server/discover", {})
+
+    async def listen(self, notifications: Mapping[str, Any], stream: str) -> None:
+        """Ask a stateless upstream to tell of changes; returns when it ends the subscription.
+
+        `stream` is the id that what it tells will carry. A subscription that breaks says nothing about the connection,
+        which goes on.
+        """
+        params = {"notifications": dict(notifications)}
+        with self._ours("subscriptions/listen", vital=False):
+            await self._send("subscriptions/listen", params, request_id=stream)
+
+    async def want_logs(self, level: str) -> None:
+        """Have an upstream of the handshake era log from `level` on; of all levels asked for, the least counts.
+
+        An upstream that does not care is left alone.
+        """
+        if self.opening.era != "handshake" or not self.opening.offers("logging") or level not in LOG_LEVELS:
+            return
+        if self._level is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(self._level):
+            self._level = level
+            with suppress(UpstreamRefused):
+                await self.ask("logging/setLevel", {"level": level})
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+        """Send a notification to an upstream of the handshake era; the stateless one takes none."""
+        if self.opening.era == "handshake" and not self.has_ended:
+            await self._dispatcher.notify(method, params, {"headers": self._version_header()})
+
+    async def _ask(self, method: str, params: Mapping[str, Any], revision: str | None) -> dict[str, Any]:
+        """A request of the opening, which carries its own envelope."""
+        headers = {} if revision is None else {MCP_PROTOCOL_VERSION_HEADER: revision, MCP_METHOD_HEADER: method}
+        options: CallOptions = {"cancel_on_abandon": False, "headers": headers}
+        try:
+            result = await self._dispatcher.send_raw_request(method, params, options)
+        except MCPError as error:
+            await self._raise(error, method)
+        return await self._shallow(result, method, None)
+
+    async def _send(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        on_progress: ProgressFnT | None = None,
+        guise: Guise | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        options: CallOptions = {"headers": self._headers(method, params)}
+        if request_id is not None:
+            options["request_id"] = request_id
+        if on_progress is not None:
+            options["on_progress"] = on_progress
+        try:
+            result = await self._dispatcher.send_raw_request(
+                method, self._stamped(params, guise or self.guise), options
+            )
+        except MCPError as error:
+            await self._raise(error, method)
+        return await self._shallow(result, method, params.get("name"))
+
+    async def _shallow(self, result: dict[str, Any], method: str, name: object) -> dict[str, Any]:
+        """The result without what nests too deeply for a host to read: that costs only the item that has it."""
+        many = has_many_values(result)
+        if not (await to_thread.run_sync(is_deep, result) if many else is_deep(result)):
+            return result
+        shallow, places = await to_thread.run_sync(without_deep, result) if many else without_deep(result)
+        of = f"{method} {plain(name, 100)!r}" if isinstance(name, str) else method
+        words = nested_too_deeply(places)
+        logger.warning("upstream %s, %s: %s", self._subject.name, of, words)
+        if method == "tools/call":
+            content = shallow.get("content")
+            blocks = cast("list[Any]", content) if isinstance(content, list) else []
+            shallow["content"] = [*blocks, {"type": "text", "text": f"[{words}]"}]
+            if "structuredContent" in result and "structuredContent" not in shallow:
+                shallow["isError"] = True  # clients fail a call that was to have it, unless it failed
+        return shallow
+
+    def _stamped(self, params: Mapping[str, Any], guise: Guise) -> dict[str, Any]:
+        """Params with this hop's own `_meta`: the caller's version, identity, capabilities and token stay behind."""
+        given = cast("Mapping[str, Any]", params.get("_meta") or {})
+        meta = {key: value for key, value in given.items() if key not in OF_ONE_HOP}
+        if self.opening.era == "modern":
+            meta |= envelope(self.opening.revision, guise)
+        rest = {key: value for key, value in params.items() if key != "_meta"}
+        return {**rest, "_meta": meta} if meta else rest
+
+    def _headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
+        headers = self._version_header()
+        if self.opening.era == "modern" and self._channel.is_http:
+            headers[MCP_METHOD_HEADER] = method
+            key = NAME_BEARING_METHODS.get(method)
+            if key is not None and isinstance(name := params.get(key), str):
+                headers[MCP_NAME_HEADER] = encode_header_value(name)
+            arguments = params.get("arguments")
+            if method == "tools/call" and isinstance(arguments, Mapping):
+                names = self._header_maps.get(str(params.get("name")), {})
+                headers |= mcp_param_headers(names, cast("Mapping[str, Any]", arguments))
+        return headers
+
+    def _version_header(self) -> dict[str, str]:
+        return {MCP_PROTOCOL_VERSION_HEADER: self.opening.revision}
+
+    async def _raise(self, error: MCPError, method: str) -> NoReturn:
+        """Raise what an error from the dispatcher really means."""
+        failure = self._channel.failure_in(error.error)
+        if failure is not None:
+            raise failure
+        if error.code == CONNECTION_CLOSED and error.message == "Connection closed":
+            with anyio.move_on_after(_NEWS):
+                await self.ended.wait()
+            if isinstance(self.failure, SessionExpired):  # others were refused; this one may have been run
+                raise ConnectionEnded("its session expired, or the server was started anew")
+            if self.failure is not None:
+                raise self.failure
+        data = error.data
+        if is_deep(data):
+            words = nested_too_deeply(("data",))
+            logger.warning("upstream %s, an error of %s: %s", self._subject.name, method, words)
+            data = None
+        raise UpstreamRefused(self._subject.name, error.code, error.message, data) from None
+
+    @contextmanager
+    def _ours(self, doing: str | None, *, vital: bool = True) -> Generator[None]:
+        """Turn every failure inside into the gateway's own error, and give up a connection that has proved broken."""
+        try:
+            yield
+        except GatewayError:
+            raise
+        except Exception as error:  # whatever a transport raises: the table of failures names it
+            failure = explain(error, self._subject)
+            # A call that runs beside this one may still be answered: then the last to fail closes the door.
+            last = failure.kind is UpstreamLost and vital and self._running <= 1
+            if isinstance(error, SessionExpired):
+                self._expired = True
+                last = not self._running
+            if last:
+                self.finish(error)
+            raise failure.error(self._subject.name, doing) from error
+
+
+def _answer(method: str, result: dict[str, Any], guise: Guise | None = None) -> dict[str, Any]:
+    """The result, if it is of a kind that can be carried: a task only for a host that takes them."""
+    kind = result.get("resultType") or "complete"
+    takes = guise is not None and guise.takes_tasks and method == "tools/call"
+    if kind not in ANSWERED and not (kind == "task" and takes):
+        raise NotMcp(f"answered {method} with a result of the unknown type {str(kind)[:40]!r}")
+    return result

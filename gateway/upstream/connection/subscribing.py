@@ -1,0 +1,189 @@
+"""What hosts want to be told of a session's resources, and the subscription that a stateless upstream needs for it."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import anyio
+
+from gateway.core.model.wire import SUBSCRIPTION_ID
+from gateway.core.wording import counted
+from gateway.errors import UpstreamError, UpstreamRefused
+from gateway.upstream.connection.backoff import Backoff
+
+if TYPE_CHECKING:
+    from gateway.upstream.connection.session import Session
+
+logger = logging.getLogger(__name__)
+
+UPDATED = "notifications/resources/updated"
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+
+PATIENCE = 5.0
+"""Seconds that a host waits for its subscription to be known to the upstream; after that it is made in its own time."""
+
+_LISTS = {
+    "toolsListChanged": ("tools", "notifications/tools/list_changed"),
+    "promptsListChanged": ("prompts", "notifications/prompts/list_changed"),
+    "resourcesListChanged": ("resources", "notifications/resources/list_changed"),
+}
+
+_NONE: frozenset[str] = frozenset()
+_STEADY = 20.0  # seconds after which a subscription counts as one that holds
+
+
+class Subscriptions:
+    """The uris that are subscribed to on one link, counted: several hosts may want the same.
+
+    They outlive a connection: on the next one they are subscribed to anew. In the handshake era each is a request of
+    its own; in the stateless era all of them, with the changes of lists, are one `subscriptions/listen`, which is made
+    anew when they change or when it breaks.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._uris: Counter[str] = Counter()
+        self._changed = anyio.Event()
+        self._settled: frozenset[str] = frozenset()
+        self._news = anyio.Event()
+        self._missed: Callable[[str, Mapping[str, Any]], None] = lambda method, params: None
+        self._unheard = _NONE
+        self._streams = 0
+
+    @property
+    def uris(self) -> frozenset[str]:
+        """What is wanted now."""
+        return frozenset(self._uris)
+
+    async def add(self, uri: str) -> None:
+        """One more wants to know when this resource changes. Waits, for a while, until the upstream knows it too."""
+        self._uris[uri] += 1
+        self._tell()
+        with anyio.move_on_after(PATIENCE):
+            while uri not in self._settled and uri in self._uris:
+                await self._news.wait()
+
+    def remove(self, uri: str) -> None:
+        """One less does."""
+        if self._uris[uri] <= 1:
+            del self._uris[uri]
+        else:
+            self._uris[uri] -= 1
+        self._tell()
+
+    async def keep(self, session: Session, missed: Callable[[str, Mapping[str, Any]], None]) -> None:
+        """See to it for as long as the connection lasts. `missed` is told, as if the upstream had, what may have
+        changed while nobody was listening.
+        """
+        self._missed = missed
+        try:
+            if session.opening.era == "modern":
+                await self._listen(session)
+            else:
+                await self._subscribe(session)
+        finally:
+            self._settled = frozenset()
+
+    def acknowledged(self, params: Mapping[str, Any]) -> None:
+        """A stateless upstream has said what it will tell of; nobody was told of what changed before."""
+        meta = params.get("_meta")
+        stream = cast("Mapping[str, Any]", meta).get(SUBSCRIPTION_ID) if isinstance(meta, Mapping) else None
+        if stream is not None and stream != self._stream_id:
+            return  # of a stream that has been replaced meanwhile by another
+        given = params.get("notifications")
+        filters: Mapping[str, Any] = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
+        for key, (_, method) in _LISTS.items():
+            if filters.get(key) is True:
+                self._missed(method, {})
+        for uri in self._unheard & self.uris:
+            self._missed(UPDATED, {"uri": uri})
+        self._unheard = _NONE
+        uris = filters.get("resourceSubscriptions")
+        told = [uri for uri in cast("list[object]", uris) if isinstance(uri, str)] if isinstance(uris, list) else []
+        if left_out := self.uris.difference(told):
+            logger.info(
+                "upstream %s does not tell of %s that hosts subscribed to",
+                self._name,
+                counted(len(left_out), "resource"),
+            )
+        self._settle(self.uris)
+
+    @property
+    def _stream_id(self) -> str:
+        """The id of the present stream: no number, so that no other request ever has the same."""
+        return f"listen-{self._streams}"
+
+    def _settle(self, uris: frozenset[str]) -> None:
+        self._settled = uris
+        self._news.set()
+        self._news = anyio.Event()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def _subscribe(self, session: Session) -> None:
+        can = session.opening.can("resources", "subscribe")
+        there: frozenset[str] = frozenset()
+        while True:
+            changed, wanted = self._changed, self.uris
+            for method, uris in (("resources/subscribe", wanted - there), ("resources/unsubscribe", there - wanted)):
+                for uri in sorted(uris) if can else ():
+                    await self._one(session, method, uri)
+            there = wanted
+            self._settle(there)
+            await changed.wait()
+
+    async def _one(self, session: Session, method: str, uri: str) -> None:
+        try:
+            with anyio.move_on_after(PATIENCE):  # one that it never answers does not stop the others
+                await session.ask(method, {"uri": uri})
+        except UpstreamError as error:
+            logger.info("upstream %s: %s of a resource failed: %s", self._name, method, error.message)
+
+    async def _listen(self, session: Session) -> None:
+        kinds = [key for key, (feature, _) in _LISTS.items() if session.opening.announces(feature)]
+        backoff = Backoff()
+        refused: frozenset[frozenset[str]] = frozenset()
+        while True:
+            changed, wanted = self._changed, self.uris
+            # One that refuses these uris may still tell of its lists.
+            asked = next((uris for uris in (wanted, _NONE) if (kinds or uris) and uris not in refused), None)
+            if asked is None:
+                self._settle(wanted)
+                await changed.wait()
+                continue
+            broken, began = False, anyio.current_time()
+            async with anyio.create_task_group() as tasks:
+
+                async def until_changed(changed: anyio.Event = changed) -> None:
+                    await changed.wait()
+                    tasks.cancel_scope.cancel()
+
+                tasks.start_soon(until_changed)
+                broken = await self._stream(session, kinds, asked)
+                if not broken:
+                    refused = frozenset({asked, *refused & {wanted, _NONE}})
+                tasks.cancel_scope.cancel()
+            if anyio.current_time() - began >= _STEADY:
+                backoff.reset()
+            if broken and wanted == self.uris:
+                self._unheard |= wanted
+                await anyio.sleep(backoff.delay())
+
+    async def _stream(self, session: Session, kinds: list[str], uris: frozenset[str]) -> bool:
+        """Listen until it ends: whether it is to be made anew; otherwise it was refused."""
+        wanted: dict[str, Any] = dict.fromkeys(kinds, True)
+        if uris:
+            wanted["resourceSubscriptions"] = sorted(uris)
+        self._streams += 1
+        try:
+            await session.listen(wanted, self._stream_id)
+        except UpstreamRefused:
+            return False
+        except UpstreamError:
+            logger.debug("upstream %s: its subscription ended", self._name)
+        return True

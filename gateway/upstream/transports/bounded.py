@@ -1,0 +1,113 @@
+"""The SDK's dispatcher, within bounds: what an upstream asks and tells is not kept without end.
+
+A request of the upstream's is kept until its answer has been taken: one that asks and asks and never reads would fill
+the memory. A notification is kept as long as the host in front takes to read it.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import Context
+from typing import Any, cast
+
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.message import SessionMessage
+from mcp.shared.transport_context import TransportContext
+from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
+
+from gateway.core.model.memory import memory_of
+from gateway.core.wording import size_words
+from gateway.upstream.transports.backlog import Backlog
+from gateway.upstream.transports.channel import Channel
+from gateway.upstream.transports.failures import TooMuchWaiting
+
+logger = logging.getLogger(__name__)
+
+MOST_REQUESTS = 256
+MOST_NOTIFICATIONS = 4_096
+_EACH = 4_000
+"""What a message takes beside its params, about: its task, and what the SDK keeps of it."""
+
+_NEVER_DROPPED = ("/list_changed", "/updated", "/cancelled")
+"""Ends of the methods of notifications that are heeded at once, whatever a host does."""
+
+
+class BoundedDispatcher(JSONRPCDispatcher[TransportContext]):
+    """Ends the channel when more than `MOST_REQUESTS` of the upstream's requests, or `most_bytes`, are unanswered.
+
+    The same when the upstream does not read what it is sent. Notifications that nobody takes are dropped.
+    """
+
+    def __init__(self, channel: Channel, most_bytes: int) -> None:
+        unread = Backlog[SessionMessage](
+            channel.write,
+            most_bytes,
+            lambda much: self._end(TooMuchWaiting(f"does not read what it is sent: {much}")),
+            json_of=json_in,
+            counts=lambda item: not isinstance(item.message, JSONRPCRequest),  # calls have limits of their own
+        )
+        super().__init__(channel.read, unread)
+        self._channel = channel
+        self._most_bytes = most_bytes
+        self._requests = 0
+        self._request_bytes = 0
+        self._notifications = 0
+        self._notification_bytes = 0
+
+    def _spawn(self, fn: Callable[..., Awaitable[Any]], *args: object, sender_ctx: Context | None) -> None:
+        # Every request and notification that comes passes here.
+        is_request = bool(args) and isinstance(args[0], JSONRPCRequest)
+        size = _EACH + memory_of(_params_in(args), self._most_bytes)
+        # One alone may be as large as a message may be: in memory it takes more than it took on the wire.
+        too_large = self._requests and self._request_bytes + size > self._most_bytes
+        if is_request and (self._requests >= MOST_REQUESTS or too_large):
+            words = f"{self._requests} of its requests, with {size_words(self._request_bytes)}, are unanswered"
+            self._end(TooMuchWaiting(f"asks without end: {words}"))
+            return
+        if not is_request and self._is_too_much(args, size):
+            logger.debug("a notification of an upstream is dropped: nobody takes them as fast as they come")
+            return
+        self._count(is_request, 1, size)
+
+        async def counted() -> None:
+            try:
+                await fn(*args)
+            finally:
+                self._count(is_request, -1, -size)
+
+        super()._spawn(counted, sender_ctx=sender_ctx)
+
+    def _end(self, failure: Exception) -> None:
+        self._channel.ending.name(failure)
+        if self._tg is not None:
+            self._tg.cancel_scope.cancel()  # nothing more is read, and nobody waits for an answer
+
+    def _is_too_much(self, args: tuple[object, ...], size: int) -> bool:
+        if any(isinstance(one, str) and one.endswith(_NEVER_DROPPED) for one in args):
+            return False
+        too_large = self._notifications and self._notification_bytes + size > self._most_bytes
+        return self._notifications >= MOST_NOTIFICATIONS or bool(too_large)
+
+    def _count(self, is_request: bool, more: int, size: int) -> None:
+        if is_request:
+            self._requests += more
+            self._request_bytes += size
+        else:
+            self._notifications += more
+            self._notification_bytes += size
+
+
+def _params_in(args: tuple[object, ...]) -> Any:
+    for one in args:
+        if isinstance(one, JSONRPCRequest):
+            return one.params
+        if isinstance(one, Mapping):
+            return cast("Mapping[str, Any]", one)
+    return None
+
+
+def json_in(item: SessionMessage) -> Any:
+    """The part of a message that may be large."""
+    message = item.message
+    if isinstance(message, JSONRPCError):
+        return message.error.data
+    return message.result if isinstance(message, JSONRPCResponse) else message.params

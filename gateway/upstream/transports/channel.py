@@ -1,0 +1,74 @@
+"""A channel: what every transport hands to the layer above, whatever is underneath."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+
+if TYPE_CHECKING:
+    from mcp.client._transport import ReadStream, WriteStream
+    from mcp.shared.message import SessionMessage
+    from mcp_types import ErrorData
+
+    from gateway.upstream.transports.platforms import Work
+
+
+@dataclass
+class Ending:
+    """The end of a channel, and why: the first failure that is named stays."""
+
+    failure: Exception | None = None
+    event: anyio.Event = field(default_factory=anyio.Event)
+
+    def name(self, failure: Exception) -> None:
+        """The channel has ended, or can be used no more, because of `failure`."""
+        if self.failure is None:
+            self.failure = failure
+            self.event.set()
+
+    @property
+    def has_come(self) -> bool:
+        """Whether the channel has ended."""
+        return self.failure is not None
+
+
+async def _nobody() -> None:
+    pass
+
+
+STREAM_CLOSED: ContextVar[Callable[[], Awaitable[None]]] = ContextVar("the host of this call", default=_nobody)
+"""Called when the upstream has closed the stream of a call's answer, to be asked for it later. Set while a call
+runs."""
+
+
+def _nothing() -> str | None:
+    return None
+
+
+def _idle() -> Work | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Streams of messages to and from an upstream, open inside the context manager that yielded it.
+
+    `failure_in` finds, in an error that the transport made up for a request it could not carry, what really happened;
+    `hint` says what the upstream printed that may explain a silence; `is_http` whether messages carry headers;
+    `pid` is that of the upstream's process, if the gateway started one; `work` looks at what it has done so far (in a
+    thread, please), and `printed` is how many bytes came from it.
+    """
+
+    read: ReadStream[SessionMessage | Exception]
+    write: WriteStream[SessionMessage]
+    ending: Ending
+    failure_in: Callable[[ErrorData], Exception | None]
+    hint: Callable[[], str | None] = _nothing
+    is_http: bool = False
+    pid: int | None = None
+    work: Callable[[], Work | None] = _idle
+    printed: Callable[[], int] = int

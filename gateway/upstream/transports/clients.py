@@ -1,0 +1,145 @@
+"""HTTP clients for upstreams: one shared TLS context, the configured headers, and limits on what is read."""
+
+import ipaddress
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, TypedDict, cast
+
+import httpx2
+
+from gateway._version import __version__
+from gateway.config.schema import UpstreamSettings
+from gateway.system.tls import HOOKS, ssl_context
+from gateway.upstream.transports.failures import HttpStatus, MessageTooLarge, NotMcp
+
+CONNECT_TIMEOUT = 30.0
+"""Seconds to open a connection. Answers have no limit here: the limits of the call do that."""
+
+KEEPALIVE_EXPIRY = 4.0
+"""Seconds after which an idle connection is not used again: less than the 5 after which common servers close it."""
+
+_MOST_REDIRECTS = 5
+
+
+def longest_call(settings: UpstreamSettings) -> float:
+    """Seconds after which nobody can be waiting for an answer any more, whatever limit the tool has."""
+    limits = [settings.timeout.call, *(one.call for one in settings.tools.timeout.values() if one.call is not None)]
+    return max(limits) + 5
+
+
+class ClientOptions(TypedDict):
+    """What every upstream client is made with; redirects are not followed by any."""
+
+    headers: dict[str, str]
+    verify: ssl.SSLContext
+    timeout: httpx2.Timeout
+    limits: httpx2.Limits
+    trust_env: bool
+    event_hooks: Mapping[str, list[Any]]
+
+
+def client_options(settings: UpstreamSettings) -> ClientOptions:
+    """The options of an upstream's client: its configured headers, the shared TLS context, no limit but on connecting.
+
+    Compression is declined: a small compressed body can be an enormous one. Proxies come from the environment, except
+    on the way to this machine, where they have no business.
+    """
+    return ClientOptions(
+        headers={"user-agent": f"mcp-gateway/{__version__}", **settings.headers, "accept-encoding": "identity"},
+        verify=ssl_context(),
+        timeout=httpx2.Timeout(None, connect=min(CONNECT_TIMEOUT, settings.timeout.start)),
+        limits=httpx2.Limits(max_keepalive_connections=20, keepalive_expiry=KEEPALIVE_EXPIRY),
+        trust_env=not _is_loopback(settings.url or ""),
+        event_hooks=HOOKS,
+    )
+
+
+def same_origin(url: httpx2.URL, other: httpx2.URL) -> bool:
+    """Whether two urls have the same scheme, host and port."""
+    return (url.scheme, url.host, url.port) == (other.scheme, other.host, other.port)
+
+
+async def open_stream(client: httpx2.AsyncClient, url: str) -> httpx2.Response:
+    """GET an event stream, following redirects only within its origin. The caller closes the response.
+
+    Raises HttpStatus when the answer is no stream, NotMcp for a redirect elsewhere, and httpx2's errors.
+    """
+    request = client.build_request("GET", url, headers={"accept": "text/event-stream", "cache-control": "no-store"})
+    for _ in range(_MOST_REDIRECTS):
+        response = await client.send(request, stream=True)
+        following = response.next_request
+        if following is None:
+            break
+        await response.aclose()
+        if not same_origin(request.url, following.url):
+            raise NotMcp(f"answered with a redirect to another origin, {following.url.host}, which is not followed")
+        request = following
+    else:
+        raise NotMcp("answered with one redirect after another")
+    if response.status_code != 200:
+        await response.aclose()
+        raise HttpStatus(response.status_code, challenges(response))
+    if is_encoded(response):
+        await response.aclose()
+        raise NotMcp("answered with compressed content, which was not asked for")
+    return response
+
+
+def challenges(response: httpx2.Response) -> list[str]:
+    """The answer's WWW-Authenticate headers: what would have to be sent to be let in."""
+    return response.headers.get_list("www-authenticate")
+
+
+def is_encoded(response: httpx2.Response) -> bool:
+    """Whether a body is compressed, although `identity` was asked for."""
+    return response.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity")
+
+
+def is_event_stream(response: httpx2.Response) -> bool:
+    """Whether the answer is a stream of events, each of which has its own limit."""
+    return response.headers.get("content-type", "").lower().startswith("text/event-stream")
+
+
+async def beginning(response: httpx2.Response, limit: int) -> bytes:
+    """At most about `limit` bytes of a body, and the response closed."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async for chunk in response.aiter_raw():
+            parts.append(chunk)
+            size += len(chunk)
+            if size >= limit:
+                break
+    except httpx2.TransportError:
+        pass  # what came before it broke is what there is
+    finally:
+        await response.aclose()
+    return b"".join(parts)[:limit]
+
+
+class Capped(httpx2.AsyncByteStream):
+    """A body that fails with MessageTooLarge as soon as it is over `limit` bytes, however long it says it is."""
+
+    def __init__(self, response: httpx2.Response, limit: int) -> None:
+        self._inner = cast("httpx2.AsyncByteStream", response.stream)
+        self._limit = limit
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._inner:
+            size += len(chunk)
+            if size > self._limit:
+                raise MessageTooLarge(self._limit)
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Close the body, read or not."""
+        await self._inner.aclose()
+
+
+def _is_loopback(url: str) -> bool:
+    host = httpx2.URL(url).host
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

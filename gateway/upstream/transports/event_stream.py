@@ -1,0 +1,62 @@
+"""Event streams of Streamable HTTP, made safe for the SDK's parser.
+
+The SDK parses each event with a strict parser: half of a surrogate pair in one description, or one schema that nests
+200 deep, costs the whole answer. So the lines that carry messages are mended on their way, as the gateway's own
+transports do it.
+"""
+
+from collections.abc import AsyncIterator
+from typing import cast
+
+import httpx2
+
+from gateway.upstream.transports.messages import mended
+
+_DATA = b"data:"
+
+
+class MendedEvents(httpx2.AsyncByteStream):
+    """The body of an event stream, its `data` lines mended (`messages.mended`).
+
+    A message that is written over several lines stays as it is, and so does what is longer than `limit` bytes: the SDK
+    refuses that.
+    """
+
+    def __init__(self, response: httpx2.Response, limit: int) -> None:
+        self._inner = cast("httpx2.AsyncByteStream", response.stream)
+        self._limit = limit
+        self._held = b""  # a carriage return at the end of a chunk: the rest of that line end may follow
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        parts: list[bytes] = []
+        size = 0
+        async for chunk in self._inner:
+            *lines, rest = self._with_plain_ends(chunk).split(b"\n")
+            if lines:
+                lines[0] = b"".join((*parts, lines[0]))
+                parts, size = [], 0
+                yield b"".join(_mended(line) + b"\n" for line in lines)
+            parts.append(rest)
+            size += len(rest)
+            if size > self._limit:
+                yield b"".join(parts)
+                parts, size = [], 0
+        yield _mended(b"".join(parts)) + (b"\n" if self._held else b"")
+
+    async def aclose(self) -> None:
+        """Close the body, read or not."""
+        await self._inner.aclose()
+
+    def _with_plain_ends(self, chunk: bytes) -> bytes:
+        if not self._held and b"\r" not in chunk:
+            return chunk
+        text = self._held + chunk
+        self._held = b"\r" if text.endswith(b"\r") else b""
+        return text.removesuffix(b"\r").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def _mended(line: bytes) -> bytes:
+    if not line.startswith(_DATA):
+        return line
+    message = line[len(_DATA) :]
+    return line if (sound := mended(message)) is message else _DATA + sound

@@ -1,0 +1,155 @@
+"""JSON-RPC messages to bytes and back, for the transports that are our own (stdio and legacy SSE).
+
+Results are kept as parsed JSON: nothing below the JSON-RPC envelope is validated here. A message that cannot be used
+costs itself; when it still tells which request it answers, that request fails at once instead of waiting for its limit.
+"""
+
+import json
+import logging
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, cast
+
+from mcp.shared.message import SessionMessage
+from mcp_types import INTERNAL_ERROR, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
+from pydantic import ValidationError
+from pydantic_core import from_json, to_json
+
+from gateway.core.model.json_safe import is_finite, read_leniently, to_json_safe
+from gateway.core.model.json_shape import may_be_deep
+from gateway.upstream.transports.failures import NotMcp
+
+logger = logging.getLogger(__name__)
+
+_SMALL = 64 * 1024
+_NOTHING = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'
+"""A message that says nothing to anybody."""
+
+MOST_IN_BATCH = 1_000
+"""Messages of one batch: in memory each takes a hundred times what it took on the wire."""
+
+_LEADING_ID = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)\s*,\s*"(?:result|error)"')
+_CLOSING_ID = re.compile(rb'[,{]\s*"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
+
+
+def read_messages(data: bytes | str) -> list[SessionMessage]:
+    """The messages in one line or event: one, or several in a batch (which 2025-03-26 allows).
+
+    Raises NotMcp when it is no JSON-RPC at all.
+    """
+    try:
+        value = _json(data)
+    except (ValueError, RecursionError) as error:
+        raise NotMcp("wrote something that is no JSON") from error
+    batch = cast("list[object]", value) if isinstance(value, list) else [value]
+    if len(batch) > MOST_IN_BATCH:
+        raise NotMcp(f"wrote a batch of more than {MOST_IN_BATCH} messages")
+    messages = [SessionMessage(message) for item in batch if (message := _message(item)) is not None]
+    if not messages:
+        raise NotMcp("wrote something that is no JSON-RPC message")
+    return messages
+
+
+def write_message(message: JSONRPCMessage) -> bytes:
+    """One message as JSON on one line, without the line end. Never raises; see `write_fields`."""
+    with suppress(Exception):  # whatever it is, `write_fields` takes more
+        # As `model_dump_json` does it, but without making a text of the bytes and bytes of the text.
+        return message.__pydantic_serializer__.to_json(message, by_alias=True, exclude_unset=True)
+    return write_fields(message.model_dump(by_alias=True, exclude_unset=True))
+
+
+def write_fields(fields: Mapping[str, Any]) -> bytes:
+    """The members of one JSON-RPC message as JSON on one line, whatever is in them: this never raises.
+
+    Half of a surrogate pair is written as an escape. What cannot be written even so costs only this message: in place
+    of an answer goes an error, and in place of anything else the message without the params.
+    """
+    with suppress(Exception):  # whatever it is, the next one takes more: half of a surrogate pair, for one
+        return to_json(fields, inf_nan_mode="null")
+    try:
+        return json.dumps(fields, allow_nan=False).encode("ascii")
+    except Exception as error:
+        logger.warning("a message cannot be written as JSON: %s: %s", type(error).__name__, str(error)[:200])
+    return json.dumps(_in_place_of(fields)).encode("ascii")
+
+
+def mended(data: bytes) -> bytes:
+    """A message for a parser that is stricter than `read_messages`; the same object when nothing is wrong with it."""
+    # A large message without brackets, and without a half of a pair, is base64 or text: it is not parsed twice.
+    if len(data) > _SMALL and not may_be_deep(data) and b"\\ud" not in data and b"\\uD" not in data:
+        return data
+    try:
+        return data if _may_be_delivered(from_json(data)) else _NOTHING
+    except ValueError:
+        pass
+    try:
+        value = read_leniently(data)
+    except ValueError:  # not JSON: whoever reads it says so
+        return data
+    return to_json(value) if _may_be_delivered(value) else _NOTHING
+
+
+def failed_answer(request_id: str | int, failure: Exception) -> SessionMessage:
+    """An answer made up in place of one that could not be read; `failure_in` gives the failure back."""
+    error = ErrorData(code=PARSE_ERROR, message=str(failure), data=failure)
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
+
+
+def failure_in(error: ErrorData) -> Exception | None:
+    """The failure of a `failed_answer`. What an upstream sends is JSON, so it cannot forge one."""
+    return error.data if isinstance(error.data, Exception) else None
+
+
+def answered_id(head: bytes, tail: bytes) -> int | None:
+    """Which request a message too long to be read answers, from its first and last bytes; None if they do not tell."""
+    found = _LEADING_ID.match(head) or _CLOSING_ID.search(tail)
+    return int(found.group(1)) if found else None
+
+
+def _json(data: bytes | str) -> Any:
+    try:
+        return from_json(data)
+    except ValueError:
+        # Lone surrogates, wrong UTF-8 and the like are the upstream's fault, but cost it only what they stand in.
+        return read_leniently(data)
+
+
+def _may_be_delivered(message: Any) -> bool:
+    """Whether the SDK's dispatcher survives a message: it makes floats of progress, whatever number that is."""
+    fields = _object(message)
+    if fields.get("method") != "notifications/progress":
+        return True
+    told = _object(fields.get("params"))
+    return is_finite(told.get("progress")) and (told.get("total") is None or is_finite(told["total"]))
+
+
+def _in_place_of(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What can be written for certain in place of a message that cannot."""
+    written: dict[str, Any] = {"jsonrpc": "2.0"}
+    if "id" in fields:
+        written["id"] = fields["id"] if isinstance(fields["id"], str | int) else None
+    if "method" in fields:
+        return {**written, "method": to_json_safe(str(fields["method"]))}
+    message = "the answer cannot be written as JSON"
+    error = _object(fields.get("error"))
+    if isinstance(error.get("code"), int) and isinstance(error.get("message"), str):
+        return {**written, "error": {"code": error["code"], "message": to_json_safe(error["message"])}}
+    return {**written, "error": {"code": INTERNAL_ERROR, "message": message}}
+
+
+def _message(value: object) -> JSONRPCMessage | None:
+    if not _may_be_delivered(value):
+        return None
+    try:
+        return jsonrpc_message_adapter.validate_python(value)
+    except ValidationError:
+        answer = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        request_id = answer.get("id")
+        if "method" in answer or isinstance(request_id, bool) or not isinstance(request_id, int | str):
+            return None
+        return failed_answer(request_id, NotMcp("answered with something that is no JSON-RPC response")).message
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}

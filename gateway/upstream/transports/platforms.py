@@ -1,0 +1,394 @@
+"""Where the operating systems differ: finding a program, starting it, and ending it with all that it started.
+
+The one module of this room that asks which system it runs on. What decides is pure, or takes the system's calls as an
+argument, so that each system's way is tested on every other.
+
+POSIX: a child leads a process group of its own (and a session), and signals go to the group. Windows: a child and what
+it starts are members of a Job Object, which ends them when it is told to, and when its last handle is closed: also when
+the gateway is killed. There is no SIGTERM there; a program is asked to end by closing its input, and then it is ended.
+"""
+
+import ctypes
+import errno
+import ntpath
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import wintypes
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypedDict
+
+WINDOWS = sys.platform == "win32"
+
+_PATHEXT = ".COM;.EXE;.BAT;.CMD"
+_BATCH = (".bat", ".cmd")
+_NO_WINDOW = 0x0800_0000  # subprocess.CREATE_NO_WINDOW, which other systems do not name
+
+
+class Work(NamedTuple):
+    """How much a process and all below it have done so far; two of them side by side show whether it is at work."""
+
+    cpu: float = 0.0
+    """Seconds of CPU of the processes that run now."""
+    moved: int = 0
+    """Bytes that they have read and written, where the system says so; else 0."""
+    processes: int = 0
+    """How many run now."""
+    who: object = None
+    """Equal as long as they are the same processes."""
+
+
+class Tree(Protocol):
+    """A process and everything that it started, as one thing to end."""
+
+    def work(self) -> Work | None:
+        """What it has done so far; None where the system does not say. Takes some milliseconds."""
+        ...
+
+    def terminate(self) -> bool:
+        """Ask all of it to end; False when nobody is left. Where nothing can be asked, end it."""
+        ...
+
+    def is_alive(self) -> bool:
+        """Whether anybody is left."""
+        ...
+
+    def kill(self) -> None:
+        """End all of it, whatever it does."""
+        ...
+
+    def close(self) -> None:
+        """Nothing will be asked of it any more."""
+        ...
+
+
+class SpawnOptions(TypedDict, total=False):
+    """What a child is started with, beside its command."""
+
+    start_new_session: bool
+    creationflags: int
+
+
+def spawn_options(*, windows: bool = WINDOWS) -> SpawnOptions:
+    """How to start a child so that it can be ended as a whole, and opens no window."""
+    return {"creationflags": _NO_WINDOW} if windows else {"start_new_session": True}
+
+
+def tree_of(pid: int) -> Tree:
+    """The tree below a child that has just been started with `spawn_options`."""
+    return Job(pid, _kernel32()) if WINDOWS else Group(pid)
+
+
+class Group:
+    """A process group. The leader's id stays the group's after the leader is gone, for as long as anybody is in it."""
+
+    def __init__(self, leader: int) -> None:
+        self._leader = leader
+
+    def work(self) -> Work | None:
+        """Of all in the group."""
+        return _linux_work(self._leader) if sys.platform == "linux" else listed_work(self._leader, _ps("time"))
+
+    def terminate(self) -> bool:
+        """SIGTERM to all."""
+        return self._signal(signal.SIGTERM)
+
+    def is_alive(self) -> bool:
+        """Whether anybody is in it."""
+        return self._signal(0)
+
+    def kill(self) -> None:
+        """SIGKILL to all."""
+        self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _signal(self, number: int) -> bool:
+        try:
+            os.killpg(self._leader, number)
+        except ProcessLookupError:
+            return False
+        except PermissionError:  # someone in it belongs to another user: it is there, and beyond our reach
+            return True
+        return True
+
+
+class Job:
+    """A Job Object of Windows. What the process starts in the moment before it is put into the job stays outside."""
+
+    _EXTENDED_LIMITS = 9
+    _ACCOUNTING = 1
+    _KILL_ON_CLOSE = 0x2000
+    _MAY_ASSIGN = 0x0100 | 0x0001  # PROCESS_SET_QUOTA, PROCESS_TERMINATE
+
+    def __init__(self, pid: int, kernel32: Any) -> None:
+        self._kernel32 = kernel32
+        self._job: int | None = kernel32.CreateJobObjectW(None, None)
+        if not self._job:
+            return
+        limits = _ExtendedLimits()
+        limits.basic.flags = self._KILL_ON_CLOSE
+        kernel32.SetInformationJobObject(self._job, self._EXTENDED_LIMITS, ctypes.byref(limits), ctypes.sizeof(limits))
+        process = kernel32.OpenProcess(self._MAY_ASSIGN, False, pid)
+        if process:
+            kernel32.AssignProcessToJobObject(self._job, process)
+            kernel32.CloseHandle(process)
+
+    def work(self) -> Work | None:
+        """Of all in the job, those included that have ended."""
+        accounting = self._accounting()
+        if accounting is None:
+            return None
+        user, kernel = accounting.times[0], accounting.times[1]  # in units of 100 ns
+        return Work((user + kernel) / 10_000_000, 0, accounting.active_processes, accounting.total_processes)
+
+    def terminate(self) -> bool:
+        """End all: there is nothing that they could be asked."""
+        if not self.is_alive():
+            return False
+        self.kill()
+        return True
+
+    def is_alive(self) -> bool:
+        """Whether any process of the job runs."""
+        accounting = self._accounting()
+        return accounting is not None and accounting.active_processes > 0
+
+    def kill(self) -> None:
+        """End every process of the job at once."""
+        if self._job:
+            self._kernel32.TerminateJobObject(self._job, 1)
+
+    def close(self) -> None:
+        """Let go of the job, which ends whatever is still in it."""
+        job, self._job = self._job, None
+        if job:
+            self._kernel32.CloseHandle(job)
+
+    def _accounting(self) -> "_Accounting | None":
+        if not self._job:
+            return None
+        accounting = _Accounting()
+        size = ctypes.sizeof(accounting)
+        known = self._kernel32.QueryInformationJobObject(
+            self._job, self._ACCOUNTING, ctypes.byref(accounting), size, None
+        )
+        return accounting if known else None
+
+
+def command_line(
+    command: str,
+    args: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    windows: bool = WINDOWS,
+    is_file: Callable[[str], bool] = os.path.isfile,
+) -> list[str] | str:
+    """What to start: a list for the system itself, or (`.cmd` and `.bat` on Windows) one line for its shell.
+
+    On Windows the program is looked for as a shell would: `npx` is `npx.cmd`, which only a search by PATHEXT finds.
+    Raises OSError (EINVAL) for arguments that cannot be handed to a batch file.
+    """
+    if not windows:
+        return [command, *args]
+    program = find_program(command, environ, is_file=is_file) or command
+    return batch_line(program, args) if program.lower().endswith(_BATCH) else [program, *args]
+
+
+def find_program(
+    command: str, environ: Mapping[str, str], *, is_file: Callable[[str], bool] = os.path.isfile
+) -> str | None:
+    """Where a command is on Windows: in the folders of PATH, with each ending of PATHEXT; None when nowhere.
+
+    Unlike the system's own search, neither the current folder nor a file without an ending (npm puts shell scripts
+    beside its `.cmd` files) is looked at.
+    """
+    named = {name.upper(): value for name, value in environ.items()}
+    endings = [ending.lower() for ending in (named.get("PATHEXT") or _PATHEXT).split(";") if ending]
+    has_ending = ntpath.splitext(command)[1].lower() in endings
+    names = [command] if has_ending else [command + ending for ending in endings]
+    if ntpath.dirname(command):
+        return next(filter(is_file, names), None)
+    folders = [folder.strip('"') for folder in named.get("PATH", "").split(";") if folder.strip('"')]
+    return next(filter(is_file, (ntpath.join(folder, name) for folder in folders for name in names)), None)
+
+
+def batch_line(program: str, args: Sequence[str]) -> str:
+    """A batch file and its arguments as one line for `cmd /c "..."`, so that each arrives as it was given.
+
+    cmd expands and splits a line once more than other programs: everything is quoted, a quote inside is doubled, and
+    `%` is broken up by an expansion to nothing. Raises OSError (EINVAL) for line ends, which cmd ends a command at.
+    """
+    return " ".join((f'"{program}"', *map(_batch_argument, args)))
+
+
+def _batch_argument(argument: str) -> str:
+    if any(sign in argument for sign in "\r\n\0"):
+        raise OSError(errno.EINVAL, "an argument of a batch file (.cmd, .bat) cannot have a line end in it")
+    # A backslash counts only before a quote; a doubled quote is one quote for cmd and for the program behind it.
+    escaped = re.sub(r'(\\*)"', r'\1\1""', argument)
+    escaped = re.sub(r"(\\+)$", r"\1\1", escaped)
+    return f'"{escaped}"'.replace("%", "%%cd:~,%")
+
+
+def exit_words(code: int) -> str:
+    """How a process ended: `exited with code 1`, `was ended by SIGKILL`, `exited with code 0xC0000005`."""
+    if code >= 0:
+        return f"exited with code {code if code < 0x1_0000 else f'0x{code:X}'}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+def resident_memory(leader: int) -> int | None:
+    """Bytes of RAM that a process and all below it use; None where the system does not say. Takes some milliseconds."""
+    if sys.platform == "linux":
+        return tree_memory(leader, _linux_processes())
+    if sys.platform == "darwin":
+        return tree_memory(leader, listed_processes(_ps("rss")))
+    return None
+
+
+Processes = Mapping[int, tuple[int, int, int]]
+"""Parent, process group and bytes of RAM of each process, by its id."""
+
+
+def tree_memory(leader: int, processes: Processes) -> int | None:
+    """The RAM of a process, its descendants, and the members of its group; None when none of them exists."""
+    members = {pid for pid, (_, group, _) in processes.items() if leader in (pid, group)}
+    found = members
+    while found:
+        found = {pid for pid, (parent, _, _) in processes.items() if parent in found} - members
+        members |= found
+    return sum(processes[pid][2] for pid in members) if members else None
+
+
+def listed_processes(listing: str) -> Processes:
+    """What `ps` says in four columns: process, parent, group, and RSS in KiB."""
+    rows = (line.split() for line in listing.splitlines())
+    return {
+        int(row[0]): (int(row[1]), int(row[2]), int(row[3]) * 1024)
+        for row in rows
+        if len(row) == 4 and all(field.isdigit() for field in row)
+    }
+
+
+def listed_work(leader: int, listing: str) -> Work | None:
+    """What `ps` says of a process group in four columns: process, parent, group, and CPU time as `[[d-]h:]m:s`."""
+    rows = [row for row in (line.split() for line in listing.splitlines()) if len(row) == 4 and row[2] == str(leader)]
+    return Work(sum(_cpu_seconds(row[3]) for row in rows), 0, len(rows), frozenset(row[0] for row in rows))
+
+
+def _cpu_seconds(text: str) -> float:
+    days, _, clock = text.rpartition("-")
+    try:
+        seconds = sum(float(part) * 60**place for place, part in enumerate(reversed(clock.split(":"))))
+        return seconds + 86_400 * float(days or 0)
+    except ValueError:
+        return 0.0
+
+
+def _ps(last: str) -> str:
+    # One -o each: in the BSDs' ps a header (even none) goes on to the end of its argument, commas included.
+    command = ["/bin/ps", "-ax", "-o", "pid=", "-o", "ppid=", "-o", "pgid=", "-o", f"{last}="]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def _linux_processes() -> Processes:
+    page = os.sysconf("SC_PAGE_SIZE")
+    processes: dict[int, tuple[int, int, int]] = {}
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            try:
+                # The name in brackets may hold anything; what follows the last bracket is fields.
+                fields = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()
+                processes[int(entry.name)] = (int(fields[1]), int(fields[2]), int(fields[21]) * page)
+            except (OSError, IndexError, ValueError):
+                continue  # it ended while it was looked at
+    return processes
+
+
+def _linux_work(group: int) -> Work:
+    tick = os.sysconf("SC_CLK_TCK")
+    cpu, moved = 0.0, 0
+    members: set[str] = set()
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            try:
+                fields = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()
+                if int(fields[2]) == group and fields[0] != b"Z":
+                    members.add(entry.name)
+                    cpu += (int(fields[11]) + int(fields[12])) / tick
+                    counted = Path(entry.path, "io").read_text().split()
+                    moved += int(counted[1]) + int(counted[3])  # rchar, wchar: pipes and sockets too
+            except (OSError, IndexError, ValueError):
+                continue  # it ended while it was looked at, or belongs to another user
+    return Work(cpu, moved, len(members), frozenset(members))
+
+
+class _BasicLimits(ctypes.Structure):
+    _fields_ = (
+        ("process_time", ctypes.c_int64),
+        ("job_time", ctypes.c_int64),
+        ("flags", ctypes.c_uint32),
+        ("least_working_set", ctypes.c_size_t),
+        ("most_working_set", ctypes.c_size_t),
+        ("most_processes", ctypes.c_uint32),
+        ("affinity", ctypes.c_size_t),
+        ("priority", ctypes.c_uint32),
+        ("scheduling", ctypes.c_uint32),
+    )
+
+
+class _ExtendedLimits(ctypes.Structure):
+    """JOBOBJECT_EXTENDED_LIMIT_INFORMATION."""
+
+    basic: _BasicLimits
+    _fields_ = (
+        ("basic", _BasicLimits),
+        ("io", ctypes.c_uint64 * 6),
+        ("process_memory", ctypes.c_size_t),
+        ("job_memory", ctypes.c_size_t),
+        ("peak_process_memory", ctypes.c_size_t),
+        ("peak_job_memory", ctypes.c_size_t),
+    )
+
+
+class _Accounting(ctypes.Structure):
+    """JOBOBJECT_BASIC_ACCOUNTING_INFORMATION."""
+
+    active_processes: int
+    _fields_ = (
+        ("times", ctypes.c_int64 * 4),
+        ("page_faults", ctypes.c_uint32),
+        ("total_processes", ctypes.c_uint32),
+        ("active_processes", ctypes.c_uint32),
+        ("terminated_processes", ctypes.c_uint32),
+    )
+
+
+def _kernel32() -> Any:
+    """Windows' own library, told that handles are as wide as pointers."""
+    library: Any = vars(ctypes)["WinDLL"]  # which Python has on Windows alone
+    kernel32 = library("kernel32", use_last_error=True)
+    handle, flag, number, pointer = wintypes.HANDLE, wintypes.BOOL, wintypes.DWORD, ctypes.c_void_p
+    for name, result, arguments in (
+        ("CreateJobObjectW", handle, (pointer, wintypes.LPCWSTR)),
+        ("SetInformationJobObject", flag, (handle, ctypes.c_int, pointer, number)),
+        ("QueryInformationJobObject", flag, (handle, ctypes.c_int, pointer, number, pointer)),
+        ("OpenProcess", handle, (number, flag, number)),
+        ("AssignProcessToJobObject", flag, (handle, handle)),
+        ("TerminateJobObject", flag, (handle, wintypes.UINT)),
+        ("CloseHandle", flag, (handle,)),
+    ):
+        function = getattr(kernel32, name)
+        function.restype, function.argtypes = result, arguments
+    return kernel32

@@ -1,0 +1,151 @@
+"""The legacy HTTP+SSE transport (2024-11-05): messages come on one event stream and go as POSTs to its endpoint.
+
+Our own, because the SDK's ends the session at the first event of more than 1 MiB, and has no knob for it.
+"""
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+import httpx2
+from anyio.abc import TaskStatus
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCRequest
+
+from gateway.config.schema import UpstreamSettings
+from gateway.upstream.transports.channel import Channel, Ending
+from gateway.upstream.transports.clients import (
+    beginning,
+    challenges,
+    client_options,
+    longest_call,
+    open_stream,
+    same_origin,
+)
+from gateway.upstream.transports.failures import ConnectionEnded, HttpStatus, NotMcp, SessionExpired
+from gateway.upstream.transports.messages import failed_answer, failure_in, read_messages, write_message
+
+logger = logging.getLogger(__name__)
+
+_NOTICE_TIMEOUT = 10.0
+_QUEUED = 64
+_SMALL = 64 * 1024
+
+
+@asynccontextmanager
+async def open_sse(settings: UpstreamSettings) -> AsyncGenerator[Channel]:
+    """Open the upstream's event stream and talk to the endpoint that it names.
+
+    Raises HttpStatus, NotMcp and httpx2's errors when it cannot be opened.
+    """
+    assert settings.url is not None
+    async with httpx2.AsyncClient(**client_options(settings)) as client:
+        response = await open_stream(client, settings.url)
+        stream = _Stream(client, response, settings)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(stream.write, await tasks.start(stream.read))
+                try:
+                    yield stream.channel
+                finally:
+                    tasks.cancel_scope.cancel()
+        finally:
+            stream.close()
+            with anyio.CancelScope(shield=True):
+                await response.aclose()
+
+
+class _Stream:
+    """One open event stream, and the endpoint that takes messages."""
+
+    def __init__(self, client: httpx2.AsyncClient, response: httpx2.Response, settings: UpstreamSettings) -> None:
+        self._client = client
+        self._response = response
+        self._settings = settings
+        self._ending = Ending()
+        self._accepted = False  # whether the endpoint has taken a message
+        self._inbound: MemoryObjectSendStream[SessionMessage | Exception]
+        self._outbound: MemoryObjectReceiveStream[SessionMessage]
+        self._inbound, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        write, self._outbound = anyio.create_memory_object_stream[SessionMessage](_QUEUED)
+        self._streams = (self._inbound, read, write, self._outbound)
+        self.channel = Channel(read, write, self._ending, failure_in, is_http=True)
+
+    async def read(self, *, task_status: TaskStatus[str]) -> None:
+        """Deliver messages until the stream ends; started with the endpoint's url, once the stream has named it."""
+        named = False
+        try:
+            async for event in httpx2.EventSource(self._response, max_event_size=self._settings.max_message_bytes):
+                if event.event == "endpoint" and not named:
+                    task_status.started(self._endpoint(event.data))
+                    named = True
+                elif event.event == "message" and event.data and named:
+                    await self._take(event.data)
+            failure: Exception = ConnectionEnded("closed its event stream")
+        except (httpx2.RequestError, httpx2.StreamError, NotMcp) as error:
+            failure = error
+        if not named:
+            raise failure
+        self._ending.name(failure)
+        self._inbound.close()
+
+    async def write(self, endpoint: str) -> None:
+        """Post messages to the endpoint: requests beside one another, everything else in order."""
+        async with anyio.create_task_group() as tasks:
+            async for item in self._outbound:
+                if isinstance(item.message, JSONRPCRequest):
+                    tasks.start_soon(self._request, endpoint, item, item.message.id)
+                    continue
+                try:
+                    await self._post(endpoint, item, _NOTICE_TIMEOUT)
+                except (HttpStatus, SessionExpired, httpx2.RequestError) as failure:
+                    logger.debug("an upstream did not take a notification: %s", type(failure).__name__)
+
+    def close(self) -> None:
+        for stream in self._streams:
+            stream.close()
+
+    async def _take(self, data: str) -> None:
+        try:
+            messages = read_messages(data)
+        except NotMcp:
+            logger.debug("an upstream sent an event that is no MCP")
+            return
+        for message in messages:
+            await self._inbound.send(message)
+
+    async def _request(self, endpoint: str, item: SessionMessage, request_id: str | int) -> None:
+        try:
+            await self._post(endpoint, item, longest_call(self._settings))
+        except (HttpStatus, SessionExpired, httpx2.RequestError) as failure:
+            # If the stream has ended meanwhile, that fails the request by itself.
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                await self._inbound.send(failed_answer(request_id, failure))
+
+    async def _post(self, endpoint: str, item: SessionMessage, seconds: float) -> None:
+        request = self._client.build_request(
+            "POST",
+            endpoint,
+            content=write_message(item.message),
+            headers={"content-type": "application/json"},
+            timeout=httpx2.Timeout(seconds),
+        )
+        response = await self._client.send(request, stream=True)
+        await beginning(response, _SMALL)
+        if response.status_code in (404, 410) and self._accepted:
+            raise SessionExpired
+        if response.status_code >= 300:
+            raise HttpStatus(response.status_code, challenges(response))
+        self._accepted = True
+
+    def _endpoint(self, named: str) -> str:
+        here = self._response.request.url
+        try:
+            endpoint = here.join(named)
+        except httpx2.InvalidURL as error:
+            raise NotMcp("named an endpoint that is no url") from error
+        if not same_origin(here, endpoint):
+            raise NotMcp(f"named an endpoint on another origin, {endpoint.host}, which is not trusted")
+        return str(endpoint)

@@ -1,0 +1,204 @@
+"""The stdio transport: an upstream as a child process, one JSON-RPC message per line.
+
+Our own, because the SDK's reader takes time in proportion to the square of a line's length (10 MB: 250 ms, on the event
+loop), has no limit on it, and lets the child write its stderr to ours.
+"""
+
+import logging
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+from anyio.abc import ByteReceiveStream
+from mcp.shared.message import SessionMessage
+
+from gateway.config.schema import UpstreamSettings
+from gateway.upstream.transports.causes import Secrets, telling_line
+from gateway.upstream.transports.channel import Channel, Ending
+from gateway.upstream.transports.failures import ConnectionEnded, MessageTooLarge, NotMcp, Stopping
+from gateway.upstream.transports.launchers import launcher_of
+from gateway.upstream.transports.lines import LineReader, LongLine
+from gateway.upstream.transports.messages import answered_id, failed_answer, failure_in, read_messages, write_message
+from gateway.upstream.transports.processes import GENTLE, HURRIED, LEISURELY, Child, end, exit_words, settled, spawn
+
+logger = logging.getLogger(__name__)
+
+_CHUNK = 256 * 1024
+_QUEUED = 64
+_STDERR_LINES = 20
+_STDERR_LINE = 2_000
+_LAST_WORDS = 0.3  # seconds for what a process wrote last to arrive, after it ended
+_LAST_BREATH = 1.0  # seconds for a process to end, after it closed one of its pipes
+
+
+@asynccontextmanager
+async def open_stdio(settings: UpstreamSettings, secrets: Secrets) -> AsyncGenerator[Channel]:
+    """Start the upstream's command and talk to it; leaving ends it and everything it started, even when cancelled.
+
+    Raises OSError when the command cannot be started.
+    """
+    installs = launcher_of(settings.command, settings.args) is not None
+    child = await spawn(settings, gently=installs)
+    # From here to the task group nothing waits: a cancellation in between would leave the process behind.
+    pipes = _Pipes(child, settings.max_message_bytes, secrets, installs=installs)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pipes.read_stderr)
+        tasks.start_soon(pipes.read_stdout)
+        tasks.start_soon(pipes.write_stdin)
+        tasks.start_soon(pipes.watch)
+        try:
+            yield pipes.channel
+        finally:
+            with anyio.CancelScope(shield=True):
+                hurried = isinstance(pipes.channel.ending.failure, Stopping)
+                if not await end(child, GENTLE if pipes.may_install else HURRIED if hurried else LEISURELY):
+                    logger.warning("process %d of an upstream survived SIGKILL and is left behind", child.pid)
+            tasks.cancel_scope.cancel()
+            pipes.close()
+
+
+class _Pipes:
+    """The three pipes of one process, each with its own task, and a fourth task that waits for its end."""
+
+    def __init__(self, child: Child, limit: int, secrets: Secrets, *, installs: bool) -> None:
+        self._child = child
+        self._process = child.process
+        self.may_install = installs
+        """Whether it is a launcher which installs, and no message has come from the server behind it yet."""
+        self._printed = 0
+        self._limit = limit
+        self._secrets = secrets
+        self._inbound, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        write, self._outbound = anyio.create_memory_object_stream[SessionMessage](_QUEUED)
+        self._streams = (self._inbound, read, write, self._outbound)
+        self._ending = Ending()
+        self._listening = True
+        self._reading = anyio.CancelScope()
+        self._stdout_ended = anyio.Event()
+        self._stderr_ended = anyio.Event()
+        self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._garbage = 0
+        self._first_garbage = ""
+        looks = (child.tree.work, lambda: self._printed)
+        self.channel = Channel(read, write, self._ending, failure_in, self._hint, False, child.pid, *looks)
+
+    async def read_stdout(self) -> None:
+        lines = LineReader(self._limit)
+        assert self._process.stdout is not None
+        with self._reading:
+            async for chunk in _chunks(self._process.stdout):
+                self._printed += len(chunk)
+                for line in lines.feed(chunk):
+                    await self._take(line)
+            await self._take(lines.rest())
+        self._stdout_ended.set()
+        await self._say_why()
+        self._inbound.close()
+
+    async def read_stderr(self) -> None:
+        """Read all that it writes to stderr, so that it never blocks on it, and keep the last lines."""
+        lines = LineReader(_STDERR_LINE)
+        assert self._process.stderr is not None
+        async for chunk in _chunks(self._process.stderr):
+            self._printed += len(chunk)
+            self._stderr.extend(map(_text, lines.feed(chunk)))
+        self._stderr.append(_text(lines.rest()))
+        self._stderr_ended.set()
+
+    async def write_stdin(self) -> None:
+        assert self._process.stdin is not None
+        with self._outbound:
+            async for item in self._outbound:
+                try:
+                    await self._process.stdin.send(write_message(item.message) + b"\n")
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+                    break
+            else:
+                return
+        # Nobody reads what we say. If it is not about to end, it will never answer either.
+        with anyio.move_on_after(_LAST_BREATH):
+            await self._stdout_ended.wait()
+        self._reading.cancel()
+
+    async def watch(self) -> None:
+        """Notice the end of the process also when something that it started keeps its stdout open."""
+        await self._process.wait()
+        with anyio.move_on_after(_LAST_WORDS):
+            await self._stdout_ended.wait()
+        self._reading.cancel()
+
+    def close(self) -> None:
+        for stream in self._streams:
+            stream.close()
+
+    async def _take(self, line: bytes | LongLine) -> None:
+        if isinstance(line, LongLine):
+            await self._take_long(line)
+        elif line.strip():
+            try:
+                messages = read_messages(line)
+            except NotMcp:
+                self._garbage += 1
+                self._first_garbage = self._first_garbage or _text(line)
+                return
+            if messages and self.may_install:
+                self.may_install = False
+                settled(self._child)
+            for message in messages:
+                await self._deliver(message)
+
+    async def _take_long(self, line: LongLine) -> None:
+        too_large = MessageTooLarge(self._limit)
+        request_id = answered_id(line.head, line.tail)
+        if request_id is not None:
+            await self._deliver(failed_answer(request_id, too_large))
+        elif line.head.lstrip().startswith((b"{", b"[")):
+            # Somebody waits for this message and nobody knows who: the connection cannot go on.
+            self._ending.name(too_large)
+            self._reading.cancel()
+        else:
+            self._garbage += 1
+            self._first_garbage = self._first_garbage or _text(line)
+
+    async def _deliver(self, message: SessionMessage) -> None:
+        if self._listening:
+            try:
+                await self._inbound.send(message)
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                self._listening = False  # we are closing; reading on lets the process finish writing, and end
+
+    async def _say_why(self) -> None:
+        """Name the cause before the stream of messages ends, so that calls that fail by it can tell."""
+        with anyio.move_on_after(_LAST_BREATH):
+            await self._process.wait()
+        with anyio.move_on_after(_LAST_WORDS):
+            await self._stderr_ended.wait()
+        code = self._process.returncode
+        words = "closed its output without exiting" if code is None else exit_words(code)
+        hint = self._hint()
+        self._ending.name(ConnectionEnded(f"{words}: {hint}" if hint else words))
+
+    def _hint(self) -> str | None:
+        parts: list[str] = []
+        if (line := telling_line(self._stderr)) is not None:
+            parts.append(self._secrets.cause(line))
+        if self._garbage:
+            count = f"{self._garbage} line{'s' if self._garbage > 1 else ''}"
+            first = self._secrets.cause(self._first_garbage, 120)
+            parts.append(f"it printed {count} that {'are' if self._garbage > 1 else 'is'} no MCP, first {first!r}")
+        return "; ".join(parts) or None
+
+
+async def _chunks(stream: ByteReceiveStream) -> AsyncIterator[bytes]:
+    """What arrives on a pipe until it ends, breaks or is closed: each of them is an end like any other."""
+    while True:
+        try:
+            chunk = await stream.receive(_CHUNK)
+        except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            return
+        yield chunk
+
+
+def _text(line: bytes | LongLine) -> str:
+    return (line.head if isinstance(line, LongLine) else line)[:_STDERR_LINE].decode("utf-8", "replace")

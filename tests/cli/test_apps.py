@@ -1,0 +1,121 @@
+"""`mcp-gateway tools --app` and `call --app`: what a host that shows pages is offered, and what a page is sent."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+SERVERS = Path(__file__).parents[1] / "servers"
+
+
+@pytest.fixture
+def raw(tmp_path):
+    """A configuration of one server, which registers its tools with a page only for hosts that show pages."""
+    arguments = json.dumps([str(SERVERS / "raw_stdio.py"), "apps", "apps-if-declared"])
+    path = tmp_path / "gateway.toml"
+    path.write_text(f"[upstreams.raw]\ncommand = {json.dumps(sys.executable)}\nargs = {arguments}\n")
+    return path
+
+
+def names(ended):
+    assert ended.code == 0, ended.err
+    return {tool["name"]: tool for tool in ended.json()["tools"]}
+
+
+def test_the_list_is_that_of_a_host_that_shows_pages(command, raw):
+    assert "raw__board" not in names(command("tools", "--config", raw, "--json"))
+    shown = names(command("tools", "--config", raw, "--app", "--json"))
+    assert shown["raw__board"]["_meta"]["ui"]["resourceUri"] == "ui://raw/raw/board"
+    assert shown["raw__chunk"]["_meta"]["ui"]["visibility"] == ["app"]
+    assert "chunk" in names(command("tools", "--config", raw, "--app", "--profile", "cursor", "--json"))
+
+
+def test_tools_for_pages_alone_are_marked(command, raw):
+    lines = {line.split()[0]: line for line in command("tools", "--config", raw, "--app").out.splitlines()}
+    assert "(for pages alone)" in lines["raw__chunk"]
+    assert "(for pages alone)" not in lines["raw__board"]
+
+
+def test_a_profile_that_shows_no_pages_is_not_made_to(command, raw, tmp_path):
+    raw.write_text(raw.read_text() + '[profiles.blind]\nsets.apps.host = "never"\n')
+    assert "raw__chunk" not in names(command("tools", "--config", raw, "--app", "--profile", "blind", "--json"))
+
+
+@pytest.mark.parametrize("tool", ["raw__chunk", "chunk"])
+def test_what_only_a_page_reads_is_shown_as_the_server_sent_it(command, raw, tool):
+    ended = command("call", tool, "--config", raw, "--app", "--json")
+    assert ended.code == 0, ended.err
+    called = ended.json()
+    assert called["result"] == called["original"]
+    assert len(called["result"]["content"][0]["text"]) > 200_000
+    assert any(note["kind"] == "app" for note in called["notes"])
+
+
+def test_a_tool_with_a_page_sends_it_the_data_as_it_came(command, raw):
+    called = command("call", "raw__board", "--config", raw, "--app", "--json").json()
+    assert called["result"]["structuredContent"] == called["original"]["structuredContent"]
+    everybody = command("call", "raw__board", "--config", raw, "--app", "--profile", "all", "--json").json()
+    assert all("structuredContent" in one["result"] for one in everybody)
+
+
+def test_a_page_inside_a_result_is_there_for_hosts_that_show_pages(command, raw):
+    def blocks(*options):
+        called = command("call", "raw__card", "--config", raw, "--json", *options).json()
+        return [block["type"] for block in called["result"]["content"]]
+
+    assert blocks("--app")[-1] == "resource"
+    assert blocks() == ["text"]
+    assert blocks("--profile", "vscode-copilot")[-1] == "resource"
+    recorded = raw.parent / "recorded.json"
+    recorded.write_text(command("call", "raw__card", "--config", raw, "--json").out)
+    explained = command("explain", recorded, "--app", "--json").json()
+    assert explained["result"]["content"][-1]["type"] == "resource"
+
+
+@pytest.mark.parametrize("tool", ["raw__chunk", "chunk", "board"])
+def test_what_only_pages_call_is_refused_as_the_host_of_the_profile_would_be(command, raw, tool):
+    raw.write_text(raw.read_text().replace("apps-if-declared", "apps"))
+    for options, remedy in (((), "add --app"), (("--profile", "blind", "--app"), "whose host shows pages")):
+        raw.write_text(raw.read_text().replace('[profiles.blind]\nsets.apps.host = "never"\n', ""))
+        raw.write_text(raw.read_text() + '[profiles.blind]\nsets.apps.host = "never"\n')
+        ended = command("call", tool, "--config", raw, *options)
+        assert ended.code != 0
+        assert f"no tool is named '{tool}'" in ended.err
+        assert remedy in ended.err
+    assert command("call", tool, "--config", raw, "--profile", "vscode-copilot", "--json").code == 0
+
+
+def test_for_all_profiles_what_only_pages_call_is_shown_for_the_hosts_that_show_pages(command, raw):
+    raw.write_text(raw.read_text().replace("apps-if-declared", "apps"))
+    everybody = command("call", "raw__chunk", "--config", raw, "--profile", "all", "--json").json()
+    names = {one["profile"] for one in everybody}
+    assert "vscode-copilot" in names
+    assert "codex" not in names
+
+
+def test_the_page_of_each_tool_is_shown(command, raw):
+    ended = command("tools", "--config", raw, "--app")
+    heading, *lines = ended.out.splitlines()
+    assert heading.split()[:2] == ["tool", "page"]
+    by_name = {line.split()[0]: line for line in lines}
+    assert by_name["raw__board"].split()[1] == "ui://raw/raw/board"
+    assert "ui://" not in by_name["raw__chunk"]
+    assert "page" not in command("tools", "--config", raw).out.splitlines()[0].split()
+
+
+def test_that_the_page_gets_the_shaped_content_is_said_where_something_in_it_was_cut_or_named(command, tmp_path):
+    def notes(content, *options):
+        path = tmp_path / "result.json"
+        path.write_text(json.dumps({"content": content, "structuredContent": {"n": 1}}))
+        ended = command("explain", path, *options)
+        assert ended.code == 0, ended.err
+        return ended.out
+
+    said = "the page gets the content as it is shaped, too"
+    long, short = ([{"type": "text", "text": "word " * size}] for size in (20_000, 2))
+    sound = [{"type": "audio", "data": "UklGRiQAAABXQVZFZm10IA==", "mimeType": "audio/wav"}]
+    assert said in notes(long, "--app")
+    assert said in notes(sound, "--app")
+    assert said not in notes(short, "--app")
+    assert said not in notes(long)

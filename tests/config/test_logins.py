@@ -1,0 +1,64 @@
+"""What a 401 asks for, and what of a url is shown."""
+
+import pytest
+
+from gateway.config.logins import login_command, sends_credentials, shown_url, through_mcp_remote, url_behind, wanted
+
+
+@pytest.mark.parametrize(
+    ("challenges", "wants"),
+    [
+        ([], None),
+        ([""], None),
+        (['Basic realm="x"'], None),
+        (["Negotiate"], None),
+        (["Bearer"], "token"),
+        (['bearer realm="mcp"'], "token"),
+        (['Basic realm="x", Bearer error="invalid_token"'], "token"),
+        (['Bearer realm="OAuth", error="invalid_token"'], "login"),
+        (['Bearer error="invalid_token", resource_metadata="https://x/.well-known/oauth-protected-resource"'], "login"),
+        (["Bearer resource_metadata=https://x/y"], "login"),
+        (['Basic realm="x"', 'Bearer authorization_uri="https://login.example.org"'], "login"),
+        (['DPoP algs="ES256", resource_metadata="https://x"'], "login"),
+        (['Basic realm="oauth"'], None),
+    ],
+)
+def test_what_a_401_asks_for(challenges, wants):
+    assert wanted(challenges) == wants
+
+
+@pytest.mark.parametrize(
+    "url", ["https://mcp.linear.app/mcp", "https://mcp.notion.com/v1/sse", "http://127.0.0.1:8080/", "https://x.io"]
+)
+def test_an_ordinary_url_is_shown(url):
+    assert login_command("x", url, replace=False) == f"mcp-gateway add x -- npx -y mcp-remote {url}"
+    assert login_command("x", url, replace=True).startswith("mcp-gateway add x --replace -- npx ")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://mcp.example.org/mcp?key=abc",
+        "https://user:pass@mcp.example.org/mcp",
+        "https://mcp.example.org/s/MjM0NTY3ODkwYWJjZGVm/mcp",
+        "https://mcp.example.org/s/0123456789abcdef0123/mcp",
+        "https://mcp.example.org/${KEY}",
+        "https://mcp.example.org/mcp#x",
+        "http://[broken",
+    ],
+)
+def test_a_url_that_may_hold_a_secret_is_not(url):
+    assert shown_url(url) == "URL"
+
+
+def test_the_url_behind_mcp_remote():
+    assert url_behind(through_mcp_remote("https://x/mcp")) == "https://x/mcp"
+    assert url_behind({"command": "npx", "args": ["mcp-remote@0.1.2", "https://x", "--debug"]}) == "https://x"
+    assert url_behind({"command": "npx", "args": ["-y", "some-server", "https://x"]}) is None
+    assert url_behind({"url": "https://x"}) is None
+
+
+def test_credentials_in_headers():
+    assert sends_credentials({"authorization": "x"})
+    assert sends_credentials({"X-Api-Key": "x"})
+    assert not sends_credentials({"X-Region": "eu"})

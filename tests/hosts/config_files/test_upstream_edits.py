@@ -1,0 +1,214 @@
+"""Upstreams put into a configuration, changed and taken out: what was asked for, and every comment kept."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gateway.config.documents import read_document
+from gateway.errors import ConfigError
+from gateway.hosts.config_files.starting import EXAMPLE, HEAD
+from gateway.hosts.config_files.upstream_edits import ConfigurationText
+
+NEW = {"command": "npx", "args": ["-y", "some server"], "env": {"A": "b"}}
+TEXTS = {
+    "tables": """\
+# top
+
+# about a
+[upstreams.a]
+command = 'x' # of a
+  # inside a
+tools.exclude = ["rm"]
+
+[upstreams.a.env]
+X = "1"
+
+# about b
+[upstreams.b]
+url = 'http://x' # of b
+# after b
+
+[http]
+port = 1 # the port
+# end
+""",
+    "scattered": """\
+[upstreams.a]
+command='x' # of a
+
+# about http
+[http]
+port=1
+
+# about b
+[upstreams.b]
+url = 'http://x'
+[upstreams.b.headers]
+A='b'
+# end
+""",
+    "inline": "upstreams = { a = { command = 'x' }, b = { url = 'http://x' } } # all\n# end\n",
+    "header": "[upstreams]\na = { command = 'x' } # of a\nb.url = 'http://x' # of b\n\n# about http\n[http]\nport=1\n",
+    "dotted": "upstreams.a.command = 'x' # of a\nupstreams.b.url = 'http://x' # of b\n# about http\n[http]\nport = 1\n",
+    "no end": "[upstreams.b]\nurl = 'http://x'\n\n# about a\n[upstreams.a]\ncommand = 'x'",
+}
+
+
+def configuration(text: str, name: str = "mcp-gateway.toml") -> ConfigurationText:
+    return ConfigurationText(text, Path("/etc") / name)
+
+
+def comments(text: str) -> list[str]:
+    return [line[line.index("#") :] for line in text.splitlines() if "#" in line]
+
+
+@pytest.mark.parametrize(
+    "text", [*TEXTS.values(), "", HEAD + EXAMPLE, "[gateway]\nname = 'x'\n"], ids=[*TEXTS, *range(3)]
+)
+@pytest.mark.parametrize(
+    "change", [lambda text: text, lambda text: "\ufeff" + text.replace("\n", "\r\n")], ids=["LF", "CRLF"]
+)
+def test_one_more_upstream(text, change):
+    added = configuration(change(text)).with_upstream("new", NEW)
+    assert added.upstreams()["new"] == NEW
+    rest = {name: one for name, one in added.upstreams().items() if name != "new"}
+    assert rest == configuration(text).upstreams()
+    assert comments(added.text) == comments(text)
+    assert added.text.count("\r\n") in (0, added.text.count("\n"))
+    lines = added.text.removeprefix("\ufeff").splitlines()
+    assert all(line in lines for line in text.splitlines() if not line.startswith("upstreams = {"))
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_one_upstream_less(text, name):
+    left = configuration(text).without_upstream(name)
+    before = tomllib.loads(text)
+    del before["upstreams"][name]
+    assert tomllib.loads(left.text) == before
+    lost = set(comments(text)) - set(comments(left.text))
+    assert all(name in comment.split() for comment in lost)
+    assert f"# about {name}" not in left.text
+    back = left.with_upstream(name, {"command": "y"})
+    assert back.upstreams()[name] == {"command": "y"}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_switched_off_and_on_again(text, name):
+    off = configuration(text).with_enabled(name, enabled=False)
+    assert off.upstreams()[name]["enabled"] is False
+    assert comments(off.text) == comments(text)
+    assert off.with_enabled(name, enabled=False) is off
+    on = off.with_enabled(name, enabled=True)
+    assert on.upstreams()[name].get("enabled", True) is True
+    assert comments(on.text) == comments(text)
+    untouched = configuration(text)
+    assert untouched.with_enabled(name, enabled=True) is untouched
+
+
+def test_only_its_own_lines_change():
+    text = TEXTS["tables"]
+    off = configuration(text).with_enabled("a", enabled=False).text
+    assert off == text.replace('tools.exclude = ["rm"]\n', 'tools.exclude = ["rm"]\nenabled = false\n')
+
+
+def test_another_way_in_leaves_all_else_of_the_upstream():
+    text = """\
+[upstreams.linear]
+url = "https://mcp.linear.app/mcp" # theirs
+timeout = { call = 60 } # patience
+headers.A = "b"
+
+[upstreams.linear.tools]
+exclude = ["rm"] # never
+
+# about b
+[upstreams.b]
+command = "y"
+"""
+    way = {"command": "npx", "args": ["-y", "mcp-remote", "https://mcp.linear.app/mcp"]}
+    changed = configuration(text).with_way_in("linear", {**way, "timeout": {"start": 180}})
+    assert changed.upstreams()["linear"] == {**way, "timeout": {"call": 60}, "tools": {"exclude": ["rm"]}}
+    assert comments(changed.text) == ["# patience", "# never", "# about b"]
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_another_way_in_however_the_table_is_written(text):
+    changed = configuration(text).with_way_in("b", NEW)
+    assert changed.upstreams()["b"] == NEW
+    assert changed.upstreams()["a"] == configuration(text).upstreams()["a"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda one: one.with_upstream("a", NEW), "there is an upstream 'a' already (choose another name, or let"),
+        (lambda one: one.with_upstream("a b", NEW), "'a b' cannot be the name of an upstream (a name is letters"),
+        (lambda one: one.with_upstream("gateway", NEW), "the name 'gateway' is the gateway's own"),
+        (
+            lambda one: one.without_upstream("playwrigt"),
+            "there is no upstream 'playwrigt' (did you mean 'playwright'?)",
+        ),
+        (lambda one: one.with_enabled("zzz", enabled=True), "there is no upstream 'zzz' (there are: a, playwright)"),
+    ],
+    ids=["taken", "not a name", "our own", "a typo", "unknown"],
+)
+@pytest.mark.parametrize("name", ["mcp-gateway.toml", "mcp.json"])
+def test_what_cannot_be_done_says_why(change, message, name):
+    servers = {"a": {"command": "x"}, "playwright": {"command": "x"}}
+    text = json.dumps({"mcpServers": servers})
+    if name.endswith(".toml"):
+        text = "".join(f"[upstreams.{key}]\ncommand = 'x'\n" for key in servers)
+    with pytest.raises(ConfigError) as caught:
+        change(configuration(text, name))
+    assert message in str(caught.value)
+
+
+JSON = """\
+{
+  // what I use
+  "mcpServers": {
+    "my files": { "command": "x", "autoApprove": ["read"] }, // files
+    "b": {
+      "url": "http://x" /* b */
+    }
+  },
+  "other": [1, 2]
+}
+"""
+
+
+def test_a_json_configuration_is_edited_in_its_own_words(tmp_path):
+    def loaded(one: ConfigurationText) -> dict:
+        path = tmp_path / "mcp.json"
+        path.write_text(one.text)
+        return read_document(path)
+
+    start = configuration(JSON, "mcp.json")
+    assert list(start.upstreams()) == ["my-files", "b"]
+    added = start.with_upstream("new", {"url": "https://x/mcp", "transport": "sse", "headers": {"A": "b"}})
+    assert loaded(added)["mcpServers"]["new"] == {"type": "sse", "url": "https://x/mcp", "headers": {"A": "b"}}
+    off = added.with_enabled("my-files", enabled=False)
+    assert loaded(off)["mcpServers"]["my files"] == {"command": "x", "autoApprove": ["read"], "disabled": True}
+    assert off.with_enabled("my-files", enabled=False) is off
+    assert off.with_enabled("my-files", enabled=True).text == added.text
+    other = added.with_way_in("b", {"command": "y", "args": ["z"]})
+    assert loaded(other)["mcpServers"]["b"] == {"command": "y", "args": ["z"]}
+    gone = added.without_upstream("my-files")
+    assert list(loaded(gone)["mcpServers"]) == ["b", "new"]
+    for one in (added, off, gone):
+        assert "// what I use" in one.text
+        assert '"other": [1, 2]' in one.text
+
+
+def test_a_vscode_file_says_the_type_of_each():
+    added = configuration('{"servers": {}}', "mcp.json").with_upstream("new", NEW)
+    assert json.loads(added.text)["servers"]["new"]["type"] == "stdio"
+
+
+def test_a_malformed_text_is_not_touched():
+    with pytest.raises(ConfigError, match="is not TOML"):
+        configuration("[upstreams.a\n").with_enabled("a", enabled=False)

@@ -1,0 +1,104 @@
+import base64
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from gateway.content.store import MemoryStore
+from gateway.core.model.effects import Crop, Fitted, ImageTarget
+from gateway.errors import InvalidRequest, UnknownMethod, UnknownResource, UnknownTool
+from gateway.routing.own_tools import Builtin
+
+pytestmark = pytest.mark.anyio
+
+
+class NoImages:
+    """Media workers for requests that must not need any."""
+
+    async def fit_image(self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None) -> Fitted:
+        raise AssertionError("nothing is fitted here")
+
+
+@pytest.fixture
+def builtin(store: MemoryStore) -> Builtin:
+    return Builtin(store, NoImages())
+
+
+def test_the_tools_are_declared_for_models_with_schemas_that_hold(builtin: Builtin):
+    view, read = builtin.tools()
+    assert (view["name"], read["name"]) == ("gateway_view", "gateway_read")
+    for tool in (view, read):
+        jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
+        assert tool["annotations"]["readOnlyHint"] is True
+        assert len(tool["description"]) < 1_000
+        json.dumps(tool)
+    valid = jsonschema.Draft202012Validator(view["inputSchema"]).is_valid
+    assert valid({"handle": "h", "size": 5, "crop": {"left": 0, "top": 0, "width": 1, "height": 1}})
+    assert not valid({"size": 5})
+
+
+async def test_stored_content_is_listed_for_its_owner_with_name_type_and_size(builtin: Builtin, store: MemoryStore):
+    named = await store.put(b"abc", owner="ann", media_type="text/plain", name="notes.txt")
+    bare = await store.put(b"%PDF-", owner="ann", media_type="application/pdf")
+    directory, *listed = await builtin.resources(owner="ann")
+    assert (directory["uri"], directory["mimeType"]) == ("content://directory", "text/plain")
+    assert listed == [
+        {"uri": f"content://{named.handle}", "name": "notes.txt", "mimeType": "text/plain", "size": 3},
+        {"uri": f"content://{bare.handle}", "name": f"{bare.handle}.pdf", "mimeType": "application/pdf", "size": 5},
+    ]
+    assert await builtin.resources(owner="bob") == ()
+
+
+async def test_the_directory_names_what_a_model_can_pass_to_tools_of_its_owner_only(
+    builtin: Builtin, store: MemoryStore
+):
+    older = await store.put(b"abc", owner="ann", media_type="text/plain", name="notes\x1b.txt")
+    newer = await store.put(b"%PDF-", owner="ann", media_type="application/pdf")
+    read = await builtin.request("resources/read", {"uri": "content://directory"}, owner="ann")
+    (contents,) = read["contents"]
+    lines = contents["text"].splitlines()
+    assert lines[1:] == [
+        f"- {newer.handle}: application/pdf, 5 bytes",
+        f"- {older.handle}: text/plain, 3 bytes, notes .txt",
+    ]
+    asked = await builtin.request("prompts/get", {"name": "gateway_content"}, owner="ann")
+    assert asked["messages"] == [{"role": "user", "content": {"type": "text", "text": contents["text"]}}]
+    nothing = await builtin.request("prompts/get", {"name": "gateway_content"}, owner="bob")
+    assert "no content yet" in nothing["messages"][0]["content"]["text"]
+    with pytest.raises(InvalidRequest):
+        await builtin.request("prompts/get", {"name": "other"}, owner="ann")
+
+
+async def test_stored_content_is_read_whole_as_text_or_as_bytes(builtin: Builtin, store: MemoryStore):
+    note = await store.put("é".encode(), owner="ann", media_type="text/plain")
+    odd = await store.put(b"\xff\xfe", owner="ann", media_type="text/plain")
+    data = await store.put(b"\x00\x01", owner="ann", media_type="application/octet-stream")
+
+    async def contents(uri: str) -> Any:
+        return (await builtin.request("resources/read", {"uri": uri}, owner="ann"))["contents"]
+
+    assert await contents(note.uri) == [{"uri": note.uri, "mimeType": "text/plain", "text": "é"}]
+    assert await contents(odd.uri) == [
+        {"uri": odd.uri, "mimeType": "text/plain", "blob": base64.b64encode(b"\xff\xfe").decode()}
+    ]
+    assert (await contents(data.uri))[0]["blob"] == "AAE="
+
+
+async def test_what_is_not_the_owners_is_unknown(builtin: Builtin, store: MemoryStore):
+    stored = await store.put(b"abc", owner="ann", media_type="text/plain")
+    for uri in (stored.uri, "content://txt_000000000000", "content://"):
+        with pytest.raises(UnknownResource):
+            await builtin.request("resources/read", {"uri": uri}, owner="bob")
+
+
+async def test_other_tools_and_methods_are_unknown(builtin: Builtin):
+    with pytest.raises(UnknownTool):
+        await builtin.request("tools/call", {"name": "gateway_paint"}, owner="ann")
+    with pytest.raises(UnknownMethod):
+        await builtin.request("tools/list", {}, owner="ann")
+
+
+async def test_arguments_that_are_no_object_are_an_error_in_words(builtin: Builtin):
+    result = await builtin.request("tools/call", {"name": "gateway_read", "arguments": [1]}, owner="ann")
+    assert result == {"content": [{"type": "text", "text": "[arguments must be an object]"}], "isError": True}

@@ -1,0 +1,51 @@
+"""Who counts as connected."""
+
+from contextlib import AsyncExitStack
+
+import pytest
+
+from gateway.core.model.caller import Caller
+from gateway.serving.mcp.presence import STATELESS_SECONDS, Presence
+
+pytestmark = pytest.mark.anyio
+
+OLD = Caller(revision="2025-06-18", client_name="old")
+NEW = Caller(revision="2026-07-28", client_name="new")
+
+
+class Clock:
+    now = 1_000.0
+
+    def __call__(self):
+        self.now += 1
+        return self.now
+
+
+async def test_a_host_is_there_as_long_as_its_connection():
+    presence = Presence(Clock())
+    async with AsyncExitStack() as ending:
+        for _ in range(3):
+            presence.asked(OLD, "connection", ending)
+        (guest,) = presence.guests()
+        assert (guest.caller, guest.since, guest.last, guest.requests) == (OLD, 1_001.0, 1_003.0, 3)
+    assert presence.guests() == []
+
+
+async def test_a_host_without_a_connection_is_there_as_long_as_it_asks_now_and_then():
+    clock = Clock()
+    presence = Presence(clock)
+    presence.asked(NEW)
+    clock.now += STATELESS_SECONDS / 2
+    presence.asked(NEW)
+    clock.now += STATELESS_SECONDS - 10
+    assert [guest.requests for guest in presence.guests()] == [2]
+    clock.now += 20
+    assert presence.guests() == []
+
+
+async def test_hosts_that_invent_names_are_not_remembered_without_end():
+    presence = Presence()
+    for number in range(3_000):
+        presence.asked(Caller(revision="2026-07-28", client_name=f"name {number}"))
+    assert len(presence.guests()) == 1_000
+    assert presence.guests()[-1].caller.client_name == "name 2999"

@@ -1,0 +1,178 @@
+"""Who may talk to the gateway over HTTP."""
+
+import anyio
+import httpx2
+import pytest
+from starlette.testclient import TestClient
+
+from gateway.config.schema import HttpSettings
+from gateway.errors import ConfigError
+from gateway.serving.mcp.handshake import Identity
+from gateway.serving.mcp.http import http_app, serve_http
+from gateway.serving.mcp.security import allowed_by, check_bind
+
+ROUTES = (
+    ("GET", "/"),
+    ("GET", "/nothing"),
+    ("GET", "/mcp"),
+    ("POST", "/mcp"),
+    ("POST", "/mcp/codex"),
+    ("DELETE", "/mcp"),
+    ("GET", "/sse"),
+    ("GET", "/sse/codex"),
+    ("POST", "/messages"),
+    ("POST", "/messages/codex"),
+)
+
+
+@pytest.fixture
+def ask(sample):
+    """Ask the application, in process, with these settings; gives the response."""
+
+    def ask(method, path, headers, **settings):
+        options = HttpSettings(**settings)
+        app = http_app(sample.SampleService(), options, Identity("sample", "1.0"), profile_names=("codex",))
+        with TestClient(app, base_url="http://127.0.0.1:8484") as client:
+            return client.request(method, path, headers=headers)
+
+    return ask
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+def test_every_route_refuses_a_foreign_host(ask, method, path):
+    response = ask(method, path, {"Host": "evil.example"})
+    assert response.status_code == 421
+    assert "allowed_hosts" in response.json()["error"]
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1.evil.example"])
+def test_every_route_refuses_a_foreign_origin(ask, method, path, origin):
+    response = ask(method, path, {"Origin": origin})
+    assert response.status_code == 403
+    assert "access-control-allow-origin" not in response.headers
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+@pytest.mark.parametrize(
+    "given", [None, "Bearer wrong", "Bearer", "Basic c2VzYW1l", "sesame", "Bearer sesame2", "Bearer é"]
+)
+def test_every_route_wants_the_token_that_is_set(ask, method, path, given):
+    headers = {} if given is None else {"Authorization": given.encode("latin-1")}
+    response = ask(method, path, headers, token="sesame")
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"].startswith("Bearer")
+    assert "sesame" not in response.text
+
+
+def test_the_right_token_opens_and_is_the_principal(ask):
+    assert ask("GET", "/", {"Authorization": "Bearer sesame"}, token="sesame").status_code == 200
+    assert ask("GET", "/", {"authorization": "bearer  sesame "}, token="sesame").status_code == 200
+    assert ask("GET", "/", {"Authorization": "Bearer sésame".encode()}, token="sésame").status_code == 200
+
+
+@pytest.mark.anyio
+async def test_a_call_with_the_token_belongs_to_its_owner(served, wire):
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": "who",
+        "Authorization": "Bearer sesame",
+    }
+    message = wire.request(1, "tools/call", wire.modern({"name": "who"}))
+    with anyio.fail_after(30):
+        async with served(token="sesame") as gateway, httpx2.AsyncClient(headers=headers) as client:
+            answer = (await client.post(f"{gateway.url}/mcp", json=message)).json()
+    assert answer["result"]["structuredContent"]["principal"] == "token"
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        ("127.0.0.1", True),
+        ("127.0.0.1:8484", True),
+        ("localhost:1", True),
+        ("LOCALHOST:80", True),
+        ("[::1]:8484", True),
+        ("[::1]", True),
+        ("10.0.0.7:8484", True),
+        ("gateway.example", True),
+        ("gateway.example:99", True),
+        ("strict.example:443", True),
+        ("strict.example:444", False),
+        ("strict.example", False),
+        ("localhost.evil.example", False),
+        ("localhost:80:80", False),
+        ("localhost:80@evil.example", False),
+        ("evil.example", False),
+        ("::1", False),
+        ("", False),
+    ],
+)
+def test_a_host_is_ours_by_name_with_any_port_unless_one_is_given(value, named):
+    allowed = allowed_by(HttpSettings(bind="10.0.0.7", allowed_hosts=("Gateway.example", "strict.example:443")))
+    assert allowed.host(value) is named
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        ("http://localhost:6274", True),
+        ("https://127.0.0.1", True),
+        ("http://[::1]:3000", True),
+        ("https://app.example", True),
+        ("https://app.example:8443", True),
+        ("http://app.example", False),
+        ("https://app.example.evil.example", False),
+        ("null", False),
+        ("", False),
+    ],
+)
+def test_an_origin_is_allowed_with_its_scheme(value, named):
+    assert allowed_by(HttpSettings(allowed_origins=("https://app.example/",))).origin(value) is named
+
+
+def test_an_ipv6_address_to_bind_to_is_a_host_in_brackets():
+    assert allowed_by(HttpSettings(bind="fd00::7")).host("[fd00::7]:8484")
+
+
+def test_a_page_of_an_allowed_origin_may_read_the_answers(ask):
+    origin = {"Origin": "http://localhost:6274"}
+    wanted = {
+        **origin,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization,mcp-protocol-version",
+    }
+    preflight = ask("OPTIONS", "/mcp", wanted, token="sesame")
+    assert preflight.status_code == 204
+    assert preflight.headers["access-control-allow-origin"] == "http://localhost:6274"
+    assert preflight.headers["access-control-allow-headers"] == "authorization,mcp-protocol-version"
+    assert "POST" in preflight.headers["access-control-allow-methods"]
+    refused = ask("GET", "/", origin, token="sesame")
+    assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (401, "http://localhost:6274")
+    page = ask("GET", "/", origin)
+    assert "Mcp-Session-Id" in page.headers["access-control-expose-headers"]
+    assert page.headers["vary"] == "Origin"
+
+
+@pytest.mark.parametrize("bind", ["127.0.0.1", "127.0.0.9", "::1", "localhost", "LOCALHOST"])
+def test_loopback_needs_no_token(bind):
+    check_bind(HttpSettings(bind=bind))
+
+
+@pytest.mark.parametrize("bind", ["0.0.0.0", "::", "192.168.1.4", "gateway.example", "127.0.0.1.evil.example", ""])
+@pytest.mark.parametrize("token", [None, ""])
+def test_any_other_address_needs_a_token(bind, token):
+    with pytest.raises(ConfigError) as caught:
+        check_bind(HttpSettings(bind=bind, token=token))
+    assert caught.value.where == "http.bind"
+    check_bind(HttpSettings(bind=bind, token="sesame"))
+
+
+@pytest.mark.anyio
+async def test_serving_beyond_loopback_without_a_token_does_not_begin(sample):
+    settings = HttpSettings(bind="0.0.0.0", port=0)
+    app = http_app(sample.SampleService(), settings, Identity("sample", "1.0"))
+    with anyio.fail_after(10), pytest.raises(ConfigError):
+        await serve_http(app, settings)
