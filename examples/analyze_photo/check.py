@@ -10,8 +10,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import anyio
 from mcp import Client, StdioServerParameters
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult, TextContent, Tool
 
 import gateway
 from gateway.testing import assert_seen
@@ -54,13 +55,22 @@ async def gateway_as(host: str) -> AsyncGenerator[Client]:
 
 async def analyzed(client: Client) -> tuple[str, CallToolResult]:
     """What a model would do: draw a chart, read the handle that the result names, and give it to the other tool."""
-    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    described = tools["photos__analyze_photo"].input_schema["properties"]["photo"]["description"]
+    described = (await tool(client, "photos__analyze_photo")).input_schema["properties"]["photo"]["description"]
     assert described.startswith("the photo to analyze for objects [Takes an image: its handle"), described
     chart = await client.call_tool("charts__draw_chart", {})
     named = re.search(r'handle (?:for tools is )?"?(img_\w{12})', texts(chart))
     assert named, f"no handle is named in {texts(chart)!r}"
     return named[1], await client.call_tool("photos__analyze_photo", {"photo": named[1]})
+
+
+async def tool(client: Client, name: str) -> Tool:
+    """A tool of the gateway's. Its server may be starting still: then the first list of a host comes without it."""
+    with anyio.fail_after(60):
+        while True:
+            for each in (await client.list_tools()).tools:
+                if each.name == name:
+                    return each
+            await anyio.sleep(0.1)
 
 
 def texts(result: CallToolResult) -> str:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -13,8 +14,9 @@ from typing import NoReturn
 import pytest
 import uvicorn
 
-from gateway.simulation.model_apis import seen
-from gateway.simulation.model_apis.server import ModelServer, model_server
+from gateway.config.builtin_profiles import builtin_profiles
+from gateway.testing.model_apis import seen
+from gateway.testing.model_apis.server import ModelServer, model_server
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "examples" / "agents" / "mcp-gateway.toml"
@@ -108,3 +110,27 @@ def test_langchain_with_the_gateway_as_its_server_shows_its_model_the_image(
     answer = run("with_langchain", environment(models[0], GATEWAY_URL=served), OLD_CLIENTS)
     assert answer.startswith("I see 1 image: image/png 960x600")
     assert [one.media_type for one in seen("openai_responses", models[1].requests[-1].json)] == ["image/png"]
+
+
+def test_a_photo_goes_by_its_handle_into_the_program_s_own_tool_and_comes_back_annotated() -> None:
+    assert "I see 1 image: 320x200" in run("photo_by_handle", environment())
+
+
+NAMED = {"ag2", "agno", "autogen", "crewai", "llama_index"}
+"""Frameworks that cannot be told by their names, and are not served well as unknown clients."""
+
+
+@pytest.mark.parametrize("framework", sorted(NAMED))
+def test_an_agent_names_the_profile_of_its_framework_and_the_proxy_where_that_shows_no_pictures(framework: str) -> None:
+    program = (ROOT / "examples" / "agents" / f"with_{framework}.py").read_text("utf-8")
+    (path,) = re.findall(r"""8484/mcp/(?:\{')?([a-z0-9-]+)""", program)
+    assert "{GATEWAY}" not in program, "$GATEWAY_URL is taken as it is: the lab names no profile in two of its settings"
+    shows_pictures = builtin_profiles()[path].image.show == "native"
+    assert shows_pictures != ("$OPENAI_BASE_URL is the address of the proxy" in program)
+
+
+@pytest.mark.parametrize("framework", sorted(NAMED))
+def test_what_an_agent_needs_is_named_with_bounds(framework: str) -> None:
+    file = ROOT / "examples" / "agents" / "requirements" / f"{framework.replace('_', '-')}.in"
+    lines = [line for line in file.read_text("utf-8").splitlines() if line and not line.startswith("#")]
+    assert all("<" in line for line in lines)
