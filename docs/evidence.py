@@ -3,9 +3,9 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from gateway.core.model.model_profile import ModelProfile
-from gateway.core.model.profile import Evidence, Profile
-from gateway.core.profiles import value_at
+from gateway.core.profiles.host_profiles import value_at
+from gateway.core.profiles.model_profile import ModelProfile
+from gateway.core.profiles.profile import Evidence, Profile
 
 
 def facts(profile: Profile | ModelProfile, profiles: Mapping[str, Profile] | Mapping[str, ModelProfile]) -> list[str]:

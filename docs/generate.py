@@ -1,8 +1,8 @@
 """Write the parts of the documentation that follow from data: `python docs/generate.py`; `--check` only compares.
 
-Generated are docs/configuration.md, docs/hosts.md, docs/cli.md, docs/envelope.md, docs/models/, docs/hosts/, the values
-in docs/profiles.md, the table of hosts in the README and that of clients in docs/proxy.md. A test holds them to the
-data.
+Generated are the rooms in docs/architecture.md, docs/configuration.md, docs/cli.md, docs/envelope.md, docs/models/,
+docs/hosts/, the values in docs/profiles.md, docs/frameworks.md, the table of hosts in the README and that of clients in
+docs/proxy.md. A test holds them to the data.
 """
 
 import json
@@ -17,16 +17,18 @@ from gateway.config.builtin_profiles import builtin_profiles, model_profiles
 from gateway.config.reference import describe_keys, describe_profile_keys
 from gateway.core.model.envelope import RAW_KEY, envelope_json_schema
 from gateway.core.model.media_types import extension
-from gateway.core.model.model_profile import ModelImages, ModelMedia, ModelProfile
-from gateway.core.model.profile import Profile
+from gateway.core.profiles.model_profile import ModelImages, ModelMedia, ModelProfile
+from gateway.core.profiles.profile import Profile
 
 DOCS = Path(__file__).parent
-sys.path.insert(0, str(DOCS))
-from evidence import facts  # noqa: E402 - the modules beside this one
-from host_matrix import characters, errors, hosts_page, images, measured, shown, structured  # noqa: E402
+sys.path[:0] = [str(DOCS), str(DOCS.parent)]
+from evidence import facts  # noqa: E402 - the modules beside this one, and lab
+from frameworks_page import frameworks_page  # noqa: E402
+from host_matrix import characters, errors, evidence_page, hosts_page, images, known_words, popular, shown  # noqa: E402
 from host_pages import host_pages  # noqa: E402
 from matrix_table import matrix_table  # noqa: E402
 from peer_tables import tables  # noqa: E402
+from rooms import drawing, table  # noqa: E402
 
 README = DOCS.parent / "README.md"
 
@@ -35,36 +37,42 @@ def pages() -> dict[Path, str]:
     """Every generated page, whole."""
     profiles = builtin_profiles()
     return {
-        README: _filled(README, "hosts", _hosts(profiles)),
-        DOCS / "proxy.md": _filled(DOCS / "proxy.md", "clients", matrix_table()),
+        README: _filled(README, hosts=_hosts(profiles)),
+        DOCS / "proxy.md": _filled(DOCS / "proxy.md", clients=matrix_table()),
         DOCS / "configuration.md": _configuration(),
-        DOCS / "profiles.md": _filled(DOCS / "profiles.md", "values", describe_profile_keys().rstrip() + "\n"),
-        DOCS / "hosts.md": hosts_page(profiles),
+        DOCS / "profiles.md": _filled(DOCS / "profiles.md", values=describe_profile_keys().rstrip() + "\n"),
         DOCS / "cli.md": _commands(),
+        DOCS / "architecture.md": _filled(DOCS / "architecture.md", drawing=drawing(), rooms=table()),
         DOCS / "envelope.md": _envelope(),
+        DOCS / "frameworks.md": frameworks_page(),
         **_models(model_profiles()),
+        DOCS / "hosts" / "README.md": hosts_page(profiles),
+        DOCS / "hosts" / "evidence.md": evidence_page(profiles),
         **{DOCS / "hosts" / name: text for name, text in host_pages(profiles).items()},
     }
 
 
-def _filled(page: Path, name: str, text: str) -> str:
-    """A page with this text in the place of that name."""
-    begin, end = f"<!-- {name}:begin (written by docs/generate.py) -->\n", f"<!-- {name}:end -->"
-    before, rest = page.read_text("utf-8").split(begin, 1)
-    return before + begin + text + end + rest.split(end, 1)[1]
+def _filled(page: Path, **texts: str) -> str:
+    """A page with each text in the place of its name."""
+    whole = page.read_text("utf-8")
+    for name, text in texts.items():
+        begin, end = f"<!-- {name}:begin (written by docs/generate.py) -->\n", f"<!-- {name}:end -->"
+        before, rest = whole.split(begin, 1)
+        whole = before + begin + text + end + rest.split(end, 1)[1]
+    return whole
 
 
 def _hosts(profiles: Mapping[str, Profile]) -> str:
     lines = [
-        "| host | images | sound | PDF | structured data | an image beside an error | text at most |",
+        "| host | images | sound | PDF | an image beside an error | text, at most | known from |",
         "|---|---|---|---|---|---|---|",
     ]
-    for profile in measured(profiles):
+    for profile in popular(profiles):
         late = ", a turn late" if profile.shown == "next-turn" else ""
         lines.append(
-            f"| [{profile.title}](docs/hosts.md#{profile.name}) | {images(profile)}{late} "
-            f"| {shown(profile.audio.show)} | {shown(profile.document.show)} | {structured(profile)} "
-            f"| {errors(profile)} | {characters(profile.text.max_chars)} |"
+            f"| [{profile.title}](docs/hosts/evidence.md#{profile.name}) | {images(profile)}{late} "
+            f"| {shown(profile.audio.show)} | {shown(profile.document.show).replace('as they are', 'as it is')} "
+            f"| {errors(profile)} | {characters(profile.text.max_chars)} | {known_words(profile, profiles)} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -76,6 +84,8 @@ def _configuration() -> str:
         "`./mcp-gateway.toml`, then in the user's config folder. Relative paths are relative to the file. Values may\n"
         "use `${NAME}` and `${NAME:-default}`; `$${` is a literal `${`. `${MCP_GATEWAY_PYTHON}` is the Python that\n"
         "runs the gateway. A JSON file with `mcpServers` (or VS Code's `servers`) is accepted as well.\n\n"
+        'What is in seconds may be written as a number or as `"30s"`, `"5m"`, `"1h30m"`, `"2d"`; what is in bytes, as\n'
+        'a number or as `"500kB"`, `"4GB"` (powers of 1,000), `"64MiB"`, `"2GiB"` (powers of 1,024).\n\n'
         + describe_keys()
         + "\n"
     )
@@ -96,7 +106,8 @@ def _commands() -> str:
 
 
 def _help(command: object, name: str) -> str:
-    context = command.make_context(name, [], resilient_parsing=True, terminal_width=100, max_content_width=100)  # type: ignore[attr-defined]
+    width = {"terminal_width": 100, "max_content_width": 100}
+    context = command.make_context(name, [], resilient_parsing=True, help_option_names=["-h", "--help"], **width)  # type: ignore[attr-defined]
     return f"## {name}\n\n```text\n{command.get_help(context).rstrip()}\n```\n"  # type: ignore[attr-defined]
 
 
@@ -119,7 +130,7 @@ def _models(profiles: Mapping[str, ModelProfile]) -> dict[Path, str]:
 
 
 def _blind(profiles: Mapping[str, ModelProfile]) -> str:
-    """Which models see no images, and which take them in the tool's message where others of the target do not."""
+    """Which models see no images, and which take those of tools in another place than others of the target."""
     lines = [
         "## Models that differ\n",
         "Matched on the name that the model is asked for by, with or without whose it is (`openai/gpt-3.5-turbo`). A"
@@ -132,6 +143,7 @@ def _blind(profiles: Mapping[str, ModelProfile]) -> str:
         for globs, what in (
             (profile.blind_models, "see no images"),
             (profile.image.in_tool_models, "take images in the tool's message"),
+            (profile.image.after_reply_models, "take images after a reply of the assistant's"),
         ):
             if globs and not (profile.lineage and globs in _globs(profiles[profile.lineage[0]])):
                 lines.append(f"| {name} | {', '.join(f'`{glob}`' for glob in globs)} | {what} |")
@@ -139,7 +151,7 @@ def _blind(profiles: Mapping[str, ModelProfile]) -> str:
 
 
 def _globs(profile: ModelProfile) -> tuple[tuple[str, ...], ...]:
-    return profile.blind_models, profile.image.in_tool_models
+    return profile.blind_models, profile.image.in_tool_models, profile.image.after_reply_models
 
 
 def _place(rules: ModelImages | ModelMedia) -> str:
@@ -151,7 +163,7 @@ def _place(rules: ModelImages | ModelMedia) -> str:
 
 
 def _model(name: str, profile: ModelProfile) -> str:
-    golden = DOCS.parent / "tests" / "models" / "golden" / f"{name}.json"
+    golden = DOCS.parent / "tests" / "core" / "model_apis" / "golden" / f"{name}.json"
     return "\n".join(
         [
             f"# {profile.title} (`{name}`)\n",

@@ -1,69 +1,92 @@
-"""docs/hosts.md: what each host is sent, in one table, and then host by host with the evidence."""
+"""What each host is sent: in one table for docs/hosts/README.md, and host by host in docs/hosts/evidence.md."""
 
 from collections.abc import Mapping
 
 from evidence import facts, own_evidence
 
-from gateway.core.model.profile import Profile
-from gateway.registration.hosts import HOSTS
+from gateway.core.profiles.profile import Profile
+from gateway.hosts.config_files.hosts import HOSTS
 
 _KNOWN = ("measured", "source", "maintainer", "user_report")
 """Levels of evidence that say something of the host, the best first."""
 _SHOWN = {
-    "line": "a line",
+    "line": "named",
     "file": "the path of a file",
     "text": "text",
     "pages": "pages as images",
     "inline": "what they lead to",
 }
 _SEEN = {"same-turn": "at once", "next-turn": "a turn late", "unknown": "?"}
-_LAST = ("default", "passthrough")
+_LAST = ("default", "passthrough", "text-only")
+"""What is no host's own."""
 _HEADING = (
-    "| host | known from | images | sound | documents | links | structured data | errors | text | names | seen |\n"
-    "|---|---|---|---|---|---|---|---|---|---|---|"
+    "| host | registered with | known from | images | sound | PDF | links | structured data | errors | text "
+    "| names | seen |\n|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
-_BEFORE = """# Hosts
+NAMED = """- *named*: the model gets a line with the type, the size and a handle in place of the content, such as
+  `[image 1: image/png, 960x600, 34 KB (this host does not show images to its model); handle img_pj7mjs2v2zrc]`. The
+  content is kept: the model can open it with a tool of the gateway, or pass the handle to another tool.
+"""
+_BEFORE = f"""# Hosts
 
-*Written by docs/generate.py from the profiles.* What the gateway sends each host, so that its model sees it. Each value
-has its evidence below: **measured** (requests of the real host, captured), **source** (its code was read),
-**maintainer**, **user report**, **judgement** (a choice of ours where nothing can be known) or **unverified**; with the
-version and the day it was checked. What is not known is what every host is sent, the `default`.
+*Written by docs/generate.py from the profiles and from what is known of the hosts' files.* What the gateway sends to
+each host, so that its model sees it. Each host leads to its values with their [evidence](evidence.md), each page in the
+second column to how the gateway is registered there. In every other host, add the gateway by hand as you would any MCP
+server; the command is `mcp-gateway serve`.
 
-- *images*: the types that are sent (others are converted), pixels of the longer edge, how many in one result.
-- *documents*: PDF.
-- *structured data*: `as it is`, or `as text`, because the host loses it, or loses the rest beside it.
-- *errors*: what becomes of media beside an error: shown, shown with the error said in text, or named in a line.
-- *text*: characters of a result; *names*: characters of a tool's name, the host's own prefix included.
+- *known from*: the best evidence that there is. **measured**: requests of the real host were captured; **source**: its
+  code was read; **maintainer** or **user report**: somebody said so. Where nothing is known, a host is sent what
+  unknown clients are sent.
+{NAMED}- *images*: the types that are sent (others are converted), pixels on the longer edge, how many in one result.
+- *structured data*: `as it is`; or `as text`, because the host would lose it, or lose the rest beside it.
+- *errors*: what becomes of media in a result that reports an error: shown, shown with the error told in the text, or
+  named.
+- *text*: at most so many characters in a result; *names*: in the name of a tool, the host's own prefix included.
 - *seen*: when the model sees an image.
 
-`mcp-gateway profiles show NAME` shows all values of a profile; [profiles](profiles.md) says what they mean, how one is
-chosen, and how to write your own; [docs/hosts](hosts/README.md) how the gateway is registered.
+`mcp-gateway profiles show NAME` shows every value of a profile. [Profiles](../profiles.md) says what they mean, how a
+profile is chosen, and how to write your own.
+"""
+_EVIDENCE = """# What is known of each host
+
+*Written by docs/generate.py from the profiles.* Every value in which a host differs from others, with its evidence:
+**measured** (requests of the real host were captured), **source** (its code was read), **maintainer**, **user report**,
+**judgement** (a choice of ours where nothing can be known) or **unverified**; with the version and the day it was
+checked. The same hosts in one table: [hosts](README.md).
 """
 
 
 def hosts_page(profiles: Mapping[str, Profile]) -> str:
-    """The whole page."""
-    variants = {variant for profile in profiles.values() for variant in profile.variants}
-    hosts = sorted((name for name in profiles if name not in variants), key=lambda name: _order(profiles[name]))
-    rows = [_row(profiles[name], profiles) for name in hosts]
-    sections = [line for name in hosts for line in _section(profiles[name], profiles)]
-    return "\n".join([_BEFORE, _HEADING, *rows, "", *sections]).rstrip() + "\n"
+    """docs/hosts/README.md: all hosts in one table."""
+    return "\n".join([_BEFORE, _HEADING, *(_row(profiles[name], profiles) for name in _names(profiles))]) + "\n"
 
 
-def measured(profiles: Mapping[str, Profile]) -> list[Profile]:
-    """The hosts of which something was measured, and what unknown ones are sent."""
+def evidence_page(profiles: Mapping[str, Profile]) -> str:
+    """docs/hosts/evidence.md: host by host, every value with its evidence."""
+    sections = [line for name in _names(profiles) for line in _section(profiles[name], profiles)]
+    return "\n".join([_EVIDENCE, *sections]).rstrip() + "\n"
+
+
+def popular(profiles: Mapping[str, Profile]) -> list[Profile]:
+    """The hosts that people have: those whose configuration files are known, and what unknown ones are sent."""
+    names = dict.fromkeys(host.profile or name for name, host in HOSTS.items())
+    return [*(profiles[name] for name in names if name in profiles), profiles["default"]]
+
+
+def _names(profiles: Mapping[str, Profile]) -> list[str]:
     variants = {variant for profile in profiles.values() for variant in profile.variants}
-    return [
-        profile
-        for profile in sorted(profiles.values(), key=_order)
-        if profile.name not in (*variants, "passthrough") and known_from(profile, profiles) == "measured"
-    ]
+    return sorted((name for name in profiles if name not in variants), key=lambda name: _order(profiles[name]))
 
 
 def known_from(profile: Profile, profiles: Mapping[str, Profile]) -> str | None:
     """The best evidence that there is of the host itself; None when nothing is known of it."""
     levels = {fact.level for fact in own_evidence(profile, profile.lineage, profiles).values()}
     return next((level for level in _KNOWN if level in levels), None)
+
+
+def known_words(profile: Profile, profiles: Mapping[str, Profile]) -> str:
+    """The best evidence that there is of the host, in words."""
+    return "" if profile.name in _LAST else (known_from(profile, profiles) or "nothing").replace("_", " ")
 
 
 def images(profile: Profile) -> str:
@@ -86,7 +109,7 @@ def shown(show: str) -> str:
 def errors(profile: Profile) -> str:
     """What becomes of media beside an error."""
     if profile.image.show == "line" or profile.error.media == "line":
-        return "a line"
+        return "named"
     return "shown, error as text" if profile.error.media == "unflag" else "shown"
 
 
@@ -105,10 +128,11 @@ def _order(profile: Profile) -> tuple[bool, str]:
 
 
 def _row(profile: Profile, profiles: Mapping[str, Profile]) -> str:
-    known = "" if profile.name in _LAST else (known_from(profile, profiles) or "nothing").replace("_", " ")
+    page = _page(profile)
     cells = (
-        f"[{profile.title}](#{profile.name})",
-        known,
+        f"[{profile.title}](evidence.md#{profile.name})",
+        f"[`install {page}`]({page}.md)" if page else "",
+        known_words(profile, profiles),
         images(profile),
         shown(profile.audio.show),
         shown(profile.document.show),
@@ -127,13 +151,18 @@ def _section(profile: Profile, profiles: Mapping[str, Profile]) -> list[str]:
     if known_from(profile, profiles) is None and profile.name not in (*_LAST, "inspector"):
         lines.append("**Nothing is known of what it shows its model**: it is sent what every host is sent.\n")
     lines.append(f"{_chosen(profile)}{_based(profile)}\n")
-    page = next((name for name, host in HOSTS.items() if (host.profile or name) == profile.name), None)
+    page = _page(profile)
     if page is not None:
-        lines.append(f"How the gateway is registered there: [{HOSTS[page].title}](hosts/{page}.md).\n")
+        lines.append(f"How the gateway is registered there: [{HOSTS[page].title}]({page}.md).\n")
     lines += facts(profile, profiles)
     for variant, models in profile.variants.items():
         lines += _variant(profiles[variant], models, profiles)
     return lines
+
+
+def _page(profile: Profile) -> str | None:
+    """The host whose page says how the gateway is registered there, if it has one."""
+    return next((name for name, host in HOSTS.items() if (host.profile or name) == profile.name), None)
 
 
 def _about(profile: Profile) -> str:

@@ -1,13 +1,13 @@
-"""The page of each host: how the gateway is registered in it, what it shows its model, and its limits."""
+"""The page of each host in docs/hosts: how the gateway is registered in it, what it shows its model, and its limits."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.core.model.profile import Evidence, Profile
-from gateway.registration.hosts import HOSTS, Host
-from gateway.registration.launching import Launch
-from gateway.registration.surroundings import Surroundings
+from gateway.core.profiles.profile import Evidence, Profile
+from gateway.hosts.config_files.hosts import HOSTS, Host
+from gateway.hosts.config_files.launching import Launch
+from gateway.hosts.config_files.surroundings import Surroundings
 
 _PLATFORMS = {
     "Linux": Surroundings("linux", "~", "<project>", {}),
@@ -29,28 +29,10 @@ _SHOWN = {
 
 def host_pages(profiles: Mapping[str, Profile]) -> dict[str, str]:
     """File name → page, for every host that is known by its configuration file."""
-    pages = {
+    return {
         f"{name}.md": _page(host, profiles.get(host.profile or name), profiles["default"])
         for name, host in sorted(HOSTS.items())
     }
-    rows = [
-        f"| [{host.title}]({name}.md) | `mcp-gateway install {name}` "
-        f"| [`{host.profile or name}`](../hosts.md#{host.profile or name}) |"
-        if (host.profile or name) in profiles
-        else f"| [{host.title}]({name}.md) | `mcp-gateway install {name}` | the `default` profile |"
-        for name, host in sorted(HOSTS.items())
-    ]
-    index = [
-        "# Hosts\n",
-        "*Written by docs/generate.py from the profiles and from what is known of the hosts' files.*\n",
-        "| host | registered with | its results |",
-        "|---|---|---|",
-        *rows,
-        "",
-        "In every other host, add the gateway by hand, as any MCP server: `mcp-gateway serve`. What each is sent, and"
-        " how that is known: [all hosts](../hosts.md).",
-    ]
-    return {"README.md": "\n".join(index) + "\n", **pages}
 
 
 def _page(host: Host, profile: Profile | None, default: Profile) -> str:
@@ -63,7 +45,7 @@ def _page(host: Host, profile: Profile | None, default: Profile) -> str:
         )
     parts += [" ".join(shown.about.split()) + "\n", "| | |", "|---|---|", *_shows(shown), "", "## Its limits\n"]
     parts += ["| | | how it is known |", "|---|---|---|", *_limits(shown), ""]
-    there = f"[hosts](../hosts.md#{shown.name}), or `mcp-gateway profiles show {shown.name}`"
+    there = f"[what is known](evidence.md#{shown.name}), or `mcp-gateway profiles show {shown.name}`"
     parts.append(f"Every value with its evidence: {there}.\n")
     return "\n".join(parts)
 

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "matrix"
-"""Written by tests/model_proxy/test_matrix.py: client, API, form, and the words for what became of it."""
+"""Written by tests/serving/model_proxy/test_matrix.py: client, API, form, and the words for what became of it."""
 ROOT = FOLDER.parents[1]
 
 APIS = {

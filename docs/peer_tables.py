@@ -12,9 +12,9 @@ CORE = 25
 
 LEGEND = """## What becomes of 35 results, here and in other libraries
 
-The results are those of [tests/models/cases.py](../../tests/models/cases.py): 25 that tools really return, 8 about
-hygiene, 2 at limits. A cell is about the request that comes out, as the official types, the documented rules and a
-strict stand-in of the API judge it.
+The results are those of [tests/core/model_apis/cases.py](../../tests/core/model_apis/cases.py): 25 that tools really
+return, 8 about hygiene, 2 at limits. A cell is about the request that comes out, as the official types, the documented
+rules and a strict stand-in of the API judge it.
 
 | word | |
 |---|---|
