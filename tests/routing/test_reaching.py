@@ -24,6 +24,8 @@ class AHost:
 
     party = "one"
     connection = None
+    bounds_waiting = False
+
     def __init__(self, answer: Any) -> None:
         self.answer = answer
         self.asked: list[str] = []

@@ -47,6 +47,8 @@ class Silent:
 
     party = "a party"
     connection = None
+    bounds_waiting = False
+
     async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         raise AssertionError("a stateless host cannot be asked")
 

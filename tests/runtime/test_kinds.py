@@ -25,6 +25,8 @@ class AHost:
 
     party = "one"
     connection = None
+    bounds_waiting = False
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 

@@ -67,6 +67,8 @@ class SlowHost:
 
     party = "slow"
     connection = None
+    bounds_waiting = False
+
     async def ask(self, method: str, params: Any) -> dict[str, Any]:
         await anyio.sleep_forever()
         return {}

@@ -27,6 +27,8 @@ BRIDGE = Path(__file__).parents[1] / "servers" / "bridge_server.py"
 class Host:
     """A host that answers with its own name, by default."""
 
+    bounds_waiting = False
+
     def __init__(
         self, name: str, *, connection: "Host | None" = None, answer: Callable[[], Awaitable[Any]] | None = None
     ) -> None:
@@ -253,6 +255,19 @@ async def test_calls_that_cannot_be_asked_anything_do_not_wait_for_each_other(co
     with anyio.fail_after(30):
         async with calling(conversation, Host("ann")), calling(conversation, Host("bob")):
             pass
+
+
+async def test_the_wait_for_a_host_that_bounds_it_itself_has_no_second_limit() -> None:
+    async def answer() -> dict[str, Any]:
+        await anyio.sleep(0.01)
+        return {"by": "ann"}
+
+    conversation, host = Conversation(patience=0), Host("ann", answer=answer)
+    async with calling(conversation, host):
+        with pytest.raises(HostRefused, match="did not answer within 0 s"):
+            await conversation.answer(ROOTS, {})
+        host.bounds_waiting = True
+        assert await conversation.answer(ROOTS, {}) == {"by": "ann"}
 
 
 # -- a real upstream

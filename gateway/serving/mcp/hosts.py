@@ -51,6 +51,8 @@ class AHost:
     A host of the stateless era is never asked anything here, and told only what its request asks for.
     """
 
+    bounds_waiting = False
+
     def __init__(
         self,
         channel: Outbound,

@@ -50,6 +50,9 @@ class Parked:
     What the upstream tells meanwhile goes to the host's present request, while there is one.
     """
 
+    bounds_waiting = True
+    """`Parking` gives a call up whose host does not come back."""
+
     def __init__(self, caller: Caller, host: Host | None, on_progress: ProgressCallback | None) -> None:
         self.id = secrets.token_urlsafe(18)
         self.caller = caller

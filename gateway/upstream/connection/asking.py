@@ -7,6 +7,7 @@ running call is of the one host that may be meant.
 """
 
 import logging
+import math
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, nullcontext
@@ -43,6 +44,11 @@ class Host(Protocol):
     @property
     def connection(self) -> "Host | None":
         """The same host beyond this call, over its own connection; None for one that has none."""
+        ...
+
+    @property
+    def bounds_waiting(self) -> bool:
+        """Whether it bounds the wait for its answers itself, by giving the whole call up."""
         ...
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,8 +204,10 @@ class Conversation:
             await host.tell(method, params)
 
     async def _asked(self, host: Host, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        # Of two limits on one wait the earlier would win by chance: an error for the upstream, or a call cancelled.
+        limit = math.inf if host.bounds_waiting else self.patience
         try:
-            with anyio.fail_after(self.patience):
+            with anyio.fail_after(limit):
                 return await host.ask(method, params)
         except TimeoutError:
             words = f"{method}: the host did not answer within {self.patience:g} s"

@@ -75,6 +75,8 @@ class AHost:
 
     party = "host"
     connection = None
+    bounds_waiting = False
+
     def __init__(self) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.progress: list[float] = []

@@ -39,6 +39,8 @@ class Host:
 
     party = "host"
     connection = None
+    bounds_waiting = False
+
     def __init__(self, answer: Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]] | None = None) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self._answer = answer

@@ -26,6 +26,8 @@ class Leg:
 
     party = "host"
     connection = None
+    bounds_waiting = False
+
     def __init__(self) -> None:
         self.told: list[str] = []
         self.progress: list[float] = []
