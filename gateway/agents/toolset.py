@@ -15,7 +15,7 @@ from gateway.content.shaping.rehosting import Files
 from gateway.content.shaping.turns import lower_turn, lower_turn_now, profile_of
 from gateway.content.store import ContentStore
 from gateway.core.model.envelope import Envelope
-from gateway.core.model_apis.completions import (
+from gateway.core.model_apis import (
     anthropic_messages,
     bedrock_converse,
     cohere,
@@ -26,8 +26,8 @@ from gateway.core.model_apis.completions import (
     openai_chat,
     openai_responses,
 )
-from gateway.core.model_apis.completions.calls import ToolCall
-from gateway.core.model_apis.completions.strict_schemas import strict_tool
+from gateway.core.model_apis.completions import ToolCall
+from gateway.core.model_apis.tool_schemas.strict_schemas import strict_tool
 from gateway.core.profiles.model_profile import Writing
 from gateway.core.results.lifting import lift
 from gateway.core.tools.catalogue.names import NameRules

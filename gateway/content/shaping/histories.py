@@ -14,9 +14,9 @@ from gateway.core.model.envelope import Envelope
 from gateway.core.model.media_types import family
 from gateway.core.model.notes import Note
 from gateway.core.model.turn import Call, Media, Part, Words
-from gateway.core.model_apis.histories import Mention, mentions, with_media
 from gateway.core.model_apis.lowering import bedrock_converse
-from gateway.core.model_apis.requests.judging import in_user_message
+from gateway.core.model_apis.requests.accepted_media import in_user_message
+from gateway.core.model_apis.requests.handle_mentions import Mention, mentions, with_media
 from gateway.core.profiles.model_profile import ModelProfile
 from gateway.core.results.lifting import lift
 from gateway.errors import ContentError, InvalidRequest

@@ -61,7 +61,7 @@ async def _messages(envelope: Envelope, target: str, hands: Hands, owner: str) -
     from gateway.content.shaping.settle import settle_turn
     from gateway.content.shaping.turns import WRITERS
     from gateway.core.model.turn import Call
-    from gateway.core.model_apis.assembling import Choices
+    from gateway.core.model_apis.turns import Choices
     from gateway.core.profiles.model_profiles import choose_model_profile
     from gateway.core.results.rescue import rescue
 

@@ -23,12 +23,8 @@ from gateway.core import wording
 from gateway.core.model.json_shape import is_deep
 from gateway.core.model.notes import Note
 from gateway.core.model.turn import Answer, Call, Words
-from gateway.core.model_apis.assembling import Assembled, Choices
 from gateway.core.model_apis.requests import DIALECTS, Dialect, FoundTurn, Piece, RepairedTurn, splice
-from gateway.core.model_apis.requests.dropped import drops_media
-from gateway.core.model_apis.requests.handles import CAPTION, NAMED, WHOLE_LINES, How, expanded, handles_in
-from gateway.core.model_apis.requests.history import HistoryLimits, Weight, first_in_full
-from gateway.core.model_apis.requests.judging import (
+from gateway.core.model_apis.requests.accepted_media import (
     images_in,
     in_user_message,
     is_right,
@@ -37,9 +33,13 @@ from gateway.core.model_apis.requests.judging import (
     place_of,
     weight_of,
 )
-from gateway.core.model_apis.requests.pieces import value_at
-from gateway.core.model_apis.requests.shapes import has_media
-from gateway.core.model_apis.requests.spoken import find_spoken, in_order
+from gateway.core.model_apis.requests.dropped import drops_media
+from gateway.core.model_apis.requests.found_results import value_at
+from gateway.core.model_apis.requests.gateway_lines import CAPTION, NAMED, WHOLE_LINES, How, expanded, handles_in
+from gateway.core.model_apis.requests.history_media import HistoryLimits, Weight, first_in_full
+from gateway.core.model_apis.requests.observations import find_spoken, in_order
+from gateway.core.model_apis.requests.result_formats import has_media
+from gateway.core.model_apis.turns import Assembled, Choices
 from gateway.core.profiles.model_profile import ModelProfile
 from gateway.errors import ContentError
 

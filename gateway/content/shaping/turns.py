@@ -16,7 +16,6 @@ from gateway.content.store import ContentStore
 from gateway.core.model.effects import Describe, Effect, Failed, Keep, Kept, Outcome, WriteFile
 from gateway.core.model.notes import Note
 from gateway.core.model.turn import Call, Part, Turn, Words
-from gateway.core.model_apis.assembling import Assembled, Choices, assemble
 from gateway.core.model_apis.lowering import (
     anthropic_messages,
     bedrock_converse,
@@ -28,6 +27,7 @@ from gateway.core.model_apis.lowering import (
     openai_chat,
     openai_responses,
 )
+from gateway.core.model_apis.turns import Assembled, Choices, assemble
 from gateway.core.profiles.model_profile import ModelProfile, Writing
 from gateway.core.profiles.model_profiles import choose_model_profile, with_tool_images
 from gateway.core.results.planning import ROUNDS

@@ -6,8 +6,8 @@ One module for each dialect. Everything else in a request stays as it is.
 from collections.abc import Mapping
 
 from gateway.core.model_apis.requests import anthropic_messages, gemini, ollama, openai_chat, openai_responses
-from gateway.core.model_apis.requests.pieces import Dialect, FoundTurn, Piece, RepairedTurn
-from gateway.core.model_apis.requests.put_back import splice
+from gateway.core.model_apis.requests.found_results import Dialect, FoundTurn, Piece, RepairedTurn
+from gateway.core.model_apis.requests.splice_results import splice
 
 DIALECTS: Mapping[str, Dialect] = {
     "openai_chat": openai_chat.DIALECT,

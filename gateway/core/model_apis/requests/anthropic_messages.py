@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.core.model.turn import Answer, Turn
-from gateway.core.model_apis.requests.pieces import (
+from gateway.core.model_apis.requests.found_results import (
     Dialect,
     Finder,
     FoundTurn,

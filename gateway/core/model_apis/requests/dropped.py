@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from gateway.core.model.api_media import media_near
-from gateway.core.model_apis.requests.handles import CAPTION, handles_in
-from gateway.core.model_apis.requests.pieces import Piece
-from gateway.core.model_apis.requests.shapes import has_media
+from gateway.core.model_apis.requests.found_results import Piece
+from gateway.core.model_apis.requests.gateway_lines import CAPTION, handles_in
+from gateway.core.model_apis.requests.result_formats import has_media
 
 
 def drops_media(request: Mapping[str, Any], pieces: Sequence[Piece]) -> bool:

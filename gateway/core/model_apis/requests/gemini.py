@@ -11,8 +11,7 @@ from typing import Any, cast
 from gateway.core.model.blocks import Block
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.turn import Answer, Turn
-from gateway.core.model_apis.requests.handles import handles_in
-from gateway.core.model_apis.requests.pieces import (
+from gateway.core.model_apis.requests.found_results import (
     Dialect,
     Finder,
     FoundTurn,
@@ -22,7 +21,8 @@ from gateway.core.model_apis.requests.pieces import (
     objects,
     value_at,
 )
-from gateway.core.model_apis.requests.shapes import envelope_of, has_media, is_exact
+from gateway.core.model_apis.requests.gateway_lines import handles_in
+from gateway.core.model_apis.requests.result_formats import envelope_of, has_media, is_exact
 
 _SPELLINGS = ("functionResponse", "function_response")
 _MEDIA = ("inlineData", "inline_data")

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 from gateway.core.model.base64_text import mend
 from gateway.core.model.turn import Answer, Turn
-from gateway.core.model_apis.requests.handles import handles_in
-from gateway.core.model_apis.requests.pieces import Dialect, Finder, FoundTurn, RepairedTurn, Write, objects
-from gateway.core.model_apis.requests.shapes import envelope_of, has_media
+from gateway.core.model_apis.requests.found_results import Dialect, Finder, FoundTurn, RepairedTurn, Write, objects
+from gateway.core.model_apis.requests.gateway_lines import handles_in
+from gateway.core.model_apis.requests.result_formats import envelope_of, has_media
 
 
 def find(request: Mapping[str, Any]) -> tuple[FoundTurn, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.core.model.turn import Answer, Turn, reply_messages
-from gateway.core.model_apis.requests.pieces import (
+from gateway.core.model_apis.requests.found_results import (
     Dialect,
     Finder,
     FoundTurn,

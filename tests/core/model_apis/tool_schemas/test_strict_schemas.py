@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.core.model_apis.completions import openai_chat, openai_responses
-from gateway.core.model_apis.completions.strict_schemas import MOST_PROPERTIES, StrictTool, strict_tool
+from gateway.core.model_apis import openai_chat, openai_responses
+from gateway.core.model_apis.tool_schemas.strict_schemas import MOST_PROPERTIES, StrictTool, strict_tool
 from gateway.testing.model_apis.strict_tools import schema_faults
 
 NODE = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}, "v": {"type": "integer"}}, "required": ["v"]}

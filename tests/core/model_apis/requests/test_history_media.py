@@ -14,7 +14,7 @@ from gateway.config.schema import HistorySettings, StoreSettings
 from gateway.content.shaping.remembering import RememberingMedia
 from gateway.content.shaping.repairing import Repairer
 from gateway.content.store import MemoryStore, fetch_bytes
-from gateway.core.model_apis.requests.history import HistoryLimits, Weight, first_in_full
+from gateway.core.model_apis.requests.history_media import HistoryLimits, Weight, first_in_full
 from gateway.errors import MediaError
 
 pytestmark = pytest.mark.anyio

@@ -9,8 +9,8 @@ from mistralai.client import models as mistral_models
 from ollama import ChatResponse, Message, Tool
 from pydantic import TypeAdapter
 
-from gateway.core.model_apis.completions import bedrock_converse, cohere, gemini_interactions, mistral, ollama
-from gateway.core.model_apis.completions.calls import ToolCall
+from gateway.core.model_apis import bedrock_converse, cohere, gemini_interactions, mistral, ollama
+from gateway.core.model_apis.completions import ToolCall
 from gateway.errors import InvalidRequest
 from gateway.testing.model_apis.replies.writing import Asked
 from gateway.testing.model_apis.scripts import Reply

@@ -16,14 +16,14 @@ from gateway.config.schema import StoreSettings
 from gateway.content.shaping.turns import lower_turn
 from gateway.content.store import MemoryStore
 from gateway.core.model.turn import Media
-from gateway.core.model_apis.handles_in_text import handles_in_text, handles_in_value
-from gateway.core.model_apis.histories import mentions, with_media
+from gateway.core.model_apis.requests.handle_mentions import mentions, with_media
+from gateway.core.model_apis.requests.handles_in_text import handles_in_text, handles_in_value
 from gateway.errors import InvalidRequest, ProfileError
 from gateway.testing.model_apis import refusals, seen
 from gateway.testing.model_apis.histories import history
 
 pytestmark = pytest.mark.anyio
-MADE = runpy.run_path(str(Path(__file__).parent / "cases.py"))
+MADE = runpy.run_path(str(Path(__file__).parents[1] / "cases.py"))
 TARGETS = sorted(model_profiles())
 PNG = base64.b64decode(MADE["PNG"])
 CALLS = [{"id": "call00000", "name": "first"}, {"id": "call00001", "name": "second"}]

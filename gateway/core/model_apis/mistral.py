@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from gateway.core.model_apis.completions.calls import (
+from gateway.core.model_apis.completions import (
     ToolCall,
     assistant_message,
     chunks_as_json,
@@ -17,7 +17,7 @@ from gateway.core.model_apis.completions.calls import (
     joined_choice,
     mapping,
 )
-from gateway.core.model_apis.completions.parameters import functions
+from gateway.core.model_apis.tool_schemas.input_schemas import functions
 from gateway.core.tools.catalogue.names import NameRules
 
 NAMES = NameRules(64, re.compile("[^A-Za-z0-9_-]"))

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from gateway.core.model.blocks import TextBlock
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.turn import Answer, Call, Media, Part, Words
-from gateway.core.model_apis.requests.handles import CAPTION, WHOLE_LINES, namings
-from gateway.core.model_apis.requests.pieces import FoundTurn, Piece, Where, objects, value_at, with_cache_mark
+from gateway.core.model_apis.requests.found_results import FoundTurn, Piece, Where, objects, value_at, with_cache_mark
+from gateway.core.model_apis.requests.gateway_lines import CAPTION, WHOLE_LINES, namings
 
 WritePart: TypeAlias = Callable[[Part], Any]
 """One part of a user's message in the API's own form."""

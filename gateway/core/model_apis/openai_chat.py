@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gateway.core.model.texts import cut
-from gateway.core.model_apis.completions.calls import (
+from gateway.core.model_apis.completions import (
     ToolCall,
     chunks_as_json,
     first_message,
@@ -20,8 +20,8 @@ from gateway.core.model_apis.completions.calls import (
     tool_call,
     without,
 )
-from gateway.core.model_apis.completions.parameters import parameters
-from gateway.core.model_apis.completions.strict_schemas import strict_tool
+from gateway.core.model_apis.tool_schemas.input_schemas import parameters
+from gateway.core.model_apis.tool_schemas.strict_schemas import strict_tool
 from gateway.core.tools.catalogue.names import NameRules
 
 NAMES = NameRules(64, re.compile("[^A-Za-z0-9_-]"))

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from gateway.core.model_apis.requests.pieces import Dialect, RepairedTurn, Where, Write, value_at, with_copies
-from gateway.core.model_apis.requests.spoken import WritePart, copied_for, put_spoken
+from gateway.core.model_apis.requests.found_results import Dialect, RepairedTurn, Where, Write, value_at, with_copies
+from gateway.core.model_apis.requests.observations import WritePart, copied_for, put_spoken
 
 
 def splice(

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
-from gateway.core.model_apis.completions.parameters import parameters
-from gateway.core.model_apis.completions.strict_arguments import (
+from gateway.core.model_apis.tool_schemas.input_schemas import parameters
+from gateway.core.model_apis.tool_schemas.strict_arguments import (
     Branches,
     Defined,
     Items,

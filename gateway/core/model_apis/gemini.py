@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gateway.core.model_apis.completions.calls import ToolCall, as_json, chunks_as_json, mapping, objects, tool_call
-from gateway.core.model_apis.completions.parameters import parameters
+from gateway.core.model_apis.completions import ToolCall, as_json, chunks_as_json, mapping, objects, tool_call
+from gateway.core.model_apis.tool_schemas.input_schemas import parameters
 from gateway.core.tools.catalogue.names import NameRules
 
 NAMES = NameRules(64, re.compile("^[^A-Za-z_]|[^A-Za-z0-9_-]"))

@@ -8,8 +8,8 @@ from gateway.core.model import media_types
 from gateway.core.model.blocks import AudioBlock, Block, Found, ImageBlock, ResourceBlock, TextBlock
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
-from gateway.core.model_apis.requests.history import Weight
-from gateway.core.model_apis.requests.pieces import Piece
+from gateway.core.model_apis.requests.found_results import Piece
+from gateway.core.model_apis.requests.history_media import Weight
 from gateway.core.profiles.model_profile import ImagePlace, ModelProfile, ModelText
 
 _IMAGE_PARTS = frozenset({"image", "image_url", "input_image"})

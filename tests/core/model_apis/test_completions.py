@@ -15,9 +15,9 @@ from openai.types.chat.parsed_function_tool_call import ParsedFunction, ParsedFu
 from openai.types.responses import FunctionToolParam, Response, ResponseInputItemParam
 from pydantic import TypeAdapter
 
-from gateway.core.model_apis.completions import anthropic_messages, gemini, openai_chat, openai_responses
-from gateway.core.model_apis.completions.calls import ToolCall
-from gateway.core.model_apis.completions.parameters import parameters
+from gateway.core.model_apis import anthropic_messages, gemini, openai_chat, openai_responses
+from gateway.core.model_apis.completions import ToolCall
+from gateway.core.model_apis.tool_schemas.input_schemas import parameters
 from gateway.errors import InvalidRequest
 
 DIALECTS = [anthropic_messages, gemini, openai_chat, openai_responses]

@@ -4,6 +4,6 @@ Media that may not stand in a tool's message goes into ONE follow-up after ALL t
 refuse anything between them; a marker stays where it stood, and the same label stands before it there.
 """
 
-from gateway.core.model_apis.assembling.assembler import Assembled, Choices, assemble
+from gateway.core.model_apis.turns.assemble_turn import Assembled, Choices, assemble
 
 __all__ = ["Assembled", "Choices", "assemble"]

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias, cast
 from gateway.core.model.blocks import AudioBlock, Found, ImageBlock, ResourceBlock
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.turn import Answer, Call, FollowUp, Turn
-from gateway.core.model_apis.requests.handles import CAPTION, NAMED, handles_in
-from gateway.core.model_apis.requests.shapes import block_of, envelope_of, has_media, is_exact
+from gateway.core.model_apis.requests.gateway_lines import CAPTION, NAMED, handles_in
+from gateway.core.model_apis.requests.result_formats import block_of, envelope_of, has_media, is_exact
 
 Where: TypeAlias = tuple[int | str, ...]
 """The keys and indices that lead to a value in a request."""
@@ -33,7 +33,7 @@ class Piece:
     but stands beside media that is written anew, in a form that this API does not know. `changed`: its envelope is no
     more what stands in the request. `taken`: the indices, in the list that its turn's `after` leads
     into, of elements that belong to it: they go when it is written anew. `into`: of text outside of results
-    (`gateway.core.model_apis.requests.spoken`), the message that gets what the text names.
+    (`gateway.core.model_apis.requests.observations`), the message that gets what the text names.
     """
 
     where: Where

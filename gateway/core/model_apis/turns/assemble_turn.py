@@ -10,10 +10,10 @@ from gateway.core.model.blocks import Found, LinkBlock
 from gateway.core.model.effects import Effect, Keep, Kept, Outcome
 from gateway.core.model.notes import Note
 from gateway.core.model.turn import DETAIL_KEY, DETAILS, Answer, Call, FollowUp, Media, MediaKind, Part, Turn, Words
-from gateway.core.model_apis.assembling.raw import raw_content
-from gateway.core.model_apis.assembling.references import is_file, reference
-from gateway.core.model_apis.assembling.rules import rules_for, shows_images
-from gateway.core.model_apis.assembling.texts import with_texts
+from gateway.core.model_apis.turns.model_rules import rules_for, shows_images
+from gateway.core.model_apis.turns.raw_content import raw_content
+from gateway.core.model_apis.turns.references import is_file, reference
+from gateway.core.model_apis.turns.texts import with_texts
 from gateway.core.profiles.model_profile import ImagePlace, ModelImages, ModelMedia, ModelProfile
 from gateway.core.results.deciding import AsImage, AsIs, AsLine, AsText, Fate, decide
 from gateway.core.results.deciding.links import link_words

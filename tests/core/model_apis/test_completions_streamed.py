@@ -11,7 +11,7 @@ from openai.types.responses import ResponseStreamEvent
 from pydantic import TypeAdapter
 
 from gateway.agents.toolset import DIALECTS
-from gateway.core.model_apis.completions import anthropic_messages, bedrock_converse, gemini, openai_chat
+from gateway.core.model_apis import anthropic_messages, bedrock_converse, gemini, openai_chat
 from gateway.errors import InvalidRequest
 from gateway.testing.model_apis.replies.writing import Asked
 from gateway.testing.model_apis.scripts import Reply, ToolCall

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, cast
 from gateway.core import wording
 from gateway.core.model.api_media import media_near
 from gateway.core.model.turn import Media, Part, Words, reply_messages
-from gateway.core.model_apis.handles_in_text import handles_in_text, handles_in_value
+from gateway.core.model_apis.requests.handles_in_text import handles_in_text, handles_in_value
 from gateway.core.profiles.model_profile import ModelProfile
 
 Path: TypeAlias = tuple[str | int, ...]
