@@ -1,12 +1,16 @@
 """Cohere v2 chat: a message with calls has a plan, one without has content.
 
 https://docs.cohere.com/reference/chat; cohere 7.3.1 (V2ChatResponse, AssistantChatMessageV2, ToolV2).
+
+- Turns: tool messages hold text only; images follow in one user message (ToolMessageV2.content: text or documents;
+  user content: text, image_url).
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from gateway.core.model.turn import Part, Turn, Words
 from gateway.core.model_apis.completions import (
     ToolCall,
     as_json,
@@ -14,12 +18,13 @@ from gateway.core.model_apis.completions import (
     function_calls,
     gathered,
     gathered_calls,
-    mapping,
-    objects,
-    without,
 )
+from gateway.core.model_apis.json_values import mapping, objects, without
 from gateway.core.model_apis.tool_schemas.input_schemas import functions
 from gateway.core.tools.catalogue.names import NameRules
+
+# -- Describing tools and reading a completion -------------------------------------------------------------------------
+
 
 NAMES = NameRules(64, re.compile("^[^A-Za-z_]|[^A-Za-z0-9_]"))
 """Tool.name: "only the characters a-z, A-Z, 0-9, _ and must not begin with a digit"."""
@@ -64,3 +69,29 @@ def joined(chunks: Iterable[Any]) -> dict[str, Any]:
     calls = [without(call, "index") for call in gathered_calls(pieces)]
     parts = [part for part in content.values() if part]
     return {"message": {**message, **({"tool_calls": calls} if calls else {}), **({"content": parts} if parts else {})}}
+
+
+# -- Lowering a turn ---------------------------------------------------------------------------------------------------
+
+
+def write_turn(turn: Turn) -> list[dict[str, Any]]:
+    """The messages after the assistant's: one tool message for each call, then at most one user message."""
+    messages: list[dict[str, Any]] = [
+        {"role": "tool", "tool_call_id": answer.call.id, "content": answer.text if answer.raw is None else answer.raw}
+        for answer in turn.answers
+    ]
+    if turn.follow_ups:
+        messages.append(user_message(turn.follow_up_parts))
+    return messages
+
+
+def user_message(parts: Sequence[Part]) -> dict[str, Any]:
+    """A message of the user's with these parts."""
+    return {"role": "user", "content": [write_part(part) for part in parts]}
+
+
+def write_part(part: Part) -> dict[str, Any]:
+    """One content part of a user message: `text` or `image_url`."""
+    if isinstance(part, Words):
+        return {"type": "text", "text": part.text}
+    return {"type": "image_url", "image_url": {"url": part.url}}

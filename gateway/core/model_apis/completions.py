@@ -1,10 +1,11 @@
-"""What every dialect shares: a call as a model asked for it, and a completion as plain JSON."""
+"""Completions of any model API: the calls in them, an SDK's object as plain JSON, and the chunks of a stream joined."""
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from gateway.core.model_apis.json_values import mapping, objects, without
 from gateway.errors import InvalidRequest
 
 
@@ -73,22 +74,6 @@ def as_json(completion: Any) -> Mapping[str, Any]:
     if callable(dump):
         return mapping(dump())
     raise InvalidRequest(f"a completion has to be the SDK's object or its JSON, not {type(completion).__name__}")
-
-
-def objects(value: Any) -> list[dict[str, Any]]:
-    """The objects of a list, each without its nulls: SDKs write null where the API says nothing."""
-    items = cast("list[Any]", value) if isinstance(value, list) else []
-    return [without(cast("Mapping[str, Any]", item)) for item in items if isinstance(item, Mapping)]
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """The value if it is an object, else an empty one."""
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def without(item: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    """The object without its nulls and without `keys`."""
-    return {key: value for key, value in item.items() if value is not None and key not in keys}
 
 
 def _text(value: Any) -> str:

@@ -1,25 +1,24 @@
 """Gemini Interactions: the steps of the answer are the next request's input, unless Google keeps the history.
 
-https://ai.google.dev/gemini-api/docs/interactions; google-genai 3.4.0 (Interaction, Function). With
-`previous_interaction_id` only the results are sent (`Responded.after`).
+https://ai.google.dev/gemini-api/docs/interactions; google-genai 3.4.0 (Interaction, Function).
+
+- Completions: with `previous_interaction_id` only the results are sent (`Responded.after`).
+- Turns: `function_result` steps hold every kind of media themselves (`result`: text, image, audio, document, video).
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gateway.core.model_apis.completions import (
-    ToolCall,
-    as_json,
-    chunks_as_json,
-    gathered,
-    mapping,
-    objects,
-    parsed,
-    tool_call,
-)
+from gateway.core.model.turn import Answer, Part, Turn, Words
+from gateway.core.model_apis.completions import ToolCall, as_json, chunks_as_json, gathered, parsed, tool_call
+from gateway.core.model_apis.json_values import mapping, objects
 from gateway.core.model_apis.tool_schemas.input_schemas import parameters
+from gateway.core.model_apis.turns.references import gemini_uri
 from gateway.core.tools.catalogue.names import NameRules
+
+# -- Describing tools and reading a completion -------------------------------------------------------------------------
+
 
 NAMES = NameRules(64, re.compile("^[^A-Za-z_]|[^A-Za-z0-9_-]"))
 """As in generateContent."""
@@ -95,3 +94,35 @@ def _add(step: dict[str, Any], delta: Mapping[str, Any]) -> None:
                 step["content"] = [*content, dict(delta)]
         case _:
             step["content"] = [*objects(step.get("content")), dict(delta)]
+
+
+# -- Lowering a turn ---------------------------------------------------------------------------------------------------
+
+
+def write_turn(turn: Turn) -> list[dict[str, Any]]:
+    """The inputs after the model's calls: one `function_result` for each."""
+    return [_result(answer) for answer in turn.answers]
+
+
+def user_message(parts: Sequence[Part]) -> dict[str, Any]:
+    """An input of the user's with these parts."""
+    return {"type": "user_input", "content": [write_part(part) for part in parts]}
+
+
+def _result(answer: Answer) -> dict[str, Any]:
+    return {
+        "type": "function_result",
+        "call_id": answer.call.id,
+        "name": answer.call.name,
+        "is_error": answer.is_error,
+        "result": [write_part(part) for part in answer.parts] if answer.raw is None else answer.raw,
+    }
+
+
+def write_part(part: Part) -> dict[str, Any]:
+    """One piece of content: `text`, `image`, `audio`, `document` or `video`."""
+    if isinstance(part, Words):
+        return {"type": "text", "text": part.text}
+    if part.ref:
+        return {"type": part.kind, "mime_type": part.media_type, "uri": gemini_uri(part)}
+    return {"type": part.kind, "mime_type": part.media_type, "data": part.data}

@@ -1,25 +1,28 @@
 """OpenAI Responses: the output's items are the next request's input.
 
-https://platform.openai.com/docs/api-reference/responses/create; openai 3.52.0 (Response, FunctionToolParam). Reasoning
-items go back as they came, with their `encrypted_content` where it was asked for (`include`).
+https://platform.openai.com/docs/api-reference/responses/create; openai 3.52.0 (Response, FunctionToolParam).
+
+- Completions: reasoning items go back as they came, with their `encrypted_content` where it was asked for (`include`).
+- Turns: `function_call_output` items hold text, images and files themselves (`output`: a string, or a list of
+  input_text, input_image and input_file; there is no sound in it).
+- Requests: results are the `input[]` items that give the output of a call, as a string or a list of parts.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gateway.core.model_apis.completions import (
-    ToolCall,
-    as_json,
-    chunks_as_json,
-    mapping,
-    objects,
-    tool_call,
-    without,
-)
+from gateway.core.model.turn import Answer, Media, Part, Turn, Words
+from gateway.core.model_apis.completions import ToolCall, as_json, chunks_as_json, tool_call
+from gateway.core.model_apis.json_values import mapping, numbered_objects, objects, without
+from gateway.core.model_apis.requests.found_results import Finder, FoundTurn, Native, RepairedTurn
+from gateway.core.model_apis.requests.request_edits import WriteTurn, following, put_content
 from gateway.core.model_apis.tool_schemas.input_schemas import parameters
 from gateway.core.model_apis.tool_schemas.strict_schemas import strict_tool
 from gateway.core.tools.catalogue.names import NameRules
+
+# -- Describing tools and reading a completion -------------------------------------------------------------------------
+
 
 NAMES = NameRules(64, re.compile("[^A-Za-z0-9_-]"))
 """As in Chat Completions."""
@@ -80,3 +83,78 @@ def joined(chunks: Iterable[Any]) -> dict[str, Any]:
 
 
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
+
+
+# -- Lowering a turn ---------------------------------------------------------------------------------------------------
+
+
+def write_turn(turn: Turn) -> list[dict[str, Any]]:
+    """The input items after the model's calls: one `function_call_output` for each, then at most one user message."""
+    items = [_output(answer) for answer in turn.answers]
+    if turn.follow_ups:
+        items.append(user_message(turn.follow_up_parts))
+    return items
+
+
+def user_message(parts: Sequence[Part]) -> dict[str, Any]:
+    """A message of the user's with these parts."""
+    return {"type": "message", "role": "user", "content": [write_part(part) for part in parts]}
+
+
+def _output(answer: Answer) -> dict[str, Any]:
+    return {"type": "function_call_output", "call_id": answer.call.id, "output": answer.content(write_part)}
+
+
+def write_part(part: Part) -> dict[str, Any]:
+    """One part: `input_text`, `input_image` or `input_file`, the latter two also by file id or address."""
+    if isinstance(part, Words):
+        return {"type": "input_text", "text": part.text}
+    if part.kind == "image":
+        source = {"file_id": part.file_id} if part.file_id else {"image_url": part.url}
+        return {"type": "input_image", **source, "detail": part.detail or "auto"}
+    if part.ref:
+        return {"type": "input_file", "file_id" if part.file_id else "file_url": part.ref.value}
+    return {"type": "input_file", "filename": _file_name(part), "file_data": part.url}
+
+
+def _file_name(media: Media) -> str:
+    return media.title or f"{media.label.replace(' ', '-')}.pdf"
+
+
+# -- Tool results in a request -----------------------------------------------------------------------------------------
+
+
+_NATIVE: Native = {
+    "input_text": {"text": str},
+    "input_image": {"image_url": str, "file_id": str},
+    "input_file": {"file_data": str, "file_id": str, "file_url": str},
+}
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+_WITHIN_A_TURN = (*_OUTPUTS, "function_call", "custom_tool_call", "reasoning")
+
+
+def find_results(request: Mapping[str, Any]) -> tuple[FoundTurn, ...]:
+    """The turns with media in their results: outputs with at most calls between them."""
+    finder = Finder()
+    items = numbered_objects(request.get("input"))
+    for place, item in items:
+        kind = item.get("type")
+        if kind not in _WITHIN_A_TURN:
+            finder.end_turn(("input", place))
+        elif kind in _OUTPUTS:
+            call = finder.result(item.get("call_id"))
+            finder.parts(("input", place, "output"), call, item.get("output"), _NATIVE)
+        else:
+            finder.called(item.get("call_id"), item.get("name"))
+    finder.end_turn(("input", items[-1][0] + 1 if items else 0))
+    return tuple(finder.turns)
+
+
+def put_result(holder: Any, key: Any, answer: Answer, write: WriteTurn) -> None:
+    """An item's output, or one of its parts, anew."""
+    put_content(holder, key, write(Turn((answer,)))[0]["output"], "input_text")
+
+
+def follow_up(turn: RepairedTurn, write: WriteTurn) -> list[Any]:
+    """One user message."""
+    return [{"type": "message", "role": "user", "content": following(turn, write, "input_text")}]

@@ -10,8 +10,8 @@ from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 from pydantic import TypeAdapter
 
-from gateway.agents.toolset import DIALECTS
 from gateway.core.model_apis import anthropic_messages, bedrock_converse, gemini, openai_chat
+from gateway.core.model_apis.registry import APIS
 from gateway.errors import InvalidRequest
 from gateway.testing.model_apis.replies.writing import Asked
 from gateway.testing.model_apis.scripts import Reply, ToolCall
@@ -28,7 +28,7 @@ SDKS: dict[str, Any] = {
     "anthropic_messages": RawMessageStreamEvent,
     "gemini": google.GenerateContentResponse,
 }
-STREAMED = sorted(name for name in DIALECTS if name != "bedrock_converse")
+STREAMED = sorted(name for name in APIS if name != "bedrock_converse")
 
 
 def events(text: str) -> list[dict[str, Any]]:
@@ -46,7 +46,7 @@ def streamed(api: str, reply: Reply) -> tuple[list[dict[str, Any]], dict[str, An
 @pytest.mark.parametrize("api", STREAMED)
 def test_the_chunks_come_to_the_whole_answer(api: str, reply: Reply) -> None:
     chunks, whole = streamed(api, reply)
-    dialect = DIALECTS[api]  # pyright: ignore[reportArgumentType]
+    dialect = APIS[api]  # pyright: ignore[reportArgumentType]
     joined = dialect.joined(iter(chunks))
     assert dialect.tool_calls(joined) == dialect.tool_calls(whole)
     (*_, said), (*_, expected) = dialect.assistant_messages(joined), dialect.assistant_messages(whole)
@@ -107,9 +107,9 @@ def test_gemini_s_signatures_stay_in_their_own_parts() -> None:
     assert joined["candidates"][0]["content"]["parts"] == [{"text": "aa"}, signed, {"text": "c"}]
 
 
-@pytest.mark.parametrize("api", sorted(DIALECTS))
+@pytest.mark.parametrize("api", sorted(APIS))
 def test_no_stream_at_all_is_refused(api: str) -> None:
-    joined = DIALECTS[api].joined  # pyright: ignore[reportArgumentType]
+    joined = APIS[api].joined  # pyright: ignore[reportArgumentType]
     with pytest.raises(InvalidRequest, match="no chunks"):
         joined([])
     with pytest.raises(InvalidRequest, match="not str"):

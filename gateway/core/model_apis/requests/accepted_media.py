@@ -1,15 +1,10 @@
-"""Which pieces of a request are right as they are for the model behind, and what becomes of the others' content."""
+"""The media that a model takes, and where: which pieces of a request are right as they are for the model behind."""
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from gateway.core import wording
 from gateway.core.model import media_types
-from gateway.core.model.blocks import AudioBlock, Block, Found, ImageBlock, ResourceBlock, TextBlock
-from gateway.core.model.envelope import Envelope
-from gateway.core.model.notes import Note
+from gateway.core.model.blocks import AudioBlock, Block, ImageBlock, ResourceBlock
 from gateway.core.model_apis.requests.found_results import Piece
-from gateway.core.model_apis.requests.history_media import Weight
 from gateway.core.profiles.model_profile import ImagePlace, ModelProfile, ModelText
 
 _IMAGE_PARTS = frozenset({"image", "image_url", "input_image"})
@@ -62,14 +57,6 @@ def kind_of(media_type: str | None) -> str:
     return family if family in ("image", "audio", "video") else "document"
 
 
-def weight_of(piece: Piece, profile: ModelProfile) -> Weight:
-    """What a piece's media weighs once it fits the model."""
-    most = profile.image.max_bytes * 4 // 3 if profile.image.max_bytes else None
-    images = [found for found in piece.found if kind_of(found.media_type) == "image"]
-    others = sum(len(found.data) for found in piece.found if kind_of(found.media_type) != "image")
-    return Weight(len(images), others + sum(min(len(found.data), most or len(found.data)) for found in images))
-
-
 def images_in(request: Any, depth: int = 0) -> int:
     """How many images there are in a whole request, as far as they stand in the API's own form."""
     if isinstance(request, list):
@@ -81,60 +68,6 @@ def images_in(request: Any, depth: int = 0) -> int:
     if (isinstance(kind, str) and kind in _IMAGE_PARTS) or any(key in members for key in _GEMINI_IMAGES):
         return 1
     return sum(images_in(value, depth + 1) for value in members.values())
-
-
-def with_lines(envelope: Envelope, line_of: Callable[[Found], str | None]) -> Envelope:
-    """The envelope with a line in place of each piece of media that `line_of` has one for."""
-    blocks = tuple(_with_line(block, line_of) for block in envelope.blocks)
-    if all(new is old for new, old in zip(blocks, envelope.blocks, strict=True)):
-        return envelope
-    return envelope.model_copy(update={"blocks": blocks})
-
-
-def known_of(found: Found) -> str:
-    """Type, pixels and size, in words."""
-    pixels = wording.pixel_words(found.pixels) if found.pixels else None
-    return wording.facts(found.media_type or "unknown type", pixels, wording.size_words(found.byte_size))
-
-
-def older(envelope: Envelope, handles: Mapping[str, str]) -> Envelope:
-    """The envelope of an older result: lines in place of its media; `handles` by the media's base64."""
-
-    def line(found: Found) -> str:
-        return wording.older_media(kind_of(found.media_type), known_of(found), handles.get(found.data))
-
-    changed = with_lines(envelope, line)
-    return changed if changed is envelope else changed.with_note(Note(kind="named", text="media of an older result"))
-
-
-def once(pieces: Sequence[Piece]) -> list[Envelope]:
-    """The envelopes of pieces, in order, each piece of media only where it comes first."""
-    first: dict[str, Piece] = {}
-    envelopes: list[Envelope] = []
-    for piece in pieces:
-        own = {found.data for found in piece.found}
-        repeated = {data: first[data] for data in own if data in first}
-        envelopes.append(_without(piece.call.envelope, repeated))
-        first |= {data: piece for data in own if data not in first}
-    return envelopes
-
-
-def _without(envelope: Envelope, repeated: Mapping[str, Piece]) -> Envelope:
-    def line(found: Found) -> str | None:
-        if found.data not in repeated:
-            return None
-        call = repeated[found.data].call
-        return wording.same_media(kind_of(found.media_type), known_of(found), call.name, call.id)
-
-    changed = with_lines(envelope, line)
-    return changed if changed is envelope else changed.with_note(Note(kind="repeated", text="media shown before"))
-
-
-def _with_line(block: Block, line_of: Callable[[Found], str | None]) -> Block:
-    if not isinstance(block, ImageBlock | AudioBlock | ResourceBlock) or block.found is None:
-        return block
-    line = line_of(block.found)
-    return block if line is None else TextBlock.model_validate({"type": "text", "text": line})
 
 
 def _is_taken(block: Block, profile: ModelProfile) -> bool:

@@ -1,21 +1,19 @@
-"""What is found in a request, and how what it is lowered to is put back: the same for every dialect."""
+"""Tool results found in a request: the pieces of them that have to be looked at, turn by turn, for every model API."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
+from gateway.core.model.api_media import media_near
 from gateway.core.model.blocks import AudioBlock, Found, ImageBlock, ResourceBlock
 from gateway.core.model.envelope import Envelope
-from gateway.core.model.turn import Answer, Call, FollowUp, Turn
+from gateway.core.model.turn import Answer, Call, FollowUp
+from gateway.core.model_apis.json_values import mapping
 from gateway.core.model_apis.requests.gateway_lines import CAPTION, NAMED, handles_in
 from gateway.core.model_apis.requests.result_formats import block_of, envelope_of, has_media, is_exact
 
 Where: TypeAlias = tuple[int | str, ...]
 """The keys and indices that lead to a value in a request."""
-
-Write: TypeAlias = Callable[[Turn], list[dict[str, Any]]]
-"""A target's converter, `gateway.core.model_apis.lowering.<target>.write`."""
-
 
 Native: TypeAlias = Mapping[str, Mapping[str, type]]
 """An API's own parts: by type, the members that hold the content, and what they have to be."""
@@ -78,36 +76,6 @@ class RepairedTurn:
     reply: str | None = None
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """How one model API's requests hold tool results.
-
-    `find` gives the turns with something to look at. `put(holder, key, answer, write)` puts an answer in place of
-    `holder[key]`. `follow_up(turn, write)` gives the elements of the list at `after` for what follows a turn.
-    """
-
-    find: Callable[[Mapping[str, Any]], tuple[FoundTurn, ...]]
-    put: Callable[[Any, Any, Answer, Write], None]
-    follow_up: Callable[[RepairedTurn, Write], list[Any]]
-
-
-def value_at(request: Any, where: Where) -> Any:
-    """The value that `where` leads to."""
-    for key in where:
-        request = request[key]
-    return request
-
-
-def with_copies(value: Any, wheres: Sequence[Where]) -> Any:
-    """The value with copies of the lists and objects on these ways; everything else is the very same."""
-    if not isinstance(value, list | dict):
-        return value
-    copied: Any = cast("list[Any]", value).copy() if isinstance(value, list) else dict(cast("dict[Any, Any]", value))
-    for key in {where[0] for where in wheres if where}:
-        copied[key] = with_copies(copied[key], [where[1:] for where in wheres if where and where[0] == key])
-    return copied
-
-
 @dataclass
 class Finder:
     """Collects the pieces of a request, turn by turn."""
@@ -149,40 +117,30 @@ class Finder:
         whole = Call(call.id, call.name, Envelope(is_error=is_error))
         self._pieces.append(Piece(where, self.results - 1, whole, native=True, by_reference=True))
 
+    def parts(self, where: Where, call: Call, content: Any, native: Native, *, is_error: bool = False) -> None:
+        """A result's content: a string, a list of parts, or an object that a client put there."""
+        if not isinstance(content, list):
+            if content is not None:
+                self.envelope(where, call, envelope_of(content, is_error=is_error))
+            return
+        read = [(item, _read(item, native, is_error)) for item in cast("list[Any]", content)]
+        anew = any(
+            has_media(envelope) and not is_native(item, native) for item, envelope in read if envelope is not None
+        )
+        for place, (item, envelope) in enumerate(read):
+            at = (*where, place)
+            if envelope is not None:
+                foreign = anew and not has_media(envelope) and _is_foreign(item, native)
+                own = not _is_text(item) and is_native(item, native) and is_exact(item)
+                self.envelope(at, call, envelope, native=own, foreign=foreign)
+            elif is_native(item, native) and names_content(item):
+                self.reference(at, call, is_error=is_error)
+
     def end_turn(self, after: Where) -> None:
         """The results of a turn are over."""
         if self._pieces:
             self.turns.append(FoundTurn(tuple(self._pieces), after))
             self._pieces = []
-
-
-def objects(value: Any) -> list[tuple[int, dict[str, Any]]]:
-    """The objects of a list with their places; nothing for what is no list."""
-    if not isinstance(value, list):
-        return []
-    return [
-        (place, cast("dict[str, Any]", item))
-        for place, item in enumerate(cast("list[Any]", value))
-        if isinstance(item, dict)
-    ]
-
-
-def parts(finder: Finder, where: Where, call: Call, content: Any, native: Native, *, is_error: bool = False) -> None:
-    """A result's content: a string, a list of parts, or an object that a client put there."""
-    if not isinstance(content, list):
-        if content is not None:
-            finder.envelope(where, call, envelope_of(content, is_error=is_error))
-        return
-    read = [(item, _read(item, native, is_error)) for item in cast("list[Any]", content)]
-    anew = any(has_media(envelope) and not is_native(item, native) for item, envelope in read if envelope is not None)
-    for place, (item, envelope) in enumerate(read):
-        at = (*where, place)
-        if envelope is not None:
-            foreign = anew and not has_media(envelope) and _is_foreign(item, native)
-            own = not _is_text(item) and is_native(item, native) and is_exact(item)
-            finder.envelope(at, call, envelope, native=own, foreign=foreign)
-        elif is_native(item, native) and names_content(item):
-            finder.reference(at, call, is_error=is_error)
 
 
 def _read(item: Any, native: Native, is_error: bool) -> Envelope | None:
@@ -195,7 +153,7 @@ def _read(item: Any, native: Native, is_error: bool) -> Envelope | None:
 
 
 def _is_text(item: Any) -> bool:
-    members = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
+    members = mapping(item)
     kind = members.get("type")
     return isinstance(members.get("text"), str) and isinstance(kind, str) and "text" in kind
 
@@ -209,7 +167,7 @@ def _is_foreign(item: Any, native: Native) -> bool:
 
 def is_native(part: Any, native: Native) -> bool:
     """Whether a part is in the API's own form, as far as its type and the member that holds its content tell."""
-    members = cast("dict[str, Any]", part) if isinstance(part, dict) else {}
+    members = mapping(part)
     kind = members.get("type")
     holders = native.get(kind) if isinstance(kind, str) else None
     return holders is not None and any(isinstance(members.get(name), form) for name, form in holders.items())
@@ -220,31 +178,27 @@ def names_content(part: Mapping[str, Any]) -> bool:
     holder = next((part[key] for key in ("source", "image_url", "file", "audio_url", "video_url") if key in part), part)
     if isinstance(holder, str):
         return not holder.lower().startswith("data:")
-    members = cast("dict[str, Any]", holder) if isinstance(holder, dict) else {}
+    members = mapping(holder)
     url = members.get("url", members.get("file_url"))
     return isinstance(members.get("file_id"), str) or (isinstance(url, str) and not url.lower().startswith("data:"))
 
 
-def put_content(holder: Any, key: Any, content: Any, text: str) -> None:
-    """New content in place of a result's, or of one of its parts; `text` is the type of a part of text."""
-    if isinstance(holder, list):
-        new = cast("list[Any]", content) if isinstance(content, list) else [{"type": text, "text": content}]
-        holder[key : key + 1] = with_cache_mark(holder[key], new)
-    else:
-        holder[key] = content
+def drops_media(request: Mapping[str, Any], pieces: Sequence[Piece]) -> bool:
+    """Whether there are captions, and none of them has media near it: up to the assistant's next message.
+
+    A client that shows the media of one caption shows media; where others have none, it has left that out by intent.
+    """
+    captioned = [piece for piece in pieces if handles_in(piece.call.envelope, CAPTION)]
+    if not captioned:
+        return False
+    messages: Any = request.get(str(captioned[0].where[0]))
+    if not isinstance(messages, list):
+        return True  # all of the input is one string
+    showing = {_index(piece) for piece in pieces if has_media(piece.call.envelope)}
+    shown = media_near(cast("list[Any]", messages), showing)
+    return not any(shown[_index(piece)] for piece in captioned)
 
 
-def following(turn: RepairedTurn, write: Write, text: str) -> list[Any]:
-    """The parts that follow a turn's results: the media, and what goes on as it came, each with its caption."""
-    content: list[Any] = []
-    if turn.follow_ups:
-        content += write(Turn((), turn.follow_ups))[-1]["content"]
-    for caption, part in turn.carried:
-        content += [{"type": text, "text": caption}, part]
-    return content
-
-
-def with_cache_mark(old: Any, new: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The new parts, the last of which ends a cached prefix if the old one did (`cache_control`)."""
-    mark = cast("dict[str, Any]", old).get("cache_control") if isinstance(old, dict) else None
-    return [*new[:-1], {**new[-1], "cache_control": mark}] if mark is not None and new else new
+def _index(piece: Piece) -> int:
+    place = piece.into or piece.where
+    return cast("int", place[1]) if len(place) > 1 else 0

@@ -1,20 +1,20 @@
-"""Histories: where the user and tool messages of a model API name handles, and the media put there instead. Pure."""
+"""Mentions: where a history's user and tool messages name handles, and the media that is put there. Pure."""
 
 import copy
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, cast
 
 from gateway.core import wording
 from gateway.core.model.api_media import media_near
 from gateway.core.model.turn import Media, Part, Words, reply_messages
+from gateway.core.model_apis.json_values import elements
 from gateway.core.model_apis.requests.handles_in_text import handles_in_text, handles_in_value
+from gateway.core.model_apis.requests.request_edits import Target
 from gateway.core.profiles.model_profile import ModelProfile
 
 Path: TypeAlias = tuple[str | int, ...]
-Write: TypeAlias = Callable[[Part], Any]
-"""One part in the API's own form."""
 
 _OWN_RESULTS = {"anthropic_messages": "content", "bedrock_converse": "content", "gemini": "parts"}
 """Forms whose user messages hold the tools' results themselves, and where."""
@@ -61,13 +61,13 @@ def with_media(
     profile: ModelProfile,
     named: Sequence[Mention],
     parts: Mapping[str, tuple[Part, ...]],
-    write: Write,
+    target: Target,
 ) -> list[Any]:
     """The history with the parts of each handle: where it is named first, or after the tool messages around that.
 
     Messages that need no change are the very same objects.
     """
-    splicing = _Splicing(list(messages), profile, write)
+    splicing = _Splicing(list(messages), profile, target)
     first = {mention.handle: mention for mention in reversed(named)}
     for mention in named:
         if mention.handle in parts:
@@ -98,7 +98,7 @@ def _spots(index: int, message: Any, writing: str) -> Iterator[Spot]:
 
 
 def _own_results(index: int, content: Any, place: str) -> Iterator[Spot]:
-    for number, part in enumerate(cast("list[Any]", content) if isinstance(content, list) else []):
+    for number, part in enumerate(elements(content)):
         if not isinstance(part, dict):
             continue
         block = cast("dict[str, Any]", part)
@@ -141,10 +141,6 @@ def _is_words(part: Any) -> bool:
     return "json" in members or isinstance(members.get("text"), str)
 
 
-def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
 def _at(message: Any, path: Path) -> Any:
     for step in path:
         message = message[step] if isinstance(step, int) else cast("dict[str, Any]", message).get(step)
@@ -170,7 +166,7 @@ class _Splicing:
 
     messages: list[Any]
     profile: ModelProfile
-    write: Write
+    target: Target
     copied: set[int] = field(default_factory=set[int])
     late: dict[int, list[Part]] = field(default_factory=dict[int, list[Part]])
     """What follows the tool messages that end at an index."""
@@ -197,10 +193,10 @@ class _Splicing:
         for mention, parts in reversed(self.replaced):
             content = _at(self._own(mention.spot.message), mention.spot.path)
             at = cast("int", mention.part)
-            content[at : at + 1] = [self.write(part) for part in parts]
+            content[at : at + 1] = [self.target.write_part(part) for part in parts]
         for end, parts in sorted(self.late.items(), reverse=True):
             said = wording.IMAGES_FOLLOW if self.profile.image.place == "after_reply" else None
-            self.messages[end:end] = [*reply_messages(said), self._user_message(parts)]
+            self.messages[end:end] = [*reply_messages(said), self.target.user_message(parts)]
         return self.messages
 
     def _may_stand(self, spot: Spot, media: Media) -> bool:
@@ -223,7 +219,7 @@ class _Splicing:
         message = self._own(spot.message)
         if not spot.path:
             # Ollama: images stand beside the text, and have no names.
-            images = _list(message.get("images"))
+            images = elements(message.get("images"))
             images += [part.data for part in parts if isinstance(part, Media) and part.data not in images]
             message["images"] = images
             return
@@ -232,17 +228,17 @@ class _Splicing:
         if isinstance(content, dict) and last == "functionResponse":
             response = cast("dict[str, Any]", content)
             shown = [self._named(part) for part in parts if isinstance(part, Media)]
-            response["parts"] = [*_list(response.get("parts")), *shown]
+            response["parts"] = [*elements(response.get("parts")), *shown]
             return
         if isinstance(content, dict):
             content = json.dumps(content, ensure_ascii=False)
         if not isinstance(content, list):
-            content = [self.write(Words(content))] if content else []
-        holder[last] = [*cast("list[Any]", content), *(self.write(part) for part in parts)]
+            content = [self.target.write_part(Words(content))] if content else []
+        holder[last] = [*cast("list[Any]", content), *(self.target.write_part(part) for part in parts)]
 
     def _named(self, media: Media) -> Any:
         """A part of a functionResponse: named, since it has no words before it."""
-        ((kind, value),) = self.write(media).items()
+        ((kind, value),) = self.target.write_part(media).items()
         return {kind: {**value, "displayName": wording.marker(media.label)}}
 
     def _after(self, spot: Spot, parts: Sequence[Part]) -> None:
@@ -256,14 +252,3 @@ class _Splicing:
 
     def _is_tool_message(self, index: int) -> bool:
         return any(spot.role == "tool" for spot in _spots(index, self.messages[index], self.profile.writing))
-
-    def _user_message(self, parts: Sequence[Part]) -> dict[str, Any]:
-        if self.profile.writing == "ollama":
-            words = "\n".join(part.text for part in parts if isinstance(part, Words))
-            images = [part.data for part in parts if isinstance(part, Media)]
-            return {"role": "user", "content": words, "images": images}
-        content = [self.write(part) for part in parts]
-        if self.profile.writing == "gemini_interactions":
-            return {"type": "user_input", "content": content}
-        kind = {"type": "message"} if self.profile.writing == "openai_responses" else {}
-        return {**kind, "role": "user", "content": content}

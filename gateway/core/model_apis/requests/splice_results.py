@@ -3,16 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from gateway.core.model_apis.requests.found_results import Dialect, RepairedTurn, Where, Write, value_at, with_copies
-from gateway.core.model_apis.requests.observations import WritePart, copied_for, put_spoken
+from gateway.core.model_apis.requests.found_results import RepairedTurn, Where
+from gateway.core.model_apis.requests.observations import copied_for, put_observation
+from gateway.core.model_apis.requests.request_edits import RequestApi, Target, value_at, with_copies
 
 
 def splice(
-    request: Mapping[str, Any], turns: Sequence[RepairedTurn], dialect: Dialect, write: Write, part: WritePart
+    request: Mapping[str, Any], turns: Sequence[RepairedTurn], form: RequestApi, target: Target
 ) -> dict[str, Any]:
     """The request with the answers in place of the pieces. Everything else in it is as it was.
 
-    `write` writes the results of tools, `part` one part of a user's message.
+    `form` is the API that the request is written in; `target` the one that the answers are for, whose messages have the
+    same form, with parts of its own.
     """
     holders = [piece.where[:-1] for turn in turns for piece, _ in turn.answers]
     ways = [way for turn in turns for piece, _ in turn.answers for way in copied_for(request, piece)]
@@ -21,9 +23,9 @@ def splice(
     for turn in sorted(turns, key=_position, reverse=True):
         piece, answer = turn.answers[0]
         if piece.into is not None:
-            put_spoken(spliced, piece, answer, part)
+            put_observation(spliced, piece, answer, target)
         else:
-            _put_turn(spliced, turn, dialect, write)
+            _put_turn(spliced, turn, form, target)
     return cast("dict[str, Any]", spliced)
 
 
@@ -34,14 +36,14 @@ def _position(turn: RepairedTurn) -> Where:
     return piece.where if piece.where[: len(piece.into)] == piece.into else piece.into
 
 
-def _put_turn(spliced: Any, turn: RepairedTurn, dialect: Dialect, write: Write) -> None:
+def _put_turn(spliced: Any, turn: RepairedTurn, form: RequestApi, target: Target) -> None:
     elements, at = value_at(spliced, turn.after[:-1]), cast("int", turn.after[-1])
     taken = sorted((index for piece, _ in turn.answers for index in piece.taken), reverse=True)
     _delete(elements, [index for index in taken if index >= at])
     if turn.follow_ups or turn.carried:
-        elements[at:at] = dialect.follow_up(turn, write)
+        elements[at:at] = form.follow_up(turn, target.write_turn)
     for piece, answer in reversed(turn.answers):
-        dialect.put(value_at(spliced, piece.where[:-1]), piece.where[-1], answer, write)
+        form.put_result(value_at(spliced, piece.where[:-1]), piece.where[-1], answer, target.write_turn)
     _delete(elements, [index for index in taken if index < at])
 
 

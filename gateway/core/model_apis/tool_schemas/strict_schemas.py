@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
+from gateway.core.model_apis.json_values import elements, mapping
 from gateway.core.model_apis.tool_schemas.input_schemas import parameters
 from gateway.core.model_apis.tool_schemas.strict_arguments import (
     Branches,
@@ -125,7 +126,7 @@ class _Writer:
         self.parts += 1
         if self.parts > _MOST_PARTS:
             raise _TooLarge
-        node = _unwrapped(_mapping(declared))
+        node = _unwrapped(mapping(declared))
         if "$ref" in node:
             return self._reference(node, depth)
         if branches := _branches(node):
@@ -169,8 +170,8 @@ class _Writer:
     def _object(self, node: Mapping[str, Any], depth: int, *, is_root: bool = False) -> _Written:
         if depth > _DEEPEST or _is_open(node, is_root=is_root):
             return _text(node)
-        required = [name for name in _list(node.get("required")) if isinstance(name, str)]
-        properties = dict(_mapping(node.get("properties")))
+        required = [name for name in elements(node.get("required")) if isinstance(name, str)]
+        properties = dict(mapping(node.get("properties")))
         for name in required:
             properties.setdefault(name, {})
         written = {name: self.part(declared, depth) for name, declared in properties.items()}
@@ -180,7 +181,7 @@ class _Writer:
         return _Written({**_closed(schemas), **_described(node)}, reader)
 
     def _array(self, node: Mapping[str, Any], depth: int) -> _Written:
-        if not _mapping(node.get("items")) or "prefixItems" in node:
+        if not mapping(node.get("items")) or "prefixItems" in node:
             return _text(node)
         items = self.part(node["items"], depth)
         if items.is_text:
@@ -192,7 +193,7 @@ class _Writer:
 
 def _scalar(node: Mapping[str, Any]) -> _Written | None:
     """A schema of values that are neither objects nor arrays; None where it is not one."""
-    allowed = [node["const"]] if "const" in node else _list(node.get("enum")) if "enum" in node else None
+    allowed = [node["const"]] if "const" in node else elements(node.get("enum")) if "enum" in node else None
     types = _types(node)
     if not types and allowed:
         types = sorted({_type_of(value) for value in allowed})
@@ -254,24 +255,24 @@ def _is(node: Mapping[str, Any], kind: str, keyword: str) -> bool:
 
 def _types(node: Mapping[str, Any]) -> list[str]:
     declared = node.get("type")
-    return [str(one) for one in (_list(declared) if isinstance(declared, list) else [declared]) if one is not None]
+    return [str(one) for one in (elements(declared) if isinstance(declared, list) else [declared]) if one is not None]
 
 
 def _unwrapped(node: Mapping[str, Any]) -> Mapping[str, Any]:
     """`allOf` with one schema is that schema: how a reference gets a description."""
-    every = _list(node.get("allOf"))
+    every = elements(node.get("allOf"))
     if len(every) != 1 or "properties" in node:
         return node
-    return {**_mapping(every[0]), **{key: each for key, each in node.items() if key != "allOf"}}
+    return {**mapping(every[0]), **{key: each for key, each in node.items() if key != "allOf"}}
 
 
 def _branches(node: Mapping[str, Any]) -> list[Any]:
     """The schemas of which a value fits one, each with its type; empty where there is only one."""
-    either = [*_list(node.get("anyOf")), *_list(node.get("oneOf"))]
+    either = [*elements(node.get("anyOf")), *elements(node.get("oneOf"))]
     if either and not node.get("properties") and not node.get("allOf"):
         kind = {"type": node["type"]} if "type" in node else {}
         return [
-            branch if any(key in _mapping(branch) for key in _TYPED) else {**kind, **_mapping(branch)}
+            branch if any(key in mapping(branch) for key in _TYPED) else {**kind, **mapping(branch)}
             for branch in either
         ]
     types = _types(node)
@@ -292,8 +293,8 @@ def _found(root: Mapping[str, Any], reference: Any) -> Mapping[str, Any] | None:
         return None
     found: Any = root
     for step in reference.split("/")[1:]:
-        items = _list(found)
-        inside = {str(place): each for place, each in enumerate(items)} if items else _mapping(found)
+        items = elements(found)
+        inside = {str(place): each for place, each in enumerate(items)} if items else mapping(found)
         found = inside.get(_unescaped(step))
     return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else None
 
@@ -325,10 +326,10 @@ def _check_size(schema: Mapping[str, Any]) -> None:
     properties = values = texts = 0
     for node in _nodes(schema):
         for place in ("properties", "$defs", "definitions"):
-            named = _mapping(node.get(place))
+            named = mapping(node.get(place))
             properties += len(named) if place == "properties" else 0
             texts += sum(map(len, named))
-        listed = _list(node.get("enum"))
+        listed = elements(node.get("enum"))
         values += len(listed)
         length = sum(len(value) for value in listed if isinstance(value, str))
         texts += length
@@ -345,9 +346,9 @@ def _nodes(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         node = waiting.pop()
         yield node
         for place in ("properties", "$defs", "definitions"):
-            waiting += _mapping(node.get(place)).values()
-        waiting += _list(node.get("anyOf"))
-        waiting += [_mapping(node["items"])] if "items" in node else []
+            waiting += mapping(node.get(place)).values()
+        waiting += elements(node.get("anyOf"))
+        waiting += [mapping(node["items"])] if "items" in node else []
 
 
 def _type_of(value: Any) -> str:
@@ -356,11 +357,3 @@ def _type_of(value: Any) -> str:
 
 def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []

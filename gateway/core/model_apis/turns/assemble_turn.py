@@ -6,14 +6,15 @@ from typing import Any, cast
 
 from gateway.core import wording
 from gateway.core.model import media_types
-from gateway.core.model.blocks import Found, LinkBlock
+from gateway.core.model.blocks import Block, Found, ImageBlock, LinkBlock, ResourceBlock, TextBlock
+from gateway.core.model.contents import decoded_text, is_textual
 from gateway.core.model.effects import Effect, Keep, Kept, Outcome
+from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
 from gateway.core.model.turn import DETAIL_KEY, DETAILS, Answer, Call, FollowUp, Media, MediaKind, Part, Turn, Words
 from gateway.core.model_apis.turns.model_rules import rules_for, shows_images
 from gateway.core.model_apis.turns.raw_content import raw_content
 from gateway.core.model_apis.turns.references import is_file, reference
-from gateway.core.model_apis.turns.texts import with_texts
 from gateway.core.profiles.model_profile import ImagePlace, ModelImages, ModelMedia, ModelProfile
 from gateway.core.results.deciding import AsImage, AsIs, AsLine, AsText, Fate, decide
 from gateway.core.results.deciding.links import link_words
@@ -87,7 +88,7 @@ class _Assembler:
             self.answers.append(Answer(call, (stand_in,), call.envelope.is_error and errors.flag, raw))
             return
         drawings = self.choices.drawings_as_text and not (self.choices.fits and shows_images(self.profile))
-        envelope = with_texts(call.envelope, drawings=drawings)
+        envelope = _with_texts(call.envelope, drawings=drawings)
         self.kept = {key: one for key, one in outcomes.items() if key.startswith("over:")}
         self.index = index
         shown = self.numbers.get("image shown", 0)
@@ -261,3 +262,32 @@ def _detail(image: AsImage) -> str | None:
 
 def _title(uri: str | None) -> str | None:
     return wording.plain(uri.rstrip("/").rsplit("/", 1)[-1], 100) or None if uri else None
+
+
+def _with_texts(envelope: Envelope, *, drawings: bool) -> Envelope:
+    """The same envelope with files of text as text; with `drawings`, SVG as its source too."""
+    blocks = [_text_of(block, drawings) for block in envelope.blocks]
+    notes = [
+        Note(kind="converted", text=f"{_type_of(old)} read as text", block=index)
+        for index, (old, new) in enumerate(zip(envelope.blocks, blocks, strict=True))
+        if new is not old
+    ]
+    return envelope.model_copy(update={"blocks": tuple(blocks)}).with_note(*notes) if notes else envelope
+
+
+def _text_of(block: Block, drawings: bool) -> Block:
+    found = block.found if isinstance(block, ImageBlock | ResourceBlock) else None
+    if found is None or not is_textual(found.media_type, drawings=drawings):
+        return block
+    text = decoded_text(found)
+    if text is None:
+        return block
+    if isinstance(block, ResourceBlock):
+        resource = block.resource.model_copy(update={"text": text, "blob": None})
+        return block.model_copy(update={"resource": resource, "found": None})
+    return TextBlock(type="text", text=text)
+
+
+def _type_of(block: Block) -> str:
+    found = block.found if isinstance(block, ImageBlock | ResourceBlock) else None
+    return found.media_type or "a file" if found else "a file"

@@ -15,6 +15,9 @@ from gateway.core.profiles.model_profile import ModelProfile, ModelRefs
 FILE_SCHEMES = ("openai-file", "anthropic-file", "gemini-file", "mistral-file", "fal-file")
 """The schemes of uris that name a file by its provider's id."""
 
+_GEMINI_FILES = "https://generativelanguage.googleapis.com/v1beta/"
+"""What stands before the name of a file that Google keeps: `files/abc`."""
+
 _FILE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}(?:/[A-Za-z0-9][A-Za-z0-9_.-]{0,199})?")
 _ADDRESS = re.compile(r"[a-z0-9]+://[^\s\x00-\x1f\x7f\"<>\\^`{|}]{1,2000}", re.IGNORECASE)
 
@@ -43,6 +46,11 @@ def reference(block: LinkBlock, profile: ModelProfile, *, native: bool) -> tuple
         return None
     told = media_type or (types[0] if types else "application/octet-stream")
     return Media(kind, told, "", "", block.title or block.name, ref), rules
+
+
+def gemini_uri(media: Media) -> str:
+    """Where Gemini's APIs find content with a reference: Google's own files have an address too."""
+    return f"{_GEMINI_FILES}{media.file_id}" if media.file_id else media.url
 
 
 def _scheme(block: LinkBlock) -> str:

@@ -16,6 +16,7 @@ from gateway.config.schema import StoreSettings
 from gateway.content.shaping.turns import lower_turn
 from gateway.content.store import MemoryStore
 from gateway.core.model.turn import Media
+from gateway.core.model_apis.registry import APIS
 from gateway.core.model_apis.requests.handle_mentions import mentions, with_media
 from gateway.core.model_apis.requests.handles_in_text import handles_in_text, handles_in_value
 from gateway.errors import InvalidRequest, ProfileError
@@ -255,5 +256,5 @@ def test_no_history_makes_finding_raise(messages: list[Any], target: str) -> Non
     profile = model_profiles()[target]
     named = mentions(messages, profile)
     parts = {one.handle: (Media("image", "image/png", MADE["PNG"], "image 1"),) for one in named}
-    with_media(messages, profile, named, parts, lambda part: {"part": {}})
+    with_media(messages, profile, named, parts, APIS[profile.writing])
     assert json.dumps(messages) == before

@@ -18,7 +18,7 @@ from gateway.config.schema import HistorySettings, StoreSettings
 from gateway.content.shaping.repairing import RepairedRequest, Repairer
 from gateway.content.store import MemoryStore
 from gateway.core.model.effects import Crop, Fitted, ImageTarget
-from gateway.core.model_apis.requests import DIALECTS
+from gateway.core.model_apis.registry import REQUEST_APIS
 from gateway.core.profiles.model_profiles import choose_model_profile
 from gateway.errors import MediaError
 
@@ -583,6 +583,6 @@ async def test_without_media_every_byte_is_kept(name: str, content: Json) -> Non
 
 
 @pytest.mark.parametrize("body", [b"", b"no json", b"[1]", b"null", b"[" * 100_000, b"\xff\xfe", b'{"messages": 7}'])
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", REQUEST_APIS)
 async def test_what_is_no_request_passes_as_it_is(dialect: str, body: bytes) -> None:
     assert (await repairer().repair(body, dialect, lambda _: model_profiles()["openai_chat"])).body is body
