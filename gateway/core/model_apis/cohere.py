@@ -7,17 +7,17 @@ https://docs.cohere.com/reference/chat; cohere 7.3.1 (V2ChatResponse, AssistantC
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gateway.core.model.turn import Part, Turn, Words
 from gateway.core.model_apis.completions import (
     ToolCall,
-    as_json,
     chunks_as_json,
     function_calls,
     gathered,
     gathered_calls,
+    only_message,
 )
 from gateway.core.model_apis.json_values import mapping, objects, without
 from gateway.core.model_apis.tool_schemas.input_schemas import functions
@@ -35,18 +35,14 @@ schemas = functions
 
 def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
     """The calls of the message. Raises InvalidRequest: `completion` is not a response."""
-    return function_calls(_message(completion).get("tool_calls"))
+    return function_calls(only_message(completion).get("tool_calls"))
 
 
 def assistant_messages(completion: Any) -> list[dict[str, Any]]:
     """The assistant's message: calls with their plan, or content."""
-    message = without(_message(completion))
+    message = without(only_message(completion))
     held = {key: objects(message.pop(key, None)) for key in ("tool_calls", "content", "citations")}
     return [{**message, "role": "assistant", **{key: items for key, items in held.items() if items}}]
-
-
-def _message(completion: Any) -> Mapping[str, Any]:
-    return mapping(as_json(completion).get("message"))
 
 
 def joined(chunks: Iterable[Any]) -> dict[str, Any]:

@@ -51,6 +51,11 @@ def first_message(completion: Any) -> Mapping[str, Any]:
     return mapping(choices[0].get("message") if choices else None)
 
 
+def only_message(completion: Any) -> Mapping[str, Any]:
+    """The message of a completion that has one, and no choices. Raises InvalidRequest: not a completion."""
+    return mapping(as_json(completion).get("message"))
+
+
 def assistant_message(message: Mapping[str, Any]) -> dict[str, Any]:
     """A message as the history takes it: content is there, and calls are without their place in a stream."""
     calls = [without(call, "index") for call in objects(message.get("tool_calls"))]

@@ -14,13 +14,13 @@ from gateway.core.model.base64_text import mend
 from gateway.core.model.turn import Answer, Media, Part, Turn, Words, reply_messages
 from gateway.core.model_apis.completions import (
     ToolCall,
-    as_json,
     assistant_message,
     chunks_as_json,
     function_calls,
     gathered,
+    only_message,
 )
-from gateway.core.model_apis.json_values import elements, mapping, numbered_objects, without
+from gateway.core.model_apis.json_values import elements, numbered_objects, without
 from gateway.core.model_apis.requests.found_results import Finder, FoundTurn, RepairedTurn
 from gateway.core.model_apis.requests.gateway_lines import handles_in
 from gateway.core.model_apis.requests.request_edits import WriteTurn
@@ -40,23 +40,19 @@ schemas = functions
 
 def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
     """The calls of the message, in order, without ids. Raises InvalidRequest: `completion` is not a response."""
-    return function_calls(_message(completion).get("tool_calls"))
+    return function_calls(only_message(completion).get("tool_calls"))
 
 
 def assistant_messages(completion: Any) -> list[dict[str, Any]]:
     """The one assistant's message, its thinking kept."""
-    return [assistant_message(_message(completion))]
-
-
-def _message(completion: Any) -> Mapping[str, Any]:
-    return mapping(as_json(completion).get("message"))
+    return [assistant_message(only_message(completion))]
 
 
 def joined(chunks: Iterable[Any]) -> dict[str, Any]:
     """The response that the lines of a stream come to. Raises InvalidRequest: there are none."""
     message: dict[str, Any] = {}
     for chunk in chunks_as_json(chunks):
-        gathered(message, without(_message(chunk)), "role")
+        gathered(message, without(only_message(chunk)), "role")
     return {"message": message}
 
 
