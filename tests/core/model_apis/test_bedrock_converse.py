@@ -1,4 +1,4 @@
-"""Amazon Bedrock through boto3: botocore's own serializer writes what the HTTP API takes, nothing encoded twice."""
+"""Amazon Bedrock Converse: its answers, and its turns as botocore's own serializer writes them, encoded only once."""
 
 import base64
 import json
@@ -15,6 +15,7 @@ import gateway
 from gateway.config.schema import StoreSettings
 from gateway.content.shaping.turns import lower_turn, lower_turn_now
 from gateway.content.store import MemoryStore
+from gateway.core.model_apis import bedrock_converse
 from gateway.testing.model_apis import refusals, seen
 from gateway.testing.model_apis.histories import history
 
@@ -66,3 +67,42 @@ async def test_handles_in_a_history_become_bytes_once_and_other_messages_stay_th
     again = await gateway.resolve_messages(resolved.messages, "bedrock_boto3", store)
     assert again.messages == resolved.messages
     on_the_wire(again.messages)
+
+
+def test_bedrock_keeps_bytes_and_leaves_blank_text_out() -> None:
+    redacted = {"reasoningContent": {"redactedContent": b"hidden"}}
+    content = [redacted, {"text": " "}, {"toolUse": {"toolUseId": "t", "name": "read", "input": {}}}]
+    answer = {"output": {"message": {"role": "assistant", "content": content}}}
+    assert bedrock_converse.assistant_messages(answer) == [{"role": "assistant", "content": [content[0], content[2]]}]
+    assert bedrock_converse.assistant_messages({"output": {"message": {"content": [{"text": ""}]}}}) == []
+    assert bedrock_converse.schemas([{"name": "read", "inputSchema": {"type": "object"}}])[0]["toolSpec"].keys() == {
+        "name",
+        "inputSchema",
+    }
+
+
+def test_bedrock_s_stream_comes_to_its_answer() -> None:
+    chunks = [
+        {"messageStart": {"role": "assistant"}},
+        {"contentBlockDelta": {"delta": {"reasoningContent": {"text": "I sh"}}, "contentBlockIndex": 0}},
+        {"contentBlockDelta": {"delta": {"reasoningContent": {"text": "ould"}}, "contentBlockIndex": 0}},
+        {"contentBlockDelta": {"delta": {"reasoningContent": {"signature": "s"}}, "contentBlockIndex": 0}},
+        {"contentBlockStop": {"contentBlockIndex": 0}},
+        {"contentBlockDelta": {"delta": {"text": "Let me "}, "contentBlockIndex": 1}},
+        {"contentBlockDelta": {"delta": {"text": "look."}, "contentBlockIndex": 1}},
+        {"contentBlockStart": {"start": {"toolUse": {"toolUseId": "t1", "name": "read"}}, "contentBlockIndex": 2}},
+        {"contentBlockDelta": {"delta": {"toolUse": {"input": '{"path": '}}, "contentBlockIndex": 2}},
+        {"contentBlockDelta": {"delta": {"toolUse": {"input": '"a.png"}'}}, "contentBlockIndex": 2}},
+        {"messageStop": {"stopReason": "tool_use"}},
+        {"metadata": {"usage": {}}},
+    ]
+    joined = bedrock_converse.joined(chunks)
+    (message,) = bedrock_converse.assistant_messages(joined)
+    assert message["content"] == [
+        {"reasoningContent": {"reasoningText": {"text": "I should", "signature": "s"}}},
+        {"text": "Let me look."},
+        {"toolUse": {"toolUseId": "t1", "name": "read", "input": {"path": "a.png"}}},
+    ]
+    assert [(call.id, call.name, call.arguments) for call in bedrock_converse.tool_calls(joined)] == [
+        ("t1", "read", {"path": "a.png"})
+    ]

@@ -73,15 +73,6 @@ def test_what_goes_back_is_what_the_sdks_take() -> None:
     Tool.model_validate(ollama.schemas([TOOL])[0])
 
 
-def test_bedrock_keeps_bytes_and_leaves_blank_text_out() -> None:
-    redacted = {"reasoningContent": {"redactedContent": b"hidden"}}
-    content = [redacted, {"text": " "}, {"toolUse": {"toolUseId": "t", "name": "read", "input": {}}}]
-    answer = {"output": {"message": {"role": "assistant", "content": content}}}
-    assert bedrock_converse.assistant_messages(answer) == [{"role": "assistant", "content": [content[0], content[2]]}]
-    assert bedrock_converse.assistant_messages({"output": {"message": {"content": [{"text": ""}]}}}) == []
-    assert bedrock_converse.schemas([TOOL])[0]["toolSpec"].keys() == {"name", "inputSchema"}
-
-
 @pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize("nothing", [{}, {"choices": None, "message": [], "output": 3, "steps": {}}])
 def test_an_answer_of_another_shape_has_no_calls(name: str, nothing: Any) -> None:

@@ -10,7 +10,6 @@ from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 from pydantic import TypeAdapter
 
-from gateway.core.model_apis import anthropic_messages, bedrock_converse, gemini, openai_chat
 from gateway.core.model_apis.registry import APIS
 from gateway.errors import InvalidRequest
 from gateway.testing.model_apis.replies.writing import Asked
@@ -71,42 +70,6 @@ def flat(value: Any, is_text: bool) -> Any:
     return json.loads(value) if is_text and isinstance(value, str) and value.startswith("{") else value
 
 
-def test_bedrock_s_stream_comes_to_its_answer() -> None:
-    chunks = [
-        {"messageStart": {"role": "assistant"}},
-        {"contentBlockDelta": {"delta": {"reasoningContent": {"text": "I sh"}}, "contentBlockIndex": 0}},
-        {"contentBlockDelta": {"delta": {"reasoningContent": {"text": "ould"}}, "contentBlockIndex": 0}},
-        {"contentBlockDelta": {"delta": {"reasoningContent": {"signature": "s"}}, "contentBlockIndex": 0}},
-        {"contentBlockStop": {"contentBlockIndex": 0}},
-        {"contentBlockDelta": {"delta": {"text": "Let me "}, "contentBlockIndex": 1}},
-        {"contentBlockDelta": {"delta": {"text": "look."}, "contentBlockIndex": 1}},
-        {"contentBlockStart": {"start": {"toolUse": {"toolUseId": "t1", "name": "read"}}, "contentBlockIndex": 2}},
-        {"contentBlockDelta": {"delta": {"toolUse": {"input": '{"path": '}}, "contentBlockIndex": 2}},
-        {"contentBlockDelta": {"delta": {"toolUse": {"input": '"a.png"}'}}, "contentBlockIndex": 2}},
-        {"messageStop": {"stopReason": "tool_use"}},
-        {"metadata": {"usage": {}}},
-    ]
-    joined = bedrock_converse.joined(chunks)
-    (message,) = bedrock_converse.assistant_messages(joined)
-    assert message["content"] == [
-        {"reasoningContent": {"reasoningText": {"text": "I should", "signature": "s"}}},
-        {"text": "Let me look."},
-        {"toolUse": {"toolUseId": "t1", "name": "read", "input": {"path": "a.png"}}},
-    ]
-    assert [(call.id, call.name, call.arguments) for call in bedrock_converse.tool_calls(joined)] == [
-        ("t1", "read", {"path": "a.png"})
-    ]
-
-
-def test_gemini_s_signatures_stay_in_their_own_parts() -> None:
-    def chunk(*parts: dict[str, Any]) -> dict[str, Any]:
-        return {"candidates": [{"content": {"role": "model", "parts": list(parts)}}]}
-
-    signed = {"text": "b", "thoughtSignature": "c2ln"}
-    joined = gemini.joined([chunk({"text": "a"}), chunk({"text": "a"}), chunk(signed), chunk({"text": "c"})])
-    assert joined["candidates"][0]["content"]["parts"] == [{"text": "aa"}, signed, {"text": "c"}]
-
-
 @pytest.mark.parametrize("api", sorted(APIS))
 def test_no_stream_at_all_is_refused(api: str) -> None:
     joined = APIS[api].joined  # pyright: ignore[reportArgumentType]
@@ -114,21 +77,3 @@ def test_no_stream_at_all_is_refused(api: str) -> None:
         joined([])
     with pytest.raises(InvalidRequest, match="not str"):
         joined(["data: {}"])
-
-
-def test_broken_arguments_are_malformed_and_cost_only_their_call() -> None:
-    pieces = [{"index": 0, "id": "a", "function": {"name": "f", "arguments": '{"a": '}}, {"index": 1, "id": "b"}]
-    chunks = [{"choices": [{"delta": {"tool_calls": [piece]}}]} for piece in pieces]
-    first, second = openai_chat.tool_calls(openai_chat.joined(chunks))
-    assert (first.malformed, second.malformed) == ('{"a": ', None)
-
-
-def test_broken_input_goes_back_as_an_object_where_the_api_takes_nothing_else() -> None:
-    start = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
-    pieces = [
-        {"type": "content_block_start", "index": 0, "content_block": start},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": '{"a": '}},
-    ]
-    joined = anthropic_messages.joined(pieces)
-    assert anthropic_messages.tool_calls(joined)[0].malformed == '{"a": '
-    assert anthropic_messages.assistant_messages(joined)[0]["content"] == [start]
