@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from gateway.core.model_apis.handles_in_text import handles_in_text
+from gateway.core.model_apis.requests.handles_in_text import handles_in_text
 from gateway.hosts.simulators.host import RASTER, Host
 from gateway.hosts.simulators.originals import original_images
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText, failed

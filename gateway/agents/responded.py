@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
-from gateway.core.model_apis.completions.calls import ToolCall
+from gateway.core.model_apis.completions import ToolCall
 from gateway.errors import GatewayError
 
 

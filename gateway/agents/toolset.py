@@ -2,9 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 
@@ -15,22 +13,11 @@ from gateway.content.shaping.rehosting import Files
 from gateway.content.shaping.turns import lower_turn, lower_turn_now, profile_of
 from gateway.content.store import ContentStore
 from gateway.core.model.envelope import Envelope
-from gateway.core.model_apis.completions import (
-    anthropic_messages,
-    bedrock_converse,
-    cohere,
-    gemini,
-    gemini_interactions,
-    mistral,
-    ollama,
-    openai_chat,
-    openai_responses,
-)
-from gateway.core.model_apis.completions.calls import ToolCall
-from gateway.core.model_apis.completions.strict_schemas import strict_tool
+from gateway.core.model_apis.completions import ToolCall
+from gateway.core.model_apis.registry import APIS, STRICT_APIS
+from gateway.core.model_apis.tool_schemas.strict_schemas import strict_tool
 from gateway.core.profiles.model_profile import Writing
 from gateway.core.results.lifting import lift
-from gateway.core.tools.catalogue.names import NameRules
 from gateway.core.wording import CALLS_REFUSED, failure_text, malformed_arguments, plain
 from gateway.errors import ConfigError, GatewayError, InvalidRequest, TurnsSpent, UpstreamTimeout
 
@@ -38,38 +25,7 @@ logger = logging.getLogger(__name__)
 
 MAX_TOOL_CALL_TURNS = 10
 
-
-@dataclass(frozen=True)
-class Dialect:
-    """How the completions of an API are read, and how tools are described to it."""
-
-    names: NameRules
-    schemas: Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]]
-    tool_calls: Callable[[Any], tuple[ToolCall, ...]]
-    assistant_messages: Callable[[Any], list[dict[str, Any]]]
-    joined: Callable[[Iterable[Any]], dict[str, Any]]
-    strict_schemas: Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]] | None = None
-    """None: the API has no strict mode."""
-
-    @classmethod
-    def of(cls, module: ModuleType) -> "Dialect":
-        """The dialect that a module of `gateway.core.model_apis.completions` reads."""
-        strict = getattr(module, "strict_schemas", None)
-        return cls(module.NAMES, module.schemas, module.tool_calls, module.assistant_messages, module.joined, strict)
-
-
-DIALECTS: Mapping[Writing, Dialect] = {
-    "openai_chat": Dialect.of(openai_chat),
-    "openai_responses": Dialect.of(openai_responses),
-    "anthropic_messages": Dialect.of(anthropic_messages),
-    "gemini": Dialect.of(gemini),
-    "gemini_interactions": Dialect.of(gemini_interactions),
-    "bedrock_converse": Dialect.of(bedrock_converse),
-    "mistral": Dialect.of(mistral),
-    "cohere": Dialect.of(cohere),
-    "ollama": Dialect.of(ollama),
-}
-"""By the wire form of a target: every target that is written in one of these has its completions read too."""
+_WriteSchemas: TypeAlias = Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]]
 
 
 class Toolset:
@@ -104,8 +60,9 @@ class Toolset:
         self._files = files
         self._who = f"toolset {alias!r}: " if alias else ""
         self._target = (api, model, base_url)
-        self._dialect = _dialect(api, model, base_url)
-        self._write_schemas = self._schemas_writer(api, strict)
+        writing = profile_of(api, model, base_url).writing
+        self._api = APIS[writing]
+        self._write_schemas = self._schemas_writer(api, writing, strict)
         self._source = source
         self._providers = _names(self._who, "providers", providers)
         self._allow = _names(self._who, "allow_tools", allow_tools)
@@ -162,12 +119,12 @@ class Toolset:
         chosen = await self._choose()
         return self._write_schemas(chosen.described())
 
-    def _schemas_writer(self, api: str, strict: bool) -> Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]]:
+    def _schemas_writer(self, api: str, writing: Writing, strict: bool) -> _WriteSchemas:
         if not strict:
-            return self._dialect.schemas
-        if self._dialect.strict_schemas is None:
+            return self._api.schemas
+        if writing not in STRICT_APIS:
             raise ConfigError(f"{self._who}{api} has no strict mode", remedy="leave out strict")
-        return self._dialect.strict_schemas
+        return STRICT_APIS[writing].strict_schemas
 
     def joined(self, chunks: Iterable[Any]) -> dict[str, Any]:
         """The completion that the chunks or events of a streamed answer come to, for `respond` and the others.
@@ -177,11 +134,11 @@ class Toolset:
         Raises:
             InvalidRequest: there is none, or one of them is not a chunk.
         """
-        return self._dialect.joined(chunks)
+        return self._api.joined(chunks)
 
     def tool_call_count(self, completion: Any) -> int:
         """How many tools the model calls. Raises InvalidRequest: `completion` is none."""
-        return len(self._dialect.tool_calls(completion))
+        return len(self._api.tool_calls(completion))
 
     def has_tool_calls(self, completion: Any) -> bool:
         """Whether the model calls any tool. Raises InvalidRequest: `completion` is none."""
@@ -200,9 +157,9 @@ class Toolset:
             TurnsSpent: the model calls tools after it was refused already.
             ConfigError, ToolsetError: as `schemas`.
         """
-        calls = self._dialect.tool_calls(completion)
+        calls = self._api.tool_calls(completion)
         if not calls:
-            return Responded(self._dialect.assistant_messages(completion))
+            return Responded(self._api.assistant_messages(completion))
         if self.turns >= self.max_tool_call_turns:
             return self._refuse_once(completion)
         chosen = self._chosen or await self._choose()
@@ -219,7 +176,7 @@ class Toolset:
         api, model, base_url = self._target
         answered = [_answered(one) for one in in_order]
         turn = await lower_turn(answered, api, model=model, base_url=base_url, files=self._files)
-        return Responded(self._dialect.assistant_messages(completion), turn.messages, in_order, turn.notes)
+        return Responded(self._api.assistant_messages(completion), turn.messages, in_order, turn.notes)
 
     def refuse(self, completion: Any, message: str | None = None) -> Responded:
         """The same messages with a refusal for every call, and nothing called; counts as no turn.
@@ -228,8 +185,8 @@ class Toolset:
             InvalidRequest: `completion` is none.
         """
         envelope = _text(message or CALLS_REFUSED)
-        results = [ToolResult(call, envelope) for call in self._dialect.tool_calls(completion)]
-        assistant = self._dialect.assistant_messages(completion)
+        results = [ToolResult(call, envelope) for call in self._api.tool_calls(completion)]
+        assistant = self._api.assistant_messages(completion)
         if not results:
             return Responded(assistant)
         api, model, base_url = self._target
@@ -247,7 +204,7 @@ class Toolset:
 
     async def _choose(self) -> Chosen:
         offer = await self._source.offer(self._providers)
-        self._chosen = choose(offer, self._providers, self._allow, self._dialect.names, self._who)
+        self._chosen = choose(offer, self._providers, self._allow, self._api.NAMES, self._who)
         return self._chosen
 
     async def _made(self, call: ToolCall, chosen: Chosen) -> ToolResult:
@@ -360,10 +317,6 @@ class OpenGateway:
             files=files,
             strict=strict,
         )
-
-
-def _dialect(api: str, model: str | None, base_url: str | None) -> Dialect:
-    return DIALECTS[profile_of(api, model, base_url).writing]
 
 
 def _names(who: str, option: str, given: Collection[str] | None) -> tuple[str, ...] | None:

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.agents.choosing import choose
 from gateway.agents.source import Offer, Offered
-from gateway.core.model_apis.completions import gemini, openai_chat
+from gateway.core.model_apis import gemini, openai_chat
 from gateway.errors import ToolNotOffered, ToolOfferedTwice, UnknownTool
 
 

@@ -20,7 +20,7 @@ LIMITED = {
     ("gateway.content.arguments.call", "_IS_BASE64"): AT_ONE_PLACE,
     ("gateway.content.links.bases", "_PAIR"): "sees a header, whose length is limited",
     ("gateway.serving.content.ranges", "_RANGE"): AT_ONE_PLACE,
-    ("gateway.core.model_apis.assembling.references", "_ADDRESS"): AT_ONE_PLACE,
+    ("gateway.core.model_apis.turns.references", "_ADDRESS"): AT_ONE_PLACE,
     ("gateway.core.tools.catalogue.hints", "_RESERVED"): AT_ONE_PLACE,
     ("gateway.content.media.documents", "_LINE_END"): "works in a process that is ended",
     ("gateway.content.media.svg", "_DATA"): AT_ONE_PLACE,

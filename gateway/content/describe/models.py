@@ -12,7 +12,7 @@ from gateway.content.describe.fitting import Fitting, fit
 from gateway.core.model.effects import AudioTarget, ImageTarget
 from gateway.core.model.media_types import family
 from gateway.core.model.turn import Media, MediaKind, Part, Words
-from gateway.core.model_apis.lowering import anthropic_messages, openai_chat
+from gateway.core.model_apis import anthropic_messages, openai_chat
 from gateway.core.wording import plain
 from gateway.errors import MediaError
 
@@ -31,7 +31,7 @@ class _Form:
 
     path: str
     headers: Callable[[str], dict[str, str]]
-    part: Callable[[Part], dict[str, Any]]
+    user_message: Callable[[Sequence[Part]], dict[str, Any]]
     more: Mapping[str, Any]
     said: Callable[[Any], str]
     kinds: frozenset[str]
@@ -58,7 +58,7 @@ _FORMS: Mapping[str, _Form] = {
     "openai_chat": _Form(
         "/chat/completions",
         lambda key: {"Authorization": f"Bearer {key}"},
-        openai_chat.part,
+        openai_chat.user_message,
         {},
         _chat_words,
         frozenset({"image", "audio"}),
@@ -66,7 +66,7 @@ _FORMS: Mapping[str, _Form] = {
     "anthropic_messages": _Form(
         "/v1/messages",
         lambda key: {"x-api-key": key},
-        anthropic_messages.part,
+        anthropic_messages.user_message,
         {"max_tokens": _MOST_TOKENS},
         _anthropic_words,
         frozenset({"image"}),
@@ -90,8 +90,7 @@ async def describe_with_model(
         raise MediaError(f"{settings.api} takes no {kind}")
     data, fitted_type = await fit(media, content, media_type, _IMAGE, _AUDIO)
     shown = Media(cast("MediaKind", kind), fitted_type, data, kind)
-    parts: Sequence[Part] = (shown, Words(prompt))
-    message = {"role": "user", "content": [form.part(part) for part in parts]}
+    message = form.user_message((shown, Words(prompt)))
     request = {"model": settings.model, **form.more, "messages": [message]}
     answer = await _posted(client, _address(settings, form), _headers(settings, form), request)
     try:

@@ -8,15 +8,16 @@ import pybase64
 
 from gateway.content.shaping.effects import Hands
 from gateway.content.shaping.settle import settle_turn
-from gateway.content.shaping.turns import BOTO3_TARGET, PART_WRITERS, Nowhere, media_or_shared, profile_of
+from gateway.content.shaping.turns import BOTO3_TARGET, Nowhere, media_or_shared, profile_of
 from gateway.content.store import ContentStore, fetch_bytes
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.media_types import family
 from gateway.core.model.notes import Note
 from gateway.core.model.turn import Call, Media, Part, Words
-from gateway.core.model_apis.histories import Mention, mentions, with_media
-from gateway.core.model_apis.lowering import bedrock_converse
-from gateway.core.model_apis.requests.judging import in_user_message
+from gateway.core.model_apis import bedrock_converse
+from gateway.core.model_apis.registry import APIS
+from gateway.core.model_apis.requests.accepted_media import in_user_message
+from gateway.core.model_apis.requests.handle_mentions import Mention, mentions, with_media
 from gateway.core.profiles.model_profile import ModelProfile
 from gateway.core.results.lifting import lift
 from gateway.errors import ContentError, InvalidRequest
@@ -79,7 +80,7 @@ async def resolve_messages(
     unreadable = {
         one.handle: (Words(_words(one)),) for one in named if one.part is not None and one.handle not in opened
     }
-    resolved = with_media(messages, profile, named, {**parts, **unreadable}, PART_WRITERS[profile.writing])
+    resolved = with_media(messages, profile, named, {**parts, **unreadable}, APIS[profile.writing])
     return Resolved(bedrock_converse.for_boto3(resolved) if target == BOTO3_TARGET else resolved, (*notes, *more))
 
 

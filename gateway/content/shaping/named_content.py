@@ -11,8 +11,8 @@ from gateway.core.model.base64_text import mend
 from gateway.core.model.blocks import Block
 from gateway.core.model.contents import found_in
 from gateway.core.model.notes import Note
-from gateway.core.model_apis.requests.history import cut_to
-from gateway.core.model_apis.requests.judging import shows
+from gateway.core.model_apis.requests.accepted_media import shows
+from gateway.core.model_apis.requests.history_media import cut_to
 from gateway.core.profiles.model_profile import ModelProfile
 from gateway.core.results.rescue import block_for
 from gateway.errors import ContentError

@@ -59,16 +59,16 @@ async def _messages(envelope: Envelope, target: str, hands: Hands, owner: str) -
     # Here, because no other profile needs the model APIs.
     from gateway.config.builtin_profiles import model_profiles
     from gateway.content.shaping.settle import settle_turn
-    from gateway.content.shaping.turns import WRITERS
     from gateway.core.model.turn import Call
-    from gateway.core.model_apis.assembling import Choices
+    from gateway.core.model_apis.registry import APIS
+    from gateway.core.model_apis.turns import Choices
     from gateway.core.profiles.model_profiles import choose_model_profile
     from gateway.core.results.rescue import rescue
 
     profile = choose_model_profile(model_profiles(), target)
     calls, choices = [Call(CALL_ID, TOOL_NAME, rescue(envelope))], Choices(describes=hands.describes)
     done = await settle_turn(calls, profile, hands, owner, choices)
-    return WRITERS[profile.writing](done.turn)
+    return APIS[profile.writing].write_turn(done.turn)
 
 
 def _characters(result: Mapping[str, Any]) -> int:

@@ -13,7 +13,7 @@ from gateway.core.model.blocks import Block, LinkBlock
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
 from gateway.core.model.turn import Call, Media, Ref, Turn
-from gateway.core.model_apis.assembling.references import is_file, reference
+from gateway.core.model_apis.turns.references import is_file, reference
 from gateway.core.profiles.model_profile import ModelProfile
 from gateway.core.results.lifting import found_in
 from gateway.core.results.rescue import block_for

@@ -17,29 +17,21 @@ from gateway.content.shaping.effects import Describer, Hands, MediaWork
 from gateway.content.shaping.named_content import NamedContent, Room, open_named
 from gateway.content.shaping.rehosting import Files, with_files_fetched, with_files_uploaded
 from gateway.content.shaping.settle import settle_turn
-from gateway.content.shaping.turns import PART_WRITERS, WRITERS
 from gateway.content.store import ContentStore
 from gateway.core import wording
 from gateway.core.model.json_shape import is_deep
 from gateway.core.model.notes import Note
 from gateway.core.model.turn import Answer, Call, Words
-from gateway.core.model_apis.assembling import Assembled, Choices
-from gateway.core.model_apis.requests import DIALECTS, Dialect, FoundTurn, Piece, RepairedTurn, splice
-from gateway.core.model_apis.requests.dropped import drops_media
-from gateway.core.model_apis.requests.handles import CAPTION, NAMED, WHOLE_LINES, How, expanded, handles_in
-from gateway.core.model_apis.requests.history import HistoryLimits, Weight, first_in_full
-from gateway.core.model_apis.requests.judging import (
-    images_in,
-    in_user_message,
-    is_right,
-    older,
-    once,
-    place_of,
-    weight_of,
-)
-from gateway.core.model_apis.requests.pieces import value_at
-from gateway.core.model_apis.requests.shapes import has_media
-from gateway.core.model_apis.requests.spoken import find_spoken, in_order
+from gateway.core.model_apis.registry import APIS, REQUEST_APIS, RequestApi
+from gateway.core.model_apis.requests.accepted_media import images_in, in_user_message, is_right, place_of
+from gateway.core.model_apis.requests.found_results import FoundTurn, Piece, RepairedTurn, drops_media
+from gateway.core.model_apis.requests.gateway_lines import CAPTION, NAMED, WHOLE_LINES, How, expanded, handles_in
+from gateway.core.model_apis.requests.history_media import HistoryLimits, Weight, first_in_full, older, once, weight_of
+from gateway.core.model_apis.requests.observations import find_observations, in_order
+from gateway.core.model_apis.requests.request_edits import value_at
+from gateway.core.model_apis.requests.result_formats import has_media
+from gateway.core.model_apis.requests.splice_results import splice
+from gateway.core.model_apis.turns import Assembled, Choices
 from gateway.core.profiles.model_profile import ModelProfile
 from gateway.errors import ContentError
 
@@ -103,13 +95,13 @@ class Repairer:
 
         Args:
             body: the JSON of a request.
-            dialect: a key of `gateway.core.model_apis.requests.DIALECTS`.
+            dialect: a key of `gateway.core.model_apis.registry.REQUEST_APIS`.
             choose: gives the profile of the model of this name.
             model: the model's name, where it is not in the request.
             owner: whose handles are opened, and whom kept content belongs to.
             reinject: whether content is put back where the gateway's own lines name it.
         """
-        form = DIALECTS[dialect]
+        form = REQUEST_APIS[dialect]
         texts_of = dialect if reinject else None
         if len(body) <= _IN_PLACE:
             request, turns = _read(body, form, texts_of)
@@ -132,7 +124,7 @@ class Repairer:
         request: Any,
         turns: Sequence[FoundTurn],
         named: "_Named",
-        form: Dialect,
+        form: RequestApi,
         profile: ModelProfile,
         owner: str,
     ) -> RepairedRequest:
@@ -145,7 +137,7 @@ class Repairer:
                 notes += said
         if not repaired:
             return RepairedRequest(body)
-        spliced = partial(splice, request, repaired, form, WRITERS[profile.writing], PART_WRITERS[profile.writing])
+        spliced = partial(splice, request, repaired, form, APIS[profile.writing])
         return await anyio.to_thread.run_sync(_written, body, request, repaired, spliced, tuple(notes))
 
     async def _named(
@@ -239,7 +231,7 @@ def _stays(piece: Piece) -> Note:
     return Note(kind="named", text=f"content named in {_place(piece)} left out: more than the request may hold")
 
 
-def _read(body: bytes, form: Dialect, texts_of: str | None) -> tuple[Any, Sequence[FoundTurn]]:
+def _read(body: bytes, form: RequestApi, texts_of: str | None) -> tuple[Any, Sequence[FoundTurn]]:
     try:
         request: Any = json.loads(body)
     except (ValueError, RecursionError):
@@ -249,8 +241,8 @@ def _read(body: bytes, form: Dialect, texts_of: str | None) -> tuple[Any, Sequen
     if not isinstance(request, dict):
         return request, ()
     members = cast("dict[str, Any]", request)
-    results = form.find(members)
-    return members, in_order(results, find_spoken(members, texts_of)) if texts_of else results
+    results = form.find_results(members)
+    return members, in_order(results, find_observations(members, texts_of)) if texts_of else results
 
 
 def _written(

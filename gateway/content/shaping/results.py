@@ -6,7 +6,7 @@ from typing import Any, cast
 import pybase64
 
 from gateway.core.model.envelope import Envelope
-from gateway.core.model_apis.lowering import openai_view as view
+from gateway.core.model_apis import openai_view as view
 from gateway.core.results.lifting import lift
 from gateway.core.results.rescue import rescue
 from gateway.errors import InvalidRequest

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from gateway.content.shaping.effects import Hands, perform
 from gateway.core.model.effects import Outcome
 from gateway.core.model.turn import Call
-from gateway.core.model_apis.assembling import Assembled, Choices, assemble
+from gateway.core.model_apis.turns import Assembled, Choices, assemble
 from gateway.core.profiles.model_profile import ModelProfile
 from gateway.core.results.planning import ROUNDS
 

@@ -1,6 +1,6 @@
 """A whole turn for a model API: the same loop of planning and performing, then written in the API's own form."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast, get_args
@@ -15,49 +15,15 @@ from gateway.content.shaping.settle import settle_turn
 from gateway.content.store import ContentStore
 from gateway.core.model.effects import Describe, Effect, Failed, Keep, Kept, Outcome, WriteFile
 from gateway.core.model.notes import Note
-from gateway.core.model.turn import Call, Part, Turn, Words
-from gateway.core.model_apis.assembling import Assembled, Choices, assemble
-from gateway.core.model_apis.lowering import (
-    anthropic_messages,
-    bedrock_converse,
-    cohere,
-    gemini,
-    gemini_interactions,
-    mistral,
-    ollama,
-    openai_chat,
-    openai_responses,
-)
-from gateway.core.profiles.model_profile import ModelProfile, Writing
+from gateway.core.model.turn import Call
+from gateway.core.model_apis import bedrock_converse
+from gateway.core.model_apis.registry import APIS
+from gateway.core.model_apis.turns import Assembled, Choices, assemble
+from gateway.core.profiles.model_profile import ModelProfile
 from gateway.core.profiles.model_profiles import choose_model_profile, with_tool_images
 from gateway.core.results.planning import ROUNDS
 from gateway.core.results.rescue import rescue
 from gateway.errors import InvalidRequest, UnsupportedContent
-
-WRITERS: Mapping[Writing, Callable[[Turn], list[dict[str, Any]]]] = {
-    "openai_chat": openai_chat.write,
-    "openai_responses": openai_responses.write,
-    "anthropic_messages": anthropic_messages.write,
-    "gemini": gemini.write,
-    "gemini_interactions": gemini_interactions.write,
-    "bedrock_converse": bedrock_converse.write,
-    "mistral": mistral.write,
-    "cohere": cohere.write,
-    "ollama": ollama.write,
-}
-
-PART_WRITERS: Mapping[Writing, Callable[[Part], Any]] = {
-    "openai_chat": openai_chat.part,
-    "openai_responses": openai_responses.part,
-    "anthropic_messages": anthropic_messages.part,
-    "gemini": gemini.part,
-    "gemini_interactions": gemini_interactions.part,
-    "bedrock_converse": bedrock_converse.part,
-    "mistral": mistral.part,
-    "cohere": cohere.part,
-    "ollama": lambda part: part.text if isinstance(part, Words) else part.data,
-}
-"""One part of a user's message. Ollama's have no parts: text and images stand beside one another."""
 
 BOTO3_TARGET = "bedrock_boto3"
 """The target whose messages are those of `bedrock_converse` as boto3 takes them: media as bytes, not as base64."""
@@ -214,7 +180,7 @@ def _written(done: Assembled, profile: ModelProfile, target: str, on_unsupported
     lost = [note.text for note in done.notes if note.kind in ("named", "dropped", "failed")]
     if on_unsupported == "error" and lost:
         raise UnsupportedContent(f"{profile.name} cannot take all of the results: {'; '.join(lost)}")
-    messages = WRITERS[profile.writing](done.turn)
+    messages = APIS[profile.writing].write_turn(done.turn)
     return LoweredTurn(bedrock_converse.for_boto3(messages) if target == BOTO3_TARGET else messages, done.notes)
 
 

@@ -1,6 +1,6 @@
 """A turn: the results of all calls of one assistant's message, on their way to a model API."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -86,6 +86,12 @@ class Answer:
         """All text in order; a marker where media stands."""
         return "\n".join(part.text if isinstance(part, Words) else f"[{part.label}]" for part in self.parts)
 
+    def content(self, write_part: Callable[[Part], Any]) -> Any:
+        """The content for an API that takes a string or a list of parts: text alone as a string, `raw` as it is."""
+        if self.raw is not None:
+            return self.raw
+        return [write_part(part) for part in self.parts] if self.media else self.text
+
     @property
     def media(self) -> tuple[Media, ...]:
         """The media in the tool's message, in order."""
@@ -110,6 +116,11 @@ class Turn:
     answers: tuple[Answer, ...]
     follow_ups: tuple[FollowUp, ...] = ()
     reply: str | None = None
+
+    @property
+    def follow_up_parts(self) -> list[Part]:
+        """What follows the answers, in order: each piece of media behind its caption."""
+        return [part for follow_up in self.follow_ups for part in (Words(follow_up.caption), follow_up.media)]
 
 
 def reply_messages(words: str | None) -> list[dict[str, Any]]:

@@ -1,0 +1,175 @@
+"""Anthropic Messages: the content of the answer is the content of the assistant's message.
+
+https://docs.claude.com/en/api/messages; anthropic 2.11.0 (Message, ToolParam).
+
+- Completions: thinking goes back whole, with its signature:
+  https://docs.claude.com/en/docs/build-with-claude/extended-thinking, "Preserving thinking blocks".
+- Turns: all tool_result blocks come first in one user message, then what may not stand in them. A tool_result holds
+  text, image and document blocks; beside `is_error` there must be text only; text blocks must not be empty:
+  https://docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use.
+- Requests: results are `tool_result` blocks of user messages, with a string or a list of blocks.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from gateway.core.model.turn import Answer, Media, Part, Turn, Words
+from gateway.core.model_apis.completions import ToolCall, as_json, chunks_as_json, gathered, parsed, tool_call
+from gateway.core.model_apis.json_values import mapping, numbered_objects, objects, without
+from gateway.core.model_apis.requests.found_results import Finder, FoundTurn, Native, RepairedTurn
+from gateway.core.model_apis.requests.request_edits import WriteTurn, following, put_content
+from gateway.core.model_apis.tool_schemas.input_schemas import parameters
+from gateway.core.tools.catalogue.names import NameRules
+
+# -- Describing tools and reading a completion -------------------------------------------------------------------------
+
+
+NAMES = NameRules(64, re.compile("[^A-Za-z0-9_-]"))
+"""https://docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use: `^[a-zA-Z0-9_-]{1,64}$`."""
+
+_ONLY_ANSWERED = ("parsed_output",)
+"""What the SDK's `parse` adds to text."""
+
+
+def schemas(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """MCP tools as `tools` of a request: `{"name": ..., "description": ..., "input_schema": ...}` each."""
+    return [
+        {"name": tool["name"], "description": tool.get("description") or "", "input_schema": parameters(tool)}
+        for tool in tools
+    ]
+
+
+def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
+    """The tool_use blocks, in order; what the API runs itself is none. Raises InvalidRequest: `completion` is none."""
+    return tuple(
+        tool_call(block.get("id"), block.get("name"), block.get("input"))
+        for block in objects(as_json(completion).get("content"))
+        if block.get("type") == "tool_use"
+    )
+
+
+def assistant_messages(completion: Any) -> list[dict[str, Any]]:
+    """The assistant's message; none where the model said nothing at all, because its content must not be empty."""
+    blocks = [without(block, *_ONLY_ANSWERED) for block in objects(as_json(completion).get("content"))]
+    # "text content blocks must be non-empty" is said of requests only.
+    content = [block for block in blocks if block.get("type") != "text" or str(block.get("text", "")).strip()]
+    for block in content:
+        if isinstance(block.get("input"), str):
+            block["input"] = {}  # malformed, and answered as that; the API takes objects only
+    return [{"role": "assistant", "content": content}] if content else []
+
+
+def joined(chunks: Iterable[Any]) -> dict[str, Any]:
+    """The message that the events of a stream come to. Raises InvalidRequest: there are none.
+
+    https://docs.claude.com/en/docs/build-with-claude/streaming
+    """
+    blocks: dict[Any, dict[str, Any]] = {}
+    for event in chunks_as_json(chunks):
+        if event.get("type") == "content_block_start":
+            blocks[event.get("index")] = without(mapping(event.get("content_block")))
+        elif event.get("type") == "content_block_delta" and (block := blocks.get(event.get("index"))) is not None:
+            _add(block, mapping(event.get("delta")))
+    content = [
+        {**block, **({"input": parsed(block["input"])} if "input" in block else {})} for block in blocks.values()
+    ]
+    return {"role": "assistant", "content": content}
+
+
+def _add(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
+    match delta.get("type"):
+        case "input_json_delta":
+            # The input of the start is an empty object, and what follows its JSON text.
+            written = block["input"] if isinstance(block.get("input"), str) else ""
+            block["input"] = written + str(delta.get("partial_json") or "") or block.get("input")
+        case "citations_delta":
+            gathered(block, {"citations": [delta.get("citation")]})
+        case _:
+            gathered(block, without(delta, "type"))
+
+
+# -- Lowering a turn ---------------------------------------------------------------------------------------------------
+
+
+def write_turn(turn: Turn) -> list[dict[str, Any]]:
+    """The one user message after the assistant's."""
+    content = [_tool_result(answer) for answer in turn.answers]
+    content += [write_part(part) for part in turn.follow_up_parts]
+    return [{"role": "user", "content": content}]
+
+
+def user_message(parts: Sequence[Part]) -> dict[str, Any]:
+    """A message of the user's with these parts."""
+    return {"role": "user", "content": [write_part(part) for part in parts]}
+
+
+def _tool_result(answer: Answer) -> dict[str, Any]:
+    blocks = [write_part(part) for part in answer.parts if not (isinstance(part, Words) and not part.text.strip())]
+    if answer.raw is not None:
+        blocks = answer.raw
+    result: dict[str, Any] = {"type": "tool_result", "tool_use_id": answer.call.id}
+    if blocks:
+        result["content"] = blocks
+    if answer.is_error:
+        result["is_error"] = True
+    return result
+
+
+def write_part(part: Part) -> dict[str, Any]:
+    """One content block: `text`, `image` or `document`."""
+    if isinstance(part, Words):
+        return {"type": "text", "text": part.text}
+    if part.kind == "image":
+        return {"type": "image", "source": _source(part)}
+    return {"type": "document", "source": _source(part), **_titled(part)}
+
+
+def _source(media: Media) -> dict[str, str]:
+    if media.file_id:
+        return {"type": "file", "file_id": media.file_id}
+    if media.ref:
+        return {"type": "url", "url": media.url}
+    return {"type": "base64", "media_type": media.media_type, "data": media.data}
+
+
+def _titled(media: Media) -> dict[str, str]:
+    return {"title": media.title} if media.title else {}
+
+
+# -- Tool results in a request -----------------------------------------------------------------------------------------
+
+
+_NATIVE: Native = {"text": {"text": str}, "image": {"source": dict}, "document": {"source": dict}}
+
+
+def find_results(request: Mapping[str, Any]) -> tuple[FoundTurn, ...]:
+    """The turns with media in their results: the `tool_result` blocks of one message."""
+    finder = Finder()
+    for place, message in numbered_objects(request.get("messages")):
+        last = None
+        for index, block in numbered_objects(message.get("content")):
+            if block.get("type") == "tool_use":
+                finder.called(block.get("id"), block.get("name"))
+            elif block.get("type") == "tool_result":
+                last = index
+                where = ("messages", place, "content", index, "content")
+                call = finder.result(block.get("tool_use_id"))
+                is_error = block.get("is_error") is True
+                finder.parts(where, call, block.get("content"), _NATIVE, is_error=is_error)
+        if last is not None:
+            finder.end_turn(("messages", place, "content", last + 1))
+    return tuple(finder.turns)
+
+
+def put_result(holder: Any, key: Any, answer: Answer, write: WriteTurn) -> None:
+    """The content of a `tool_result`, or one of its blocks, anew."""
+    result: Any = write(Turn((answer,)))[0]["content"][0]
+    put_content(holder, key, result.get("content") or [], "text")
+    if result.get("is_error") and not isinstance(holder, list):
+        holder["is_error"] = True
+
+
+def follow_up(turn: RepairedTurn, write: WriteTurn) -> list[Any]:
+    """Blocks that come after the results of the same message."""
+    return following(turn, write, "text")

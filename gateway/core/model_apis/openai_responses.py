@@ -1,0 +1,160 @@
+"""OpenAI Responses: the output's items are the next request's input.
+
+https://platform.openai.com/docs/api-reference/responses/create; openai 3.52.0 (Response, FunctionToolParam).
+
+- Completions: reasoning items go back as they came, with their `encrypted_content` where it was asked for (`include`).
+- Turns: `function_call_output` items hold text, images and files themselves (`output`: a string, or a list of
+  input_text, input_image and input_file; there is no sound in it).
+- Requests: results are the `input[]` items that give the output of a call, as a string or a list of parts.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from gateway.core.model.turn import Answer, Media, Part, Turn, Words
+from gateway.core.model_apis.completions import ToolCall, as_json, chunks_as_json, tool_call
+from gateway.core.model_apis.json_values import mapping, numbered_objects, objects, without
+from gateway.core.model_apis.requests.found_results import Finder, FoundTurn, Native, RepairedTurn
+from gateway.core.model_apis.requests.request_edits import WriteTurn, following, put_content
+from gateway.core.model_apis.tool_schemas.input_schemas import parameters
+from gateway.core.model_apis.tool_schemas.strict_schemas import strict_tool
+from gateway.core.tools.catalogue.names import NameRules
+
+# -- Describing tools and reading a completion -------------------------------------------------------------------------
+
+
+NAMES = NameRules(64, re.compile("[^A-Za-z0-9_-]"))
+"""As in Chat Completions."""
+
+_ONLY_ANSWERED = ("parsed_arguments", "parsed")
+"""What the SDK's `parse` adds to items and to their content."""
+
+
+def schemas(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """MCP tools as `tools` of a request: `{"type": "function", "name": ..., ...}` each.
+
+    `strict` is said to be off, because here it would be on: few tools' schemas are in the subset that it allows.
+    """
+    return [_function(tool, parameters(tool), False) for tool in tools]
+
+
+def strict_schemas(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The same in strict mode, in which the model's arguments always fit the schema."""
+    every = [(tool, strict_tool(tool)) for tool in tools]
+    return [_function(tool, strict.parameters, strict.is_strict) for tool, strict in every]
+
+
+def _function(tool: Mapping[str, Any], taken: Mapping[str, Any], strict: bool) -> dict[str, Any]:
+    named = {"name": tool["name"], "description": tool.get("description") or ""}
+    return {"type": "function", **named, "parameters": taken, "strict": strict}
+
+
+def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
+    """The function calls of the output, in order. Raises InvalidRequest: `completion` is none."""
+    return tuple(
+        tool_call(item.get("call_id"), item.get("name"), item.get("arguments"))
+        for item in objects(as_json(completion).get("output"))
+        if item.get("type") == "function_call"
+    )
+
+
+def assistant_messages(completion: Any) -> list[dict[str, Any]]:
+    """Every item of the output, as the input takes it."""
+    return [_item(item) for item in objects(as_json(completion).get("output"))]
+
+
+def _item(item: dict[str, Any]) -> dict[str, Any]:
+    item = without(item, *_ONLY_ANSWERED)
+    if item.get("type") == "message":
+        item["content"] = [without(part, *_ONLY_ANSWERED) for part in objects(item.get("content"))]
+    return item
+
+
+def joined(chunks: Iterable[Any]) -> dict[str, Any]:
+    """The response that the events of a stream come to. Raises InvalidRequest: there are none.
+
+    Of a stream that broke off, the items that were done.
+    """
+    events = chunks_as_json(chunks)
+    whole = next((mapping(event.get("response")) for event in events if event.get("type") in _ENDS), None)
+    done = [mapping(event.get("item")) for event in events if event.get("type") == "response.output_item.done"]
+    return dict(whole) if whole is not None else {"output": done}
+
+
+_ENDS = ("response.completed", "response.incomplete", "response.failed")
+
+
+# -- Lowering a turn ---------------------------------------------------------------------------------------------------
+
+
+def write_turn(turn: Turn) -> list[dict[str, Any]]:
+    """The input items after the model's calls: one `function_call_output` for each, then at most one user message."""
+    items = [_output(answer) for answer in turn.answers]
+    if turn.follow_ups:
+        items.append(user_message(turn.follow_up_parts))
+    return items
+
+
+def user_message(parts: Sequence[Part]) -> dict[str, Any]:
+    """A message of the user's with these parts."""
+    return {"type": "message", "role": "user", "content": [write_part(part) for part in parts]}
+
+
+def _output(answer: Answer) -> dict[str, Any]:
+    return {"type": "function_call_output", "call_id": answer.call.id, "output": answer.content(write_part)}
+
+
+def write_part(part: Part) -> dict[str, Any]:
+    """One part: `input_text`, `input_image` or `input_file`, the latter two also by file id or address."""
+    if isinstance(part, Words):
+        return {"type": "input_text", "text": part.text}
+    if part.kind == "image":
+        source = {"file_id": part.file_id} if part.file_id else {"image_url": part.url}
+        return {"type": "input_image", **source, "detail": part.detail or "auto"}
+    if part.ref:
+        return {"type": "input_file", "file_id" if part.file_id else "file_url": part.ref.value}
+    return {"type": "input_file", "filename": _file_name(part), "file_data": part.url}
+
+
+def _file_name(media: Media) -> str:
+    return media.title or f"{media.label.replace(' ', '-')}.pdf"
+
+
+# -- Tool results in a request -----------------------------------------------------------------------------------------
+
+
+_NATIVE: Native = {
+    "input_text": {"text": str},
+    "input_image": {"image_url": str, "file_id": str},
+    "input_file": {"file_data": str, "file_id": str, "file_url": str},
+}
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+_WITHIN_A_TURN = (*_OUTPUTS, "function_call", "custom_tool_call", "reasoning")
+
+
+def find_results(request: Mapping[str, Any]) -> tuple[FoundTurn, ...]:
+    """The turns with media in their results: outputs with at most calls between them."""
+    finder = Finder()
+    items = numbered_objects(request.get("input"))
+    for place, item in items:
+        kind = item.get("type")
+        if kind not in _WITHIN_A_TURN:
+            finder.end_turn(("input", place))
+        elif kind in _OUTPUTS:
+            call = finder.result(item.get("call_id"))
+            finder.parts(("input", place, "output"), call, item.get("output"), _NATIVE)
+        else:
+            finder.called(item.get("call_id"), item.get("name"))
+    finder.end_turn(("input", items[-1][0] + 1 if items else 0))
+    return tuple(finder.turns)
+
+
+def put_result(holder: Any, key: Any, answer: Answer, write: WriteTurn) -> None:
+    """An item's output, or one of its parts, anew."""
+    put_content(holder, key, write(Turn((answer,)))[0]["output"], "input_text")
+
+
+def follow_up(turn: RepairedTurn, write: WriteTurn) -> list[Any]:
+    """One user message."""
+    return [{"type": "message", "role": "user", "content": following(turn, write, "input_text")}]

@@ -1,0 +1,204 @@
+"""Tool results found in a request: the pieces of them that have to be looked at, turn by turn, for every model API."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
+
+from gateway.core.model.api_media import media_near
+from gateway.core.model.blocks import AudioBlock, Found, ImageBlock, ResourceBlock
+from gateway.core.model.envelope import Envelope
+from gateway.core.model.turn import Answer, Call, FollowUp
+from gateway.core.model_apis.json_values import mapping
+from gateway.core.model_apis.requests.gateway_lines import CAPTION, NAMED, handles_in
+from gateway.core.model_apis.requests.result_formats import block_of, envelope_of, has_media, is_exact
+
+Where: TypeAlias = tuple[int | str, ...]
+"""The keys and indices that lead to a value in a request."""
+
+Native: TypeAlias = Mapping[str, Mapping[str, type]]
+"""An API's own parts: by type, the members that hold the content, and what they have to be."""
+
+_OF_MCP = frozenset({"annotations", "_meta", "meta"})
+"""Members of MCP's blocks, which APIs refuse on parts that are otherwise their own."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a tool's result with media in it, or with handles that the gateway wrote.
+
+    `result` counts the results of the whole request. `native`: it is in the API's own form for media already.
+    `by_reference`: it names its content by an address or a file's id, and has no bytes. `foreign`: it holds no media,
+    but stands beside media that is written anew, in a form that this API does not know. `changed`: its envelope is no
+    more what stands in the request. `taken`: the indices, in the list that its turn's `after` leads
+    into, of elements that belong to it: they go when it is written anew. `into`: of text outside of results
+    (`gateway.core.model_apis.requests.observations`), the message that gets what the text names.
+    """
+
+    where: Where
+    result: int
+    call: Call
+    native: bool = False
+    by_reference: bool = False
+    foreign: bool = False
+    changed: bool = False
+    taken: tuple[int, ...] = ()
+    into: Where | None = None
+
+    @property
+    def found(self) -> tuple[Found, ...]:
+        """The media in it that can be read."""
+        media = (
+            block for block in self.call.envelope.blocks if isinstance(block, ImageBlock | AudioBlock | ResourceBlock)
+        )
+        return tuple(block.found for block in media if block.found is not None)
+
+
+@dataclass(frozen=True)
+class FoundTurn:
+    """The pieces in the results of one turn, in order, and where a follow-up to them goes."""
+
+    pieces: tuple[Piece, ...]
+    after: Where
+
+
+@dataclass(frozen=True)
+class RepairedTurn:
+    """A turn's pieces that are written anew, and what follows its results.
+
+    `carried` are parts that may not stand in a result and go on as they came, each with its caption. `reply` is what
+    the assistant says before what follows, if anything.
+    """
+
+    answers: tuple[tuple[Piece, Answer], ...]
+    follow_ups: tuple[FollowUp, ...]
+    carried: tuple[tuple[str, Any], ...]
+    after: Where
+    reply: str | None = None
+
+
+@dataclass
+class Finder:
+    """Collects the pieces of a request, turn by turn."""
+
+    results: int = 0
+    turns: list[FoundTurn] = field(default_factory=list[FoundTurn])
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    _pieces: list[Piece] = field(default_factory=list[Piece])
+
+    def result(self, call_id: Any, name: Any = None) -> Call:
+        """A result begins: its call, with no content yet."""
+        self.results += 1
+        known = call_id if isinstance(call_id, str) and call_id else str(self.results)
+        told = name if isinstance(name, str) and name else self.names.get(known, "tool")
+        return Call(known, told, Envelope())
+
+    def called(self, call_id: Any, name: Any) -> None:
+        """The assistant called a tool."""
+        if isinstance(call_id, str) and isinstance(name, str):
+            self.names[call_id] = name
+
+    def envelope(
+        self,
+        where: Where,
+        call: Call,
+        envelope: Envelope,
+        *,
+        native: bool = False,
+        foreign: bool = False,
+        taken: tuple[int, ...] = (),
+    ) -> None:
+        """A result, or a part of one. It is kept when there is media or a handle in it, or when it is `foreign`."""
+        if foreign or has_media(envelope) or handles_in(envelope, NAMED | CAPTION):
+            whole = Call(call.id, call.name, envelope)
+            self._pieces.append(Piece(where, self.results - 1, whole, native, foreign=foreign, taken=taken))
+
+    def reference(self, where: Where, call: Call, *, is_error: bool) -> None:
+        """A part in the API's own form that names its content by an address or a file's id."""
+        whole = Call(call.id, call.name, Envelope(is_error=is_error))
+        self._pieces.append(Piece(where, self.results - 1, whole, native=True, by_reference=True))
+
+    def parts(self, where: Where, call: Call, content: Any, native: Native, *, is_error: bool = False) -> None:
+        """A result's content: a string, a list of parts, or an object that a client put there."""
+        if not isinstance(content, list):
+            if content is not None:
+                self.envelope(where, call, envelope_of(content, is_error=is_error))
+            return
+        read = [(item, _read(item, native, is_error)) for item in cast("list[Any]", content)]
+        anew = any(
+            has_media(envelope) and not is_native(item, native) for item, envelope in read if envelope is not None
+        )
+        for place, (item, envelope) in enumerate(read):
+            at = (*where, place)
+            if envelope is not None:
+                foreign = anew and not has_media(envelope) and _is_foreign(item, native)
+                own = not _is_text(item) and is_native(item, native) and is_exact(item)
+                self.envelope(at, call, envelope, native=own, foreign=foreign)
+            elif is_native(item, native) and names_content(item):
+                self.reference(at, call, is_error=is_error)
+
+    def end_turn(self, after: Where) -> None:
+        """The results of a turn are over."""
+        if self._pieces:
+            self.turns.append(FoundTurn(tuple(self._pieces), after))
+            self._pieces = []
+
+
+def _read(item: Any, native: Native, is_error: bool) -> Envelope | None:
+    """The envelope of one part; None for a part in the API's own form that has no bytes."""
+    if _is_text(item):
+        return envelope_of(item["text"], is_error=is_error)
+    if is_native(item, native) and (names_content(item) or block_of(item) is None):
+        return None
+    return envelope_of(item, is_error=is_error)
+
+
+def _is_text(item: Any) -> bool:
+    members = mapping(item)
+    kind = members.get("type")
+    return isinstance(members.get("text"), str) and isinstance(kind, str) and "text" in kind
+
+
+def _is_foreign(item: Any, native: Native) -> bool:
+    """Whether a part without media is in a known form, but none of this API's."""
+    if isinstance(item, str):
+        return True
+    return block_of(item) is not None and (not is_native(item, native) or not _OF_MCP.isdisjoint(item))
+
+
+def is_native(part: Any, native: Native) -> bool:
+    """Whether a part is in the API's own form, as far as its type and the member that holds its content tell."""
+    members = mapping(part)
+    kind = members.get("type")
+    holders = native.get(kind) if isinstance(kind, str) else None
+    return holders is not None and any(isinstance(members.get(name), form) for name, form in holders.items())
+
+
+def names_content(part: Mapping[str, Any]) -> bool:
+    """Whether a part in an API's own form names its content, in place of holding it."""
+    holder = next((part[key] for key in ("source", "image_url", "file", "audio_url", "video_url") if key in part), part)
+    if isinstance(holder, str):
+        return not holder.lower().startswith("data:")
+    members = mapping(holder)
+    url = members.get("url", members.get("file_url"))
+    return isinstance(members.get("file_id"), str) or (isinstance(url, str) and not url.lower().startswith("data:"))
+
+
+def drops_media(request: Mapping[str, Any], pieces: Sequence[Piece]) -> bool:
+    """Whether there are captions, and none of them has media near it: up to the assistant's next message.
+
+    A client that shows the media of one caption shows media; where others have none, it has left that out by intent.
+    """
+    captioned = [piece for piece in pieces if handles_in(piece.call.envelope, CAPTION)]
+    if not captioned:
+        return False
+    messages: Any = request.get(str(captioned[0].where[0]))
+    if not isinstance(messages, list):
+        return True  # all of the input is one string
+    showing = {_index(piece) for piece in pieces if has_media(piece.call.envelope)}
+    shown = media_near(cast("list[Any]", messages), showing)
+    return not any(shown[_index(piece)] for piece in captioned)
+
+
+def _index(piece: Piece) -> int:
+    place = piece.into or piece.where
+    return cast("int", place[1]) if len(place) > 1 else 0

@@ -1,0 +1,134 @@
+"""How much of a history's media goes on: the newest results in full, and nothing over what an API takes at once.
+
+A history only grows at its end. So what is left out is counted from its beginning, in steps: the place of the cut stays
+where it is for many turns, and so does everything before it that a provider keeps in its prompt cache.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gateway.core import wording
+from gateway.core.model.blocks import AudioBlock, Block, Found, ImageBlock, ResourceBlock, TextBlock
+from gateway.core.model.envelope import Envelope
+from gateway.core.model.notes import Note
+from gateway.core.model_apis.requests.accepted_media import kind_of
+from gateway.core.model_apis.requests.found_results import Piece
+from gateway.core.profiles.model_profile import ModelProfile
+
+
+class Weight(NamedTuple):
+    """The media of one result: how many images, and how many characters of base64."""
+
+    images: int
+    chars: int
+
+
+@dataclass(frozen=True)
+class HistoryLimits:
+    """What of a history stays in full; None is no limit.
+
+    `results`: the newest results with media, at least so many and fewer than twice as many. `chars`: characters of
+    their base64. `images`, `request_chars`: what the API takes in one request, beside everything else in it.
+    """
+
+    results: int | None = None
+    chars: int | None = None
+    images: int | None = None
+    request_chars: int | None = None
+
+
+_STEPS = 4
+"""A cut that a limit on an amount asks for leaves out another part of so many."""
+
+
+def first_in_full(weights: Sequence[Weight], limits: HistoryLimits) -> int:
+    """The place of the first result whose media goes on; those before it become lines.
+
+    The newest result is cut only where the request would be too large otherwise.
+    """
+    soft = [0]
+    if limits.results is not None:
+        soft.append((len(weights) // max(1, limits.results) - 1) * max(1, limits.results))
+    soft.append(cut_to([weight.chars for weight in weights], limits.chars))
+    soft.append(cut_to([weight.images for weight in weights], limits.images))
+    hard = cut_to([weight.chars for weight in weights], limits.request_chars)
+    return max(hard, min(max(soft), len(weights) - 1), 0)
+
+
+def cut_to(amounts: Sequence[int], limit: int | None) -> int:
+    """How many of the oldest have to go for the limit, in steps of a part of it."""
+    if limit is None:
+        return 0
+    over = sum(amounts) - limit
+    if over <= 0:
+        return 0
+    step = max(1, limit // _STEPS)
+    to_go, gone = -(-over // step) * step, 0
+    for place, amount in enumerate(amounts):
+        if gone >= to_go:
+            return place
+        gone += amount
+    return len(amounts)
+
+
+def weight_of(piece: Piece, profile: ModelProfile) -> Weight:
+    """What a piece's media weighs once it fits the model."""
+    most = profile.image.max_bytes * 4 // 3 if profile.image.max_bytes else None
+    images = [found for found in piece.found if kind_of(found.media_type) == "image"]
+    others = sum(len(found.data) for found in piece.found if kind_of(found.media_type) != "image")
+    return Weight(len(images), others + sum(min(len(found.data), most or len(found.data)) for found in images))
+
+
+def older(envelope: Envelope, handles: Mapping[str, str]) -> Envelope:
+    """The envelope of an older result: lines in place of its media; `handles` by the media's base64."""
+
+    def line(found: Found) -> str:
+        return wording.older_media(kind_of(found.media_type), _known_of(found), handles.get(found.data))
+
+    changed = _with_lines(envelope, line)
+    return changed if changed is envelope else changed.with_note(Note(kind="named", text="media of an older result"))
+
+
+def once(pieces: Sequence[Piece]) -> list[Envelope]:
+    """The envelopes of pieces, in order, each piece of media only where it comes first."""
+    first: dict[str, Piece] = {}
+    envelopes: list[Envelope] = []
+    for piece in pieces:
+        own = {found.data for found in piece.found}
+        repeated = {data: first[data] for data in own if data in first}
+        envelopes.append(_without(piece.call.envelope, repeated))
+        first |= {data: piece for data in own if data not in first}
+    return envelopes
+
+
+def _without(envelope: Envelope, repeated: Mapping[str, Piece]) -> Envelope:
+    def line(found: Found) -> str | None:
+        if found.data not in repeated:
+            return None
+        call = repeated[found.data].call
+        return wording.same_media(kind_of(found.media_type), _known_of(found), call.name, call.id)
+
+    changed = _with_lines(envelope, line)
+    return changed if changed is envelope else changed.with_note(Note(kind="repeated", text="media shown before"))
+
+
+def _with_lines(envelope: Envelope, line_of: Callable[[Found], str | None]) -> Envelope:
+    """The envelope with a line in place of each piece of media that `line_of` has one for."""
+    blocks = tuple(_with_line(block, line_of) for block in envelope.blocks)
+    if all(new is old for new, old in zip(blocks, envelope.blocks, strict=True)):
+        return envelope
+    return envelope.model_copy(update={"blocks": blocks})
+
+
+def _with_line(block: Block, line_of: Callable[[Found], str | None]) -> Block:
+    if not isinstance(block, ImageBlock | AudioBlock | ResourceBlock) or block.found is None:
+        return block
+    line = line_of(block.found)
+    return block if line is None else TextBlock.model_validate({"type": "text", "text": line})
+
+
+def _known_of(found: Found) -> str:
+    """Type, pixels and size, in words."""
+    pixels = wording.pixel_words(found.pixels) if found.pixels else None
+    return wording.facts(found.media_type or "unknown type", pixels, wording.size_words(found.byte_size))

@@ -1,0 +1,42 @@
+"""The schema of a tool's arguments as every model API takes it, and the form of a tool that several share.
+
+APIs refuse a whole request for one schema that has a combinator at its top: OpenAI "must have type 'object' and not
+have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level" (langchain-ai/langchainjs#9804), Anthropic "does not support
+oneOf, allOf, or anyOf at the top level" (anthropics/claude-code#40075). The upstream still checks what it is sent.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gateway.core.model_apis.json_values import elements, mapping
+
+_BRANCHES = ("allOf", "anyOf", "oneOf")
+_REFUSED = frozenset({*_BRANCHES, "enum", "not", "$schema"})
+
+
+def parameters(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """A tool's input schema: an object with its properties, those of combinators at the top folded in."""
+    declared = mapping(tool.get("inputSchema"))
+    properties: dict[str, Any] = {}
+    required: list[Any] = []
+    for schema, binding in [(declared, True), *_branches(declared)]:
+        properties = {**mapping(schema.get("properties")), **properties}
+        if binding:
+            required += [name for name in elements(schema.get("required")) if name not in required]
+    kept = {key: value for key, value in declared.items() if key not in _REFUSED}
+    whole = {**kept, "type": "object", "properties": properties}
+    return {**whole, "required": required} if required else whole
+
+
+def functions(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """MCP tools as the APIs take them that borrowed OpenAI's form: `{"type": "function", "function": {...}}` each."""
+    return [{"type": "function", "function": _function(tool)} for tool in tools]
+
+
+def _function(tool: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": tool["name"], "description": tool.get("description") or "", "parameters": parameters(tool)}
+
+
+def _branches(schema: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], bool]]:
+    """The schemas at the top, and whether what they require always is required."""
+    return [(mapping(branch), key == "allOf") for key in _BRANCHES for branch in elements(schema.get(key))]

@@ -1,0 +1,60 @@
+"""Completions of the APIs that most programs speak, whatever stands in them: calls out, history in."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.core.model_apis import anthropic_messages, gemini, openai_chat, openai_responses
+from gateway.core.model_apis.completions import ToolCall
+from gateway.errors import InvalidRequest
+
+DIALECTS = [anthropic_messages, gemini, openai_chat, openai_responses]
+
+
+@pytest.mark.parametrize("written", ["{", "[1]", '"text"', "5", "{'a': 1}", "[" * 100_000])
+def test_arguments_that_are_no_object_are_kept_as_they_were_written(written: str) -> None:
+    called = {"id": "x", "type": "function", "function": {"name": "read", "arguments": written}}
+    completion = {"choices": [{"message": {"role": "assistant", "tool_calls": [called]}}]}
+    assert openai_chat.tool_calls(completion) == (ToolCall("x", "read", malformed=written),)
+    item = {"type": "function_call", "call_id": "x", "name": "read", "arguments": written}
+    assert openai_responses.tool_calls({"output": [item]}) == (ToolCall("x", "read", malformed=written),)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("nonsense", [{}, {"choices": 5, "output": None, "content": "x", "candidates": [None]}])
+def test_an_answer_that_says_nothing_has_no_calls(dialect: Any, nonsense: dict[str, Any]) -> None:
+    assert dialect.tool_calls(nonsense) == ()
+    expected = [{"role": "assistant", "content": ""}] if dialect is openai_chat else []
+    assert dialect.assistant_messages(nonsense) == expected
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("what", ["text", None, 5, [{"choices": []}]])
+def test_something_that_is_no_completion_is_refused(dialect: Any, what: Any) -> None:
+    with pytest.raises(InvalidRequest, match="a completion has to be"):
+        dialect.tool_calls(what)
+
+
+MEMBERS = [
+    *("choices", "message", "tool_calls", "function", "name", "id", "arguments", "output", "type", "content"),
+    *("candidates", "parts", "functionCall"),
+]
+NAMES = st.sampled_from(MEMBERS)
+JSON = st.recursive(
+    st.none() | st.integers() | st.sampled_from(["", "{", "{}", "function_call", "tool_use", "text"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=5),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(NAMES, JSON), st.sampled_from(DIALECTS))
+def test_whatever_a_server_answers_is_read_without_a_crash(completion: dict[str, Any], dialect: Any) -> None:
+    before = json.dumps(completion)
+    calls = dialect.tool_calls(completion)
+    messages = dialect.assistant_messages(completion)
+    assert all(isinstance(call.id, str) and isinstance(call.name, str) for call in calls)
+    assert json.dumps(completion) == before
+    json.dumps(messages)
