@@ -16,14 +16,14 @@ from gateway.config.builtin_profiles import builtin_profiles, load_builtin
 from gateway.core.profiles.host_profiles import PATHS, value_at
 from gateway.hosts.simulators.hosts import SIMULATORS
 
-profile, default = builtin_profiles()["acme-ide"], builtin_profiles()["default"]
-host = SIMULATORS["acme-ide"]
+profile, default = builtin_profiles()["brand-new"], builtin_profiles()["default"]
+host = SIMULATORS["brand-new"]
 seen = host.see({"content": [{"type": "text", "text": "words"}]}, None)
 print(json.dumps({
     "title": profile.title,
     "extends": profile.lineage[0],
     "differs": [path for path in PATHS if value_at(profile, path) != value_at(default, path)],
-    "facts": len(load_builtin()["acme-ide"].fact),
+    "facts": len(load_builtin()["brand-new"].fact),
     "match": [match.client_name for match in profile.match],
     "simulated": [host.title, seen.text],
 }))
@@ -46,16 +46,16 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_a_skeleton_loads_and_claims_nothing(checkout: Path) -> None:
-    said = run(sys.executable, "-m", "lab.new_host", "acme-ide", cwd=checkout)
-    profile, simulator = "gateway/hosts/profiles/acme-ide.toml", "gateway/hosts/simulators/acme_ide.py"
+    said = run(sys.executable, "-m", "lab.new_host", "brand-new", cwd=checkout)
+    profile, simulator = "gateway/hosts/profiles/brand-new.toml", "gateway/hosts/simulators/brand_new.py"
     assert said.startswith(f"written: {profile}\nwritten: {simulator}\nNext:\n")
     assert json.loads(run(sys.executable, "-c", LOADED, cwd=checkout)) == {
-        "title": "Acme Ide",
+        "title": "Brand New",
         "extends": "default",
         "differs": [],
         "facts": 0,
-        "match": ["acme-ide"],
-        "simulated": ["Acme Ide", "words"],
+        "match": ["brand-new"],
+        "simulated": ["Brand New", "words"],
     }
     ruff = str(Path(sys.executable).with_name("ruff"))
     run(ruff, "check", "--quiet", "--no-cache", simulator, cwd=checkout)
@@ -63,10 +63,10 @@ def test_a_skeleton_loads_and_claims_nothing(checkout: Path) -> None:
 
 
 def test_what_is_still_to_be_filled_in_is_named_with_its_line(checkout: Path) -> None:
-    profile, simulator = write_skeleton("acme-ide", checkout)
+    profile, simulator = write_skeleton("brand-new", checkout)
     left = list(left_marks(checkout))
-    assert any(line.startswith("gateway/hosts/profiles/acme-ide.toml:2: # FILL IN: the title") for line in left)
-    assert any(line.startswith("gateway/hosts/simulators/acme_ide.py:3: FILL IN: where") for line in left)
+    assert any(line.startswith("gateway/hosts/profiles/brand-new.toml:2: # FILL IN: the title") for line in left)
+    assert any(line.startswith("gateway/hosts/simulators/brand_new.py:3: FILL IN: where") for line in left)
     for path in (profile, simulator):
         path.write_text(path.read_text("utf-8").replace(MARK, "filled in"), "utf-8")
     assert list(left_marks(checkout)) == []
@@ -100,10 +100,10 @@ def test_a_name_that_no_new_host_can_have_is_an_error(
 
 
 def test_a_second_skeleton_does_not_overwrite_the_first(checkout: Path) -> None:
-    profile, _ = write_skeleton("acme-ide", checkout)
+    profile, _ = write_skeleton("brand-new", checkout)
     profile.write_text("mine", "utf-8")
-    with pytest.raises(SkeletonError, match=r"acme-ide\.toml is there already"):
-        write_skeleton("acme-ide", checkout)
+    with pytest.raises(SkeletonError, match=r"brand-new\.toml is there already"):
+        write_skeleton("brand-new", checkout)
     assert profile.read_text("utf-8") == "mine"
 
 
