@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *ROOT.glob("examples/**/*.md"),
 ]
@@ -68,7 +70,7 @@ def test_commands_and_their_options_exist(page: Path) -> None:
 
 def test_every_page_is_found_from_the_index() -> None:
     index = ROOT / "docs" / "README.md"
-    folders = {"hosts": "hosts/README.md", "models": "models/README.md"}
+    folders = {name: f"{name}/README.md" for name in ("decisions", "hosts", "models")}
     linked = set(re.findall(r"\]\((?!https?://)([^)#]+)\)", index.read_text("utf-8")))
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")} - {"README.md"}
     below = {page for page in pages if page.split("/")[0] in folders}
