@@ -33,14 +33,14 @@ match = [{ client_name = "$name" }]
 # extends = "text-only"     # where images are lost or become base64 text; left out: "default"
 
 # $mark: one [[fact]] for each piece of evidence, with the values that it proves; docs/profiles.md has every value.
-# Without any fact the profile is complete as well: then nothing is known, and the documentation says so.
+# Where nothing is known, delete all of this: a profile without facts is complete, and the documentation says so.
 #
 # level: "measured" (its requests to a model API were captured; needs host_version), "source" (its code was read),
 # "maintainer" or "user_report" (somebody said so), "judgement" (our choice where nothing can be known), "unverified"
 #
 # [[fact]]
 # level = "source"
-# source = "owner/repository@commit path/to/file.ts:120-140: what stands there"
+# source = "$mark: owner/repository@commit path/to/file.ts:120-140: what stands there"
 # host_version = "1.2.3"
 # checked = $today
 # sets.image.show = "native"          # or "line": no image reaches the model
@@ -100,7 +100,8 @@ Next:
      writes its row and its evidence into docs/hosts.
   3. make test ARGS="tests/core/test_golden.py --update-golden"
      writes what it is sent where that differs from the profile that it extends; read it with git diff.
-  4. make test ARGS="tests/config tests/hosts tests/docs"
+  4. make test ARGS="tests/config tests/docs tests/lab/test_new_host.py tests/core/test_golden.py"
+     and, if you kept the simulator: make test ARGS="tests/hosts/simulators"
 "Add a host" in CONTRIBUTING.md says more.""")
 
 

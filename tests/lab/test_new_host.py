@@ -73,7 +73,10 @@ def test_what_is_still_to_be_filled_in_is_named_with_its_line(checkout: Path) ->
 
 
 def test_no_host_of_this_project_is_a_skeleton() -> None:
-    assert list(left_marks()) == []
+    if left := list(left_marks()):
+        pytest.fail(
+            "\n".join(["still to be filled in by somebody who knows (then delete the mark):", *left]), pytrace=False
+        )
 
 
 @pytest.mark.parametrize(
