@@ -104,6 +104,15 @@ def test_the_readme_has_the_hosts_that_can_be_registered() -> None:
     assert all(f"`{name}`" in README for name in HOSTS)
 
 
+def test_contributors_are_told_of_every_room() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["id"] == "rooms")
+    named = [name.strip(" ()") for layer in layers for name in layer.split("|")]
+    rooms = [name for name in named if (ROOT / "gateway" / name).is_dir()]
+    table = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## The twelve rooms")[1].split("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)/` \|", table, re.MULTILINE) == rooms
+
+
 def test_programs_that_take_options_of_their_own_are_separated_from_ours() -> None:
     for page in ALL_PAGES:
         for line in re.findall(r"npx [^`\n]*inspector[^`\n]*mcp-gateway[^`\n]*", page.read_text("utf-8")):
