@@ -1,8 +1,10 @@
 """The built-in profiles: every value with its evidence, no client claimed by two, and the values themselves."""
 
+import tomllib
 from datetime import UTC, datetime
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 
@@ -13,27 +15,37 @@ from gateway.core.profiles.host_profiles import PATHS, set_paths, value_at, with
 from gateway.core.profiles.matching import choose, glob_of, specificity
 from gateway.core.tools.instructions import LONGEST
 from gateway.errors import ConfigError, ProfileError
+from gateway.hosts.simulators.hosts import SIMULATORS
 
 SOURCES = load_builtin()
 PROFILES = builtin_profiles()
 FACTS = [(name, fact) for name, source in SOURCES.items() for fact in source.fact]
 
 
-MEASURED = {
-    *("claude-code", "codex", "gemini-cli", "opencode", "qwen-code", "cline"),
-    *("openai-agents", "langchain", "pydantic-ai", "google-adk", "strands", "ai-sdk", "smolagents"),
-    *("data-designer", "litellm", "crewai", "autogen", "ag2", "llama-index", "agno"),
-}
-READ_ABOUT = {
-    *("claude-desktop", "claude-ai", "claude-api-connector", "chatgpt", "vscode-copilot", "copilot-cli"),
-    *("copilot-jetbrains", "cursor", "windsurf", "zed", "jetbrains-ai", "roo-code", "kilo-code", "continue"),
-    *("continue-cli", "librechat", "open-webui", "mcpo", "lm-studio", "llama-ui", "cherry-studio", "anythingllm"),
-    *("jan", "goose", "n8n", "dify", "amazon-q", "warp", "inspector"),
-}
+ROOT = Path(__file__).parents[2]
+BASES = {"passthrough", "default", "agent-loop", "text-only"}
+"""Profiles of no host in particular."""
 
 
-def test_the_hosts_that_ship():
-    assert set(SOURCES) == {"passthrough", "default", "agent-loop", "text-only"} | MEASURED | READ_ABOUT
+def recorded() -> set[str]:
+    """The hosts whose requests were captured: by the measured matrix, and by the frameworks that the lab runs."""
+    rows = tomllib.loads((ROOT / "tests" / "hosts" / "simulators" / "matrix.toml").read_text("utf-8"))["row"]
+    simulated = [SIMULATORS[row["simulator"]] for row in rows]
+    frameworks = [tomllib.loads(path.read_text("utf-8")) for path in (ROOT / "lab" / "frameworks").glob("*.toml")]
+    named = {host.profile or host.name for host in simulated}
+    named |= {api["profile"] for framework in frameworks for api in framework["apis"].values()}
+    known = [PROFILES[name] for name in named if name in PROFILES]
+    return {profile.name if profile.name in SOURCES else profile.lineage[0] for profile in known} - BASES
+
+
+MEASURED = recorded()
+READ_ABOUT = set(SOURCES) - BASES - MEASURED
+
+
+def test_what_other_profiles_are_based_on_ships_and_so_does_every_host_that_was_measured():
+    # docs/hosts/evidence.md, which is generated, lists all that ship; tests/docs/test_hosts_page.py compares.
+    assert set(SOURCES) >= BASES | MEASURED
+    assert len(MEASURED) >= 19
 
 
 @pytest.mark.parametrize("name", sorted(READ_ABOUT))
@@ -348,12 +360,17 @@ def test_what_nothing_is_known_of_is_the_default(name):
 
 NO_IMAGES = {
     *("claude-api-connector", "copilot-cli", "continue", "continue-cli", "mcpo", "lm-studio", "cherry-studio"),
-    *("anythingllm", "jan", "n8n", "chatgpt", "amazon-q"),
+    *("anythingllm", "jan", "n8n", "chatgpt", "amazon-q", "litellm"),
+}
+IMAGES = {
+    *("claude-desktop", "claude-ai", "vscode-copilot", "copilot-jetbrains", "cursor", "windsurf", "zed", "roo-code"),
+    *("jetbrains-ai", "kilo-code", "librechat", "open-webui", "llama-ui", "goose", "dify", "warp", "inspector"),
 }
 
 
-@pytest.mark.parametrize("name", sorted(READ_ABOUT))
+@pytest.mark.parametrize("name", sorted(NO_IMAGES | IMAGES))
 def test_hosts_that_lose_images_or_pour_them_out_as_text_get_a_line_instead(name):
+    assert name in READ_ABOUT
     assert (PROFILES[name].image.show == "line") == (name in NO_IMAGES)
 
 

@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *ROOT.glob("examples/**/*.md"),
 ]
@@ -68,7 +70,7 @@ def test_commands_and_their_options_exist(page: Path) -> None:
 
 def test_every_page_is_found_from_the_index() -> None:
     index = ROOT / "docs" / "README.md"
-    folders = {"hosts": "hosts/README.md", "models": "models/README.md"}
+    folders = {name: f"{name}/README.md" for name in ("decisions", "hosts", "models")}
     linked = set(re.findall(r"\]\((?!https?://)([^)#]+)\)", index.read_text("utf-8")))
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")} - {"README.md"}
     below = {page for page in pages if page.split("/")[0] in folders}
@@ -100,6 +102,15 @@ def test_the_readme_has_the_hosts_that_can_be_registered() -> None:
     profiles = {host.profile or host.name for host in HOSTS.values()}
     assert set(re.findall(r"evidence\.md#([a-z-]+)\)", table)) == {*profiles, "default"}
     assert all(f"`{name}`" in README for name in HOSTS)
+
+
+def test_contributors_are_told_of_every_room() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["id"] == "rooms")
+    named = [name.strip(" ()") for layer in layers for name in layer.split("|")]
+    rooms = [name for name in named if (ROOT / "gateway" / name).is_dir()]
+    table = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## The twelve rooms")[1].split("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)/` \|", table, re.MULTILINE) == rooms
 
 
 def test_programs_that_take_options_of_their_own_are_separated_from_ours() -> None:

@@ -30,6 +30,14 @@ def test_help_is_the_default_and_lists_every_command() -> None:
     assert make("help").stdout == make().stdout
 
 
+def test_the_hooks_of_pre_commit_are_the_checks_of_make_and_fetch_nothing() -> None:
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
+    checks = re.search(r"^check: (.*?) ##", MAKEFILE, re.MULTILINE)
+    assert checks is not None
+    assert re.findall(r"entry: make (\S+)", hooks) == checks[1].split()
+    assert re.findall(r"repo: (\S+)", hooks) == ["local"]
+
+
 def test_a_python_that_is_too_old_is_refused_in_one_line(tmp_path: Path) -> None:
     old = tmp_path / "python3.9"
     old.write_text('#!/bin/sh\n[ "$1" = --version ] && echo Python 3.9.2 || exit 1\n')
