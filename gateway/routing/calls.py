@@ -1,16 +1,15 @@
 """Calls of tools: to whoever has the tool, and the result in the shape that the host shows best."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from anyio import to_thread
 
 from gateway.config.schema import Settings, Timeouts
 from gateway.content.media.share import media_share
-from gateway.content.shaping import Reach
 from gateway.core import apps
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_shape import MANY_VALUES, Size, size_of
@@ -33,7 +32,6 @@ from gateway.routing.resolving import WithContent
 from gateway.routing.resources import Resources
 from gateway.routing.tasks import TASK, Tasks
 from gateway.telemetry import Telemetry
-from gateway.telemetry.calls import Call
 from gateway.upstream import RequestContext
 from gateway.upstream.bridging.asking import INPUT_REQUIRED
 from gateway.upstream.bridging.bridge import Bridge
@@ -41,6 +39,14 @@ from gateway.upstream.connection.owners import host_of
 from gateway.upstream.connection.request_context import EVERYTHING_AS_IT_IS
 
 logger = logging.getLogger(__name__)
+
+
+class _Done(NamedTuple):
+    """The result for a host, what was changed in it, and whether it is an error."""
+
+    result: dict[str, Any]
+    notes: Sequence[Note]
+    is_error: bool
 
 
 class Calls:
@@ -94,10 +100,29 @@ class Calls:
             raise InvalidRequest("tools/call needs the name of a tool")
         if arguments is not None and not isinstance(arguments, Mapping):
             raise InvalidRequest("the arguments of a tool must be an object")
-        with self._telemetry.call(context.caller, context.profile.name, name, params) as call:
+        with (
+            self._telemetry.call(context.caller, context.profile.name, name, params) as call,
+            media_share(host_of(context.caller), is_result=True),
+        ):
             call.asked(params.get("arguments"), (await _size(params.get("arguments") or {})).characters)
-            with media_share(host_of(context.caller), is_result=True):
-                return await self._done(call, name, params, context)
+            route, catalogue = await self._offering.route(name, context)
+            call.routed(route.upstream, route.tool)
+            shaper, profile = self._shaper, _shaped_by(context, catalogue)
+            passed = _onward(params, route)
+            refused = self._checks.refusal(name, catalogue.originals.get(name), passed.get("arguments"))
+            raw = refused or await self._asked(route, passed, context, profile)
+            size = await _size(raw)
+            call.answered(size.characters)
+            if raw.get("resultType") in (INPUT_REQUIRED, TASK):
+                if raw["resultType"] == TASK:
+                    self._tasks.remember(raw, route, context.caller)
+                call.shaped(raw, size.characters, (), is_error=False)
+                return raw
+            bounded = await _outward(route, self._within_limit(raw, size, route, route.tool), size)
+            done = await self._for_host(bounded, route, context, profile, shaper)
+            given = size if route.audience == "app" else await _size(done.result)
+            call.shaped(done.result, given.characters, done.notes, is_error=done.is_error)
+            return done.result
 
     async def task(self, method: str, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
         """What the upstream says of a task that it has given this caller; its result, once there, shaped as a call's.
@@ -116,66 +141,38 @@ class Calls:
         if not isinstance(result, Mapping):
             return state
         raw = cast("Mapping[str, Any]", result)
-        named = replace(route, tool=f"task {plain(task_id, 100)}")
         size = await _size(raw)
-        whole = await _outward(route, self._within_limit(raw, size, named), size)
-        if route.audience == "app":
-            return {**state, "result": self._as_it_came(whole, route, context.caller)}
-        if route.shows_page:
-            self._opened.add(route.upstream, context.caller)
-        catalogue = await self._offering.offered(context)
-        profile, app = _shaped_by(context, catalogue), route.audience == "both"
-        whole, notes = await self._with_named_files(whole, route)
-        within, owner = self._reach(route.upstream, context), context.caller.principal
+        limited = self._within_limit(raw, size, route, f"task {plain(task_id, 100)}")
+        bounded = await _outward(route, limited, size)
+        profile = _shaped_by(context, await self._offering.offered(context))
         with media_share(host_of(context.caller), is_result=True):
-            shaped = await self._shaper.shape(
-                whole, profile, owner=owner, notes=notes, reach=within, origin=route.upstream, app=app
-            )
-        self._resources.remember(route.upstream, shaped.envelope, context.caller)
-        return {**state, "result": shaped.result}
+            done = await self._for_host(bounded, route, context, profile, self._shaper)
+        return {**state, "result": done.result}
 
-    async def _done(self, call: Call, name: str, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
-        route, catalogue = await self._offering.route(name, context)
-        call.routed(route.upstream, route.tool)
-        shaper, profile = self._shaper, _shaped_by(context, catalogue)
-        passed = {**params, "name": route.tool}
-        if passed.get("arguments") is None:
-            passed.pop("arguments", None)
-        # The tasks of 2025-11-25 are not carried, so an upstream must not be asked to make the call one.
-        passed.pop("task", None)
-        refused = self._checks.refusal(name, catalogue.originals.get(name), passed.get("arguments"))
-        raw = refused or await self._asked(route, passed, context, profile)
-        size = await _size(raw)
-        call.answered(size.characters)
-        if raw.get("resultType") in (INPUT_REQUIRED, TASK):
-            if raw["resultType"] == TASK:
-                self._tasks.remember(raw, route, context.caller)
-            call.shaped(raw, size.characters, (), is_error=False)
-            return raw
-        bounded = await _outward(route, self._within_limit(raw, size, route), size)
+    async def _for_host(
+        self, result: Mapping[str, Any], route: Route, context: RequestContext, profile: Profile, shaper: AShaper
+    ) -> _Done:
+        """A tool's result as its host gets it. What it names is kept in mind, for who asks for it later."""
         if route.audience == "app":  # no model reads it, so there is nobody to shape it for
-            call.shaped(bounded, size.characters, (apps.AS_IT_CAME,), is_error=bounded.get("isError") is True)
-            return self._as_it_came(bounded, route, context.caller)
+            is_error = result.get("isError") is True
+            return _Done(self._as_it_came(result, route, context.caller), (apps.AS_IT_CAME,), is_error)
         if route.shows_page:
             self._opened.add(route.upstream, context.caller)
-        whole, notes = await self._with_named_files(bounded, route)
+        whole, notes = await self._with_named_files(result, route)
         if self._calibrates(route):  # the host is what is measured, so nothing may be changed for it
             profile = narrow(EVERYTHING_AS_IT_IS, context.caller.revision)
-        within, owner = self._reach(route.upstream, context), context.caller.principal
         shaped = await shaper.shape(
             whole,
             profile,
-            owner=owner,
+            owner=context.caller.principal,
             notes=notes,
-            reach=within,
+            reach=reach(self._bridge, self._upstreams, None if route.upstream == OWN else route.upstream, context),
             origin=route.upstream,
             app=route.audience == "both",
         )
         if route.upstream != OWN:
             self._resources.remember(route.upstream, shaped.envelope, context.caller)
-        given = (await _size(shaped.result)).characters
-        call.shaped(shaped.result, given, shaped.notes, is_error=shaped.envelope.is_error)
-        return shaped.result
+        return _Done(shaped.result, shaped.notes, shaped.envelope.is_error)
 
     async def _asked(
         self, route: Route, params: Mapping[str, Any], context: RequestContext, profile: Profile
@@ -192,9 +189,6 @@ class Calls:
         async with keeping_alive(context.on_progress, profile.wait.progress_every) as on_progress:
             kept_alive = replace(context, on_progress=on_progress)
             return await self._bridge.request(upstream, "tools/call", params, kept_alive, self._limits(route))
-
-    def _reach(self, upstream: str, context: RequestContext) -> Reach:
-        return reach(self._bridge, self._upstreams, None if upstream == OWN else upstream, context)
 
     async def _with_named_files(
         self, raw: Mapping[str, Any], route: Route
@@ -225,15 +219,25 @@ class Calls:
             settings.timeout.model_copy(update=special.model_dump(exclude_none=True)) if special else settings.timeout
         )
 
-    def _within_limit(self, raw: Mapping[str, Any], size: Size, route: Route) -> Mapping[str, Any]:
+    def _within_limit(self, raw: Mapping[str, Any], size: Size, route: Route, what: str) -> Mapping[str, Any]:
         limit = self._settings.limits.result_bytes
         if size.total <= limit:
             return raw
         sizes = f"{size_words(size.total)}, and a result may have {size_words(limit)}"
-        message = f"{plain(route.tool, 100)} of {route.upstream} returned {sizes}"
+        message = f"{plain(what, 100)} of {route.upstream} returned {sizes}"
         logger.warning("%s: left out", message)
         words = failure_text(message, "Ask it for less, or raise limits.result_bytes")
         return {"content": [{"type": "text", "text": words}], "isError": True}
+
+
+def _onward(params: Mapping[str, Any], route: Route) -> dict[str, Any]:
+    """The params of a call as its upstream gets them."""
+    passed = {**params, "name": route.tool}
+    if passed.get("arguments") is None:
+        passed.pop("arguments", None)
+    # The tasks of 2025-11-25 are not carried, so an upstream must not be asked to make the call one.
+    passed.pop("task", None)
+    return passed
 
 
 def _shaped_by(context: RequestContext, catalogue: Catalogue) -> Profile:

@@ -76,10 +76,7 @@ class Bridge:
         UpstreamRefused where input is needed for a part.
         """
 
-        async def send(params: Mapping[str, Any], call: Parked | None = None) -> dict[str, Any]:
-            front = context if call is None else replace(context, host=call, on_progress=call.progress)
-            return await upstream.request(method, params, front, timeout)
-
+        send = partial(upstream.request, method, context=context, timeout=timeout)
         caller, host = context.caller, context.host
         if context.is_part and (host is None or caller.is_modern):
             return _complete(upstream.name, method, await send(params))
@@ -87,13 +84,18 @@ class Bridge:
             return await send(params)
         patience = upstream.settings.timeout.answer
         if not caller.is_modern:
-            return await drive(send, params, caller, host, upstream=upstream.name, patience=patience)
+            first = await send(params)
+            return await drive(first, send, params, caller, host, upstream=upstream.name, patience=patience)
         params, parked = self._opened(upstream.name, method, params, caller)
         if parked is not None and self._parking is not None:
             answers = _answers(params)
             result, waiting = await self._parking.resume(parked, answers, context, patience)
         elif self._parking is not None and guise_of(caller).is_interactive:
-            work = partial(send, params)
+
+            async def work(call: Parked) -> dict[str, Any]:
+                front = replace(context, host=call, on_progress=call.progress)
+                return await upstream.request(method, params, front, timeout)
+
             result, waiting = await self._parking.begin(work, context, patience)
         else:
             result, waiting = await send(params), None
