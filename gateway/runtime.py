@@ -143,7 +143,7 @@ async def run_gateway(
     from gateway.routing.own_tools import Builtin
     from gateway.routing.own_tools.putting import Putting
     from gateway.telemetry import Telemetry
-    from gateway.upstream import Catalogues, Upstreams
+    from gateway.upstream import Catalogues, RequestContext, Upstreams
     from gateway.upstream.connection.opening import NEWEST_HANDSHAKE
 
     profiles = load_profiles(settings)
@@ -154,7 +154,7 @@ async def run_gateway(
         if upstream not in upstreams:
             raise InvalidRequest(f"there is no upstream {upstream!r}", remedy="see describe.tool")
         params, asked = {"name": tool, "arguments": arguments}, upstreams[upstream]
-        return await asked.request("tools/call", params, timeout=asked.settings.timeout, caller=own)
+        return await asked.request("tools/call", params, RequestContext(own))
 
     def changed(upstream: str, kind: str) -> None:
         router.upstream_changed(upstream, kind)

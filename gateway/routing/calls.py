@@ -1,15 +1,15 @@
 """Calls of tools: to whoever has the tool, and the result in the shape that the host shows best."""
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 from anyio import to_thread
 
 from gateway.config.schema import Settings, Timeouts
 from gateway.content.media.share import media_share
-from gateway.content.shaping import Reach
 from gateway.core import apps
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_shape import MANY_VALUES, Size, size_of
@@ -18,7 +18,7 @@ from gateway.core.profiles.calibrating import TOOLS as CALIBRATING_TOOLS
 from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lifting import lift
-from gateway.core.tools.catalogue import OWN, Route
+from gateway.core.tools.catalogue import OWN, Catalogue, Route
 from gateway.core.wording import failure_text, plain, size_words
 from gateway.errors import InvalidRequest
 from gateway.routing.checking import ArgumentChecks
@@ -26,42 +26,31 @@ from gateway.routing.keeping import keeping_alive
 from gateway.routing.named_files import with_named_files
 from gateway.routing.offering import Offering
 from gateway.routing.pages import OpenPages
-from gateway.routing.ports import AShaper, Calibrating, OwnTools, ReadResource, TheArguments, TheUpstreams
+from gateway.routing.ports import AShaper, Calibrating, OwnTools, TheArguments, TheUpstreams
 from gateway.routing.reaching import reach
 from gateway.routing.resolving import WithContent
 from gateway.routing.resources import Resources
 from gateway.routing.tasks import TASK, Tasks
 from gateway.telemetry import Telemetry
-from gateway.telemetry.calls import Call
-from gateway.upstream import Host, ProgressCallback
+from gateway.upstream import RequestContext
 from gateway.upstream.bridging.asking import INPUT_REQUIRED
 from gateway.upstream.bridging.bridge import Bridge
-from gateway.upstream.bridging.onward import onward
 from gateway.upstream.connection.owners import host_of
+from gateway.upstream.connection.request_context import EVERYTHING_AS_IT_IS
 
 logger = logging.getLogger(__name__)
 
-_AS_IT_IS = Profile(name="passthrough")
 
+class _Done(NamedTuple):
+    """The result for a host, what was changed in it, and whether it is an error."""
 
-@dataclass(frozen=True)
-class Asking:
-    """Who calls, and how to reach its host while the call runs. Profiles are asked anew: they may change meanwhile.
-
-    `profile` is the one for the result, `listed` the one that the host was offered its tools by; `read` reads resources
-    in the caller's own sessions.
-    """
-
-    caller: Caller
-    profile: Callable[[], Profile]
-    listed: Callable[[], Profile]
-    read: ReadResource
-    on_progress: ProgressCallback | None = None
-    host: Host | None = None
+    result: dict[str, Any]
+    notes: Sequence[Note]
+    is_error: bool
 
 
 class Calls:
-    """Answers `tools/call`."""
+    """Answers `tools/call`, and the requests about tasks. `read` reads a resource on the way to an answer."""
 
     def __init__(
         self,
@@ -74,6 +63,7 @@ class Calls:
         shaper: AShaper,
         settings: Settings,
         opened: OpenPages,
+        read: Callable[[RequestContext, str], Awaitable[Mapping[str, Any]]],
         calibration: Calibrating | None = None,
         arguments: TheArguments | None = None,
     ) -> None:
@@ -84,6 +74,7 @@ class Calls:
         self._resources = resources
         self._telemetry = telemetry
         self._opened = opened
+        self._read = read
         self._tasks = Tasks()
         self._checks = ArgumentChecks()
         self._shaper = shaper
@@ -97,7 +88,7 @@ class Calls:
         if self._arguments is not None:
             self._arguments.reconfigure(settings.limits)
 
-    async def call(self, params: Mapping[str, Any], asking: Asking) -> dict[str, Any]:
+    async def call(self, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
         """The shaped result; to a host of 2026-07-28 also one that asks for input.
 
         Raises:
@@ -109,12 +100,31 @@ class Calls:
             raise InvalidRequest("tools/call needs the name of a tool")
         if arguments is not None and not isinstance(arguments, Mapping):
             raise InvalidRequest("the arguments of a tool must be an object")
-        with self._telemetry.call(asking.caller, asking.profile().name, name, params) as call:
+        with (
+            self._telemetry.call(context.caller, context.profile.name, name, params) as call,
+            media_share(host_of(context.caller), is_result=True),
+        ):
             call.asked(params.get("arguments"), (await _size(params.get("arguments") or {})).characters)
-            with media_share(host_of(asking.caller), is_result=True):
-                return await self._done(call, name, params, asking)
+            route, catalogue = await self._offering.route(name, context)
+            call.routed(route.upstream, route.tool)
+            shaper, profile = self._shaper, _shaped_by(context, catalogue)
+            passed = _onward(params, route)
+            refused = self._checks.refusal(name, catalogue.originals.get(name), passed.get("arguments"))
+            raw = refused or await self._asked(route, passed, context, profile)
+            size = await _size(raw)
+            call.answered(size.characters)
+            if raw.get("resultType") in (INPUT_REQUIRED, TASK):
+                if raw["resultType"] == TASK:
+                    self._tasks.remember(raw, route, context.caller)
+                call.shaped(raw, size.characters, (), is_error=False)
+                return raw
+            bounded = await _outward(route, self._within_limit(raw, size, route, route.tool), size)
+            done = await self._for_host(bounded, route, context, profile, shaper)
+            given = size if route.audience == "app" else await _size(done.result)
+            call.shaped(done.result, given.characters, done.notes, is_error=done.is_error)
+            return done.result
 
-    async def task(self, method: str, params: Mapping[str, Any], asking: Asking) -> dict[str, Any]:
+    async def task(self, method: str, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
         """What the upstream says of a task that it has given this caller; its result, once there, shaped as a call's.
 
         Raises:
@@ -124,108 +134,61 @@ class Calls:
         task_id = params.get("taskId")
         if not isinstance(task_id, str):
             raise InvalidRequest(f"{method} needs the id of a task")
-        route = self._tasks.route(task_id, asking.caller)
-        upstream = self._upstreams[route.upstream]
-        state = await self._bridge.request(
-            upstream, method, onward(params), timeout=upstream.settings.timeout, caller=asking.caller, host=asking.host
-        )
+        route = self._tasks.route(task_id, context.caller)
+        about = replace(context, on_progress=None)
+        state = await self._bridge.request(self._upstreams[route.upstream], method, params, about)
         result = state.get("result")
         if not isinstance(result, Mapping):
             return state
         raw = cast("Mapping[str, Any]", result)
-        named = replace(route, tool=f"task {plain(task_id, 100)}")
         size = await _size(raw)
-        whole = await _outward(route, self._within_limit(raw, size, named), size)
-        if route.audience == "app":
-            return {**state, "result": self._as_it_came(whole, route, asking.caller)}
-        if route.shows_page:
-            self._opened.add(route.upstream, asking.caller)
-        await self._offering.prepare(asking.profile(), asking.caller)
-        profile, app = self._profile(asking), route.audience == "both"
-        whole, notes = await self._with_named_files(whole, route)
-        within, owner = self._reach(route.upstream, asking), asking.caller.principal
-        with media_share(host_of(asking.caller), is_result=True):
-            shaped = await self._shaper.shape(
-                whole, profile, owner=owner, notes=notes, reach=within, origin=route.upstream, app=app
-            )
-        self._resources.remember(route.upstream, shaped.envelope, asking.caller)
-        return {**state, "result": shaped.result}
+        limited = self._within_limit(raw, size, route, f"task {plain(task_id, 100)}")
+        bounded = await _outward(route, limited, size)
+        profile = _shaped_by(context, await self._offering.offered(context))
+        with media_share(host_of(context.caller), is_result=True):
+            done = await self._for_host(bounded, route, context, profile, self._shaper)
+        return {**state, "result": done.result}
 
-    async def _done(self, call: Call, name: str, params: Mapping[str, Any], asking: Asking) -> dict[str, Any]:
-        route = await self._offering.route(name, asking.listed, asking.caller)
-        call.routed(route.upstream, route.tool)
-        await self._offering.prepare(asking.profile(), asking.caller)
-        shaper, profile = self._shaper, self._profile(asking)
-        passed = {**onward(params), "name": route.tool}
-        if passed.get("arguments") is None:
-            passed.pop("arguments", None)
-        # The tasks of 2025-11-25 are not carried, so an upstream must not be asked to make the call one.
-        passed.pop("task", None)
-        original = self._offering.catalogue(asking.listed(), asking.caller).originals.get(name)
-        refused = self._checks.refusal(name, original, passed.get("arguments"))
-        raw = refused or await self._asked(route, passed, asking, profile)
-        size = await _size(raw)
-        call.answered(size.characters)
-        if raw.get("resultType") in (INPUT_REQUIRED, TASK):
-            if raw["resultType"] == TASK:
-                self._tasks.remember(raw, route, asking.caller)
-            call.shaped(raw, size.characters, (), is_error=False)
-            return raw
-        bounded = await _outward(route, self._within_limit(raw, size, route), size)
+    async def _for_host(
+        self, result: Mapping[str, Any], route: Route, context: RequestContext, profile: Profile, shaper: AShaper
+    ) -> _Done:
+        """A tool's result as its host gets it. What it names is kept in mind, for who asks for it later."""
         if route.audience == "app":  # no model reads it, so there is nobody to shape it for
-            call.shaped(bounded, size.characters, (apps.AS_IT_CAME,), is_error=bounded.get("isError") is True)
-            return self._as_it_came(bounded, route, asking.caller)
+            is_error = result.get("isError") is True
+            return _Done(self._as_it_came(result, route, context.caller), (apps.AS_IT_CAME,), is_error)
         if route.shows_page:
-            self._opened.add(route.upstream, asking.caller)
-        whole, notes = await self._with_named_files(bounded, route)
+            self._opened.add(route.upstream, context.caller)
+        whole, notes = await self._with_named_files(result, route)
         if self._calibrates(route):  # the host is what is measured, so nothing may be changed for it
-            profile = narrow(_AS_IT_IS, asking.caller.revision)
-        within, owner = self._reach(route.upstream, asking), asking.caller.principal
+            profile = narrow(EVERYTHING_AS_IT_IS, context.caller.revision)
         shaped = await shaper.shape(
             whole,
             profile,
-            owner=owner,
+            owner=context.caller.principal,
             notes=notes,
-            reach=within,
+            reach=reach(self._bridge, self._upstreams, None if route.upstream == OWN else route.upstream, context),
             origin=route.upstream,
             app=route.audience == "both",
         )
         if route.upstream != OWN:
-            self._resources.remember(route.upstream, shaped.envelope, asking.caller)
-        given = (await _size(shaped.result)).characters
-        call.shaped(shaped.result, given, shaped.notes, is_error=shaped.envelope.is_error)
-        return shaped.result
+            self._resources.remember(route.upstream, shaped.envelope, context.caller)
+        return _Done(shaped.result, shaped.notes, shaped.envelope.is_error)
 
-    async def _asked(self, route: Route, params: Mapping[str, Any], asking: Asking, profile: Profile) -> dict[str, Any]:
+    async def _asked(
+        self, route: Route, params: Mapping[str, Any], context: RequestContext, profile: Profile
+    ) -> dict[str, Any]:
         if self._calibration is not None and self._calibrates(route):
             arguments = cast("Mapping[str, Any]", params.get("arguments") or {})
-            return await self._calibration.call(route.tool, arguments, asking.caller, profile)
+            return await self._calibration.call(route.tool, arguments, context.caller, profile)
         if route.upstream == OWN:
-            owner = asking.caller.principal
-            return await self._builtin.request("tools/call", params, owner=owner, profile=profile, read=asking.read)
+            owner, read = context.caller.principal, partial(self._read, replace(context, is_part=True))
+            return await self._builtin.request("tools/call", params, owner=owner, profile=profile, read=read)
         upstream = self._upstreams[route.upstream]
         if route.parameters and self._arguments is not None:
             upstream = WithContent(upstream, route, self._arguments)
-        async with keeping_alive(asking.on_progress, profile.wait.progress_every) as on_progress:
-            return await self._bridge.request(
-                upstream,
-                "tools/call",
-                params,
-                timeout=self._limits(route),
-                on_progress=on_progress,
-                caller=asking.caller,
-                host=asking.host,
-            )
-
-    def _profile(self, asking: Asking) -> Profile:
-        """The profile that a result is shaped by, with what only this caller decides."""
-        profile, caller = asking.profile(), asking.caller
-        shows_apps = apps.shows_apps(caller.capabilities, profile.apps.host)
-        return apps.for_host(self._offering.naming(profile, caller), shows_apps=shows_apps)
-
-    def _reach(self, upstream: str, asking: Asking) -> Reach:
-        named = None if upstream == OWN else upstream
-        return reach(self._bridge, self._upstreams, named, asking.profile(), asking.caller, asking.host)
+        async with keeping_alive(context.on_progress, profile.wait.progress_every) as on_progress:
+            kept_alive = replace(context, on_progress=on_progress)
+            return await self._bridge.request(upstream, "tools/call", params, kept_alive, self._limits(route))
 
     async def _with_named_files(
         self, raw: Mapping[str, Any], route: Route
@@ -256,15 +219,36 @@ class Calls:
             settings.timeout.model_copy(update=special.model_dump(exclude_none=True)) if special else settings.timeout
         )
 
-    def _within_limit(self, raw: Mapping[str, Any], size: Size, route: Route) -> Mapping[str, Any]:
+    def _within_limit(self, raw: Mapping[str, Any], size: Size, route: Route, what: str) -> Mapping[str, Any]:
         limit = self._settings.limits.result_bytes
         if size.total <= limit:
             return raw
         sizes = f"{size_words(size.total)}, and a result may have {size_words(limit)}"
-        message = f"{plain(route.tool, 100)} of {route.upstream} returned {sizes}"
+        message = f"{plain(what, 100)} of {route.upstream} returned {sizes}"
         logger.warning("%s: left out", message)
         words = failure_text(message, "Ask it for less, or raise limits.result_bytes")
         return {"content": [{"type": "text", "text": words}], "isError": True}
+
+
+def _onward(params: Mapping[str, Any], route: Route) -> dict[str, Any]:
+    """The params of a call as its upstream gets them."""
+    passed = {**params, "name": route.tool}
+    if passed.get("arguments") is None:
+        passed.pop("arguments", None)
+    # The tasks of 2025-11-25 are not carried, so an upstream must not be asked to make the call one.
+    passed.pop("task", None)
+    return passed
+
+
+def _shaped_by(context: RequestContext, catalogue: Catalogue) -> Profile:
+    """The profile that a result is shaped by, with what only this host decides: its pages, and the tools it is offered.
+
+    Handles that are named where that is `useful` are named always where some tool takes them.
+    """
+    profile = context.profile
+    if profile.handles == "useful" and catalogue.takes_content:
+        profile = profile.model_copy(update={"handles": "always"})
+    return apps.for_host(profile, shows_apps=apps.shows_apps(context.caller.capabilities, profile.apps.host))
 
 
 def _named(blocks: list[Any]) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from gateway.core.model.caller import REVISIONS, Caller
+from gateway.core.model.caller import REVISIONS
 from gateway.core.model.wire import METHOD_NOT_FOUND
 from gateway.core.tools.catalogue import OWN
 from gateway.core.wording import plain
@@ -11,7 +11,7 @@ from gateway.errors import InvalidRequest, UpstreamRefused
 from gateway.routing.ports import Ask, TheUpstreams
 from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
-from gateway.upstream.bridging.onward import onward
+from gateway.upstream.connection.request_context import RequestContext
 
 
 class Completions:
@@ -22,7 +22,7 @@ class Completions:
         self._prompts = prompts
         self._resources = resources
 
-    async def complete(self, params: Mapping[str, Any], caller: Caller, ask: Ask, wait: float) -> dict[str, Any]:
+    async def complete(self, params: Mapping[str, Any], context: RequestContext, ask: Ask) -> dict[str, Any]:
         """The raw result of the upstream's, argument and context passed on as they came.
 
         Nothing to choose from, where the upstream has no completions.
@@ -31,7 +31,7 @@ class Completions:
             InvalidRequest: the reference is malformed, or nobody's.
             UpstreamError: its upstream is not there, or did not answer.
         """
-        upstream, ref = await self._routed(params.get("ref"), caller, wait)
+        upstream, ref = await self._routed(params.get("ref"), context)
         if upstream == OWN:
             return _nothing()
         offered = "completions" in self._upstreams[upstream].capabilities
@@ -39,18 +39,19 @@ class Completions:
         if not offered and self._upstreams[upstream].revision != REVISIONS[0]:
             return _nothing()
         try:
-            return await ask(upstream, "completion/complete", {**onward(params), "ref": ref})
+            return await ask(upstream, "completion/complete", {**params, "ref": ref}, context)
         except UpstreamRefused as error:
             if offered or error.code != METHOD_NOT_FOUND:
                 raise
             return _nothing()
 
-    async def _routed(self, given: Any, caller: Caller, wait: float) -> tuple[str, Mapping[str, Any]]:
+    async def _routed(self, given: Any, context: RequestContext) -> tuple[str, Mapping[str, Any]]:
         """The upstream that a reference belongs to, and the reference as it is there."""
+        caller = context.caller
         ref: Mapping[str, Any] = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
         kind, name, uri = ref.get("type"), ref.get("name"), ref.get("uri")
         if kind == "ref/prompt" and isinstance(name, str):
-            route = await self._prompts.route(name, caller, wait)
+            route = await self._prompts.route(name, context)
             return route.upstream, {**ref, "name": route.prompt}
         if kind != "ref/resource" or not isinstance(uri, str):
             raise InvalidRequest("completion/complete needs a ref of type ref/prompt (name) or ref/resource (uri)")

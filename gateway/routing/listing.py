@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.core.model.caller import Caller
 from gateway.core.tools.catalogue import Catalogue
 from gateway.errors import UnknownMethod
 from gateway.routing.hinting import hints_of
 from gateway.routing.ports import OwnTools, TheUpstreams
 from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
+from gateway.upstream.connection.request_context import RequestContext
 
 LISTS: Mapping[str, str] = {
     "tools/list": "tools",
@@ -29,13 +29,14 @@ class Listing:
         self._resources = resources
         self._prompts = prompts
 
-    async def result(self, method: str, caller: Caller, catalogue: Catalogue) -> dict[str, Any]:
+    async def result(self, method: str, context: RequestContext, catalogue: Catalogue) -> dict[str, Any]:
         """The raw result of one of `LISTS`; `catalogue` is the caller's tools."""
+        caller = context.caller
         match method:
             case "tools/list":
                 return {"tools": list(catalogue.tools), **hints_of(self._upstreams, "tools", caller)}
             case "prompts/list":
-                prompts = list(self._prompts.catalogue(caller).prompts)
+                prompts = list(self._prompts.catalogue(context).prompts)
                 return {"prompts": prompts, **hints_of(self._upstreams, "prompts", caller)}
             case "resources/list":
                 own = await self._builtin.resources(owner=caller.principal)

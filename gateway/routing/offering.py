@@ -2,7 +2,7 @@
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -23,10 +23,7 @@ from gateway.routing.availability import Availability
 from gateway.routing.pages import OpenPages
 from gateway.routing.ports import Calibrating, OwnTools, TheArguments, TheUpstreams
 from gateway.routing.reporting import Problems
-from gateway.upstream import UpstreamState
-
-ProfileNow = Callable[[], Profile]
-"""Gives the profile in force for one caller."""
+from gateway.upstream import RequestContext, UpstreamState
 
 _Tools = Mapping[str, Sequence[WireObject]]
 """The raw tools of each upstream."""
@@ -97,26 +94,24 @@ class Offering:
     def catalogue(self, profile: Profile, caller: Caller) -> Catalogue:
         """What a caller is offered now. `profile` is its own, narrowed to its revision already."""
         wanted = self._wanted(profile, caller)
-        found = self._catalogues.get(wanted.key)
-        if found is None:
-            return self._kept(wanted, self._built(wanted))
-        self._catalogues.move_to_end(wanted.key)
-        return found[1]
+        return self._remembered(wanted) or self._kept(wanted, self._built(wanted))
 
-    async def prepare(self, profile: Profile, caller: Caller) -> None:
-        """Build what a caller is offered now, in a thread where the lists are large, so that `catalogue` has it."""
+    async def offered(self, context: RequestContext) -> Catalogue:
+        """What the host of a request is offered now; built in a thread where the lists are large."""
         for _ in range(_TRIES):
-            wanted = self._wanted(profile, caller)
-            if wanted.key in self._catalogues or size_of(wanted.lists, most=_LARGE).total <= _LARGE:
-                return
+            wanted = self._wanted(context.listed, context.caller)
+            if (found := self._remembered(wanted)) is not None:
+                return found
+            if size_of(wanted.lists, most=_LARGE).total <= _LARGE:
+                return self._kept(wanted, self._built(wanted))
             async with self._building:
-                if wanted.key in self._catalogues:
-                    return
+                if (found := self._remembered(wanted)) is not None:
+                    return found
                 before = self._faults
                 built = await to_thread.run_sync(self._built, wanted)
                 if self._faults is before:  # nothing has changed meanwhile
-                    self._kept(wanted, built)
-                    return
+                    return self._kept(wanted, built)
+        return self.catalogue(context.listed, context.caller)
 
     def _wanted(self, profile: Profile, caller: Caller) -> "_Wanted":
         lists = {name: self._upstreams[name].lists_for(caller).tools for name in self._upstreams}
@@ -129,6 +124,13 @@ class Offering:
         settings = {name: self._upstreams[name].settings for name in lists}
         return _Wanted(key, lists, calibrating, profile, revision, shows_apps, settings, self._settings)
 
+    def _remembered(self, wanted: "_Wanted") -> Catalogue | None:
+        found = self._catalogues.get(wanted.key)
+        if found is None:
+            return None
+        self._catalogues.move_to_end(wanted.key)
+        return found[1]
+
     def _kept(self, wanted: "_Wanted", catalogue: Catalogue) -> Catalogue:
         self._catalogues[wanted.key] = (wanted.lists, catalogue)
         self._schemas.update((tool["name"], tool["inputSchema"]) for tool in catalogue.tools)
@@ -137,45 +139,37 @@ class Offering:
             self._catalogues.popitem(last=False)
         return catalogue
 
-    def naming(self, profile: Profile, caller: Caller) -> Profile:
-        """The profile with handles named `always` where that is `useful`: where a tool is offered that takes one."""
-        if profile.handles != "useful" or not self.catalogue(profile, caller).takes_content:
-            return profile
-        return profile.model_copy(update={"handles": "always"})
-
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """The input schema of a tool that was offered to anybody under this name; None when none was."""
         return self._schemas.get(name)
 
-    async def route(self, name: str, profile_now: ProfileNow, caller: Caller) -> Route:
-        """Where a call of `name` goes. Waits, within the profile's bound, for an upstream that may bring it yet.
+    async def route(self, name: str, context: RequestContext) -> tuple[Route, Catalogue]:
+        """Where a call of `name` goes, and the catalogue that says so. Waits, within the profile's bound, for an
+        upstream that may bring it yet.
 
-        `profile_now` is asked again after waiting: the profiles may be others then. A name that no host was told may be
-        the one by which a page knows a tool of its own upstream (`Catalogue.own_names`).
+        A name that no host was told may be the one by which a page knows a tool of its own upstream
+        (`Catalogue.own_names`).
 
         Raises:
             UpstreamUnavailable: the name is one of an upstream that is not there.
             UnknownTool: it is nobody's, it may be that of several, or it is not for the page that calls it.
         """
-        profile = profile_now()
-        starting = self._availability.starting()
-        await self.prepare(profile, caller)
-        route = self._found(name, profile, caller, settled=not starting)
+        starting, profile = self._availability.starting(), context.listed
+        catalogue = await self.offered(context)
+        route = self._found(name, catalogue, context.caller, settled=not starting)
         if route is not None:
-            return route
+            return route, catalogue
         owner = self._owner(name, profile)
         awaited = [owner] if owner in starting else starting if owner is None else []
         if awaited:
             await self._availability.wait(awaited, profile.wait.tools_list)
-            profile = profile_now()
-            await self.prepare(profile, caller)
-        route = self._found(name, profile, caller, settled=True)
+            catalogue = await self.offered(context)
+        route = self._found(name, catalogue, context.caller, settled=True)
         if route is not None:
-            return route
-        raise self._unknown(name, self._owner(name, profile), profile, caller)
+            return route, catalogue
+        raise self._unknown(name, self._owner(name, profile), catalogue)
 
-    def _found(self, name: str, profile: Profile, caller: Caller, *, settled: bool) -> Route | None:
-        catalogue = self.catalogue(profile, caller)
+    def _found(self, name: str, catalogue: Catalogue, caller: Caller, *, settled: bool) -> Route | None:
         route = None if name in catalogue.listed_for_pages else catalogue.routes.get(name)
         # What only pages call, by a name that several upstreams have, is called from the page that is open.
         if route is None or (route.only_app and route.tool == name):
@@ -211,11 +205,10 @@ class Offering:
         rules = NameRules.of(profile.tools, self._settings.name)
         return next((own for own in self._upstreams if name.startswith(rules.legal(own) + SEPARATOR)), None)
 
-    def _unknown(self, name: str, owner: str | None, profile: Profile, caller: Caller) -> GatewayError:
+    def _unknown(self, name: str, owner: str | None, catalogue: Catalogue) -> GatewayError:
         shown = plain(name, _LONGEST_NAME)
         if owner is not None and self._upstreams[owner].state is not UpstreamState.READY:
             return self._availability.unavailable(owner, f"tool {shown!r}")
-        catalogue = self.catalogue(profile, caller)
         if several := catalogue.own_names.get(name):
             return _ambiguous(shown, several, catalogue)
         routes = catalogue.routes

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from gateway.config.schema import LimitSettings, UpstreamSettings
 from gateway.content.shaping import Reach
@@ -13,13 +13,11 @@ from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.arguments import Giving, Parameter
 from gateway.upstream import UpstreamState
-from gateway.upstream.connection.calls import CallLimits, ProgressCallback
+from gateway.upstream.connection.calls import CallLimits
+from gateway.upstream.connection.request_context import RequestContext
 
-if TYPE_CHECKING:
-    from gateway.upstream.connection.asking import Host
-
-Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
-"""Ask an upstream (its name, a method, params) for one caller; its raw result. Raises UpstreamError."""
+Ask = Callable[[str, str, Mapping[str, Any], RequestContext], Awaitable[dict[str, Any]]]
+"""Ask an upstream (its name, a method, params) for one request of a host; its raw result. Raises UpstreamError."""
 
 ReadResource = Callable[[str], Awaitable[Mapping[str, Any]]]
 """Reads a resource of an upstream by its uri, for one caller: the raw result of `resources/read`."""
@@ -65,11 +63,8 @@ class AnUpstream(Protocol):
         self,
         method: str,
         params: Mapping[str, Any],
-        *,
-        timeout: CallLimits,
-        on_progress: ProgressCallback | None = None,
-        caller: Caller,
-        host: "Host | None" = None,
+        context: RequestContext,
+        timeout: CallLimits | None = None,
     ) -> dict[str, Any]: ...
     async def subscribe(self, uri: str, caller: Caller) -> Callable[[], None]: ...
     async def roots_changed(self, session: str) -> None: ...

@@ -6,7 +6,6 @@ from typing import Any
 
 from gateway.config.schema import GatewaySettings
 from gateway.core.apps import outward_prompt
-from gateway.core.model.caller import Caller
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue import OWN, PromptCatalogue, PromptRoute, build_prompts
 from gateway.core.tools.catalogue.names import SEPARATOR
@@ -17,7 +16,7 @@ from gateway.routing.availability import Availability
 from gateway.routing.ports import Ask, TheUpstreams
 from gateway.routing.reporting import Problems
 from gateway.upstream import UpstreamState
-from gateway.upstream.bridging.onward import onward
+from gateway.upstream.connection.request_context import RequestContext
 
 _LONGEST_NAME = 200
 _COMPARED = 500
@@ -25,14 +24,14 @@ _COMPARED = 500
 
 
 class Prompts:
-    """The merged list, and `prompts/get`. `own` are the gateway's, for a caller."""
+    """The merged list, and `prompts/get`. `own` are the gateway's, for a request."""
 
     def __init__(
         self,
         upstreams: TheUpstreams,
         settings: GatewaySettings,
         availability: Availability,
-        own: Callable[[Caller], Sequence[WireObject]] = lambda _: (),
+        own: Callable[[RequestContext], Sequence[WireObject]] = lambda _: (),
     ) -> None:
         self._own = own
         self._upstreams = upstreams
@@ -46,16 +45,16 @@ class Prompts:
         self._settings = settings
         self._last = None
 
-    def catalogue(self, caller: Caller) -> PromptCatalogue:
+    def catalogue(self, context: RequestContext) -> PromptCatalogue:
         """What a caller is offered now."""
-        lists = {OWN: self._own(caller)}
-        lists |= {name: self._upstreams[name].lists_for(caller).prompts for name in self._upstreams}
+        lists = {OWN: self._own(context)}
+        lists |= {name: self._upstreams[name].lists_for(context.caller).prompts for name in self._upstreams}
         if self._last is None or not _same(self._last[0], lists):
             self._last = (lists, build_prompts(lists, self._settings.prefix))
             self._problems.report((note.text for note in self._last[1].problems), "prompts")
         return self._last[1]
 
-    async def get(self, params: Mapping[str, Any], caller: Caller, ask: Ask, wait: float) -> dict[str, Any]:
+    async def get(self, params: Mapping[str, Any], context: RequestContext, ask: Ask) -> dict[str, Any]:
         """The raw result of `prompts/get`, as the upstream that has the prompt gives it.
 
         Raises:
@@ -65,38 +64,38 @@ class Prompts:
         name = params.get("name")
         if not isinstance(name, str) or not name:
             raise InvalidRequest("prompts/get needs the name of a prompt")
-        route = await self.route(name, caller, wait)
-        passed = {**onward(params), "name": route.prompt}
+        route = await self.route(name, context)
+        passed = {**params, "name": route.prompt}
         if passed.get("arguments") is None:
             passed.pop("arguments", None)
-        answer = await ask(route.upstream, "prompts/get", passed)
+        answer = await ask(route.upstream, "prompts/get", passed, context)
         return answer if route.upstream == OWN else tamed_messages(outward_prompt(route.upstream, answer))
 
-    async def route(self, name: str, caller: Caller, wait: float) -> PromptRoute:
-        """Where a prompt is asked for. Waits, at most `wait` seconds, for an upstream that may bring it yet.
+    async def route(self, name: str, context: RequestContext) -> PromptRoute:
+        """Where a prompt is asked for. Waits, within the profile's bound, for an upstream that may bring it yet.
 
         Raises:
             UpstreamUnavailable: the name is one of an upstream that is not there.
             InvalidRequest: it is nobody's.
         """
-        route = self.catalogue(caller).routes.get(name)
+        route = self.catalogue(context).routes.get(name)
         if route is None:
             owner, starting = self._owner(name), self._availability.starting()
             awaited = [each for each in starting if owner in (each, None)]
-            await self._availability.wait(awaited, wait)
-            route = self.catalogue(caller).routes.get(name)
+            await self._availability.wait(awaited, context.profile.wait.tools_list)
+            route = self.catalogue(context).routes.get(name)
         if route is None:
-            raise self._unknown(name, caller)
+            raise self._unknown(name, context)
         return route
 
     def _owner(self, name: str) -> str | None:
         return next((own for own in self._upstreams if name.startswith(own + SEPARATOR)), None)
 
-    def _unknown(self, name: str, caller: Caller) -> GatewayError:
+    def _unknown(self, name: str, context: RequestContext) -> GatewayError:
         shown, owner = plain(name, _LONGEST_NAME), self._owner(name)
         if owner is not None and self._upstreams[owner].state is not UpstreamState.READY:
             return self._availability.unavailable(owner, f"prompt {shown!r}")
-        near = get_close_matches(shown, list(self.catalogue(caller).routes)[:_COMPARED], n=3)
+        near = get_close_matches(shown, list(self.catalogue(context).routes)[:_COMPARED], n=3)
         hint = f"; the nearest: {', '.join(repr(match) for match in near)}" if near else ""
         return InvalidRequest(f"no prompt is named {shown!r}{hint}", remedy="list the prompts again")
 

@@ -4,6 +4,7 @@ All of it in the sessions of the caller whose result it is.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -11,34 +12,30 @@ import anyio
 
 from gateway.content.shaping import CallersTools, Reach
 from gateway.core.apps import inward
-from gateway.core.model.caller import Caller
-from gateway.core.profiles.profile import Profile
 from gateway.errors import HostRefused, InvalidRequest
 from gateway.routing.ports import AnUpstream, TheUpstreams
-from gateway.upstream import Host
 from gateway.upstream.bridging.bridge import Bridge
 from gateway.upstream.connection.asking import ROOTS
 from gateway.upstream.connection.owners import host_of
+from gateway.upstream.connection.request_context import RequestContext
 
 _ROOTS_SECONDS = 5.0
 _MOST_ROOTS = 20
 
 
-def reach(
-    bridge: Bridge, upstreams: TheUpstreams, name: str | None, profile: Profile, caller: Caller, host: Host | None
-) -> Reach:
+def reach(bridge: Bridge, upstreams: TheUpstreams, name: str | None, context: RequestContext) -> Reach:
     """What belongs to a result of the upstream `name` for this host; None: a result of the gateway's own."""
+    part = replace(context, is_part=True, on_progress=None)
 
     async def ask(upstream: AnUpstream, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        timeout = upstream.settings.timeout
-        return await bridge.request(upstream, method, params, timeout=timeout, caller=caller, host=host, is_part=True)
+        return await bridge.request(upstream, method, params, part)
 
     async def call(upstream: str, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         if upstream not in upstreams:
             raise InvalidRequest(f"there is no upstream {upstream!r}", remedy="see describe.tool")
         return await ask(upstreams[upstream], "tools/call", {"name": tool, "arguments": arguments})
 
-    folders, tools = partial(_folders, profile, caller, host), CallersTools(host_of(caller), call)
+    folders, tools = partial(_folders, context), CallersTools(host_of(context.caller), call)
     if name is None:
         return Reach(folders=folders, tools=tools)
     origin = upstreams[name]
@@ -49,9 +46,12 @@ def reach(
     return Reach(read, folders, tools)
 
 
-async def _folders(profile: Profile, caller: Caller, host: Host | None) -> tuple[str, ...]:
+async def _folders(context: RequestContext) -> tuple[str, ...]:
     """The host's roots as uris; none where it tells none, or cannot be asked while a call of it runs."""
-    if host is None or caller.is_modern or "roots" not in caller.capabilities or "roots" in profile.features.broken:
+    host, caller = context.host, context.caller
+    if host is None or caller.is_modern or "roots" not in caller.capabilities:
+        return ()
+    if "roots" in context.profile.features.broken:
         return ()
     result: Mapping[str, Any] = {}
     with anyio.move_on_after(_ROOTS_SECONDS):

@@ -1,18 +1,15 @@
 """An upstream that gets content where the host gave a handle. What cannot be given is told in a result, not sent on."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from gateway.config.schema import UpstreamSettings
-from gateway.core.model.caller import Caller
 from gateway.core.tools.catalogue import Route
 from gateway.core.wording import failure_text, plain
 from gateway.errors import ArgumentError
 from gateway.routing.ports import AnUpstream, TheArguments
-from gateway.upstream.connection.calls import CallLimits, ProgressCallback
-
-if TYPE_CHECKING:
-    from gateway.upstream.connection.asking import Host
+from gateway.upstream.connection.calls import CallLimits
+from gateway.upstream.connection.request_context import RequestContext
 
 _LONGEST = 1_000
 
@@ -43,24 +40,19 @@ class WithContent:
         self,
         method: str,
         params: Mapping[str, Any],
-        *,
-        timeout: CallLimits,
-        on_progress: ProgressCallback | None = None,
-        caller: Caller,
-        host: "Host | None" = None,
+        context: RequestContext,
+        timeout: CallLimits | None = None,
     ) -> dict[str, Any]:
         """The upstream's raw result; a failed one of ours, where an argument names content that it cannot be given."""
         given = params.get("arguments")
         arguments: Mapping[str, Any] = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
-        owner = caller.principal
+        owner = context.caller.principal
         try:
             async with self._arguments.resolved(
                 arguments, self._route.parameters, owner=owner, upstream=self.name, settings=self.settings
             ) as resolved:
                 passed = params if resolved is arguments else {**params, "arguments": resolved}
-                return await self._upstream.request(
-                    method, passed, timeout=timeout, on_progress=on_progress, caller=caller, host=host
-                )
+                return await self._upstream.request(method, passed, context, timeout)
         except ArgumentError as error:
             return _refused(self._route, error)
 

@@ -22,6 +22,7 @@ from gateway.routing.ports import Ask, TheLists, TheUpstreams
 from gateway.routing.reporting import Problems
 from gateway.routing.templates import closest_first
 from gateway.upstream.connection.owners import host_of, owner_by_session
+from gateway.upstream.connection.request_context import RequestContext
 
 _NOT_FOUND = frozenset({RESOURCE_NOT_FOUND, INVALID_PARAMS, METHOD_NOT_FOUND})
 """What upstreams answer for a uri that is not theirs: not found (up to 2025-11-25), invalid params (2026-07-28), or
@@ -110,7 +111,7 @@ class Resources:
         found = dict.fromkeys([*first, *closest_first(templates, uri), *named, *shown])
         return [name for name in found if name in self._upstreams]  # others were taken out of the configuration
 
-    async def read(self, uri: str, params: Mapping[str, Any], ask: Ask, caller: Caller) -> dict[str, Any]:
+    async def read(self, uri: str, params: Mapping[str, Any], ask: Ask, context: RequestContext) -> dict[str, Any]:
         """The raw result of `resources/read` from the upstream that lists the uri, else from the first that has it.
 
         Asked in this order: those that are `likely` to have it, and then everybody who has resources.
@@ -119,11 +120,12 @@ class Resources:
             UnknownResource: nobody has it.
             UpstreamError: whoever lists it did not answer, or refused.
         """
-        if uri.startswith(apps.SCHEME) and (page := await self._read_page(uri, params, ask, caller)) is not None:
+        caller = context.caller
+        if uri.startswith(apps.SCHEME) and (page := await self._read_page(uri, params, ask, context)) is not None:
             return page
         owner = self.owner(uri, caller)
         if owner is not None:
-            return await ask(owner, "resources/read", params)
+            return await ask(owner, "resources/read", params, context)
         others = [name for name in self._upstreams if "resources" in self._upstreams[name].capabilities]
         refused: UpstreamRefused | None = None
         absent: list[str] = []
@@ -131,7 +133,7 @@ class Resources:
             if name not in self._upstreams:  # taken out of the configuration meanwhile
                 continue
             try:
-                return await ask(name, "resources/read", params)
+                return await ask(name, "resources/read", params, context)
             except UpstreamRefused as error:
                 if error.code not in _NOT_FOUND:
                     refused = refused or error
@@ -144,12 +146,15 @@ class Resources:
             f"no upstream has the resource {plain(uri)}{why}", uri=uri, remedy="list the resources again"
         )
 
-    async def _read_page(self, uri: str, params: Mapping[str, Any], ask: Ask, caller: Caller) -> dict[str, Any] | None:
+    async def _read_page(
+        self, uri: str, params: Mapping[str, Any], ask: Ask, context: RequestContext
+    ) -> dict[str, Any] | None:
         """A page, by the uri that hosts are told, or by the one that its own upstream uses; None: it is neither."""
+        caller = context.caller
         if (addressed := self.addressed(uri, caller)) is not None:
             name, there = addressed
             try:
-                result = await ask(name, "resources/read", {**params, "uri": there})
+                result = await ask(name, "resources/read", {**params, "uri": there}, context)
             except UpstreamRefused as error:
                 if error.code not in _NOT_FOUND:
                     raise
@@ -158,7 +163,7 @@ class Resources:
                 return apps.outward_contents(name, result)
         for name in self._opened.latest(caller):
             if self._knows(name, uri, caller):
-                return await ask(name, "resources/read", params)
+                return await ask(name, "resources/read", params, context)
         return None
 
     def _knows(self, name: str, uri: str, caller: Caller) -> bool:

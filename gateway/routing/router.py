@@ -19,18 +19,18 @@ from gateway.core.tools.instructions import Introductions
 from gateway.core.wording import plain
 from gateway.errors import InvalidRequest, ProfileError, UnknownMethod
 from gateway.routing.availability import Availability
-from gateway.routing.calls import Asking, Calls
+from gateway.routing.calls import Calls
 from gateway.routing.completing import Completions
 from gateway.routing.introducing import introductions
 from gateway.routing.listing import LISTS, Listing
 from gateway.routing.offering import Offering
 from gateway.routing.pages import OpenPages
-from gateway.routing.ports import AShaper, Ask, Calibrating, OwnTools, ReadResource, TheArguments, TheUpstreams
+from gateway.routing.ports import AShaper, Calibrating, OwnTools, TheArguments, TheUpstreams
 from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
 from gateway.routing.tasks import METHODS as TASK_METHODS
 from gateway.telemetry import Telemetry
-from gateway.upstream import ProgressCallback
+from gateway.upstream import ProgressCallback, RequestContext
 from gateway.upstream.bridging.bridge import Bridge
 from gateway.upstream.bridging.onward import onward
 
@@ -94,6 +94,7 @@ class Router:
             shaper,
             settings,
             opened,
+            self._read_part,
             calibration,
             arguments,
         )
@@ -134,70 +135,44 @@ class Router:
             ProfileError: the caller asks for a profile that does not exist.
             UpstreamError: whoever was asked could not answer; UpstreamRefused carries its own error.
         """
-        profile, caller = self.profile_of(caller), self._able(caller)
-        ask = self._asking(caller, on_progress, host)
-        read = self._reading(caller, on_progress, host)
-        asking = Asking(caller, lambda: self.profile_of(caller), lambda: self._listed(caller), read, on_progress, host)
+        profile, params = self.profile_of(caller), onward(params)
+        caller = able(caller, profile)
+        context = RequestContext(caller, profile, self._listed(caller), host, on_progress)
         match method:
             case "tools/call":
-                return await self._calls.call(params, asking)
+                return await self._calls.call(params, context)
             case "resources/read":
-                return await self._read(params, caller, profile, ask)
+                return await self._read(params, context)
             case _ if method in TASK_METHODS:
-                return await self._calls.task(method, params, asking)
+                return await self._calls.task(method, params, context)
             case "prompts/get":
-                return await self._prompts.get(params, caller, ask, profile.wait.tools_list)
+                return await self._prompts.get(params, context, self._ask)
             case "completion/complete":
-                return await self._completions.complete(params, caller, ask, profile.wait.tools_list)
+                return await self._completions.complete(params, context, self._ask)
             case _ if method in LISTS:
                 _refuse_cursor(params)
                 hears = f"{LISTS[method]}_list_changed" not in profile.features.broken
                 await self._availability.first(profile.name, profile.wait.for_list(waited), caller, hears=hears)
-                await self._offering.prepare(self._listed(caller), caller)
-                return await self._listing.result(method, caller, self.catalogue(caller))
+                return await self._listing.result(method, context, await self._offering.offered(context))
             case _:
                 raise UnknownMethod(f"{plain(method, 100)!r} is not served")
 
-    def _asking(
-        self, caller: Caller, on_progress: ProgressCallback | None, host: "Host | None", *, is_part: bool = False
-    ) -> Ask:
-        """How upstreams are asked on behalf of a caller, for everything but its calls of tools.
+    async def _ask(self, name: str, method: str, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
+        """How upstreams, and the gateway itself, are asked for everything but calls of tools."""
+        if name == OWN:
+            owner = context.caller.principal
+            return await self._builtin.request(method, params, owner=owner, profile=context.profile)
+        return await self._bridge.request(self._upstreams[name], method, params, context)
 
-        `is_part`: on the way to the answer to another request.
-        """
+    async def _read_part(self, context: RequestContext, uri: str) -> Mapping[str, Any]:
+        """A resource of whichever upstream has it, for the gateway's own tools, in the caller's own sessions."""
+        await self._wait_for(uri, context)
+        return await self._resources.read(uri, {"uri": uri}, self._ask, context)
 
-        async def ask(name: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-            if name == OWN:
-                profile = self.profile_of(caller)
-                return await self._builtin.request(method, params, owner=caller.principal, profile=profile)
-            upstream = self._upstreams[name]
-            return await self._bridge.request(
-                upstream,
-                method,
-                params,
-                timeout=upstream.settings.timeout,
-                on_progress=on_progress,
-                caller=caller,
-                host=host,
-                is_part=is_part,
-            )
-
-        return ask
-
-    def _reading(self, caller: Caller, on_progress: ProgressCallback | None, host: "Host | None") -> ReadResource:
-        """How the gateway's own tools read a resource of whichever upstream has it, in the caller's own sessions."""
-        ask = self._asking(caller, on_progress, host, is_part=True)
-
-        async def read(uri: str) -> Mapping[str, Any]:
-            await self._wait_for(uri, caller, self.profile_of(caller))
-            return await self._resources.read(uri, {"uri": uri}, ask, caller)
-
-        return read
-
-    def _own_prompts(self, caller: Caller) -> Sequence[WireObject]:
+    def _own_prompts(self, context: RequestContext) -> Sequence[WireObject]:
         """The gateway's own prompts, where there is something to do with what they tell."""
-        profile = self.profile_of(caller)
-        useful = profile.tools.helpers and self._offering.catalogue(profile, caller).takes_content
+        helpers = context.profile.tools.helpers
+        useful = helpers and self._offering.catalogue(context.listed, context.caller).takes_content
         return self._builtin.prompts() if useful else ()
 
     def profile_of(self, caller: Caller) -> Profile:
@@ -341,17 +316,18 @@ class Router:
 
     # -- resources -----------------------------------------------------------------------------------------------------
 
-    async def _read(self, params: Mapping[str, Any], caller: Caller, profile: Profile, ask: Ask) -> dict[str, Any]:
+    async def _read(self, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
         uri = params.get("uri")
         if not isinstance(uri, str) or not uri:
             raise InvalidRequest("resources/read needs the uri of a resource")
         if uri.startswith(URI_SCHEME):
-            return await self._builtin.request("resources/read", {"uri": uri}, owner=caller.principal, profile=profile)
-        await self._wait_for(uri, caller, profile)
-        return await self._resources.read(uri, onward(params), ask, caller)
+            return await self._ask(OWN, "resources/read", {"uri": uri}, context)
+        await self._wait_for(uri, context)
+        return await self._resources.read(uri, params, self._ask, context)
 
-    async def _wait_for(self, uri: str, caller: Caller, profile: Profile) -> None:
+    async def _wait_for(self, uri: str, context: RequestContext) -> None:
         """Wait, within the profile's bound, for an upstream that is starting and may have the resource."""
+        caller, profile = context.caller, context.profile
         if (page := self._resources.addressed(uri, caller)) is not None:
             # A host that keeps its list of tools asks for a page before it asks for anything else.
             starting = [name for name in self._availability.starting() if name == page[0]]

@@ -3,8 +3,18 @@
 from gateway.upstream.catalogues import Catalogues
 from gateway.upstream.connection.asking import Host
 from gateway.upstream.connection.calls import ProgressCallback
+from gateway.upstream.connection.request_context import RequestContext
 from gateway.upstream.connection.states import UpstreamState
 from gateway.upstream.pool import Upstreams
 from gateway.upstream.upstream import Upstream, nobody
 
-__all__ = ["Catalogues", "Host", "ProgressCallback", "Upstream", "UpstreamState", "Upstreams", "nobody"]
+__all__ = [
+    "Catalogues",
+    "Host",
+    "ProgressCallback",
+    "RequestContext",
+    "Upstream",
+    "UpstreamState",
+    "Upstreams",
+    "nobody",
+]

@@ -17,14 +17,14 @@ from gateway.core.model.caller import Caller, Era
 from gateway.errors import UpstreamUnavailable
 from gateway.upstream.attendance import Attendance
 from gateway.upstream.catalogues import Catalogue, Catalogues
-from gateway.upstream.connection.asking import Host
-from gateway.upstream.connection.calls import CallLimits, ProgressCallback
+from gateway.upstream.connection.calls import CallLimits
 from gateway.upstream.connection.counting import Counts
 from gateway.upstream.connection.first_start import LaunchTurns, longest_start
 from gateway.upstream.connection.guise import Guise, guise_of
 from gateway.upstream.connection.link import Link
 from gateway.upstream.connection.listing import KINDS, Lists, WireList
 from gateway.upstream.connection.opening import Opening
+from gateway.upstream.connection.request_context import RequestContext
 from gateway.upstream.connection.sessions import Eras, Sessions
 from gateway.upstream.connection.states import REMEDIES, UpstreamState
 from gateway.upstream.transports.causes import Secrets
@@ -236,19 +236,18 @@ class Upstream:
         self,
         method: str,
         params: Mapping[str, Any],
-        *,
-        timeout: CallLimits,
-        on_progress: ProgressCallback | None = None,
-        caller: Caller | None = None,
-        host: Host | None = None,
+        context: RequestContext | None = None,
+        timeout: CallLimits | None = None,
     ) -> dict[str, Any]:
-        """Send a request, for a caller over the session that is its own; its raw result. See `Link.request`.
+        """Send a request, over the session that is the caller's own; its raw result. See `Link.request`.
+
+        Without a `context` the gateway asks on its own behalf. `timeout`: in place of the upstream's own limits.
 
         Raises UpstreamError: as `Link.request`, and UpstreamUnavailable when there may be no more sessions.
         """
-        link, guise = self._served(caller)
+        link, guise = self._served(None if context is None else context.caller)
         with nullcontext() if link is self.standing else self.counts.call():
-            return await link.request(method, params, timeout=timeout, on_progress=on_progress, host=host, guise=guise)
+            return await link.request(method, params, context, timeout or self.settings.timeout, guise)
 
     async def subscribe(self, uri: str, caller: Caller) -> Callable[[], None]:
         """Be told (`updated:<uri>`) when a resource changes in the caller's session; returns how to end that."""

@@ -15,7 +15,7 @@ from gateway.core.profiles.profile import AppRules, FeatureRules, Match, Profile
 from gateway.core.results.lifting import lift
 from gateway.errors import UnknownMethod, UnknownResource
 from gateway.routing import Router
-from gateway.upstream import UpstreamState
+from gateway.upstream import RequestContext, UpstreamState
 
 Answer = Callable[[str, Mapping[str, Any]], Any]
 
@@ -86,16 +86,13 @@ class FakeUpstream:
         self,
         method: str,
         params: Mapping[str, Any],
-        *,
-        timeout: Any,
-        on_progress: Any = None,
-        caller: Any = None,
-        host: Any = None,
+        context: RequestContext,
+        timeout: Any = None,
     ) -> Any:
-        self.asked.append((method, params, timeout))
-        self.asked_for.append((caller, host))
-        if on_progress is not None:
-            await on_progress(1.0, 2.0, "half")
+        self.asked.append((method, params, timeout or self.settings.timeout))
+        self.asked_for.append((context.caller, context.host))
+        if context.on_progress is not None:
+            await context.on_progress(1.0, 2.0, "half")
         result = self.answer(method, params)
         return await result if hasattr(result, "__await__") else result
 

@@ -12,6 +12,7 @@ from gateway.core.profiles.profile import FeatureRules, Profile
 from gateway.errors import HostRefused, InvalidRequest
 from gateway.routing.reaching import reach
 from gateway.upstream.bridging.bridge import Bridge
+from gateway.upstream.connection.request_context import RequestContext
 
 pytestmark = pytest.mark.anyio
 FakeUpstream = runpy.run_path(str(Path(__file__).parent / "conftest.py"))["FakeUpstream"]
@@ -45,7 +46,7 @@ class AHost:
 
 async def test_a_link_is_read_from_the_upstream_that_gave_it_for_the_caller() -> None:
     upstream = FakeUpstream("docs", answer=lambda method, params: {"contents": [{"uri": params["uri"]}]})
-    read = reach(Bridge(), {"docs": upstream}, "docs", PROFILE, ROOTED, None).read
+    read = reach(Bridge(), {"docs": upstream}, "docs", RequestContext(ROOTED, PROFILE)).read
     assert read is not None
     assert await read("doc://a") == {"contents": [{"uri": "doc://a"}]}
     assert [(method, params) for method, params, _ in upstream.asked] == [("resources/read", {"uri": "doc://a"})]
@@ -53,12 +54,12 @@ async def test_a_link_is_read_from_the_upstream_that_gave_it_for_the_caller() ->
 
 
 async def test_a_result_of_our_own_has_no_links_to_read() -> None:
-    assert reach(Bridge(), {}, None, PROFILE, ROOTED, None).read is None
+    assert reach(Bridge(), {}, None, RequestContext(ROOTED, PROFILE)).read is None
 
 
 async def test_a_tool_that_describes_is_called_for_the_caller() -> None:
     upstream = FakeUpstream("eyes")
-    tools = reach(Bridge(), {"eyes": upstream}, None, PROFILE, ROOTED, None).tools
+    tools = reach(Bridge(), {"eyes": upstream}, None, RequestContext(ROOTED, PROFILE)).tools
     assert tools is not None
     await tools.call("eyes", "look", {"a": 1})
     assert upstream.asked[0][:2] == ("tools/call", {"name": "look", "arguments": {"a": 1}})
@@ -78,7 +79,7 @@ async def test_a_tool_that_describes_is_called_for_the_caller() -> None:
 )
 async def test_the_folders_are_the_roots_that_the_host_tells(answer: Any, folders: tuple[str, ...]) -> None:
     host = AHost(answer)
-    assert tuple(await reach(Bridge(), {}, None, PROFILE, ROOTED, host).folders()) == folders
+    assert tuple(await reach(Bridge(), {}, None, RequestContext(ROOTED, PROFILE, host=host)).folders()) == folders
     assert host.asked == ["roots/list"]
 
 
@@ -92,5 +93,5 @@ async def test_the_folders_are_the_roots_that_the_host_tells(answer: Any, folder
 )
 async def test_a_host_that_cannot_tell_its_roots_is_not_asked(caller: Caller, profile: Profile) -> None:
     host = AHost({"roots": [{"uri": "file:///a"}]})
-    assert tuple(await reach(Bridge(), {}, None, profile, caller, host).folders()) == ()
+    assert tuple(await reach(Bridge(), {}, None, RequestContext(caller, profile, host=host)).folders()) == ()
     assert host.asked == []

@@ -17,6 +17,7 @@ from gateway.core.tools.catalogue import Route
 from gateway.routing.resolving import WithContent
 from gateway.upstream.bridging.bridge import Bridge
 from gateway.upstream.bridging.parking import Parking
+from gateway.upstream.connection.request_context import RequestContext
 
 pytestmark = pytest.mark.anyio
 
@@ -36,10 +37,12 @@ class AnUpstream:
         self.results = list(results)
         self.given: list[Mapping[str, Any]] = []
 
-    async def request(self, method: str, params: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    async def request(
+        self, method: str, params: Mapping[str, Any], context: RequestContext, timeout: Any
+    ) -> dict[str, Any]:
         self.given.append(params["arguments"])
         result = self.results.pop(0)
-        return await result(params, more["host"]) if callable(result) else result
+        return await result(params, context.host) if callable(result) else result
 
 
 class Silent:
@@ -73,7 +76,7 @@ async def bridged(tmp_path: Path, upstream: AnUpstream, form: Any):
                 front: Any = WithContent(upstream, route, arguments)  # pyright: ignore[reportArgumentType]
                 passed = {"name": "trace", **params}
                 host: Any = Silent()
-                return await bridge.request(front, "tools/call", passed, timeout=Timeouts(), caller=MODERN, host=host)
+                return await bridge.request(front, "tools/call", passed, RequestContext(MODERN, host=host), Timeouts())
 
             yield store, call
             tasks.cancel_scope.cancel()

@@ -7,9 +7,11 @@ import anyio
 import pytest
 
 from gateway.config.schema import Timeouts, UpstreamSettings
+from gateway.core.model.caller import Caller
 from gateway.core.model.memory import memory_of
 from gateway.errors import UpstreamLost
 from gateway.upstream import Upstreams, UpstreamState
+from gateway.upstream.connection.request_context import RequestContext
 from gateway.upstream.transports.backlog import Backlog
 
 pytestmark = pytest.mark.anyio
@@ -79,6 +81,9 @@ class SlowHost:
     async def let_go(self) -> None: ...
 
 
+WITH_SLOW_HOST = RequestContext(Caller(), host=SlowHost())
+
+
 def settings(source: str) -> UpstreamSettings:
     return UpstreamSettings(command=sys.executable, args=("-c", source), max_message_bytes=4 * 1024 * 1024)
 
@@ -90,7 +95,7 @@ async def test_requests_without_end_end_the_link(behaviour: str) -> None:
         assert await upstream.ready(30)
         limits = Timeouts(call=60, idle=60)
         with pytest.raises(UpstreamLost, match=r"asks without end: \d+ of its requests, with .*, are unanswered"):
-            await upstream.request("tools/call", {"name": "go"}, timeout=limits, host=SlowHost())
+            await upstream.standing.request("tools/call", {"name": "go"}, WITH_SLOW_HOST, limits)
         assert "asks without end" in (upstream.cause or "") or upstream.state is UpstreamState.READY
 
 
@@ -104,7 +109,7 @@ for line in sys.stdin: pass
 """
     async with Upstreams({"greedy": settings(GREEDY + telling)}, on_change=lambda name, kind: None) as upstreams:
         limits = Timeouts(call=60, idle=60)
-        result = await upstreams["greedy"].request("tools/call", {"name": "go"}, timeout=limits, host=SlowHost())
+        result = await upstreams["greedy"].standing.request("tools/call", {"name": "go"}, WITH_SLOW_HOST, limits)
         assert result == {"content": []}
         assert upstreams["greedy"].state is UpstreamState.READY
 

@@ -15,6 +15,7 @@ from gateway.core.model.caller import Caller
 from gateway.errors import HostRefused, UpstreamTimeout
 from gateway.upstream.connection.asking import Conversation
 from gateway.upstream.connection.calls import Deadline
+from gateway.upstream.connection.request_context import RequestContext
 
 pytestmark = pytest.mark.anyio
 
@@ -289,9 +290,8 @@ async def test_two_hosts_on_one_session_are_each_asked_what_their_own_call_needs
                 result = await upstream.request(
                     "tools/call",
                     {"name": "elicit", "arguments": {"message": name}},
-                    timeout=LIMITS,
-                    caller=replace(base, client_name=name, session=name),
-                    host=Person(name),
+                    RequestContext(replace(base, client_name=name, session=name), host=Person(name)),
+                    LIMITS,
                 )
                 found[name] = str(result)
 

@@ -16,6 +16,7 @@ from gateway.upstream import Catalogues, Upstreams, UpstreamState
 from gateway.upstream.connection import opening
 from gateway.upstream.connection.guise import Guise
 from gateway.upstream.connection.opening import agree
+from gateway.upstream.connection.request_context import RequestContext
 
 pytestmark = pytest.mark.anyio
 
@@ -84,7 +85,7 @@ class Server:
             async with Upstreams({"s": settings}, on_change=lambda *_: None, catalogues=catalogues) as upstreams:
                 assert await upstreams["s"].ready(10), upstreams["s"].cause
                 for caller in callers:
-                    await upstreams["s"].request("tools/call", {"name": "t"}, timeout=LIMITS, caller=caller)
+                    await upstreams["s"].request("tools/call", {"name": "t"}, RequestContext(caller), LIMITS)
                 assert upstreams["s"].state is UpstreamState.READY
         return self.openings[before:]
 

@@ -7,8 +7,10 @@ import anyio
 import pytest
 
 from gateway.config.schema import Timeouts, UpstreamSettings
+from gateway.core.model.caller import Caller
 from gateway.errors import UpstreamGarbage, UpstreamLost, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.upstream import Upstream, UpstreamState
+from gateway.upstream.connection.request_context import RequestContext
 
 pytestmark = pytest.mark.anyio
 
@@ -74,7 +76,8 @@ async def test_errors_and_limits_are_the_same_as_over_stdio(connect: Any, serve:
             heard.append(progress)
 
         params = {"name": "tick", "arguments": {"count": 8, "delay": 0.15}}
-        await upstream.request("tools/call", params, timeout=Timeouts(call=20, idle=1), on_progress=hear)
+        context = RequestContext(Caller(), on_progress=hear)
+        await upstream.standing.request("tools/call", params, context, Timeouts(call=20, idle=1))
         assert heard[-1] == 8
 
 

@@ -18,6 +18,7 @@ from gateway.upstream.connection.guise import Guise
 from gateway.upstream.connection.link import Link
 from gateway.upstream.connection.opening import Opening
 from gateway.upstream.connection.owners import client_of, owner_by_session
+from gateway.upstream.connection.request_context import RequestContext
 from gateway.upstream.connection.sessions import Eras, Sessions
 from gateway.upstream.transports.causes import Secrets
 from gateway.upstream.transports.failures import Subject
@@ -370,7 +371,7 @@ async def test_a_link_that_speaks_another_era_than_all_thought_is_not_lost_sight
 
 
 async def pid_of(upstream: Upstream, caller: Caller) -> int:
-    result = await upstream.request("tools/call", {"name": "pid"}, timeout=LIMITS, caller=caller)
+    result = await upstream.request("tools/call", {"name": "pid"}, RequestContext(caller), LIMITS)
     return result["structuredContent"]["pid"]
 
 
@@ -410,7 +411,7 @@ async def test_who_wakes_an_upstream_up_has_it_alone(connect: Any, stdio: Any, c
 async def test_who_brings_a_dead_upstream_back_has_it_alone(connect: Any, stdio: Any, changes: Any) -> None:
     async with connect(stdio()) as upstream:
         with pytest.raises(Exception, match="exited"):
-            await upstream.request("tools/call", {"name": "die"}, timeout=LIMITS, caller=ANN)
+            await upstream.request("tools/call", {"name": "die"}, RequestContext(ANN), LIMITS)
         first = await pid_of(upstream, ANN)
         assert await pid_of(upstream, EVE) != first
         assert await pid_of(upstream, ANN) == first
@@ -483,7 +484,7 @@ async def test_an_upstream_of_both_eras_speaks_the_hosts(connect: Any) -> None:
 
         async def era(caller: Caller) -> str:
             params = {"name": "echo_client", "arguments": {}}
-            result = await upstream.request("tools/call", params, timeout=LIMITS, caller=caller)
+            result = await upstream.request("tools/call", params, RequestContext(caller), LIMITS)
             return result["structuredContent"]["era"]
 
         assert [await era(caller) for caller in (ANN, MODERN, ANN, MODERN)] == ["handshake", "modern"] * 2
@@ -496,7 +497,7 @@ async def test_a_host_is_shown_as_what_it_is(connect: Any) -> None:
     async with connect(bridge("--era", "both")) as upstream:
         for caller in (able, replace(able, revision="2026-07-28")):
             params = {"name": "echo_client", "arguments": {}}
-            result = await upstream.request("tools/call", params, timeout=LIMITS, caller=caller)
+            result = await upstream.request("tools/call", params, RequestContext(caller), LIMITS)
             seen = result["structuredContent"]
             assert seen["client"] == {"name": "host", "version": "7"}
             assert seen["capabilities"] == {"sampling": {}, "roots": {"listChanged": True}}

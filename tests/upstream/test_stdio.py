@@ -12,8 +12,10 @@ import anyio
 import pytest
 
 from gateway.config.schema import Timeouts, UpstreamSettings
+from gateway.core.model.caller import Caller
 from gateway.errors import UpstreamGarbage, UpstreamLost, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.upstream import Upstream, Upstreams, UpstreamState
+from gateway.upstream.connection.request_context import RequestContext
 from gateway.upstream.transports import processes
 
 pytestmark = pytest.mark.anyio
@@ -235,8 +237,9 @@ async def test_every_running_call_fails_when_the_process_is_killed(connect: Any,
                 started.set()
 
             params = {"name": "tick", "arguments": {"count": 1_000, "delay": 0.01}}
+            context = RequestContext(Caller(), on_progress=heard)
             with pytest.raises(UpstreamLost) as caught:
-                await upstream.request("tools/call", params, timeout=LIMITS, on_progress=heard)
+                await upstream.standing.request("tools/call", params, context, LIMITS)
             errors.append(caught.value)
 
         async with anyio.create_task_group() as tasks:
@@ -284,7 +287,8 @@ async def test_progress_keeps_a_call_alive_and_is_passed_on(connect: Any, stdio:
 
     async with connect(stdio()) as upstream:
         params = {"name": "tick", "arguments": {"count": 10, "delay": 0.15}}
-        result = await upstream.request("tools/call", params, timeout=Timeouts(call=20, idle=1), on_progress=hear)
+        context = RequestContext(Caller(), on_progress=hear)
+        result = await upstream.standing.request("tools/call", params, context, Timeouts(call=20, idle=1))
         assert result["content"][0]["text"] == "done"
         assert heard[0] == (1.0, 10.0, "tick")
         assert [step for step, _, _ in heard] == sorted(step for step, _, _ in heard)

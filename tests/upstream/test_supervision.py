@@ -12,10 +12,12 @@ import anyio.to_thread
 import pytest
 
 from gateway.config.schema import Timeouts, UpstreamLimits, UpstreamSettings
+from gateway.core.model.caller import Caller
 from gateway.errors import UpstreamLost, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.upstream import Upstream, Upstreams, UpstreamState
 from gateway.upstream.connection import bounds
 from gateway.upstream.connection.bounds import HOUR, Restarts
+from gateway.upstream.connection.request_context import RequestContext
 from gateway.upstream.transports.failures import Failure
 
 pytestmark = pytest.mark.anyio
@@ -158,7 +160,8 @@ async def test_calls_over_the_limit_wait_for_their_turn_in_order(connect: Any, s
                 begun.set()
 
             params = {"name": "tick", "arguments": {"count": 5, "delay": 0.05}}
-            await upstream.request("tools/call", params, timeout=LIMITS, on_progress=heard)
+            context = RequestContext(Caller(), on_progress=heard)
+            await upstream.standing.request("tools/call", params, context, LIMITS)
             done.append(0)
 
         async def later(number: int) -> None:

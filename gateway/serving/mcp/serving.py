@@ -112,7 +112,9 @@ class Downstream:
                 return await call_next(ctx)
             if caller is None:
                 raise Refusal(INVALID_PARAMS, "the connection has to be initialized before this request")
-            return await _off_the_loop(to_json_safe, await self._served(ctx, caller))
+            result = await self._result(ctx, caller)
+            done = finish(ctx.method, result, ctx.protocol_version, server_info=self._server_info, params=ctx.params)
+            return await _off_the_loop(to_json_safe, done)
         except Refusal as refusal:
             raise safe_error(refusal.code, refusal.message, refusal.data) from None
         except MCPError as error:
@@ -135,38 +137,43 @@ class Downstream:
         self.presence.asked(caller, connection, connection.exit_stack)
         return caller
 
-    async def _served(self, ctx: ServerRequestContext[Any, Any], caller: Caller) -> dict[str, Any]:
-        method, revision = ctx.method, ctx.protocol_version
-        try:
-            result = await self._result(ctx, caller)
-        except Exception as error:  # whatever it is, the host gets an answer
-            if (known := sole_gateway_error(error)) is None:
-                raise unexpected(method, error) from error
-            if (told := as_result(method, known)) is None:
-                raise as_error(known, revision) from error
-            result = told
-        return finish(method, result, revision, server_info=self._server_info, params=ctx.params)
-
     async def _result(self, ctx: ServerRequestContext[Any, Any], caller: Caller) -> dict[str, Any]:
-        method, params = ctx.method, checked_params(ctx.method, ctx.params)
+        """What the gateway behind answers, as raw JSON; a failure that the model is to read is a result, too.
+
+        Raises:
+            MCPError: every other failure, whatever it is.
+        """
+        try:
+            params = checked_params(ctx.method, ctx.params)
+            if ctx.method in OF_THE_CONNECTION:
+                await self._change_connection(ctx, params, caller)
+                return {}
+            wants_progress = progress_token_from_params(ctx.params) is not None
+            return await self._service.respond(
+                ctx.method,
+                params,
+                caller,
+                on_progress=ctx.session.report_progress if wants_progress else None,
+                host=host_of(ctx, caller),
+                waited=ctx.request.ago if isinstance(ctx.request, Arrival) else 0.0,
+            )
+        except Exception as error:
+            if (known := sole_gateway_error(error)) is None:
+                raise unexpected(ctx.method, error) from error
+            if (told := as_result(ctx.method, known)) is None:
+                raise as_error(known, ctx.protocol_version) from error
+            return told
+
+    async def _change_connection(
+        self, ctx: ServerRequestContext[Any, Any], params: Mapping[str, Any], caller: Caller
+    ) -> None:
         connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage]  # the SDK has no public handle
-        if method == "resources/subscribe":
+        if ctx.method == "resources/subscribe":
             await self.announcer.subscribe(connection, params["uri"], caller)
-        elif method == "resources/unsubscribe":
+        elif ctx.method == "resources/unsubscribe":
             self.announcer.unsubscribe(connection, params["uri"])
-        elif method == "logging/setLevel":
+        elif ctx.method == "logging/setLevel":
             set_level(connection, params["level"])
-        if method in OF_THE_CONNECTION:
-            return {}
-        wants_progress = progress_token_from_params(ctx.params) is not None
-        return await self._service.respond(
-            method,
-            params,
-            caller,
-            on_progress=ctx.session.report_progress if wants_progress else None,
-            host=host_of(ctx, caller),
-            waited=ctx.request.ago if isinstance(ctx.request, Arrival) else 0.0,
-        )
 
 
 async def _readable(ctx: ServerRequestContext[Any, Any]) -> ServerRequestContext[Any, Any]:

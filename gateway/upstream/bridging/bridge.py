@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -11,13 +12,13 @@ from gateway.config.schema import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.wire import INTERNAL_ERROR
 from gateway.errors import InvalidRequest, UpstreamRefused
-from gateway.upstream import Host, ProgressCallback
 from gateway.upstream.bridging.asking import INPUT_REQUIRED, RETRYABLE
 from gateway.upstream.bridging.driving import drive
 from gateway.upstream.bridging.parking import Parked, Parking
 from gateway.upstream.bridging.sealing import MARK, Seal
 from gateway.upstream.connection.calls import CallLimits
 from gateway.upstream.connection.guise import guise_of
+from gateway.upstream.connection.request_context import RequestContext
 
 CARRIED_SECONDS = 86_400.0
 """How long a host may carry the state of a stateless upstream; the upstream's own limit may be shorter."""
@@ -37,11 +38,8 @@ class AnUpstream(Protocol):
         self,
         method: str,
         params: Mapping[str, Any],
-        *,
-        timeout: CallLimits,
-        on_progress: ProgressCallback | None = None,
-        caller: Caller,
-        host: Host | None = None,
+        context: RequestContext,
+        timeout: CallLimits | None = None,
     ) -> dict[str, Any]: ...
 
 
@@ -67,40 +65,38 @@ class Bridge:
         upstream: AnUpstream,
         method: str,
         params: Mapping[str, Any],
-        *,
-        timeout: CallLimits,
-        on_progress: ProgressCallback | None = None,
-        caller: Caller,
-        host: Host | None = None,
-        is_part: bool = False,
+        context: RequestContext,
+        timeout: CallLimits | None = None,
     ) -> dict[str, Any]:
         """The upstream's raw result; for a stateless host it may ask for input.
 
-        `is_part`: it is sent on the way to the answer to another request of the host (a link of a result is read, a
-        tool describes), so a stateless host could not repeat it with answers, and is not asked.
+        `timeout`: in place of the upstream's own limits.
 
         Raises what `upstream.request` raises, InvalidRequest for a `requestState` that is not this caller's, and
         UpstreamRefused where input is needed for a part.
         """
 
-        async def send(params: Mapping[str, Any], call: Parked | None = None) -> dict[str, Any]:
-            front, told = (host, on_progress) if call is None else (call, call.progress)
-            return await upstream.request(method, params, timeout=timeout, on_progress=told, caller=caller, host=front)
-
-        if is_part and (host is None or caller.is_modern):
+        send = partial(upstream.request, method, context=context, timeout=timeout)
+        caller, host = context.caller, context.host
+        if context.is_part and (host is None or caller.is_modern):
             return _complete(upstream.name, method, await send(params))
         if host is None or method not in RETRYABLE:
             return await send(params)
         patience = upstream.settings.timeout.answer
         if not caller.is_modern:
-            return await drive(send, params, caller, host, upstream=upstream.name, patience=patience)
+            first = await send(params)
+            return await drive(first, send, params, caller, host, upstream=upstream.name, patience=patience)
         params, parked = self._opened(upstream.name, method, params, caller)
         if parked is not None and self._parking is not None:
             answers = _answers(params)
-            result, waiting = await self._parking.resume(parked, answers, host, on_progress, patience)
+            result, waiting = await self._parking.resume(parked, answers, context, patience)
         elif self._parking is not None and guise_of(caller).is_interactive:
-            work = partial(send, params)
-            result, waiting = await self._parking.begin(work, caller, host, on_progress, patience)
+
+            async def work(call: Parked) -> dict[str, Any]:
+                front = replace(context, host=call, on_progress=call.progress)
+                return await upstream.request(method, params, front, timeout)
+
+            result, waiting = await self._parking.begin(work, context, patience)
         else:
             result, waiting = await send(params), None
         return self._closed(upstream.name, method, params, caller, result, waiting, patience)

@@ -19,9 +19,16 @@ Send = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
 
 async def drive(
-    send: Send, params: Mapping[str, Any], caller: Caller, host: Host, *, upstream: str, patience: float
+    result: dict[str, Any],
+    send: Send,
+    params: Mapping[str, Any],
+    caller: Caller,
+    host: Host,
+    *,
+    upstream: str,
+    patience: float,
 ) -> dict[str, Any]:
-    """The complete result of a request, after all that the upstream asked for was answered by the host.
+    """The complete result of a request, after the host has answered all that the upstream asks for in `result`.
 
     `requestState` is echoed as it came, and left out when there is none (patterns/mrtr.mdx l.228-257). `patience` is
     how many seconds the host has for the answers of one round.
@@ -30,7 +37,7 @@ async def drive(
         UpstreamRefused: it asks for something that the host cannot answer, or did not.
         UpstreamGarbage: it never has enough, or asks for nothing.
     """
-    result, rounds = await send(params), 0
+    rounds = 0
     while result.get("resultType") == INPUT_REQUIRED:
         if rounds == ROUNDS:
             raise UpstreamGarbage(upstream, f"asked for input {ROUNDS} times in one call, and still has not enough")

@@ -14,13 +14,13 @@ from typing import Any, cast
 import anyio
 from anyio.abc import TaskGroup
 
-from gateway.core.model.caller import Caller
 from gateway.core.model.wire import INTERNAL_ERROR, METHOD_NOT_FOUND
 from gateway.core.wording import plain
 from gateway.errors import GatewayError, HostRefused, InvalidRequest
-from gateway.upstream import Host, ProgressCallback
 from gateway.upstream.bridging.asking import INPUT_REQUIRED, can_answer, for_modern
+from gateway.upstream.connection.asking import Host
 from gateway.upstream.connection.owners import host_of
+from gateway.upstream.connection.request_context import RequestContext
 
 MOST = 256
 """How many calls may wait for their hosts at once, of all hosts together."""
@@ -53,17 +53,17 @@ class Parked:
     bounds_waiting = True
     """`Parking` gives a call up whose host does not come back."""
 
-    def __init__(self, caller: Caller, host: Host | None, on_progress: ProgressCallback | None) -> None:
+    def __init__(self, context: RequestContext) -> None:
         self.id = secrets.token_urlsafe(18)
-        self.caller = caller
-        self.owner = host_of(caller)
-        self.party = host.party if host is not None else self.owner
+        self.caller = context.caller
+        self.owner = host_of(context.caller)
+        self.party = context.host.party if context.host is not None else self.owner
         self.connection: Host | None = None
         self.scope = anyio.CancelScope()
         self.result: dict[str, Any] | None = None
         self.error: GatewayError | None = None
-        self._host = host
-        self._on_progress = on_progress
+        self._host = context.host
+        self._on_progress = context.on_progress
         self._questions: dict[str, _Question] = {}
         self._count = 0
         self._news = anyio.Event()
@@ -109,9 +109,9 @@ class Parked:
         """The host's request has its answer: what comes now has nowhere to go until the next."""
         self._host = self._on_progress = None
 
-    def resume(self, answers: Mapping[str, Any], host: Host | None, on_progress: ProgressCallback | None) -> None:
+    def resume(self, answers: Mapping[str, Any], context: RequestContext) -> None:
         """The host is back, with answers to some of the questions or to all."""
-        self._host, self._on_progress = host, on_progress
+        self._host, self._on_progress = context.host, context.on_progress
         for key, answer in answers.items():
             if (question := self._questions.get(key)) is not None and not question.answered.is_set():
                 question.answer = cast("dict[str, Any]", answer) if isinstance(answer, dict) else None
@@ -151,14 +151,12 @@ class Parking:
     def __len__(self) -> int:
         return len(self._parked)
 
-    async def begin(
-        self, work: Work, caller: Caller, host: Host | None, on_progress: ProgressCallback | None, patience: float
-    ) -> tuple[dict[str, Any], Parked | None]:
+    async def begin(self, work: Work, context: RequestContext, patience: float) -> tuple[dict[str, Any], Parked | None]:
         """Run a call; its result, or what it needs of the host and the call that waits for it.
 
         Raises what the call raises, and InvalidRequest when too many are waiting.
         """
-        call = Parked(caller, host, on_progress)
+        call = Parked(context)
         self._tasks.start_soon(self._run, call, work)
         return await self._wait(call, patience)
 
@@ -166,8 +164,7 @@ class Parking:
         self,
         call_id: str,
         answers: Mapping[str, Any],
-        host: Host | None,
-        on_progress: ProgressCallback | None,
+        context: RequestContext,
         patience: float,
     ) -> tuple[dict[str, Any], Parked | None]:
         """Go on with a call that has waited; as `begin`.
@@ -181,7 +178,7 @@ class Parking:
         if call.is_over:  # only its result was waiting
             call.scope.cancel()
         call.scope.deadline = math.inf
-        call.resume(answers, host, on_progress)
+        call.resume(answers, context)
         return await self._wait(call, patience)
 
     def left(self, session: str) -> None:

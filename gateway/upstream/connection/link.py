@@ -14,15 +14,16 @@ from gateway.config.schema import UpstreamSettings
 from gateway.core.model.caller import Era
 from gateway.core.wording import counted
 from gateway.errors import UpstreamError, UpstreamLost, UpstreamRefused
-from gateway.upstream.connection.asking import Conversation, Host
+from gateway.upstream.connection.asking import Conversation
 from gateway.upstream.connection.attempts import Attempt, Connect, machinery, unavailable
 from gateway.upstream.connection.backoff import Backoff
 from gateway.upstream.connection.bounds import Restarts, Turns, end_over_memory, rest_when_idle
-from gateway.upstream.connection.calls import CallLimits, Deadline, Obstacle, ProgressCallback
+from gateway.upstream.connection.calls import CallLimits, Deadline, Obstacle
 from gateway.upstream.connection.counting import Counts
 from gateway.upstream.connection.first_start import LaunchTurns, StartLimit
 from gateway.upstream.connection.guise import Guise
 from gateway.upstream.connection.listing import Lists
+from gateway.upstream.connection.request_context import RequestContext
 from gateway.upstream.connection.states import UpstreamState
 from gateway.upstream.connection.status import LinkStatus
 from gateway.upstream.connection.subscribing import ACKNOWLEDGED, UPDATED, Subscriptions
@@ -187,16 +188,14 @@ class Link:
         self,
         method: str,
         params: Mapping[str, Any],
-        *,
+        context: RequestContext | None,
         timeout: CallLimits,
-        on_progress: ProgressCallback | None = None,
-        host: Host | None = None,
         guise: Guise | None = None,
     ) -> dict[str, Any]:
         """Send a request; its raw result. A lost upstream is connected to first, which `timeout.call` includes.
 
-        `host` is asked and told what the upstream has to say while the request runs; `guise` is as whom a stateless
-        upstream is asked.
+        The host of `context` is asked and told what the upstream has to say while the request runs; `guise` is as whom
+        a stateless upstream is asked.
 
         A request that is refused because the session has expired is sent once more, on a new session: it was not run.
         Any other is sent once.
@@ -209,12 +208,12 @@ class Link:
             try:
                 with deadline.scope:
                     try:
-                        return await self._request(method, params, deadline, on_progress, host, guise)
+                        return await self._request(method, params, context, deadline, guise)
                     except UpstreamLost as error:
                         if not isinstance(error.__cause__, SessionExpired):
                             raise
                         logger.info("upstream %s: its session expired; a new one is opened", self.name)
-                    return await self._request(method, params, deadline, on_progress, host, guise)
+                    return await self._request(method, params, context, deadline, guise)
                 raise deadline.error(self.name, method)
             finally:
                 self.last_use[0] = anyio.current_time()
@@ -279,14 +278,14 @@ class Link:
         self,
         method: str,
         params: Mapping[str, Any],
+        context: RequestContext | None,
         deadline: Deadline,
-        on_progress: ProgressCallback | None,
-        host: Host | None,
         guise: Guise | None,
     ) -> dict[str, Any]:
         deadline.obstacle = _STARTING
         session = await self._connected()
         alone = session.opening.era == "handshake" and session.guise.is_interactive
+        host, on_progress = (context.host, context.on_progress) if context is not None else (None, None)
         async with self.conversation.call(host, deadline, alone=alone, turns=self._turns):
             deadline.obstacle = _STARTING
             if session.has_ended:  # while it waited for its turn

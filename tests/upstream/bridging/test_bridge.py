@@ -10,10 +10,11 @@ import pytest
 from gateway.config.schema import Timeouts, UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.errors import HostRefused, InvalidRequest, UpstreamRefused
-from gateway.upstream import Host, ProgressCallback
+from gateway.upstream import Host
 from gateway.upstream.bridging.bridge import Bridge, open_bridge
 from gateway.upstream.bridging.sealing import MARK
 from gateway.upstream.connection.calls import CallLimits
+from gateway.upstream.connection.request_context import RequestContext
 
 pytestmark = pytest.mark.anyio
 
@@ -41,16 +42,13 @@ class Upstream:
         self,
         method: str,
         params: Mapping[str, Any],
-        *,
-        timeout: CallLimits,
-        on_progress: ProgressCallback | None = None,
-        caller: Caller | None = None,
-        host: Host | None = None,
+        context: RequestContext,
+        timeout: CallLimits | None = None,
     ) -> dict[str, Any]:
         self.sent.append(dict(params))
-        if on_progress is not None:
-            await on_progress(len(self.sent), None, None)
-        return await self._answering(params, host)
+        if context.on_progress is not None:
+            await context.on_progress(len(self.sent), None, None)
+        return await self._answering(params, context.host)
 
 
 async def handshake(params: Mapping[str, Any], host: Host | None) -> dict[str, Any]:
@@ -107,9 +105,8 @@ async def ask(
 ) -> dict[str, Any]:
     host = host or AHost()
     with anyio.fail_after(10):
-        return await bridge.request(
-            upstream, method, params, timeout=Timeouts(), on_progress=host.on_progress, caller=caller, host=host
-        )
+        context = RequestContext(caller, host=host, on_progress=host.on_progress)
+        return await bridge.request(upstream, method, params, context, Timeouts())
 
 
 def retried(asked: Mapping[str, Any], params: Mapping[str, Any] = CALL) -> dict[str, Any]:
@@ -257,7 +254,7 @@ async def test_without_a_host_there_is_nobody_to_ask(bridge: Bridge) -> None:
         return DONE
 
     for caller in (OLD, NEW):
-        assert await bridge.request(Upstream(answering), "tools/call", CALL, timeout=Timeouts(), caller=caller) == DONE
+        assert await bridge.request(Upstream(answering), "tools/call", CALL, RequestContext(caller), Timeouts()) == DONE
 
 
 async def test_without_a_parking_a_stateless_upstream_still_asks() -> None:
@@ -348,25 +345,15 @@ async def test_two_hosts_that_wait_at_once_get_their_own_calls_back(bridge: Brid
 @pytest.mark.parametrize("caller", [NEW, replace(NEW, session="1")])
 async def test_what_is_part_of_another_request_of_a_stateless_host_never_asks_it(caller: Caller) -> None:
     async with open_bridge() as bridge:
-        upstream = Upstream(modern)
+        context = RequestContext(caller, host=AHost(), is_part=True)
         with pytest.raises(UpstreamRefused, match="needs input"):
-            await bridge.request(
-                upstream,
-                "resources/read",
-                {"uri": "x://y"},
-                timeout=upstream.settings.timeout,
-                caller=caller,
-                host=AHost(),
-                is_part=True,
-            )
+            await bridge.request(Upstream(modern), "resources/read", {"uri": "x://y"}, context)
 
 
 async def test_what_is_part_of_another_request_of_an_older_host_asks_it() -> None:
     async with open_bridge() as bridge:
-        upstream, host = Upstream(modern), AHost()
-        params, limits = {"uri": "x://y"}, upstream.settings.timeout
-        result = await bridge.request(
-            upstream, "resources/read", params, timeout=limits, caller=OLD, host=host, is_part=True
-        )
+        host = AHost()
+        context = RequestContext(OLD, host=host, is_part=True)
+        result = await bridge.request(Upstream(modern), "resources/read", {"uri": "x://y"}, context)
         assert result["answer"] == ANSWER
         assert host.asked

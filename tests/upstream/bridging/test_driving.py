@@ -57,7 +57,8 @@ async def driven(
     upstream: Upstream, host: Host | None = None, caller: Caller = ABLE, patience: float = 5, **params: Any
 ) -> dict[str, Any]:
     with anyio.fail_after(10):
-        return await drive(upstream, CALL | params, caller, host or Host(), upstream="x", patience=patience)
+        first = await upstream(CALL | params)
+        return await drive(first, upstream, CALL | params, caller, host or Host(), upstream="x", patience=patience)
 
 
 async def test_a_result_that_asks_for_nothing_is_passed_on() -> None:
@@ -202,5 +203,5 @@ async def test_an_error_of_the_upstream_in_a_later_round_is_passed_on() -> None:
         return asks("a")
 
     with pytest.raises(UpstreamRefused) as caught:
-        await drive(send, CALL, ABLE, Host(), upstream="x", patience=5)
+        await drive(await send(CALL), send, CALL, ABLE, Host(), upstream="x", patience=5)
     assert caught.value is refusal

@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 from gateway.core.model.caller import Caller
 from gateway.errors import GatewayError, HostRefused, InvalidRequest, UpstreamRefused
 from gateway.upstream.bridging.parking import Parked, Parking
+from gateway.upstream.connection.request_context import RequestContext
 
 pytestmark = pytest.mark.anyio
 
@@ -53,14 +54,16 @@ class Lot:
         self, work: Work, leg: Leg | None = None, patience: float = PATIENCE, caller: Caller = CALLER
     ) -> Any:
         leg = leg or Leg()
-        return await self.parking.begin(work, caller, leg, leg.on_progress, patience)
+        return await self.parking.begin(work, RequestContext(caller, host=leg, on_progress=leg.on_progress), patience)
 
     async def resume(
         self, call: Parked | str, answers: Mapping[str, Any], leg: Leg | None = None, patience: float = PATIENCE
     ) -> Any:
         leg = leg or Leg()
         ident = call if isinstance(call, str) else call.id
-        return await self.parking.resume(ident, answers, leg, leg.on_progress, patience)
+        return await self.parking.resume(
+            ident, answers, RequestContext(CALLER, host=leg, on_progress=leg.on_progress), patience
+        )
 
 
 @asynccontextmanager
