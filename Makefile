@@ -74,7 +74,7 @@ docs: setup ## write the pages anew that are generated from data
 	@$(BIN)/python docs/generate.py
 
 conformance: setup ## the official suite, directly and through the gateway; writes docs/conformance.md, fails on any loss
-	@PATH="$(CURDIR)/$(VENV)/node/bin:$$PATH" $(BIN)/python tests/conformance/run.py $(ARGS)
+	@PATH="$(CURDIR)/$(VENV)/node/bin:$$PATH" $(BIN)/python -m tests.conformance.run $(ARGS)
 
 frameworks: setup ## run agent frameworks alone and with the gateway (FRAMEWORKS="strands": this one)
 	@$(BIN)/python -m lab.run $(FRAMEWORKS)
