@@ -84,11 +84,10 @@ def failure(host: Any, tool: str, **arguments: Any) -> str:
 @pytest.mark.parametrize("host_kind", ["handshake-http", "modern-http"])
 def test_an_answer_to_a_request_that_nobody_made_answers_nothing(host_on, host_kind, upstream_kind):
     host = host_on(host_kind, upstream_kind)
-    began = time.monotonic()
     words = failure(host, "wrong_id", seconds=5)
     assert "bridge" in words
+    assert "took longer than 1.5 s" in words
     assert "for nobody" not in words
-    assert time.monotonic() - began < 10
     assert host.call("counter")["structuredContent"]["count"] >= 1
 
 
@@ -220,14 +219,12 @@ def test_a_call_whose_host_does_not_come_back_is_given_up(host_on, upstream_kind
 @pytest.mark.parametrize("host_kind", HANDSHAKE_HOSTS)
 def test_a_host_that_never_answers_costs_its_own_call_and_nothing_else(host_on, host_kind, upstream_kind):
     host = host_on(host_kind, upstream_kind, new=True, answers={"elicitation/create": lambda params: hosts.NEVER})
-    began = time.monotonic()
     exchange = host.begin("elicit")
     try:
         words = text(exchange.wait())
     except hosts.Refused as refused:
         words = refused.message
-    assert "did not answer" in words
-    assert time.monotonic() - began < 10
+    assert "did not answer within 1.5 s" in words
     assert host.call("counter")
 
 

@@ -248,16 +248,19 @@ def test_what_ps_lists_of_a_groups_work_is_added_up() -> None:
 
 @posix
 def test_the_work_of_a_group_is_that_of_all_in_it() -> None:
-    burn = "import time\nwhile time.process_time() < 0.3: pass\nprint('done', flush=True)\ntime.sleep(600)"
+    # One write for each, so that those of the two do not mix.
+    burn = "import os, time\nwhile time.process_time() < 0.3: pass\nos.write(1, b'done\\n')\ntime.sleep(600)"
     command = ["/bin/sh", "-c", f'{sys.executable} -c "$0" & {sys.executable} -c "$0"; wait', burn]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stdout.readline() == "done\n"
-        work = Group(process.pid).work()
-        os.killpg(process.pid, 9)
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert process.stdout.readline() == "done\n"
+            work = Group(process.pid).work()
+        finally:
+            os.killpg(process.pid, 9)
     assert work is not None
     assert work.cpu >= 0.3
     assert work.processes >= 2
