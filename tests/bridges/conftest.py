@@ -204,8 +204,9 @@ def toml(value: Any) -> str:
     return json.dumps(value)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def bridge(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bridge]:
+    """For all tests of this folder, and no longer: fifty processes, even idle ones, are a tenth of a core."""
     made = Bridge(tmp_path_factory.mktemp("bridges"))
     yield made
     made.close()
