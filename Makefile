@@ -23,8 +23,11 @@ LOWEST := $(addprefix tests/,cli/test_app.py config content/media content/store 
 # Starlette's test client, which only the tests use, takes a name from where anyio had it before.
 LOWEST += -W "ignore:The anyio.abc.BlockingPortal alias:DeprecationWarning"
 
+# Most tests start programs, and none of them is to compile the gateway anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lowest attack coverage check check-style check-types check-imports check-locks format docs conformance frameworks build lock soak clean
+.PHONY: help setup demo test test-fast lowest attack coverage check check-style check-types check-imports check-locks format docs conformance frameworks build lock soak clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -36,6 +39,9 @@ demo: $(VENV)/.gateway ## set up what it needs, and run the whole path with ever
 
 test: setup ## set up, and run the tests
 	@$(BIN)/python -m pytest -q $(ARGS)
+
+test-fast: setup ## the tests that take no minutes, half of them and more, in two processes
+	@$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist worksteal $(ARGS)
 
 # Minutes more, so not a part of `make test`: for whoever changes a bound in pyproject.toml, and before a release.
 lowest: $(VENV)/.lowest ## the tests of what dependencies do, with the lowest versions that pyproject.toml allows
