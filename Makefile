@@ -40,8 +40,8 @@ demo: $(VENV)/.gateway ## set up what it needs, and run the whole path with ever
 test: setup ## set up, and run the tests
 	@$(BIN)/python -m pytest -q $(ARGS)
 
-test-fast: setup ## the tests that take no minutes, half of them and more, in two processes
-	@$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist worksteal $(ARGS)
+test-fast: setup ## more than half of the tests, in about a minute: those that are not marked as slow
+	@$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadfile $(ARGS)
 
 # Minutes more, so not a part of `make test`: for whoever changes a bound in pyproject.toml, and before a release.
 lowest: $(VENV)/.lowest ## the tests of what dependencies do, with the lowest versions that pyproject.toml allows
