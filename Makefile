@@ -23,8 +23,11 @@ LOWEST := $(addprefix tests/,cli/test_app.py config content/media content/store 
 # Starlette's test client, which only the tests use, takes a name from where anyio had it before.
 LOWEST += -W "ignore:The anyio.abc.BlockingPortal alias:DeprecationWarning"
 
+# Most tests start programs, and none of them is to compile the gateway anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lowest attack coverage check check-style check-types check-imports check-locks format docs conformance frameworks new-host build lock soak clean
+.PHONY: help setup demo test test-fast lowest attack coverage check check-style check-types check-imports check-locks format docs conformance frameworks new-host build lock soak clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -36,6 +39,9 @@ demo: $(VENV)/.gateway ## set up what it needs, and run the whole path with ever
 
 test: setup ## set up, and run the tests
 	@$(BIN)/python -m pytest -q $(ARGS)
+
+test-fast: setup ## more than half of the tests, in about a minute: those that are not marked as slow
+	@$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadfile $(ARGS)
 
 # Minutes more, so not a part of `make test`: for whoever changes a bound in pyproject.toml, and before a release.
 lowest: $(VENV)/.lowest ## the tests of what dependencies do, with the lowest versions that pyproject.toml allows
@@ -75,7 +81,7 @@ docs: setup ## write the pages anew that are generated from data
 	@$(BIN)/python docs/generate.py
 
 conformance: setup ## the official suite, directly and through the gateway; writes docs/conformance.md, fails on any loss
-	@PATH="$(CURDIR)/$(VENV)/node/bin:$$PATH" $(BIN)/python tests/conformance/run.py $(ARGS)
+	@PATH="$(CURDIR)/$(VENV)/node/bin:$$PATH" $(BIN)/python -m tests.conformance.run $(ARGS)
 
 frameworks: setup ## run agent frameworks alone and with the gateway (FRAMEWORKS="strands": this one)
 	@$(BIN)/python -m lab.run $(FRAMEWORKS)

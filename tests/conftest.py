@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from difflib import unified_diff
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,9 +19,44 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
-ROOT = Path(__file__).parents[1]
+HERE = Path(__file__).parent
+ROOT = HERE.parent
 LOCKED_NODE = Path(sys.prefix) / "node" / "bin"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+SLOW = {
+    "agents": "processes",
+    "attack": "attack",
+    "bridges": "bridges",
+    "cli": "processes",
+    "conformance": "conformance",
+    "content/media": "media",
+    "content/shaping/test_shaper.py": "media",
+    "content/store": "processes",
+    "core/model_apis": "media",
+    "core/test_check_cost.py": "matrix",
+    "docs/test_agents_page.py": "processes",
+    "examples": "processes",
+    "hosts/simulators/test_model_apis_server.py": "processes",
+    "interaction": "bridges",
+    "lab": "processes",
+    "real": "real",
+    "routing/calibration": "processes",
+    "routing/test_end_to_end.py": "processes",
+    "runtime": "processes",
+    "serving/http": "processes",
+    "serving/mcp/test_finished_calls.py": "processes",
+    "serving/mcp/test_http.py": "processes",
+    "serving/mcp/test_stdio.py": "processes",
+    "serving/model_proxy/test_matrix.py": "matrix",
+    "serving/model_proxy/test_pictures_put_back.py": "media",
+    "serving/model_proxy/test_profile_to_model.py": "matrix",
+    "setup": "processes",
+    "soak": "soak",
+    "telemetry/test_serving.py": "processes",
+    "typed": "types",
+    "upstream": "processes",
+}
+"""Tests that take long, by their folder or file. They get the mark of their kind, and `slow`."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,6 +66,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if in_ci() and config.getoption("--update-golden"):
         raise pytest.UsageError("--update-golden is for people who look at what it writes, not for CI")
+    if gone := [place for place in SLOW if not (HERE / place).exists()]:
+        raise pytest.UsageError(f"not in tests, but in the table of slow tests: {', '.join(gone)}")
     # What one test's upstreams said must not be what another's are known for, nor touch the user's own folders.
     os.environ["MCP_GATEWAY_CACHE"] = ""
     os.environ["MCP_GATEWAY_PROFILES"] = ""
@@ -37,6 +75,27 @@ def pytest_configure(config: pytest.Config) -> None:
     # `node` is the locked one for every program that a test starts, whatever else the machine has.
     if LOCKED_NODE.is_dir():
         os.environ["PATH"] = os.pathsep.join([str(LOCKED_NODE), os.environ.get("PATH", os.defpath)])
+
+
+@cache
+def kind_of(path: Path) -> str | None:
+    """The kind of the slow tests that are in a file or folder."""
+    place = path.relative_to(HERE)
+    return next((SLOW[str(part)] for part in (place, *place.parents) if str(part) in SLOW), None)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import what `-m "not slow"` leaves out."""
+    if config.option.markexpr == "not slow" and collection_path.is_relative_to(HERE) and kind_of(collection_path):
+        return True
+    return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if kind := kind_of(item.path):
+            item.add_marker(kind)
+            item.add_marker("slow")
 
 
 def in_ci() -> bool:

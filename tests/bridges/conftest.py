@@ -4,7 +4,6 @@ Gateways, upstreams and hosts are started when a test first wants them, and kept
 is the host of that pairing; the upstream `direct` is the one of the host's own era and transport, without a gateway.
 """
 
-import importlib.util
 import itertools
 import json
 import os
@@ -16,24 +15,14 @@ from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from tests.bridges import hosts
+
 ROOT = Path(__file__).parents[2]
 SERVER = ROOT / "tests" / "servers" / "bridge_server.py"
-HOSTS = Path(__file__).parent / "hosts.py"
-
-
-def load(path: Path, name: str) -> ModuleType:
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
 
 
 class Served:
@@ -80,7 +69,6 @@ class Bridge:
     """Starts what a test wants, and ends it all."""
 
     def __init__(self, folder: Path) -> None:
-        self.hosts = load(HOSTS, "bridge_hosts")
         self._folder = folder
         self._numbers = itertools.count(1)
         self._kept: dict[Any, Any] = {}
@@ -122,24 +110,24 @@ class Bridge:
         """A new host of a kind, opened: `where` is a configuration (for stdio) or the origin of a gateway."""
         era, transport = kind.split("-")
         if transport == "stdio":
-            wire = self.hosts.StdioWire(serve(Path(where)), env=self._environment(), stderr=self._log())
+            wire = hosts.StdioWire(serve(Path(where)), env=self._environment(), stderr=self._log())
         else:
             headers = options.pop("headers", None)
-            wires = {"http": self.hosts.HttpWire, "sse": self.hosts.SseWire}
+            wires = {"http": hosts.HttpWire, "sse": hosts.SseWire}
             path = "mcp" if transport == "http" else "sse"
             wire = wires[transport](f"{where}/{path}", headers)
-        return self._opened(self.hosts.Host(wire, era, **options))
+        return self._opened(hosts.Host(wire, era, **options))
 
     def direct(self, kind: str, *flags: str, **options: Any) -> Any:
         """A new host of a kind on an upstream of its own era, without a gateway."""
         era, transport = kind.split("-")
         found = self.upstream(kind, *flags)
         if transport == "stdio":
-            wire = self.hosts.StdioWire([found["command"], *found["args"]])
+            wire = hosts.StdioWire([found["command"], *found["args"]])
         else:
             headers = options.pop("headers", None)
-            wire = {"http": self.hosts.HttpWire, "sse": self.hosts.SseWire}[transport](found["url"], headers)
-        return self._opened(self.hosts.Host(wire, era, **options))
+            wire = {"http": hosts.HttpWire, "sse": hosts.SseWire}[transport](found["url"], headers)
+        return self._opened(hosts.Host(wire, era, **options))
 
     def where(self, host_kind: str, upstream_kind: str) -> Path | str:
         """What a host of a kind connects to, to reach an upstream of a kind: kept for all tests."""
@@ -216,8 +204,9 @@ def toml(value: Any) -> str:
     return json.dumps(value)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def bridge(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bridge]:
+    """For all tests of this folder, and no longer: fifty processes, even idle ones, are a tenth of a core."""
     made = Bridge(tmp_path_factory.mktemp("bridges"))
     yield made
     made.close()
@@ -237,27 +226,13 @@ def make_bridge() -> type[Bridge]:
     return Bridge
 
 
-@pytest.fixture(scope="session")
-def hosts() -> ModuleType:
-    """The module `hosts.py`."""
-    return load(HOSTS, "bridge_hosts")
-
-
-@pytest.fixture(scope="session")
-def upstream() -> ModuleType:
-    """The module `bridge_server.py`: what the upstream lists and says."""
-    return load(SERVER, "bridge_server")
-
-
 @pytest.fixture
 def host(bridge: Bridge, pairing: tuple[str, str]) -> Any:
     """The host of the pairing that a test is parametrized with."""
     found = bridge.over(*pairing)
     found.answers |= {
-        "elicitation/create": lambda params: (
-            {"action": "accept"} if params.get("mode") == "url" else bridge.hosts.PERSON
-        ),
-        "sampling/createMessage": lambda params: bridge.hosts.SAMPLED,
-        "roots/list": lambda params: bridge.hosts.ROOTS,
+        "elicitation/create": lambda params: {"action": "accept"} if params.get("mode") == "url" else hosts.PERSON,
+        "sampling/createMessage": lambda params: hosts.SAMPLED,
+        "roots/list": lambda params: hosts.ROOTS,
     }
     return found

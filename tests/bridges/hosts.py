@@ -181,12 +181,11 @@ class HttpWire:
             body = None if message is None else json.dumps(message, ensure_ascii=False).encode()
             connection.request(verb, parts.path, body, self._headers(message))
             response = connection.getresponse()
-            if stream == "standing":  # nothing may come on it for as long as the tests of this host take
-                self._sockets[stream].settimeout(None)
             if message is not None and message.get("method") == "initialize":
                 session = response.headers.get("mcp-session-id")
                 self._session = {"mcp-session-id": session} if session else {}
             if opened is not None:
+                self._sockets[stream].settimeout(None)  # it is silent for as long as there is no news
                 opened.set()
             self._take(response, message, stream)
         except (OSError, http.client.HTTPException, ValueError, AttributeError):
@@ -260,6 +259,7 @@ class SseWire(HttpWire):
             self._sockets["stream"] = connection.sock
             connection.request("GET", parts.path, None, {"accept": "text/event-stream", **self.headers})
             response = connection.getresponse()
+            self._sockets["stream"].settimeout(None)
             for event in events(response):
                 if event["event"] == "endpoint":
                     found = urlsplit(event["data"])

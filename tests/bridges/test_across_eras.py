@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.bridges import hosts
+from tests.servers import bridge_server
+
 HOSTS = ("handshake-stdio", "handshake-http", "handshake-sse", "modern-stdio", "modern-http")
 UPSTREAMS = (
     *("handshake-stdio", "handshake-http", "handshake-sse", "modern-stdio", "modern-http"),
@@ -62,8 +65,8 @@ def told(value: Any, pairing: tuple[str, str]) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["tools", "resources", "templates", "prompts"])
-def test_a_list_has_every_entry_of_every_page_as_it_was_written(host, upstream, pairing, kind):
-    expected = getattr(upstream, kind.upper())
+def test_a_list_has_every_entry_of_every_page_as_it_was_written(host, pairing, kind):
+    expected = getattr(bridge_server, kind.upper())
     if host.era == "handshake" and pairing[1] != "direct":  # an output schema is of an object there
         expected = [one if one["name"] != "structured" else without(one, "outputSchema") for one in expected]
     listed = [one for one in host.everything(kind) if not one["name"].startswith("extra_")]
@@ -75,7 +78,7 @@ def test_the_era_is_the_hosts_own_where_the_upstream_speaks_both(host, pairing):
     assert seen["era"] == era_of(pairing)
 
 
-def test_the_upstream_is_shown_the_client_and_the_capabilities_of_the_host_in_front(host, hosts, pairing):
+def test_the_upstream_is_shown_the_client_and_the_capabilities_of_the_host_in_front(host, pairing):
     seen = host.call("echo_client")["structuredContent"]
     assert seen["client"]["name"] == "bridge-host"
     assert seen["client"]["version"] == "9.1"
@@ -105,32 +108,32 @@ def test_the_capabilities_of_the_upstream_are_offered(host, pairing):
     "kind",
     ["text", "image", "audio", "embedded_text", "embedded_blob", "link", "unknown_type", "unknown_fields"],
 )
-def test_a_block_of_every_kind_comes_through(host, upstream, pairing, kind):
-    assert host.call("content", kind=kind)["content"] == [upstream.BLOCKS[kind]]
+def test_a_block_of_every_kind_comes_through(host, pairing, kind):
+    assert host.call("content", kind=kind)["content"] == [bridge_server.BLOCKS[kind]]
 
 
-def test_a_result_of_many_blocks_keeps_their_order_and_what_stands_beside_them(host, upstream, pairing):
+def test_a_result_of_many_blocks_keeps_their_order_and_what_stands_beside_them(host, pairing):
     result = host.call("content")
-    assert result["content"] == list(upstream.BLOCKS.values())
+    assert result["content"] == list(bridge_server.BLOCKS.values())
     assert result["later"] == [1, {"two": 3}]
     assert result["_meta"]["example.org/deep"] == {"a": [1]}
     assert result["_meta"]["example.org/trace"] is None
 
 
-def test_a_result_that_is_an_error_of_the_tool_stays_one(host, upstream, pairing):
+def test_a_result_that_is_an_error_of_the_tool_stays_one(host, pairing):
     result = host.call("failing")
     assert result["isError"] is True
-    assert result["content"] == [upstream.BLOCKS["text"], upstream.BLOCKS["image"]]
+    assert result["content"] == [bridge_server.BLOCKS["text"], bridge_server.BLOCKS["image"]]
 
 
 @pytest.mark.parametrize("kind", ["object", "array", "scalar", "null"])
-def test_structured_content_comes_through(host, upstream, pairing, kind):
+def test_structured_content_comes_through(host, pairing, kind):
     result = host.call("structured", kind=kind)
     if kind == "object" or host.era == "modern" or pairing[1] == "direct":
-        assert result["structuredContent"] == upstream.STRUCTURED[kind]
+        assert result["structuredContent"] == bridge_server.STRUCTURED[kind]
     else:  # an object until 2026-07-28; the text says it too
         assert "structuredContent" not in result
-    assert text(result) == upstream.json.dumps(upstream.STRUCTURED[kind])
+    assert text(result) == bridge_server.json.dumps(bridge_server.STRUCTURED[kind])
 
 
 def test_arguments_come_through_as_they_are(host, pairing):
@@ -145,23 +148,23 @@ def test_a_value_that_is_mirrored_into_a_header_arrives(host, pairing):
 # ------------------------------------------------------------------------------------------------------ resources
 
 
-def test_resources_are_read_whether_they_are_listed_or_not(host, upstream, pairing):
+def test_resources_are_read_whether_they_are_listed_or_not(host, pairing):
     for uri in ("bridge://one", "bridge://bytes", "bridge://two"):
-        assert host.request("resources/read", {"uri": uri})["contents"] == upstream.CONTENTS[uri]
+        assert host.request("resources/read", {"uri": uri})["contents"] == bridge_server.CONTENTS[uri]
     for uri in ("bridge://unlisted/made", "bridge://rows/users", "bridge://umlaut/ä b"):
         (contents,) = host.request("resources/read", {"uri": uri})["contents"]
         assert contents == {"uri": uri, "mimeType": "text/plain", "text": f"read {uri}", "future": {"kept": True}}
 
 
-def test_an_app_of_a_tool_is_found_under_the_uri_that_the_tool_names(host, upstream, pairing):
+def test_an_app_of_a_tool_is_found_under_the_uri_that_the_tool_names(host, pairing):
     panel = next(tool for tool in host.everything("tools") if tool["name"] == "panel")
     uri = panel["_meta"]["ui"]["resourceUri"]
     assert uri == told("ui://bridge/panel", pairing)
     (contents,) = host.request("resources/read", {"uri": uri})["contents"]
-    assert contents == told(upstream.CONTENTS["ui://bridge/panel"][0], pairing)
+    assert contents == told(bridge_server.CONTENTS["ui://bridge/panel"][0], pairing)
 
 
-def test_a_resource_that_is_not_there_is_an_error_of_the_hosts_era(host, hosts, pairing):
+def test_a_resource_that_is_not_there_is_an_error_of_the_hosts_era(host, pairing):
     with pytest.raises(hosts.Refused) as caught:
         host.request("resources/read", {"uri": "bridge://none"})
     assert caught.value.code == (-32602 if host.era == "modern" else -32002)
@@ -177,14 +180,14 @@ def test_a_prompt_takes_its_arguments(host, pairing):
     assert got["messages"][0]["content"]["text"] == "Greet Änne in Platt."
 
 
-def test_a_prompt_gives_messages_of_every_block_kind(host, upstream, pairing):
+def test_a_prompt_gives_messages_of_every_block_kind(host, pairing):
     got = host.request("prompts/get", {"name": "every_block"})
-    assert [message["content"] for message in got["messages"]] == list(upstream.BLOCKS.values())
+    assert [message["content"] for message in got["messages"]] == list(bridge_server.BLOCKS.values())
     assert {message["future"] for message in got["messages"]} == {1}
     assert got["x-future"] == [None]
 
 
-def test_a_prompt_that_is_refused_is_refused_with_the_upstreams_words(host, hosts, pairing):
+def test_a_prompt_that_is_refused_is_refused_with_the_upstreams_words(host, pairing):
     with pytest.raises(hosts.Refused) as caught:
         host.request("prompts/get", {"name": "greet", "arguments": {}})
     assert (caught.value.code, caught.value.data) == (-32602, {"missing": ["name"]})
@@ -217,12 +220,12 @@ def test_progress_arrives_in_order_before_the_result(host, pairing):
 
 
 @pytest.mark.parametrize("level", ["debug", "warning", "emergency"])
-def test_log_messages_arrive_from_the_level_on_that_was_asked_for(host, upstream, pairing, level):
+def test_log_messages_arrive_from_the_level_on_that_was_asked_for(host, pairing, level):
     host.log_from(level)
     since = len(host.heard)
     try:
         host.call("chatter")
-        wanted = upstream.LEVELS[upstream.LEVELS.index(level) :]
+        wanted = bridge_server.LEVELS[bridge_server.LEVELS.index(level) :]
         host.hears("notifications/message", lambda told: told["level"] == "emergency", since=since)
         told = [without(one, "_meta") for one in host.told("notifications/message", since)]
         assert told == [
@@ -266,7 +269,7 @@ def test_the_upstream_learns_that_a_call_was_cancelled_after_it_had_asked(host, 
 
 
 @only(lambda host, era: host.startswith("handshake") and era == "handshake")
-def test_the_upstream_learns_that_a_call_was_cancelled_while_it_waited_for_the_host(host, hosts, pairing):
+def test_the_upstream_learns_that_a_call_was_cancelled_while_it_waited_for_the_host(host, pairing):
     mark = tag()
     host.answers["elicitation/create"] = lambda params: hosts.NEVER
     since = len(host.asked)
@@ -278,7 +281,7 @@ def test_the_upstream_learns_that_a_call_was_cancelled_while_it_waited_for_the_h
 
 
 @only(lambda host, era: host.startswith("handshake") and era == "modern")
-def test_a_call_that_a_host_cancels_while_it_is_asked_goes_no_further(host, hosts, pairing):
+def test_a_call_that_a_host_cancels_while_it_is_asked_goes_no_further(host, pairing):
     mark = tag()
     host.answers["elicitation/create"] = lambda params: hosts.NEVER
     since = len(host.asked)
@@ -288,7 +291,7 @@ def test_a_call_that_a_host_cancels_while_it_is_asked_goes_no_further(host, host
     assert host.call("recorded", tag=mark)["structuredContent"]["events"] == []
 
 
-def test_ping_is_answered(host, hosts, pairing):
+def test_ping_is_answered(host, pairing):
     if host.era == "handshake":
         assert host.request("ping") == {}
         return
@@ -367,12 +370,12 @@ def test_what_belongs_to_a_subscription_is_marked_for_a_modern_host_alone(host, 
 # ----------------------------------------------------------------------------------------------- what upstreams ask
 
 
-def test_a_form_is_shown_to_the_host_and_its_answer_comes_back(host, hosts, upstream, pairing):
+def test_a_form_is_shown_to_the_host_and_its_answer_comes_back(host, pairing):
     since = len(host.asked)
     result = host.call("elicit", message="Wer?")
     ((method, params, _),) = host.asked[since:]
     assert method == "elicitation/create"
-    assert without(params, "_meta", "mode") == {**upstream.FORM, "message": "Wer?"}
+    assert without(params, "_meta", "mode") == {**bridge_server.FORM, "message": "Wer?"}
     assert params.get("mode", "form") == "form"
     assert result["structuredContent"]["answers"] == {"form": hosts.PERSON}
 
@@ -383,7 +386,7 @@ def test_a_form_that_nobody_fills_in_says_so_to_the_upstream(host, pairing, acti
     assert host.call("elicit")["structuredContent"]["answers"] == {"form": {"action": action}}
 
 
-def test_a_question_without_a_state_is_answered_without_one(host, hosts, pairing):
+def test_a_question_without_a_state_is_answered_without_one(host, pairing):
     assert host.call("elicit_stateless")["structuredContent"]["answers"] == {"form": hosts.PERSON}
 
 
@@ -401,33 +404,33 @@ def test_a_page_is_shown_to_the_host_and_its_completion_announced(host, pairing)
 
 
 @pytest.mark.parametrize("tools", [False, True])
-def test_sampling_keeps_images_tools_and_the_name_of_the_model(host, hosts, upstream, pairing, tools):
+def test_sampling_keeps_images_tools_and_the_name_of_the_model(host, pairing, tools):
     since = len(host.asked)
     result = host.call("sample", tools=tools)
     ((method, params, _),) = host.asked[since:]
     assert method == "sampling/createMessage"
-    assert without(params, "_meta") == upstream.SAMPLE | (upstream.SAMPLE_TOOLS if tools else {})
+    assert without(params, "_meta") == bridge_server.SAMPLE | (bridge_server.SAMPLE_TOOLS if tools else {})
     assert result["structuredContent"]["answers"] == {"sample": hosts.SAMPLED}
 
 
-def test_a_call_may_ask_again_with_what_it_was_answered(host, hosts, pairing):
+def test_a_call_may_ask_again_with_what_it_was_answered(host, pairing):
     since = len(host.asked)
     result = host.call("sample_twice")
     assert [params["systemPrompt"] for _, params, _ in host.asked[since:]] == ["Be brief.", "You said a pixel ☃"]
     assert result["structuredContent"]["answers"] == [hosts.SAMPLED, hosts.SAMPLED]
 
 
-def test_roots_are_those_of_the_host(host, hosts, pairing):
+def test_roots_are_those_of_the_host(host, pairing):
     assert host.call("roots")["structuredContent"]["answers"] == {"roots": hosts.ROOTS}
 
 
-def test_several_questions_of_one_call_are_all_answered(host, hosts, pairing):
+def test_several_questions_of_one_call_are_all_answered(host, pairing):
     answers = host.call("all_at_once")["structuredContent"]["answers"]
     assert answers == {"form": hosts.PERSON, "sample": hosts.SAMPLED, "roots": hosts.ROOTS}
 
 
 @only(lambda host, era: host.startswith("handshake"))  # a modern host that will not answer does not try again
-def test_a_host_that_refuses_an_answer_costs_the_call_and_nothing_else(host, hosts, pairing):
+def test_a_host_that_refuses_an_answer_costs_the_call_and_nothing_else(host, pairing):
 
     def refuse(params):
         raise hosts.Refused(-1, "the person has left")
@@ -464,13 +467,13 @@ def test_a_host_is_asked_on_the_stream_of_its_call(host, pairing):
         (12345, {"deep": {"kept": None}}),
     ],
 )
-def test_an_error_keeps_its_code_its_words_and_its_data(host, hosts, pairing, code, data):
+def test_an_error_keeps_its_code_its_words_and_its_data(host, pairing, code, data):
     with pytest.raises(hosts.Refused) as caught:
         host.call("fail", code=code, message="no bridge ☃", data=data)
     assert (caught.value.code, caught.value.message, caught.value.data) == (code, "no bridge ☃", data)
 
 
-def test_a_capability_that_is_missing_is_said_by_the_upstream_itself(host, hosts, pairing):
+def test_a_capability_that_is_missing_is_said_by_the_upstream_itself(host, pairing):
     with pytest.raises(hosts.Refused) as caught:
         host.call("needs")
     assert caught.value.code == -32021
@@ -480,14 +483,14 @@ def test_a_capability_that_is_missing_is_said_by_the_upstream_itself(host, hosts
         assert caught.value.status == 400
 
 
-def test_a_tool_that_is_not_there_is_an_error(host, hosts, pairing):
+def test_a_tool_that_is_not_there_is_an_error(host, pairing):
     with pytest.raises(hosts.Refused) as caught:
         host.call("no_such_tool")
     assert caught.value.code == -32602
     assert "no_such_tool" in caught.value.message
 
 
-def test_a_method_that_nobody_knows_is_an_error(host, hosts, pairing):
+def test_a_method_that_nobody_knows_is_an_error(host, pairing):
     with pytest.raises(hosts.Refused) as caught:
         host.request("no/such/method")
     assert caught.value.code == -32601
@@ -513,7 +516,7 @@ def test_meta_passes_but_for_what_belongs_to_one_hop(host, pairing):
 
 
 @only(lambda host, era: not host.endswith("stdio"))  # it takes a process more, and has no part in it
-def test_a_host_without_capabilities_is_not_asked_for_anything(bridge, hosts, pairing):
+def test_a_host_without_capabilities_is_not_asked_for_anything(bridge, pairing):
     host_kind, upstream_kind = pairing
     options: dict[str, Any] = {"capabilities": {}, "name": "poor-host"}
     if upstream_kind == "direct":

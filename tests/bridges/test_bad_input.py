@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.bridges import hosts
+
 HANDSHAKE_HOSTS = ("handshake-stdio", "handshake-http", "handshake-sse")
 BOTH_ERAS = ("handshake-stdio", "modern-stdio", "handshake-http", "modern-http")
 META = "io.modelcontextprotocol/"
@@ -66,7 +68,7 @@ def upstream_kind(request):
     return request.param
 
 
-def failure(hosts: Any, host: Any, tool: str, **arguments: Any) -> str:
+def failure(host: Any, tool: str, **arguments: Any) -> str:
     """The words with which a call fails: an error, or a result that is one."""
     try:
         result = host.call(tool, **arguments)
@@ -80,37 +82,36 @@ def failure(hosts: Any, host: Any, tool: str, **arguments: Any) -> str:
 
 
 @pytest.mark.parametrize("host_kind", ["handshake-http", "modern-http"])
-def test_an_answer_to_a_request_that_nobody_made_answers_nothing(host_on, hosts, host_kind, upstream_kind):
+def test_an_answer_to_a_request_that_nobody_made_answers_nothing(host_on, host_kind, upstream_kind):
     host = host_on(host_kind, upstream_kind)
-    began = time.monotonic()
-    words = failure(hosts, host, "wrong_id", seconds=5)
+    words = failure(host, "wrong_id", seconds=5)
     assert "bridge" in words
+    assert "took longer than 1.5 s" in words
     assert "for nobody" not in words
-    assert time.monotonic() - began < 10
     assert host.call("counter")["structuredContent"]["count"] >= 1
 
 
 @pytest.mark.parametrize("host_kind", ["handshake-http", "modern-http"])
-def test_a_result_of_a_type_that_nobody_knows_is_an_error_that_names_it(host_on, hosts, host_kind, upstream_kind):
+def test_a_result_of_a_type_that_nobody_knows_is_an_error_that_names_it(host_on, host_kind, upstream_kind):
     host = host_on(host_kind, upstream_kind)
-    words = failure(hosts, host, "odd_type")
+    words = failure(host, "odd_type")
     assert "surprise" in words
     assert host.call("counter")
 
 
 @pytest.mark.parametrize("host_kind", HANDSHAKE_HOSTS)
 @pytest.mark.parametrize("upstream_kind", ["modern-stdio", "modern-http"])
-def test_an_upstream_that_never_stops_asking_is_stopped(host_on, hosts, host_kind, upstream_kind):
+def test_an_upstream_that_never_stops_asking_is_stopped(host_on, host_kind, upstream_kind):
     host = host_on(host_kind, upstream_kind)
     before = len(host.asked)
-    words = failure(hosts, host, "elicit_forever")
+    words = failure(host, "elicit_forever")
     assert "bridge" in words
     assert 1 < len(host.asked) - before < 100
     assert host.call("counter")
 
 
 @pytest.mark.parametrize("upstream_kind", ["handshake-stdio", "handshake-http"])
-def test_a_host_that_has_enough_of_being_asked_leaves_nothing_behind(host_on, hosts, upstream_kind):
+def test_a_host_that_has_enough_of_being_asked_leaves_nothing_behind(host_on, upstream_kind):
     host = host_on("modern-http", upstream_kind)
     with pytest.raises(hosts.Lost, match="asked 30 times"):
         host.call("elicit_forever")
@@ -153,7 +154,7 @@ def parked(host: Any, tool: str = "elicit", **arguments: Any) -> tuple[dict[str,
     return params, asked
 
 
-def test_a_state_that_was_tampered_with_is_refused(host_on, hosts, upstream_kind):
+def test_a_state_that_was_tampered_with_is_refused(host_on, upstream_kind):
     host = host_on("modern-http", upstream_kind, answer=60.0)
     params, asked = parked(host)
     state = asked["requestState"]
@@ -167,7 +168,7 @@ def test_a_state_that_was_tampered_with_is_refused(host_on, hosts, upstream_kind
     assert host.once("tools/call", host.retried(params, asked)).wait()["structuredContent"]
 
 
-def test_a_state_of_another_call_is_refused(host_on, hosts, upstream_kind):
+def test_a_state_of_another_call_is_refused(host_on, upstream_kind):
     host = host_on("modern-http", upstream_kind, answer=60.0)
     params, asked = parked(host, message="one")
     retry = host.retried(params, asked)
@@ -178,7 +179,7 @@ def test_a_state_of_another_call_is_refused(host_on, hosts, upstream_kind):
     assert host.once("tools/call", retry).wait()["structuredContent"]
 
 
-def test_a_state_of_another_host_is_refused(host_on, hosts, upstream_kind):
+def test_a_state_of_another_host_is_refused(host_on, upstream_kind):
     host = host_on("modern-http", upstream_kind, answer=60.0)
     thief = host_on("modern-http", upstream_kind, answer=60.0, new=True, name="thief")
     params, asked = parked(host)
@@ -190,7 +191,7 @@ def test_a_state_of_another_host_is_refused(host_on, hosts, upstream_kind):
 
 
 @pytest.mark.parametrize("upstream_kind", ["handshake-stdio", "handshake-http", "handshake-sse"])
-def test_a_state_that_has_been_used_is_refused(host_on, hosts, upstream_kind):
+def test_a_state_that_has_been_used_is_refused(host_on, upstream_kind):
     host = host_on("modern-http", upstream_kind, answer=60.0)
     params, asked = parked(host)
     retry = host.retried(params, asked)
@@ -201,7 +202,7 @@ def test_a_state_that_has_been_used_is_refused(host_on, hosts, upstream_kind):
 
 
 @pytest.mark.parametrize("upstream_kind", ["handshake-stdio", "handshake-http", "handshake-sse"])
-def test_a_call_whose_host_does_not_come_back_is_given_up(host_on, hosts, upstream_kind):
+def test_a_call_whose_host_does_not_come_back_is_given_up(host_on, upstream_kind):
     host = host_on("modern-http", upstream_kind)
     tag = uuid.uuid4().hex
     params, asked = parked(host, tag=tag)
@@ -216,21 +217,19 @@ def test_a_call_whose_host_does_not_come_back_is_given_up(host_on, hosts, upstre
 
 
 @pytest.mark.parametrize("host_kind", HANDSHAKE_HOSTS)
-def test_a_host_that_never_answers_costs_its_own_call_and_nothing_else(host_on, hosts, host_kind, upstream_kind):
+def test_a_host_that_never_answers_costs_its_own_call_and_nothing_else(host_on, host_kind, upstream_kind):
     host = host_on(host_kind, upstream_kind, new=True, answers={"elicitation/create": lambda params: hosts.NEVER})
-    began = time.monotonic()
     exchange = host.begin("elicit")
     try:
         words = text(exchange.wait())
     except hosts.Refused as refused:
         words = refused.message
-    assert "did not answer" in words
-    assert time.monotonic() - began < 10
+    assert "did not answer within 1.5 s" in words
     assert host.call("counter")
 
 
 @pytest.mark.parametrize("host_kind", HANDSHAKE_HOSTS)
-def test_an_answer_that_comes_too_late_is_dropped(host_on, hosts, host_kind):
+def test_an_answer_that_comes_too_late_is_dropped(host_on, host_kind):
     late, told = threading.Event(), threading.Event()
 
     def answer(params: dict[str, Any]) -> dict[str, Any]:
@@ -259,7 +258,7 @@ def test_an_answer_that_comes_too_late_is_dropped(host_on, hosts, host_kind):
     ],
 )
 @pytest.mark.parametrize("side", ["direct", "handshake-http", "modern-http"])
-def test_a_header_that_contradicts_the_body_is_refused(kept, host_on, hosts, side, header, value):
+def test_a_header_that_contradicts_the_body_is_refused(kept, host_on, side, header, value):
     host = kept.over("modern-http", "direct") if side == "direct" else host_on("modern-http", side)
     host.wire.overrides = {header: value}
     try:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.bridges import hosts
+
 SECONDS = 30.0
 """How long an answer may take here: what would not come at all is what is looked for."""
 
@@ -24,7 +26,7 @@ def asked(host: Any, upstream: str = "own") -> dict[str, Any]:
     return host.once("tools/call", {"name": f"{upstream}__elicit", "arguments": {"message": "who?"}}).wait(SECONDS)
 
 
-def test_a_stateless_host_may_leave_so_many_calls_waiting_and_the_others_are_still_asked(origin, fresh, hosts):
+def test_a_stateless_host_may_leave_so_many_calls_waiting_and_the_others_are_still_asked(origin, fresh):
     busy, other = (fresh.host("modern-http", origin, name=name) for name in ("busy", "other"))
     waiting = [asked(busy) for _ in range(64)]
     assert {one["resultType"] for one in waiting} == {"input_required"}

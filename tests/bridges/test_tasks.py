@@ -2,6 +2,9 @@
 
 import pytest
 
+from tests.bridges import hosts
+from tests.servers import bridge_server
+
 TASKS = "io.modelcontextprotocol/tasks"
 UI = "io.modelcontextprotocol/ui"
 CAPABILITIES = {"elicitation": {"form": {}}, "extensions": {TASKS: {}}}
@@ -52,7 +55,7 @@ def test_the_result_of_a_task_has_the_shape_that_the_host_shows_best(opened):
 
 @pytest.mark.parametrize("profile", ["default", "claude-desktop", "chatgpt", "cursor", "passthrough"])
 @pytest.mark.parametrize("shows", [True, False], ids=["shows-pages", "blind"])
-def test_what_a_task_brings_is_what_the_call_itself_would_have_brought(opened, upstream, profile, shows):
+def test_what_a_task_brings_is_what_the_call_itself_would_have_brought(opened, profile, shows):
     """For the model and for the page: whose data is the upstream's to the byte, whichever way it comes."""
     extensions = {TASKS: {}, **({UI: {"mimeTypes": ["text/html;profile=mcp-app"]}} if shows else {})}
     host = opened("modern-http", "modern-http", {"extensions": extensions}, headers={"X-MCP-Profile": profile})
@@ -65,7 +68,7 @@ def test_what_a_task_brings_is_what_the_call_itself_would_have_brought(opened, u
         assert [brought.get(each) for each in members] == [at_once.get(each) for each in members]
         stamped = {key: at_once.get("_meta", {}).get(key) for key in brought.get("_meta", {})}
         assert brought.get("_meta", {}) == stamped
-        sent = {"chart": upstream.CHART, "chunk": upstream.CHUNK}[tool]
+        sent = {"chart": bridge_server.CHART, "chunk": bridge_server.CHUNK}[tool]
         assert not shows or brought["structuredContent"] == sent["structuredContent"]
         assert ("structuredContent" in brought) == (shows or profile in ("chatgpt", "passthrough"))
     if shows:
@@ -90,13 +93,13 @@ def test_an_upstream_that_knows_no_tasks_gives_none(opened):
     assert opened("modern-http", "handshake-http").call("later")["content"][0]["text"] == "at once"
 
 
-def test_a_task_that_nobody_was_given_is_nobodys(opened, hosts):
+def test_a_task_that_nobody_was_given_is_nobodys(opened):
     host = opened("modern-http", "modern-http")
     with pytest.raises(hosts.Refused, match="no task of this caller"):
         host.request("tasks/get", {"taskId": "task-of-somebody-else"})
 
 
-def test_hosts_of_the_handshake_know_no_such_methods(bridge, hosts):
+def test_hosts_of_the_handshake_know_no_such_methods(bridge):
     host = bridge.over("handshake-http", "modern-http")
     with pytest.raises(hosts.Refused, match="not found"):
         host.request("tasks/get", {"taskId": "x"})

@@ -11,9 +11,10 @@ from typing import Any
 
 import anyio
 import mcp_types as types
-from asking import Call, Failed, form, sampling
-from asking import field as filled
 from mcp.shared.subscriptions import PromptsListChanged, ServerEvent, ToolsListChanged
+
+from tests.conformance.asking import Call, Failed, form, sampling
+from tests.conformance.asking import field as filled
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 SOUND = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAAAA=="

@@ -1,6 +1,6 @@
 """The client of the conformance tests: what the suite's client scenarios ask of a client.
 
-    MCP_CONFORMANCE_SCENARIO=<name> python client.py [--through-gateway] <url of the suite's server>
+    MCP_CONFORMANCE_SCENARIO=<name> python -m tests.conformance.client [--through-gateway] <url of the suite's server>
 
 With `--through-gateway` a gateway is started whose one upstream is the suite's server, and the same is asked of that:
 what the suite then judges is the gateway's upstream side.
@@ -18,8 +18,9 @@ import mcp_types as types
 from mcp import MCPError
 from mcp.client.client import Client
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from processes import gateway
 from pydantic import ValidationError
+
+from tests.conformance.processes import gateway
 
 PATIENCE = 50
 """Seconds; the suite ends the whole program after 60."""

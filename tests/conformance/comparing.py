@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from suite import Check
+from tests.conformance.suite import Check
 
 PASSED = "SUCCESS"
 Key = tuple[str, str, str]

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from comparing import Comparison, Loss
-from explained import WHY_LEFT_OUT
+from tests.conformance.comparing import Comparison, Loss
+from tests.conformance.explained import WHY_LEFT_OUT
 
 ADDRESS = re.compile(r"127\.0\.0\.1:\d+|localhost:\d+")
 LONGEST = 160

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import httpx2
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+ROOT = Path(__file__).parents[2]
 PATIENCE = 60
 SAID = "listening on "
 REVISION = "2026-07-28"
@@ -27,7 +26,8 @@ class DidNotStart(Exception):
 @contextmanager
 def upstream(*options: str) -> Generator[str]:
     """The project's own upstream, with options of its command line; its url."""
-    with listening([sys.executable, str(HERE / "upstream.py"), *options], os.environ) as url:
+    command = [sys.executable, "-m", "tests.conformance.upstream", *options]
+    with listening(command, {**os.environ, "PYTHONPATH": str(ROOT)}) as url:
         yield url
 
 

@@ -1,4 +1,4 @@
-"""The official conformance suite, directly and through the gateway: `python tests/conformance/run.py`.
+"""The official conformance suite, directly and through the gateway: `python -m tests.conformance.run`.
 
 Prints a table and each lost check, writes docs/conformance.md, and ends with 1 on any loss. `--json` writes what was
 found for a program, and then leaves the page alone.
@@ -15,11 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from comparing import Comparison, compare, failures
-from explained import EXPLAINED, LEFT_OUT
-from page import page
-from processes import ROOT, DidNotStart, gateway, upstream
-from suite import CLIENT_SCENARIOS, Broken, Check, Suite
+from tests.conformance.comparing import Comparison, compare, failures
+from tests.conformance.explained import EXPLAINED, LEFT_OUT
+from tests.conformance.page import page
+from tests.conformance.processes import ROOT, DidNotStart, gateway, upstream
+from tests.conformance.suite import CLIENT_SCENARIOS, Broken, Check, Suite
 
 T = TypeVar("T")
 PAGE = ROOT / "docs" / "conformance.md"

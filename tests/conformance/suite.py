@@ -90,7 +90,7 @@ class Suite:
     def client(self, scenario: str, era: str, *options: str) -> list[Check]:
         """What one client scenario finds about `client.py`, called with these options."""
         # The suite splits the command at its spaces, and gives the parts to a shell.
-        command = " ".join(shlex.quote(part) for part in [sys.executable, str(HERE / "client.py"), *options])
+        command = " ".join(shlex.quote(part) for part in [sys.executable, "-m", "tests.conformance.client", *options])
         environ = {"PYTHONPATH": str(ROOT), "NO_PROXY": "127.0.0.1,localhost"}
         arguments = (
             "--command",

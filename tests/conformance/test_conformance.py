@@ -1,17 +1,16 @@
 """The official conformance suite finds as much through the gateway as directly; `make conformance` writes the page."""
 
-import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+from tests.conformance import comparing
+
+ROOT = Path(__file__).parents[2]
 PATIENCE = 540
 """Seconds for everything; about 100 on two cores."""
 
@@ -24,8 +23,10 @@ def found(node_modules: Path, tmp_path_factory: pytest.TempPathFactory, missing:
     if not (node_modules / "@modelcontextprotocol" / "conformance").is_dir():
         missing("the conformance suite", "run `make setup` with the npm registry in reach")
     path = tmp_path_factory.mktemp("conformance") / "found.json"
-    command = [sys.executable, str(HERE / "run.py"), "--json", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=PATIENCE, check=False)
+    command = [sys.executable, "-m", "tests.conformance.run", "--json", str(path)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", timeout=PATIENCE, check=False, cwd=ROOT
+    )
     assert path.exists(), f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return json.loads(path.read_text("utf-8"))
 
@@ -47,20 +48,8 @@ def test_the_page_says_what_was_found(found) -> None:
     assert (ROOT / "docs" / "conformance.md").read_text("utf-8") == found["page"], "run: make conformance"
 
 
-@pytest.fixture(scope="module")
-def comparing() -> ModuleType:
-    """The module that compares; it and the one that it needs are found beside this file."""
-    for name in ("suite", "comparing"):
-        spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return sys.modules["comparing"]
-
-
 @pytest.fixture
-def compare(comparing):
+def compare():
     """Compare the statuses of one check, directly and through the gateway."""
 
     def of(direct: list[str], gateway: list[str], explained: dict[tuple[str, str], str] | None = None) -> Any:

@@ -1,6 +1,6 @@
 """The upstream of the conformance tests: an MCP server that passes the official suite when it is asked directly.
 
-    python upstream.py [--port N | --stdio] [--legacy-only | --modern-only]
+    python -m tests.conformance.upstream [--port N | --stdio] [--legacy-only | --modern-only]
 
 Over HTTP it says `listening on <url>` on stderr once it does. It speaks both eras, or one: then it answers the other
 as real servers of one era do.
@@ -17,8 +17,6 @@ from typing import Any, Literal
 import anyio
 import mcp_types as types
 import uvicorn
-from asking import Call, Failed, InputNeeded
-from behaviours import RESOURCES, TEMPLATE, Lists, contents
 from mcp.server import ServerRequestContext
 from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import NotificationOptions, Server
@@ -33,6 +31,9 @@ from mcp.shared.subscriptions import PromptsListChanged, ServerEvent
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tests.conformance.asking import Call, Failed, InputNeeded
+from tests.conformance.behaviours import RESOURCES, TEMPLATE, Lists, contents
 
 Era = Literal["legacy", "modern"]
 NAME = "conformance-upstream"

@@ -1,8 +1,6 @@
 """What becomes of documents, sound, links and files, decided on plain data."""
 
 import base64
-import runpy
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +10,7 @@ from gateway.core.model.contents import found_in, may_be_animated
 from gateway.core.model.effects import ConvertAudio, FitImage, ReadDocument, RenderPages
 from gateway.core.results.lifting import lift
 from gateway.core.results.planning import plan
-
-MADE = runpy.run_path(str(Path(__file__).parent / "test_lowering_mcp.py"))
-shape, seen, profile, text, image, blob, png = (
-    MADE[name] for name in ("shape", "seen", "profile", "text", "image", "blob", "png")
-)
-PDF, WAV, SMALL = MADE["PDF"], MADE["WAV"], MADE["SMALL"]
+from tests.core.test_lowering_mcp import PDF, WAV, blob, image, png, profile, seen, shape, text
 
 
 def wanted(content: list[Any], host: Any) -> list[type]:

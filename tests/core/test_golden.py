@@ -1,16 +1,13 @@
-"""One input, every profile, side by side: `tests/golden/<case>/<profile>.json`, written by `pytest --update-golden`.
+"""One input, every profile, side by side: `tests/golden/<case>.md`, written by `pytest --update-golden`.
 
-In `input.json`, `@png:800x600` stands for base64 with that header (`@wav:4000`: of that many bytes; `@scan:4000` is a
-PDF without text), and `@lines:200000` for that much text. In the golden files, base64 is written as what it holds.
+In an input, `@png:800x600` stands for base64 with that header (`@wav:4000`: of that many bytes; `@scan:4000` is a
+PDF without text), and `@lines:200000` for that much text. In the outputs, base64 is written as what it holds.
 Effects are answered as plain values here: what media workers really do to bytes has tests of its own.
 """
 
 import base64
 import json
 import re
-from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,13 +38,13 @@ from gateway.core.model.effects import (
 )
 from gateway.core.model.media_types import PixelSize, inspect, inspect_base64
 from gateway.core.profiles.host_profiles import resolve_profiles
+from gateway.core.profiles.profile import Profile
 from gateway.core.results.lifting import lift
 from gateway.core.results.lowering import lower
 from gateway.core.results.planning import plan
 from gateway.core.results.rescue import rescue
+from tests.core import golden_cases
 
-GOLDEN = Path(__file__).parents[1] / "golden"
-CASES = sorted(path.parent.name for path in GOLDEN.glob("*/input.json"))
 PROFILES = resolve_profiles(load_builtin())
 
 
@@ -159,11 +156,8 @@ def fitted(original: PixelSize, target: ImageTarget, frames: int = 1) -> Fitted:
     return Fitted(data, f"image/{kind}", pixels, original, frames)
 
 
-@cache
-def shaped(case: str, name: str) -> str:
-    profile = PROFILES[name]
-    result = expanded(json.loads((GOLDEN / case / "input.json").read_text("utf-8"))["result"])
-    envelope = lift(result)
+def shaped(result: Any, profile: Profile) -> str:
+    envelope = lift(expanded(result))
     envelope = rescue(envelope) if profile.rescue else envelope
     outcomes: dict[str, Outcome] = {}
     while wanted := plan(envelope, profile, outcomes):
@@ -176,28 +170,29 @@ def shaped(case: str, name: str) -> str:
     return json.dumps(written, ensure_ascii=False, indent=2) + "\n"
 
 
-def is_its_own(case: str, name: str) -> bool:
-    """Whether a profile makes something else of a case than the profile that it extends."""
-    lineage = PROFILES[name].lineage
-    return not lineage or shaped(case, name) != shaped(case, lineage[0])
+def outputs(result: Any) -> dict[str, str]:
+    """What the profiles make of a result, without those that make of it what the profile that they extend does."""
+    every = {name: shaped(result, profile) for name, profile in PROFILES.items()}
+    lineages = {name: profile.lineage for name, profile in PROFILES.items()}
+    return {name: text for name, text in every.items() if not lineages[name] or text != every[lineages[name][0]]}
 
 
-OWN = [(case, name) for case in CASES for name in sorted(PROFILES) if is_its_own(case, name)]
-
-
-@pytest.mark.parametrize(("case", "name"), OWN)
-def test_each_case_is_shaped_for_each_profile_as_written_down(
-    case: str, name: str, golden: Callable[[Path, str], None]
-) -> None:
-    golden(GOLDEN / case / f"{name}.json", shaped(case, name))
-
-
-def test_there_is_a_golden_file_for_what_differs_from_what_a_profile_extends_and_no_other(
-    request: pytest.FixtureRequest,
-) -> None:
-    expected = {f"{case}/{name}.json" for case, name in [*OWN, *((case, "input") for case in CASES)]}
+@pytest.mark.parametrize("name", golden_cases.NAMES)
+def test_each_case_is_shaped_for_each_profile_as_written_down(name: str, request: pytest.FixtureRequest) -> None:
+    expected = golden_cases.read(name)
+    now = expected._replace(outputs=outputs(expected.result))
+    path = golden_cases.path_of(name)
     if request.config.getoption("--update-golden"):
-        for path in GOLDEN.rglob("*.json"):
-            if str(path.relative_to(GOLDEN)) not in expected:
-                path.unlink()
-    assert {str(path.relative_to(GOLDEN)) for path in GOLDEN.rglob("*.*")} == expected
+        path.write_text(str(now), "utf-8", newline="\n")
+    elif wrong := list(golden_cases.differences(expected, now)):
+        pytest.fail("\n".join(["not what the golden file says:", *wrong]), pytrace=False)
+    assert path.read_text("utf-8") == str(now), "its outputs are right, but not as --update-golden writes them"
+
+
+def test_a_changed_output_is_shown_under_its_case_and_its_profiles() -> None:
+    expected = golden_cases.Case("case", "About.", {}, {"one": "[\n  1\n]\n", "other": "[\n  1\n]\n", "same": "[]\n"})
+    now = expected._replace(outputs={"one": "[\n  2\n]\n", "other": "[\n  2\n]\n", "same": "[]\n", "new": "[]\n"})
+    assert list(golden_cases.differences(expected, now)) == [
+        *("--- case.md: new", "+++ now", "@@ -0,0 +1 @@", "+[]"),
+        *("--- case.md: one, other", "+++ now", "@@ -1,3 +1,3 @@", " [", "-  1", "+  2", " ]"),
+    ]

@@ -1,8 +1,6 @@
 """What shaping one result may reach: its own upstream's resources, and the folders that its host tells."""
 
-import runpy
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +11,9 @@ from gateway.errors import HostRefused, InvalidRequest
 from gateway.routing.reaching import reach
 from gateway.upstream.bridging.bridge import Bridge
 from gateway.upstream.connection.request_context import RequestContext
+from tests.routing.conftest import FakeUpstream
 
 pytestmark = pytest.mark.anyio
-FakeUpstream = runpy.run_path(str(Path(__file__).parent / "conftest.py"))["FakeUpstream"]
 PROFILE = Profile(name="host")
 ROOTED = Caller(revision="2025-11-25", capabilities={"roots": {}})
 

@@ -16,7 +16,8 @@ from gateway.runtime import Gateway, run_gateway
 
 pytestmark = pytest.mark.anyio
 
-SERVER = Path(__file__).parents[1] / "servers" / "kinds_stdio.py"
+ROOT = Path(__file__).parents[2]
+SERVER = ROOT / "tests" / "servers" / "kinds_stdio.py"
 HOST = Caller(revision="2025-11-25", client_name="some-host", capabilities={"roots": {}})
 
 
@@ -46,7 +47,7 @@ async def opened(sets: dict[str, Any], **sections: Any) -> AsyncGenerator[Gatewa
     values = {
         "gateway": {"profile": "mine"},
         "profiles": {"mine": {"extends": "default", "sets": sets}},
-        "upstreams": {"kinds": {"command": sys.executable, "args": [str(SERVER)]}},
+        "upstreams": {"kinds": {"command": sys.executable, "args": [str(SERVER)], "env": {"PYTHONPATH": str(ROOT)}}},
         **sections,
     }
     with anyio.fail_after(120):

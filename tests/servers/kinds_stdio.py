@@ -1,17 +1,19 @@
-"""An MCP server on stdio from the standard library alone: a link to a picture, a picture, a PDF, and a describer."""
+"""An MCP server on stdio without an SDK: a link to a picture, a picture, a PDF, and a describer.
+
+It is started with the project's folder on `PYTHONPATH`.
+"""
 
 import base64
 import json
-import runpy
 import sys
-from pathlib import Path
 
-PDFS = runpy.run_path(str(Path(__file__).parents[1] / "content" / "media" / "pdf_files.py"))
+from tests.content.media.pdf_files import Page, pdf
+
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
-def pdf():
-    return base64.b64encode(PDFS["pdf"]([PDFS["Page"](["words of the first page"])])).decode()
+def document():
+    return base64.b64encode(pdf([Page(["words of the first page"])])).decode()
 
 
 def described(arguments):
@@ -23,7 +25,7 @@ RESULTS = {
     "link": lambda arguments: {"content": [LINK]},
     "picture": lambda arguments: {"content": [{"type": "image", "data": PNG, "mimeType": "image/png"}]},
     "document": lambda arguments: {
-        "content": [{"type": "resource", "resource": {"uri": "made://report.pdf", "blob": pdf()}}]
+        "content": [{"type": "resource", "resource": {"uri": "made://report.pdf", "blob": document()}}]
     },
     "describe": described,
 }

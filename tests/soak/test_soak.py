@@ -1,34 +1,21 @@
 """The short form of `make soak`: a real gateway is back where it was, after hosts and upstreams that leave badly."""
 
-import importlib.util
 import sys
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-SOAK = Path(__file__).resolve().parents[2] / "benchmarks" / "soak.py"
-
-
-@pytest.fixture(scope="module")
-def soak() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("soak", SOAK)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from benchmarks import soak
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
 @pytest.mark.timeout(120)
-def test_nothing_outlives_its_reason(soak: ModuleType) -> None:
+def test_nothing_outlives_its_reason() -> None:
     start, rows = soak.run(sessions=24, kills=16, hangs=5)
     print(soak.table(start, rows))
     assert [row.trial for row in rows if not row.size.is_back_at(start)] == []
 
 
-def test_the_table_tells_what_is_not_back(soak: ModuleType) -> None:
+def test_the_table_tells_what_is_not_back() -> None:
     start = soak.Size(processes=3, files=20, threads=4, rss=50_000_000)
     back = soak.Row("sessions", 1.25, start._replace(rss=51_000_000))
     table = soak.table(start, [back])

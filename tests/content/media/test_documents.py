@@ -1,8 +1,6 @@
 """PDF read and drawn, in this process: the files of these tests are the tests' own."""
 
-import runpy
 from io import BytesIO
-from pathlib import Path
 
 import pytest
 from PIL import Image, ImageStat
@@ -10,9 +8,8 @@ from PIL import Image, ImageStat
 from gateway.content.media.documents import PageError, plain, read, render
 from gateway.core.model.effects import ImageTarget
 from gateway.errors import MediaError
+from tests.content.media.pdf_files import Page, pdf
 
-MADE = runpy.run_path(str(Path(__file__).parent / "pdf_files.py"))
-pdf, Page = MADE["pdf"], MADE["Page"]
 LIMIT = 60_000_000
 ALL = 1_000_000
 ANY = ImageTarget()

@@ -1,10 +1,8 @@
 """Sound made to fit and probed, in this process: what these tests give the decoders is what PyAV wrote."""
 
-import runpy
 import struct
 from io import BytesIO
 from itertools import pairwise
-from pathlib import Path
 
 import av
 import pytest
@@ -17,10 +15,9 @@ from gateway.content.media.sound import Facts
 from gateway.core.model.effects import AudioTarget
 from gateway.core.model.media_types import inspect
 from gateway.errors import MediaError
+from tests.content.media.sound_files import ENCODED, encoded, video, wav
 
-MADE = runpy.run_path(str(Path(__file__).parent / "sound_files.py"))
-wav, encoded, video = MADE["wav"], MADE["encoded"], MADE["video"]
-TYPES = sorted(MADE["ENCODED"])
+TYPES = sorted(ENCODED)
 BOTH = ("audio/wav", "audio/mpeg")
 
 

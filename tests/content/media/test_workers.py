@@ -1,6 +1,5 @@
 """Documents, sound and rare images through the worker processes: limits, hostile bytes, extras that are missing."""
 
-import runpy
 import subprocess
 import sys
 from io import BytesIO
@@ -17,13 +16,12 @@ from gateway.config.schema import MediaSettings
 from gateway.content.media import MediaWorkers
 from gateway.core.model.effects import AudioTarget, Converted, DocumentRead, Failed, Fitted, ImageTarget, Probed
 from gateway.errors import MediaError
+from tests.content.media.pdf_files import Page, pdf
+from tests.content.media.sound_files import ENCODED, encoded, video, wav
 
 pytestmark = pytest.mark.anyio
 
 HERE = Path(__file__).parent
-PDFS, SOUNDS = runpy.run_path(str(HERE / "pdf_files.py")), runpy.run_path(str(HERE / "sound_files.py"))
-pdf, Page = PDFS["pdf"], PDFS["Page"]
-wav, encoded, video = SOUNDS["wav"], SOUNDS["encoded"], SOUNDS["video"]
 SMALL = ImageTarget(max_edge=100)
 EXTRA = 'pip install "mcp-multimodal-gateway[{}]"'
 
@@ -174,7 +172,7 @@ async def test_nothing_is_said_of_what_is_neither_sound_nor_video(content, decla
 
 SEEDS = {
     "application/pdf": pdf([Page(["hello"]), Page(["world"])], title="T"),
-    **{media_type: encoded(media_type, 0.3) for media_type in SOUNDS["ENCODED"]},
+    **{media_type: encoded(media_type, 0.3) for media_type in ENCODED},
     "video/mp4": video(),
     "video/webm": video("webm", "libvpx"),
 }

@@ -1,13 +1,10 @@
 """The providers' file endpoints on a real port of this process, and clients of each."""
 
 import asyncio
-import importlib.util
-import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -15,19 +12,7 @@ import pytest
 
 from gateway.content.provider_files import ProviderFiles
 from gateway.serving.http import Listening, serve
-
-SERVERS = Path(__file__).parents[2] / "servers"
-
-
-def _server() -> Any:
-    name = "provider_files_server"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, SERVERS / "provider_files.py")
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
+from tests.servers.provider_files import KEY, FileServer
 
 
 @dataclass
@@ -49,14 +34,13 @@ class Running:
 
 @asynccontextmanager
 async def running(*, key: str | None = None, **options: Any) -> AsyncGenerator[Running]:
-    module = _server()
-    server = module.FileServer(**options)
+    server = FileServer(**options)
     bound = asyncio.Queue[int]()
     with anyio.fail_after(40):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(partial(serve, server.app, Listening("127.0.0.1", 0, "test"), on_bound=bound.put_nowait))
             url = f"http://127.0.0.1:{await bound.get()}"
-            mine = key or module.KEY
+            mine = key or KEY
             environ = {
                 "OPENAI_API_KEY": mine,
                 "OPENAI_BASE_URL": f"{url}/v1",

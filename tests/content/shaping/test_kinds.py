@@ -2,7 +2,6 @@
 
 import base64
 import io
-import runpy
 import wave
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -19,9 +18,9 @@ from gateway.content.store import MemoryStore, fetch_bytes
 from gateway.core.model.effects import Described
 from gateway.core.profiles.profile import Profile
 from gateway.errors import MediaError, UpstreamRefused
+from tests.content.media.pdf_files import Page, pdf
 
 pytestmark = pytest.mark.anyio
-PDFS = runpy.run_path(str(Path(__file__).parents[2] / "content" / "media" / "pdf_files.py"))
 
 
 def profile(**sections: Any) -> Profile:
@@ -31,7 +30,7 @@ def profile(**sections: Any) -> Profile:
 
 def text_pdf(*pages: str) -> bytes:
     """A PDF with these words, one text a page."""
-    return PDFS["pdf"]([PDFS["Page"]([words]) for words in pages])
+    return pdf([Page([words]) for words in pages])
 
 
 def scan_pdf(*colours: str) -> bytes:

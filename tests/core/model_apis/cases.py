@@ -1,6 +1,6 @@
 """The 35 results on which other libraries were measured (docs/models/peers.toml): 25 core, 8 of hygiene, 2 at limits.
 
-Loaded with `runpy` by the tests beside it. What each has to bring about is said with it, so that no test needs to ask
+What each has to bring about is said with it, so that no test needs to ask
 the gateway what is right.
 """
 

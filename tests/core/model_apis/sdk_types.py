@@ -1,7 +1,4 @@
-"""What the official SDKs' own types say of the messages of a turn, and the rules that stand beside them.
-
-Loaded with `runpy` by the tests beside it.
-"""
+"""What the official SDKs' own types say of the messages of a turn, and the rules that stand beside them."""
 
 import re
 from collections.abc import Callable

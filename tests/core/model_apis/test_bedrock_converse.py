@@ -2,8 +2,6 @@
 
 import base64
 import json
-import runpy
-from pathlib import Path
 from typing import Any
 
 import botocore.session
@@ -18,9 +16,10 @@ from gateway.content.store import MemoryStore
 from gateway.core.model_apis import bedrock_converse
 from gateway.testing.model_apis import refusals, seen
 from gateway.testing.model_apis.histories import history
+from tests.core.model_apis import cases
 
 pytestmark = pytest.mark.anyio
-MADE = runpy.run_path(str(Path(__file__).parent / "cases.py"))
+MADE = vars(cases)
 CASES = MADE["CASES"]
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import runpy
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -16,12 +15,13 @@ from gateway.content.shaping.turns import LoweredTurn, lower_turn
 from gateway.content.store import MemoryStore
 from gateway.testing.model_apis import refusals, seen
 from gateway.testing.model_apis.histories import history
+from tests.core.model_apis import cases, sdk_types
 
 pytestmark = pytest.mark.anyio
 HERE = Path(__file__).parent
 DOCS = HERE.parents[2] / "docs" / "models"
-CASES: dict[str, Any] = runpy.run_path(str(HERE / "cases.py"))["CASES"]
-SDK = runpy.run_path(str(HERE / "sdk_types.py"))
+CASES: dict[str, Any] = vars(cases)["CASES"]
+SDK = vars(sdk_types)
 TARGETS = sorted(model_profiles())
 _NAMED = re.compile(r"\[(?:image|audio|video|document) \d+: [^\]]*?handle (?:img|aud|vid|doc|bin)_[0-9a-z]{12}\]")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{120}")

@@ -12,10 +12,8 @@ The templates are written anew, with the rules of the real ones and nothing else
 
 import copy
 import itertools
-import runpy
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,8 +23,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from gateway.content.shaping.turns import lower_turn_now
 from gateway.testing.model_apis import refusals, seen
 from gateway.testing.model_apis.histories import history
+from tests.core.model_apis import cases
 
-MADE = runpy.run_path(str(Path(__file__).parent / "cases.py"))
+MADE = vars(cases)
 text, image = MADE["text"], MADE["image"]
 
 ALTERNATION = (

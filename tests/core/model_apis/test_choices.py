@@ -2,8 +2,6 @@
 
 import base64
 import io
-import runpy
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,11 +15,13 @@ from gateway.core.results.lowering import lower
 from gateway.errors import ProfileError, UnsupportedContent
 from gateway.testing.model_apis import refusals, seen
 from gateway.testing.model_apis.histories import history
+from tests.content.media import sound_files
+from tests.core.model_apis import cases, sdk_types
 
 pytestmark = pytest.mark.anyio
-MADE = runpy.run_path(str(Path(__file__).parent / "cases.py"))
-SOUND = runpy.run_path(str(Path(__file__).parents[2] / "content" / "media" / "sound_files.py"))
-SDK = runpy.run_path(str(Path(__file__).parent / "sdk_types.py"))
+MADE = vars(cases)
+SOUND = vars(sound_files)
+SDK = vars(sdk_types)
 PNG, SVG, PDF = MADE["PNG"], MADE["SVG"], MADE["PDF"]
 text, image, blob, link = MADE["text"], MADE["image"], MADE["blob"], MADE["link"]
 

@@ -3,8 +3,6 @@
 import base64
 import io
 import json
-import runpy
-from pathlib import Path
 from typing import Any
 
 import numpy
@@ -17,9 +15,10 @@ from gateway.content.media import MediaWorkers
 from gateway.content.shaping.repairing import Repairer
 from gateway.content.shaping.turns import lower_turn, lower_turn_now
 from gateway.content.store import MemoryStore
+from tests.core.model_apis import cases
 
 pytestmark = pytest.mark.anyio
-PNG = runpy.run_path(str(Path(__file__).parent / "cases.py"))["PNG"]
+PNG = vars(cases)["PNG"]
 URL = f"data:image/png;base64,{PNG}"
 
 

@@ -3,9 +3,7 @@
 import base64
 import json
 import re
-import runpy
 from itertools import count, pairwise
-from pathlib import Path
 from typing import Any
 
 from hypothesis import given, settings
@@ -18,9 +16,10 @@ from gateway.core.results.lifting import lift
 from gateway.core.results.rescue import rescue
 from gateway.testing.model_apis import refusals, seen
 from gateway.testing.model_apis.histories import history
+from tests.core.model_apis import cases, sdk_types
 
-MADE = runpy.run_path(str(Path(__file__).parent / "cases.py"))
-SDK = runpy.run_path(str(Path(__file__).parent / "sdk_types.py"))
+MADE = vars(cases)
+SDK = vars(sdk_types)
 TARGETS = sorted(model_profiles())
 KINDS = [
     "text",

@@ -2,8 +2,6 @@
 
 import json
 import re
-import runpy
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +9,9 @@ import pytest
 from gateway.config.builtin_profiles import model_profiles
 from gateway.content.shaping.turns import lower_turn_now
 from gateway.core import wording
+from tests.core.model_apis import cases
 
-MADE = runpy.run_path(str(Path(__file__).parent / "cases.py"))
+MADE = vars(cases)
 PNG, BLUE, WAV, PDF = MADE["PNG"], MADE["BLUE"], MADE["WAV"], MADE["PDF"]
 text, image = MADE["text"], MADE["image"]
 FIRST, SECOND, THIRD = "img_7h3k2m9q4w8x", "img_000000000002", "img_000000000003"

@@ -4,7 +4,6 @@ import base64
 import io
 import json
 import re
-import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,12 @@ from gateway.config.builtin_profiles import load_builtin_models, model_profiles
 from gateway.content.shaping.turns import LoweredTurn, lower_turn, lower_turn_now
 from gateway.core.results.lifting import lift
 from gateway.errors import InvalidRequest, ProfileError, UnsupportedContent
+from tests.core.model_apis import sdk_types
 
 pytestmark = pytest.mark.anyio
 GOLDEN = Path(__file__).parent / "golden"
 TARGETS = sorted(model_profiles())
-SDK = runpy.run_path(str(Path(__file__).parent / "sdk_types.py"))
+SDK = vars(sdk_types)
 
 
 def picture(image_format: str, size: tuple[int, int] = (40, 30), colour: str = "red") -> str:

@@ -6,9 +6,7 @@ where a row gives the length of the measured media (R252: the base64 of its smal
 
 import json
 import re
-import runpy
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +19,12 @@ from gateway.hosts.simulators.codex import fitted
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.hosts.simulators.pictures import look
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenText
+from tests.hosts.simulators import lab
+from tests.hosts.simulators.lab import MEDIA, RESULTS
 
 HERE = Path(__file__).parent
-LAB = runpy.run_path(str(HERE / "lab.py"))
-RESULTS: Mapping[str, dict[str, Any]] = LAB["RESULTS"]
-MEDIA: Mapping[str, str] = LAB["MEDIA"]
 MATRIX = tomllib.loads((HERE / "matrix.toml").read_text("utf-8"))
 PROFILES = builtin_profiles()
-
-
-_text, _image, _content = LAB["text"], LAB["image"], LAB["content"]
 
 
 def _row(cells: str) -> list[str]:
@@ -179,13 +173,13 @@ def test_data_designer_writes_what_is_neither_text_nor_image_as_a_python_object(
     assert see(RESULTS["wav"], None).base64_leak == len(MEDIA["wav"])
     assert see(RESULTS["struct_only"], None).parts == ()
     assert len(see(RESULTS["err_text_image"], None).images) == 1
-    wrapped = _content(_image("\n".join((MEDIA["png"][:76], MEDIA["png"][76:]))))
+    wrapped = lab.content(lab.image("\n".join((MEDIA["png"][:76], MEDIA["png"][76:]))))
     assert see(wrapped, None).error is not None
 
 
 @pytest.mark.parametrize(("host", "why"), [("ag2", "BinaryInput"), ("autogen", "cannot identify image file")])
 def test_a_broken_image_costs_the_text_beside_it_in_some_frameworks(host: str, why: str) -> None:
-    seen = SIMULATORS[host].see(_content(_text("PROSE"), *RESULTS["badbytes"]["content"]), None)
+    seen = SIMULATORS[host].see(lab.content(lab.text("PROSE"), *RESULTS["badbytes"]["content"]), None)
     assert seen.error is not None
     assert why in seen.error
     assert "PROSE" not in seen.text
@@ -199,14 +193,14 @@ def test_autogen_writes_every_image_anew_as_png() -> None:
 
 
 def test_crewai_moves_into_a_file_what_has_no_room_in_the_window() -> None:
-    seen = SIMULATORS["crewai"].see(_content(_text("word " * 400_000)), None)
+    seen = SIMULATORS["crewai"].see(lab.content(lab.text("word " * 400_000)), None)
     assert len(seen.text) < 3_000
     assert seen.texts("file") == seen.texts()
 
 
 def test_agno_reads_structured_content_where_there_is_no_text_and_no_media() -> None:
     see = SIMULATORS["agno"].see
-    assert "Falmouth" in see({**RESULTS["struct_only"], "content": [_text(" ")]}, None).text
+    assert "Falmouth" in see({**RESULTS["struct_only"], "content": [lab.text(" ")]}, None).text
     assert "STRUCTURE" not in see(RESULTS["struct_text_image"], None).text
 
 
@@ -295,30 +289,30 @@ def test_an_error_may_lack_the_structured_content_that_the_schema_promises() -> 
 def test_claude_code_shows_long_text_whole_beside_an_image_or_where_the_tool_allows_it() -> None:
     see = SIMULATORS["claude-code"].see
     long = RESULTS["text_200k"]["content"][0]
-    assert len(see(_content(long, _image(MEDIA["png"])), None).text) > 200_000
+    assert len(see(lab.content(long, lab.image(MEDIA["png"])), None).text) > 200_000
     assert len(see(RESULTS["text_200k"], {"_meta": {"anthropic/maxResultSizeChars": 500_000}}).text) == 200_000
-    assert len(see(_content(_text("word " * 9_000)), None).text) == 45_000
+    assert len(see(lab.content(lab.text("word " * 9_000)), None).text) == 45_000
 
 
 def test_gemini_cli_shows_long_text_whole_beside_an_image_only() -> None:
     see = SIMULATORS["gemini-cli"].see
     long = RESULTS["text_200k"]["content"][0]
-    assert len(see(_content(long, _image(MEDIA["png"])), None).text) > 200_000
-    assert "omitted" not in see(_content(_text("word " * 4_000)), None).text
+    assert len(see(lab.content(long, lab.image(MEDIA["png"])), None).text) > 200_000
+    assert "omitted" not in see(lab.content(lab.text("word " * 4_000)), None).text
 
 
 @pytest.mark.parametrize(("host", "words"), [("opencode", "bytes truncated"), ("qwen-code", "has been saved to")])
 def test_some_hosts_cut_long_text_also_beside_an_image(host: str, words: str) -> None:
     see = SIMULATORS[host].see
-    seen = see(_content(_text("word " * 20_000), _image(MEDIA["png"])), None)
+    seen = see(lab.content(lab.text("word " * 20_000), lab.image(MEDIA["png"])), None)
     assert words in seen.text
     assert len(seen.images) == 1
-    assert see(_content(_text("word " * 4_000)), None).text == "word " * 4_000
+    assert see(lab.content(lab.text("word " * 4_000)), None).text == "word " * 4_000
 
 
 def test_codex_cuts_long_text_also_beside_an_image_and_keeps_head_and_tail() -> None:
     long = "first " + "word " * 20_000 + " last"
-    seen = SIMULATORS["codex"].see(_content(_text(long), _image(MEDIA["png"]), _text("after")), None)
+    seen = SIMULATORS["codex"].see(lab.content(lab.text(long), lab.image(MEDIA["png"]), lab.text("after")), None)
     said = "".join(seen.texts("text"))
     assert len(said) == 47_984
     assert said.startswith("first ")
@@ -398,6 +392,6 @@ def test_the_inspector_shows_every_block(case: str) -> None:
     ],
 )
 def test_one_block_that_a_typed_client_cannot_read_costs_the_whole_result(host: str, block: object) -> None:
-    seen = SIMULATORS[host].see({"content": [_text("PROSE"), block]}, None)
+    seen = SIMULATORS[host].see({"content": [lab.text("PROSE"), block]}, None)
     assert seen.error is not None
     assert "PROSE" not in seen.text

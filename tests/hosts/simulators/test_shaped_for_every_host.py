@@ -6,9 +6,7 @@ that is asked for twice.
 
 import hashlib
 import re
-import runpy
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -30,9 +28,10 @@ from gateway.hosts.simulators.reading import words
 from gateway.hosts.simulators.results import PDF
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument
 from gateway.hosts.simulators.verdict import judge
+from tests.hosts.simulators.lab import MEDIA
+from tests.hosts.simulators.lab import RESULTS as MEASURED
+from tests.hosts.simulators.lab import SHAPED as RESULTS
 
-LAB = runpy.run_path(str(Path(__file__).parent / "lab.py"))
-RESULTS: Mapping[str, dict[str, Any]] = LAB["SHAPED"]
 HOSTS = {name: host for name, host in SIMULATORS.items() if not host.for_people}
 ANONYMOUS = {name: host for name, host in HOSTS.items() if host.client_info["name"] in ("mcp", "fastmcp")}
 """Hosts that cannot be told by their names."""
@@ -197,7 +196,7 @@ def test_elsewhere_the_text_of_a_document_is_read(name: str, shaped: Mapping[Key
 def test_sound_is_heard_where_the_host_lets_its_model_hear(name: str, shaped: Mapping[Key, Shaped]) -> None:
     profile = PROFILES[name, True]
     seen = seen_by(HOSTS[name], shaped[values_of(profile), "every_kind"], profile)
-    assert [part.data for part in seen.parts if isinstance(part, SeenAudio)] == [LAB["MEDIA"]["wav"]]
+    assert [part.data for part in seen.parts if isinstance(part, SeenAudio)] == [MEDIA["wav"]]
 
 
 @pytest.mark.parametrize("name", [name for name, host in HOSTS.items() if not host.shows_images])
@@ -216,4 +215,4 @@ def test_hosts_with_equal_profiles_share_what_was_shaped() -> None:
 @pytest.mark.parametrize("name", HOSTS)
 def test_without_the_gateway_something_is_lost_at_every_host(name: str) -> None:
     host = HOSTS[name]
-    assert any(judge(RESULTS[case], host.see(RESULTS[case], None), host).problems for case in LAB["RESULTS"])
+    assert any(judge(RESULTS[case], host.see(RESULTS[case], None), host).problems for case in MEASURED)

@@ -1,9 +1,7 @@
 import base64
 import re
-import runpy
 from collections.abc import AsyncGenerator, Callable
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -16,6 +14,7 @@ from gateway.content.shaping import Shaper
 from gateway.content.store import MemoryStore
 from gateway.core.profiles.profile import ImageRules, LimitRules, Profile
 from gateway.routing.own_tools import Builtin
+from tests.content.media.pdf_files import Page, pdf
 
 pytestmark = pytest.mark.anyio
 
@@ -229,15 +228,13 @@ async def test_a_host_that_takes_any_image_gets_the_kept_bytes_whatever_they_are
 
 # -- pages of documents ----------------------------------------------------------------------------
 
-PDFS = runpy.run_path(str(Path(__file__).parents[2] / "content" / "media" / "pdf_files.py"))
-
 
 @pytest.fixture
 async def document(store: MemoryStore) -> str:
     """The handle of a document of two pages, the second of which is black but for words."""
     black = b"0 0 300 400 re f 1 g BT /F 20 Tf 20 200 Td (second) Tj ET"
-    pages = [PDFS["Page"](["first"], 300, 400), PDFS["Page"](width=300, height=400, content=black)]
-    return (await store.put(PDFS["pdf"](pages), owner="ann", media_type="application/pdf")).handle
+    pages = [Page(["first"], 300, 400), Page(width=300, height=400, content=black)]
+    return (await store.put(pdf(pages), owner="ann", media_type="application/pdf")).handle
 
 
 async def test_any_page_of_a_document_is_shown(view: Any, document: str):

@@ -1,9 +1,6 @@
 """A store, links with a fixed key and clock, and the whole HTTP side around them, asked in process."""
 
-import importlib.util
 from contextlib import contextmanager
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 from starlette.testclient import TestClient
@@ -15,6 +12,7 @@ from gateway.content.store import MemoryStore
 from gateway.serving.content.routes import content_routes
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app
+from tests.servers.downstream_service import SampleService
 
 HERE = "http://127.0.0.1:8484"
 
@@ -45,20 +43,8 @@ def links(clock) -> Links:
     return links
 
 
-@pytest.fixture(scope="session")
-def service() -> ModuleType:
-    """The module with `SampleService`."""
-    path = Path(__file__).parents[2] / "servers" / "downstream_service.py"
-    spec = importlib.util.spec_from_file_location("downstream_service_of_content", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
-def client(service, store, links):
+def client(store, links):
     """`with client(...)`: the HTTP side; `http` and `content` are settings, `token` None for a gateway without one."""
 
     @contextmanager
@@ -68,7 +54,7 @@ def client(service, store, links):
         settings = HttpSettings(token=token, **(http or {}))
         bases = Bases(root_path, settings.trusted_proxies)
         routes = content_routes(store, links, ContentSettings(**(content or {})))
-        sample, identity = service.SampleService(), Identity("sample", "1.0")
+        sample, identity = SampleService(), Identity("sample", "1.0")
         app = http_app(sample, settings, identity, content=routes, bases=bases, public_url=public_url)
         with TestClient(app, base_url=HERE, client=(peer, 50_000)) as asked:
             yield asked

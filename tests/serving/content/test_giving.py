@@ -12,6 +12,7 @@ from gateway.config.schema import HttpSettings
 from gateway.content.store import Opened, Stored
 from gateway.errors import StoreUnavailable
 from gateway.serving.content.describing import headers_of
+from tests.servers.downstream_service import SampleService
 
 pytestmark = pytest.mark.anyio
 
@@ -217,7 +218,7 @@ def test_a_store_that_is_down_is_an_answer(client, links, store, stored):
 
 
 async def test_content_that_breaks_off_is_seen_to_be_cut_and_nothing_of_the_link_is_logged(
-    service, links, store, stored, caplog
+    links, store, stored, caplog
 ):
     from gateway.config.schema import ContentSettings
     from gateway.serving.content.routes import content_routes
@@ -226,7 +227,7 @@ async def test_content_that_breaks_off_is_seen_to_be_cut_and_nothing_of_the_link
 
     settings = HttpSettings(port=0)
     routes = content_routes(Breaking(store, at_once=False), links, ContentSettings())
-    app = http_app(service.SampleService(), settings, Identity("sample", "1.0"), content=routes)
+    app = http_app(SampleService(), settings, Identity("sample", "1.0"), content=routes)
     bound = anyio.Event()
     ports = []
 

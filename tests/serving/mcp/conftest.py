@@ -1,7 +1,6 @@
 """What the tests of the downstream side share: the sample service, and hosts that speak raw JSON-RPC."""
 
 import asyncio
-import importlib.util
 import json
 import os
 import selectors
@@ -12,7 +11,6 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import anyio
@@ -22,22 +20,12 @@ from mcp import StdioServerParameters
 from gateway.config.schema import HttpSettings
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http
+from tests.servers.downstream_service import SampleService
 
 SERVERS = Path(__file__).parents[2] / "servers"
 VERSION = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
-
-
-@pytest.fixture(scope="session")
-def sample() -> ModuleType:
-    """The module with `SampleService`."""
-    spec = importlib.util.spec_from_file_location("downstream_service", SERVERS / "downstream_service.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class Wire:
@@ -184,6 +172,6 @@ async def serve(service: Any, **settings: Any) -> AsyncGenerator[Served]:
 
 
 @pytest.fixture
-def served(sample: ModuleType) -> Callable[..., AbstractAsyncContextManager[Served]]:
+def served() -> Callable[..., AbstractAsyncContextManager[Served]]:
     """Serves a fresh sample service over HTTP; takes fields of `HttpSettings`."""
-    return lambda **settings: serve(sample.SampleService(), **settings)
+    return lambda **settings: serve(SampleService(), **settings)

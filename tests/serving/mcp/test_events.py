@@ -18,6 +18,7 @@ from gateway.config.schema import HttpSettings
 from gateway.serving.mcp.events import EVENT_BYTES, Bounds, Events, ResumableSessions, memory_of
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http
+from tests.servers.downstream_service import SampleService
 
 pytestmark = pytest.mark.anyio
 
@@ -202,10 +203,10 @@ async def test_nothing_is_kept_of_a_session_that_is_over():
 
 
 @asynccontextmanager
-async def holding(sample):
+async def holding():
     """A gateway whose tool `held` answers when it is let go, at its origin."""
 
-    class Holding(sample.SampleService):
+    class Holding(SampleService):
         def __init__(self):
             super().__init__()
             self.go = asyncio.Event()
@@ -263,9 +264,9 @@ def held(wire, request_id=1):
 
 
 @pytest.mark.parametrize("revision", HANDSHAKE)
-async def test_only_hosts_that_know_events_without_data_get_them(sample, wire, revision):
+async def test_only_hosts_that_know_events_without_data_get_them(wire, revision):
     with anyio.fail_after(30):
-        async with holding(sample) as (service, url), httpx2.AsyncClient() as client:
+        async with holding() as (service, url), httpx2.AsyncClient() as client:
             service.go.set()
             async with client.stream("POST", url, json=wire.initialize(revision), headers=ACCEPT) as response:
                 opening = await read_events(response)
@@ -284,9 +285,9 @@ async def test_only_hosts_that_know_events_without_data_get_them(sample, wire, r
 
 @pytest.mark.parametrize("revision", HANDSHAKE)
 @pytest.mark.parametrize("running", [True, False])
-async def test_a_call_whose_stream_broke_is_answered_on_another(sample, wire, revision, running):
+async def test_a_call_whose_stream_broke_is_answered_on_another(wire, revision, running):
     with anyio.fail_after(30):
-        async with holding(sample) as (service, url), httpx2.AsyncClient() as client:
+        async with holding() as (service, url), httpx2.AsyncClient() as client:
             headers = await opened(client, url, wire, revision)
             async with client.stream("POST", url, json=held(wire), headers=headers) as response:
                 lines = response.aiter_lines()
@@ -313,9 +314,9 @@ async def post_until_answered(client, url, wire, headers):
         await read_events(response)
 
 
-async def test_a_stream_whose_answer_was_sent_again_is_ended(sample, wire):
+async def test_a_stream_whose_answer_was_sent_again_is_ended(wire):
     with anyio.fail_after(30):
-        async with holding(sample) as (service, url), httpx2.AsyncClient() as client:
+        async with holding() as (service, url), httpx2.AsyncClient() as client:
             service.go.set()
             headers = await opened(client, url, wire)
             async with client.stream("POST", url, json=held(wire), headers=headers) as response:
@@ -325,9 +326,9 @@ async def test_a_stream_whose_answer_was_sent_again_is_ended(sample, wire):
                 assert await read_events(response) == rest
 
 
-async def test_what_another_session_was_sent_stays_with_it(sample, wire):
+async def test_what_another_session_was_sent_stays_with_it(wire):
     with anyio.fail_after(30):
-        async with holding(sample) as (service, url), httpx2.AsyncClient() as client:
+        async with holding() as (service, url), httpx2.AsyncClient() as client:
             service.go.set()
             mine, theirs = await opened(client, url, wire), await opened(client, url, wire)
             async with client.stream("POST", url, json=held(wire), headers=mine) as response:
@@ -338,10 +339,10 @@ async def test_what_another_session_was_sent_stays_with_it(sample, wire):
                     assert await read_events(response) == []
 
 
-async def test_a_large_answer_arrives_whole_and_cannot_be_resumed(sample, wire):
+async def test_a_large_answer_arrives_whole_and_cannot_be_resumed(wire):
     big = wire.request(3, "tools/call", {"name": "big", "arguments": {"size": 17 * 1024 * 1024}})
     with anyio.fail_after(60):
-        async with holding(sample) as (_, url), httpx2.AsyncClient() as client:
+        async with holding() as (_, url), httpx2.AsyncClient() as client:
             headers = await opened(client, url, wire)
             async with client.stream("POST", url, json=big, headers=headers) as response:
                 first, whole = await read_events(response)
@@ -351,10 +352,10 @@ async def test_a_large_answer_arrives_whole_and_cannot_be_resumed(sample, wire):
             assert "too large" in json.loads(instead["data"])["error"]["message"]
 
 
-async def test_the_stateless_era_has_nothing_to_resume(sample, wire):
+async def test_the_stateless_era_has_nothing_to_resume(wire):
     call = wire.request(1, "tools/call", wire.modern({"name": "held"}, progressToken="t"))
     with anyio.fail_after(30):
-        async with holding(sample) as (service, url), httpx2.AsyncClient() as client:
+        async with holding() as (service, url), httpx2.AsyncClient() as client:
             service.go.set()
             async with client.stream("POST", url, json=call, headers=MODERN) as response:
                 events = await read_events(response)

@@ -15,6 +15,7 @@ from gateway.config.schema import HttpSettings
 from gateway.errors import ConfigError
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http
+from tests.servers.downstream_service import STRANGE, TOOLS, SampleService
 
 pytestmark = pytest.mark.anyio
 
@@ -65,26 +66,26 @@ async def test_the_sdk_client_lists_calls_and_reads(served, mode):
 
 
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
-async def test_every_handshake_revision_gets_results_untouched(served, wire, sample, revision):
+async def test_every_handshake_revision_gets_results_untouched(served, wire, revision):
     with anyio.fail_after(30):
         async with served() as gateway, httpx2.AsyncClient() as client:
             url = f"{gateway.url}/mcp"
             async with session(client, url, wire, revision) as headers:
                 _, listed = await post(client, url, wire.request(1, "tools/list"), headers)
-                assert listed["result"] == {"tools": sample.TOOLS}
+                assert listed["result"] == {"tools": TOOLS}
                 _, called = await post(client, url, wire.request(2, "tools/call", {"name": "strange"}), headers)
-                assert called["result"] == sample.STRANGE
+                assert called["result"] == STRANGE
 
 
-async def test_a_modern_host_gets_results_untouched_but_for_its_stamps(served, wire, sample):
+async def test_a_modern_host_gets_results_untouched_but_for_its_stamps(served, wire):
     with anyio.fail_after(30):
         async with served() as gateway, httpx2.AsyncClient() as client:
             message = wire.request(1, "tools/call", wire.modern({"name": "strange"}))
             response, answer = await post(client, f"{gateway.url}/mcp", message)
             assert response.status_code == 200
             stamp = {"io.modelcontextprotocol/serverInfo": {"name": "sample", "version": "1.0", "title": "Sample"}}
-            meta = {**sample.STRANGE["_meta"], **stamp}
-            assert answer["result"] == {**sample.STRANGE, "resultType": "complete", "_meta": meta}
+            meta = {**STRANGE["_meta"], **stamp}
+            assert answer["result"] == {**STRANGE, "resultType": "complete", "_meta": meta}
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy", "sse"])
@@ -395,11 +396,11 @@ async def test_stopping_ends_open_streams_and_waiting_calls_within_seconds(serve
             assert (last["id"], last["result"]["resultType"]) == ("sub", "complete")
 
 
-async def test_a_port_that_is_taken_is_a_configuration_error(served, sample):
+async def test_a_port_that_is_taken_is_a_configuration_error(served):
     with anyio.fail_after(30):
         async with served() as gateway:
             settings = HttpSettings(port=gateway.port)
-            app = http_app(sample.SampleService(), settings, Identity("x", "1"))
+            app = http_app(SampleService(), settings, Identity("x", "1"))
             with pytest.raises(ConfigError) as caught:
                 await serve_http(app, settings)
             assert str(gateway.port) in str(caught.value)

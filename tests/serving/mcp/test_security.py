@@ -10,6 +10,7 @@ from gateway.errors import ConfigError
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http
 from gateway.serving.mcp.security import allowed_by, check_bind
+from tests.servers.downstream_service import SampleService
 
 ROUTES = (
     ("GET", "/"),
@@ -26,12 +27,12 @@ ROUTES = (
 
 
 @pytest.fixture
-def ask(sample):
+def ask():
     """Ask the application, in process, with these settings; gives the response."""
 
     def ask(method, path, headers, **settings):
         options = HttpSettings(**settings)
-        app = http_app(sample.SampleService(), options, Identity("sample", "1.0"), profile_names=("codex",))
+        app = http_app(SampleService(), options, Identity("sample", "1.0"), profile_names=("codex",))
         with TestClient(app, base_url="http://127.0.0.1:8484") as client:
             return client.request(method, path, headers=headers)
 
@@ -171,8 +172,8 @@ def test_any_other_address_needs_a_token(bind, token):
 
 
 @pytest.mark.anyio
-async def test_serving_beyond_loopback_without_a_token_does_not_begin(sample):
+async def test_serving_beyond_loopback_without_a_token_does_not_begin():
     settings = HttpSettings(bind="0.0.0.0", port=0)
-    app = http_app(sample.SampleService(), settings, Identity("sample", "1.0"))
+    app = http_app(SampleService(), settings, Identity("sample", "1.0"))
     with anyio.fail_after(10), pytest.raises(ConfigError):
         await serve_http(app, settings)

@@ -10,6 +10,8 @@ import anyio
 import pytest
 from mcp import Client
 
+from tests.servers.downstream_service import STRANGE, TOOLS
+
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 SERVER_INFO = {"name": "sample", "version": "1.0", "title": "Sample"}
 OFFERED = {
@@ -29,7 +31,7 @@ def opened(host, wire, revision="2025-06-18"):
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_every_handshake_revision_lists_calls_and_reads(stdio_host, wire, sample, revision):
+def test_every_handshake_revision_lists_calls_and_reads(stdio_host, wire, revision):
     host = stdio_host()
     assert host.ask(wire.initialize(revision))["result"] == {
         "protocolVersion": revision,
@@ -38,8 +40,8 @@ def test_every_handshake_revision_lists_calls_and_reads(stdio_host, wire, sample
         "instructions": "Be kind.",
     }
     host.send(wire.notification("notifications/initialized"))
-    assert host.ask(wire.request(1, "tools/list"))["result"] == {"tools": sample.TOOLS}
-    assert host.ask(wire.request("two", "tools/call", {"name": "strange"}))["result"] == sample.STRANGE
+    assert host.ask(wire.request(1, "tools/list"))["result"] == {"tools": TOOLS}
+    assert host.ask(wire.request("two", "tools/call", {"name": "strange"}))["result"] == STRANGE
     assert host.ask(wire.request(3, "resources/read", {"uri": "note://one"}))["result"] == {
         "contents": [{"uri": "note://one", "mimeType": "text/plain", "text": "one", "future": True}]
     }
@@ -48,7 +50,7 @@ def test_every_handshake_revision_lists_calls_and_reads(stdio_host, wire, sample
     assert host.ask(wire.request(6, "ping"))["result"] == {}
 
 
-def test_a_host_of_2026_lists_calls_and_reads_without_a_handshake(stdio_host, wire, sample):
+def test_a_host_of_2026_lists_calls_and_reads_without_a_handshake(stdio_host, wire):
     host = stdio_host()
     complete = {"resultType": "complete", "_meta": {"io.modelcontextprotocol/serverInfo": SERVER_INFO}}
     kept = {"ttlMs": 0, "cacheScope": "private"}
@@ -60,10 +62,10 @@ def test_a_host_of_2026_lists_calls_and_reads_without_a_handshake(stdio_host, wi
         **kept,
     }
     listed = host.ask(wire.request(2, "tools/list", wire.modern()))["result"]
-    assert listed == {"tools": sample.TOOLS, **complete, **kept}
+    assert listed == {"tools": TOOLS, **complete, **kept}
     called = host.ask(wire.request(3, "tools/call", wire.modern({"name": "strange"})))["result"]
-    meta = {**sample.STRANGE["_meta"], **complete["_meta"]}
-    assert called == {**sample.STRANGE, "resultType": "complete", "_meta": meta}
+    meta = {**STRANGE["_meta"], **complete["_meta"]}
+    assert called == {**STRANGE, "resultType": "complete", "_meta": meta}
     read = host.ask(wire.request(4, "resources/read", wire.modern({"uri": "note://one"})))["result"]
     assert read["contents"][0]["text"] == "one"
     assert {key: read[key] for key in kept} == kept

@@ -4,8 +4,6 @@ import base64
 import gzip
 import json
 import logging
-import runpy
-from pathlib import Path
 
 import httpx2
 import pytest
@@ -16,10 +14,10 @@ from gateway.serving.model_proxy.explaining import explanation
 from gateway.serving.model_proxy.tool_images import MOST_BYTES, KnownPlaces, is_refused
 from gateway.testing.model_apis import seen
 from gateway.testing.model_apis.server import model_server
+from tests.core.model_apis.test_chat_templates import MINISTRAL, Refused, by_llama_server, by_vllm
 
 pytestmark = pytest.mark.anyio
 
-TEMPLATES = runpy.run_path(str(Path(__file__).parents[2] / "core" / "model_apis" / "test_chat_templates.py"))
 CHAT = "/v1/chat/completions"
 ALTERNATE = (
     "After the optional system message, conversation roles must alternate user and assistant roles except for tool "
@@ -83,19 +81,17 @@ async def test_refused_images_are_tried_elsewhere_and_then_go_there_at_once(befo
 
 
 @pytest.mark.parametrize(
-    ("by", "status", "wanted"),
+    ("render", "status", "wanted"),
     [
-        ("by_llama_server", 500, [["tool", "user"], ["tool"]]),
-        ("by_vllm", 400, [["tool", "user"], ["tool"], ["tool", "assistant", "user"]]),
+        (by_llama_server, 500, [["tool", "user"], ["tool"]]),
+        (by_vllm, 400, [["tool", "user"], ["tool"], ["tool", "assistant", "user"]]),
     ],
 )
-async def test_a_server_that_renders_the_template_itself(recorder, before, client, picture, by, status, wanted):
-    render = TEMPLATES[by]
-
+async def test_a_server_that_renders_the_template_itself(recorder, before, client, picture, render, status, wanted):
     async def answer(receive, send):
         try:
-            said, code = render(TEMPLATES["MINISTRAL"], json.loads(api.requests[-1]["body"])["messages"]), 200
-        except TEMPLATES["Refused"] as refused:
+            said, code = render(MINISTRAL, json.loads(api.requests[-1]["body"])["messages"]), 200
+        except Refused as refused:
             said, code = str(refused), status
         await answering(code, json.dumps({"error": {"message": said}}).encode())(receive, send)
 

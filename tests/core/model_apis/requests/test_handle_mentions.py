@@ -2,8 +2,6 @@
 
 import base64
 import json
-import runpy
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,9 +20,10 @@ from gateway.core.model_apis.requests.handles_in_text import handles_in_text, ha
 from gateway.errors import InvalidRequest, ProfileError
 from gateway.testing.model_apis import refusals, seen
 from gateway.testing.model_apis.histories import history
+from tests.core.model_apis import cases
 
 pytestmark = pytest.mark.anyio
-MADE = runpy.run_path(str(Path(__file__).parents[1] / "cases.py"))
+MADE = vars(cases)
 TARGETS = sorted(model_profiles())
 PNG = base64.b64decode(MADE["PNG"])
 CALLS = [{"id": "call00000", "name": "first"}, {"id": "call00001", "name": "second"}]

@@ -1,0 +1,1 @@
+"""The tests: a package, so that they import what they share from each other."""
