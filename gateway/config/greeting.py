@@ -7,7 +7,6 @@ catalogues, for this configuration file and these upstreams.
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -68,7 +67,8 @@ def keep_introductions(
 
     A disk that cannot be written to costs nothing but that. Blocks for the time of a small file.
     """
-    import tempfile  # here, because nothing that is not needed for the first answer is loaded before it
+    # Here, because nothing that is not needed for the first answer is loaded before it.
+    from gateway.system.files import write_file
 
     path = _kept_file(config, upstreams, environ)
     content = json.dumps({"version": _VERSION, **introductions._asdict()}).encode("ascii")
@@ -79,14 +79,7 @@ def keep_introductions(
             path.unlink(missing_ok=True)
             return
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Made by `mkstemp`, so nobody else may read it at any time (mode 0600), and then moved into its place.
-        descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".draft")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            os.replace(draft, path)
-        except OSError:
-            os.unlink(draft)
+        write_file(path, content)
 
 
 def _kept_file(config: Path, upstreams: Iterable[str], environ: Mapping[str, str]) -> Path | None:

@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -15,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from gateway.config.finding import PROFILES_VARIABLE, profiles_folder
 from gateway.core.profiles.profile import ProfileSource
 from gateway.errors import ConfigError
+from gateway.system.files import write_file
 
 logger = logging.getLogger(__name__)
 
@@ -52,10 +52,7 @@ def write_local(environ: Mapping[str, str], name: str, source: ProfileSource) ->
     path = folder / f"{name}{_ENDING}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=folder, suffix=".part")
-        with open(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(as_toml(source))
-        Path(part).replace(path)
+        write_file(path, as_toml(source).encode())
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from None
     return path

@@ -8,7 +8,6 @@ import hashlib
 import json
 import logging
 import os
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -18,6 +17,7 @@ from typing import Any, cast
 
 from gateway.config.schema import UpstreamSettings
 from gateway.core.tools.catalogue.hints import NO_HINT
+from gateway.system.files import DRAFT, write_file
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ class Catalogues:
                 path.unlink(missing_ok=True)
                 return
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._write(path, content)
+            write_file(path, content)
             self._tidy()
         except (OSError, ValueError, RecursionError) as error:
             logger.debug("the catalogue %s could not be kept: %s", path.name, error)
@@ -104,22 +104,10 @@ class Catalogues:
         text = json.dumps(deciding, sort_keys=True)
         return self._folder / (hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40] + _ENDING)
 
-    def _write(self, path: Path, content: bytes) -> None:
-        # Made by `mkstemp`, so nobody else may read it at any time (mode 0600), and then moved into its place.
-        descriptor, draft = tempfile.mkstemp(dir=self._folder, prefix=".", suffix=".draft")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            os.replace(draft, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(draft)
-            raise
-
     def _tidy(self) -> None:
         oldest = self._now() - KEPT_SECONDS
         for path in self._folder.iterdir():
-            if path.suffix in (_ENDING, ".draft"):
+            if path.suffix in (_ENDING, DRAFT):
                 with suppress(OSError):
                     if path.stat().st_mtime < oldest:
                         path.unlink()

@@ -3,10 +3,10 @@
 import contextlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 from gateway.errors import ConfigError
+from gateway.system.files import replacing
 
 _NEW_FILE_MODE = 0o600
 """Configurations hold secrets sooner or later."""
@@ -52,18 +52,13 @@ def replace_file(path: Path, content: bytes, *, expected: bytes | None) -> tuple
         made = _make_folders(target.parent)
         if target.exists() and not os.access(target, os.W_OK):
             raise ConfigError("is write-protected", where=str(path), remedy="make it writable first")
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".new")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            _like(target, Path(name))
+        with replacing(target) as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            _like(target, Path(file.name))
             if read_bytes(target) != expected:
                 raise ConfigError("was changed by another program just now", where=str(path), remedy="try again")
-            os.replace(name, target)
-        finally:
-            Path(name).unlink(missing_ok=True)
     except OSError as error:
         raise ConfigError(f"cannot be written: {_cause(error)}", where=str(path)) from None
     return made
