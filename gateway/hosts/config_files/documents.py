@@ -4,19 +4,19 @@ Every edit is checked before it is given back: read again, the new text must say
 what the old one said.
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, cast
 
+from gateway.config.documents import from_json, from_toml
 from gateway.errors import ConfigError
 from gateway.hosts.config_files import json_edits, toml_tables
-from gateway.hosts.config_files.jsonc import Malformed, read
 from gateway.hosts.config_files.toml_text import table_text
 
 Syntax = Literal["json", "toml"]
 
+_MEND = "mend it first; nothing was changed"
 _BY_HAND = "edit it by hand: the gateway changes no file that it cannot change exactly"
 
 
@@ -36,21 +36,8 @@ class Document:
             ConfigError: it is malformed, with line and column.
         """
         if self.syntax == "toml":
-            try:
-                return tomllib.loads(self.text.removeprefix("\ufeff"))
-            except tomllib.TOMLDecodeError as error:
-                message = str(error)
-                what = f"is not TOML: {message[:1].lower()}{message[1:]}"
-                raise ConfigError(what, where=self.where, remedy="mend it first; nothing was changed") from None
-        try:
-            value = read(self.text)
-        except Malformed as error:
-            place = f"{self.where}:{error.line}:{error.column}"
-            what = f"is not JSON: {error.what}"
-            raise ConfigError(what, where=place, remedy="mend it first; nothing was changed") from None
-        if not isinstance(value, dict):
-            raise ConfigError("is no JSON object", where=self.where)
-        return cast("dict[str, Any]", value)
+            return from_toml(self.text.removeprefix("\ufeff"), self.where, _MEND)
+        return from_json(self.text, self.where, _MEND)
 
     def table(self, path: Sequence[str]) -> dict[str, Any] | None:
         """The table at `path`, or none.

@@ -5,6 +5,7 @@ import os
 import stat
 from pathlib import Path
 
+from gateway.config.documents import decoded
 from gateway.errors import ConfigError
 from gateway.system.files import replacing
 
@@ -32,11 +33,7 @@ def as_text(content: bytes | None, path: Path) -> str:
     Raises:
         ConfigError: it is not UTF-8.
     """
-    try:
-        return (content or b"").decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise ConfigError("is not UTF-8 text", where=f"{path}:{line}", remedy="save the file as UTF-8") from None
+    return decoded(content or b"", str(path))
 
 
 def replace_file(path: Path, content: bytes, *, expected: bytes | None) -> tuple[Path, ...]:
