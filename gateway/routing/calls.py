@@ -36,7 +36,6 @@ from gateway.telemetry.calls import Call
 from gateway.upstream import Host, ProgressCallback
 from gateway.upstream.bridging.asking import INPUT_REQUIRED
 from gateway.upstream.bridging.bridge import Bridge
-from gateway.upstream.bridging.onward import onward
 from gateway.upstream.connection.owners import host_of
 
 logger = logging.getLogger(__name__)
@@ -127,7 +126,7 @@ class Calls:
         route = self._tasks.route(task_id, asking.caller)
         upstream = self._upstreams[route.upstream]
         state = await self._bridge.request(
-            upstream, method, onward(params), timeout=upstream.settings.timeout, caller=asking.caller, host=asking.host
+            upstream, method, params, timeout=upstream.settings.timeout, caller=asking.caller, host=asking.host
         )
         result = state.get("result")
         if not isinstance(result, Mapping):
@@ -156,7 +155,7 @@ class Calls:
         call.routed(route.upstream, route.tool)
         await self._offering.prepare(asking.profile(), asking.caller)
         shaper, profile = self._shaper, self._profile(asking)
-        passed = {**onward(params), "name": route.tool}
+        passed = {**params, "name": route.tool}
         if passed.get("arguments") is None:
             passed.pop("arguments", None)
         # The tasks of 2025-11-25 are not carried, so an upstream must not be asked to make the call one.

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from gateway.core.model.caller import REVISIONS, Caller
+from gateway.core.model.caller import Caller
+from gateway.core.model.revisions import REVISIONS
 from gateway.core.model.wire import METHOD_NOT_FOUND
 from gateway.core.tools.catalogue import OWN
 from gateway.core.wording import plain
@@ -11,7 +12,6 @@ from gateway.errors import InvalidRequest, UpstreamRefused
 from gateway.routing.ports import Ask, TheUpstreams
 from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
-from gateway.upstream.bridging.onward import onward
 
 
 class Completions:
@@ -39,7 +39,7 @@ class Completions:
         if not offered and self._upstreams[upstream].revision != REVISIONS[0]:
             return _nothing()
         try:
-            return await ask(upstream, "completion/complete", {**onward(params), "ref": ref})
+            return await ask(upstream, "completion/complete", {**params, "ref": ref})
         except UpstreamRefused as error:
             if offered or error.code != METHOD_NOT_FOUND:
                 raise

@@ -17,7 +17,6 @@ from gateway.routing.availability import Availability
 from gateway.routing.ports import Ask, TheUpstreams
 from gateway.routing.reporting import Problems
 from gateway.upstream import UpstreamState
-from gateway.upstream.bridging.onward import onward
 
 _LONGEST_NAME = 200
 _COMPARED = 500
@@ -66,7 +65,7 @@ class Prompts:
         if not isinstance(name, str) or not name:
             raise InvalidRequest("prompts/get needs the name of a prompt")
         route = await self.route(name, caller, wait)
-        passed = {**onward(params), "name": route.prompt}
+        passed = {**params, "name": route.prompt}
         if passed.get("arguments") is None:
             passed.pop("arguments", None)
         answer = await ask(route.upstream, "prompts/get", passed)

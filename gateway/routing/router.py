@@ -10,7 +10,7 @@ from gateway.config.schema import Settings
 from gateway.content.store import URI_SCHEME
 from gateway.core import apps
 from gateway.core.model.caller import Caller
-from gateway.core.model.wire import WireObject
+from gateway.core.model.wire import WireObject, strip_hop_meta
 from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.matching import LOOKED_AT, able, choose
 from gateway.core.profiles.profile import Profile
@@ -32,7 +32,6 @@ from gateway.routing.tasks import METHODS as TASK_METHODS
 from gateway.telemetry import Telemetry
 from gateway.upstream import ProgressCallback
 from gateway.upstream.bridging.bridge import Bridge
-from gateway.upstream.bridging.onward import onward
 
 if TYPE_CHECKING:
     from gateway.upstream.connection.asking import Host
@@ -134,6 +133,7 @@ class Router:
             ProfileError: the caller asks for a profile that does not exist.
             UpstreamError: whoever was asked could not answer; UpstreamRefused carries its own error.
         """
+        params = strip_hop_meta(params)
         profile, caller = self.profile_of(caller), self._able(caller)
         ask = self._asking(caller, on_progress, host)
         read = self._reading(caller, on_progress, host)
@@ -348,7 +348,7 @@ class Router:
         if uri.startswith(URI_SCHEME):
             return await self._builtin.request("resources/read", {"uri": uri}, owner=caller.principal, profile=profile)
         await self._wait_for(uri, caller, profile)
-        return await self._resources.read(uri, onward(params), ask, caller)
+        return await self._resources.read(uri, params, ask, caller)
 
     async def _wait_for(self, uri: str, caller: Caller, profile: Profile) -> None:
         """Wait, within the profile's bound, for an upstream that is starting and may have the resource."""

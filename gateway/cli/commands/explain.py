@@ -26,7 +26,7 @@ from gateway.cli.started import (
 from gateway.cli.terminal import remark, say, say_json
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
-from gateway.core.model.caller import REVISIONS, Caller
+from gateway.core.model.caller import Caller
 from gateway.core.model.effects import (
     AudioTarget,
     ConvertAudio,
@@ -52,6 +52,7 @@ from gateway.core.model.effects import (
     WriteFile,
     Written,
 )
+from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lifting import lift
 from gateway.core.wording import counted, facts, pixel_words, plain, probed, seconds_words

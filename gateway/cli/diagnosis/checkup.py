@@ -16,7 +16,8 @@ from gateway.content.media import MediaWorkers
 from gateway.content.shaping import Shaper
 from gateway.content.store import MemoryStore
 from gateway.core.model.blocks import Block, ResourceBlock, TextBlock, UnknownBlock
-from gateway.core.model.caller import REVISIONS, Caller
+from gateway.core.model.caller import Caller
+from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile, ProfileSource
 from gateway.core.results.lifting import lift
 from gateway.core.wording import counted, facts, pixel_words, plain

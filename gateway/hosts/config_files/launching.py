@@ -9,11 +9,11 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from gateway.config.schema import HttpSettings
+from gateway.system.loopback import is_this_machine
 
 SCRIPT = "mcp-gateway"
 DISTRIBUTION = "mcp-multimodal-gateway"
 
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _CACHES = frozenset({"archive-v0", "environments-v2"})
 """Folders of uv's cache: programs that were started with `uvx` live there until the cache is cleaned."""
 
@@ -107,7 +107,7 @@ def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return (
-            parts.hostname in _LOOPBACK
+            is_this_machine(parts.hostname or "")
             and parts.port == HttpSettings().port
             and parts.path.split("/")[1:2] in (["mcp"], ["sse"])
         )

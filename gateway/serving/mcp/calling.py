@@ -11,11 +11,11 @@ from mcp.server.context import ServerRequestContext
 from starlette.requests import Request
 
 from gateway.content.links.bases import PRINCIPAL_SCOPE
-from gateway.core.model.caller import MODERN_REVISIONS, Caller
+from gateway.core.model.caller import Caller
+from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, LOG_LEVELS
 from gateway.errors import InvalidRequest
 from gateway.serving.mcp.hosts import introduced, level_of
-from gateway.upstream.bridging.onward import onward
 
 _CODEX_TURN = "x-codex-turn-metadata"
 _LONGEST_TURN = 20_000
@@ -79,7 +79,7 @@ def checked_params(method: str, params: Mapping[str, Any] | None) -> dict[str, A
 
     Raises `InvalidRequest` naming the field.
     """
-    passed = onward(params)
+    passed = dict(params or {})
     if method == "tools/call":
         _expect(method, passed, "name", str, "a string")
         _expect(method, passed, "arguments", dict, "an object", optional=True)

@@ -13,8 +13,9 @@ Codes and messages are those of the SDK's server (2.3.0), so that a host cannot 
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
+from gateway.core.model.revisions import HANDSHAKE_REVISIONS, MODERN_REVISIONS, NEWEST_HANDSHAKE, Era
 from gateway.core.model.wire import (
     CLIENT_CAPABILITIES,
     CLIENT_INFO,
@@ -26,11 +27,6 @@ from gateway.core.model.wire import (
     UNSUPPORTED_PROTOCOL_VERSION,
 )
 from gateway.core.tools.instructions import Introductions
-
-HANDSHAKE_REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-MODERN_REVISIONS = ("2026-07-28",)
-
-Era = Literal["handshake", "modern"]
 
 UI_EXTENSION = "io.modelcontextprotocol/ui"
 """MCP Apps: tools' user interfaces are carried as they are. A server that speaks it says so without settings.
@@ -118,7 +114,7 @@ def initialize_result(identity: Identity, params: Mapping[str, Any] | None) -> d
             "initialize needs protocolVersion (a string), capabilities (an object), clientInfo (name and version)",
         )
     result: dict[str, Any] = {
-        "protocolVersion": requested if requested in HANDSHAKE_REVISIONS else HANDSHAKE_REVISIONS[-1],
+        "protocolVersion": requested if requested in HANDSHAKE_REVISIONS else NEWEST_HANDSHAKE,
         "capabilities": capabilities(modern=False),
         "serverInfo": identity.server_info(),
     }
@@ -178,7 +174,7 @@ class Handshake:
         """None until the host has chosen."""
         self.client: Mapping[str, Any] | None = None
         """The params of the `initialize` that was accepted last."""
-        self.revision = HANDSHAKE_REVISIONS[-1]
+        self.revision = NEWEST_HANDSHAKE
         """What was agreed on with it."""
         self.envelope: Mapping[str, Any] | None = None
         """The `_meta` of the modern era that was accepted last."""

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-from gateway.core.model.caller import MODERN_REVISIONS
+from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import SERVER_INFO, SUBSCRIPTION_ID
 from gateway.core.tools.catalogue.hints import lifetime
 

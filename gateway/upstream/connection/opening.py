@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import anyio
 
-from gateway.core.model.caller import MODERN_REVISIONS, REVISIONS, Era
+from gateway.core.model.revisions import HANDSHAKE_REVISIONS, MODERN_REVISIONS, NEWEST_HANDSHAKE, NEWEST_MODERN, Era
 from gateway.core.model.wire import (
     CLIENT_CAPABILITIES,
     CLIENT_INFO,
@@ -28,8 +28,6 @@ from gateway.upstream.transports.failures import HttpStatus, NotMcp
 Ask = Callable[[str, Mapping[str, Any], str | None], Awaitable[dict[str, Any]]]
 """Send a request (method, params, revision to stamp into its headers) and get the raw result."""
 
-NEWEST_HANDSHAKE = next(revision for revision in reversed(REVISIONS) if revision not in MODERN_REVISIONS)
-NEWEST_MODERN = next(revision for revision in reversed(REVISIONS) if revision in MODERN_REVISIONS)
 
 PATIENCE = 20.0
 """Seconds for `server/discover`; a ping usually ends the wait earlier. A launcher that may have to install the server
@@ -109,7 +107,7 @@ async def _initialize(ask: Ask, guise: Guise) -> Opening:
     }
     result = await ask("initialize", params, None)
     revision = result.get("protocolVersion")
-    if revision not in REVISIONS or revision in MODERN_REVISIONS:
+    if revision not in HANDSHAKE_REVISIONS:
         raise NotMcp(f"answered initialize with protocol version {revision!r}, which the gateway does not speak")
     return Opening(
         "handshake",
@@ -175,7 +173,7 @@ async def _discover_at(revision: str, ask: Ask, guise: Guise) -> Opening:
 def _newest_mutual(offered: object) -> str | None:
     """The newest stateless revision among those offered."""
     known = cast("list[object]", offered) if isinstance(offered, list) else []
-    return next((one for one in reversed(REVISIONS) if one in MODERN_REVISIONS and one in known), None)
+    return next((one for one in reversed(MODERN_REVISIONS) if one in known), None)
 
 
 def _object(value: object) -> dict[str, Any] | None:

@@ -26,9 +26,9 @@ from mcp.shared.inbound import (
 from mcp.shared.transport_context import TransportContext
 from mcp_types import CONNECTION_CLOSED
 
-from gateway.core.model.caller import Era
 from gateway.core.model.json_shape import has_many_values, is_deep, without_deep
-from gateway.core.model.wire import LOG_LEVELS, OF_ONE_HOP, WireObject
+from gateway.core.model.revisions import Era
+from gateway.core.model.wire import LOG_LEVELS, WireObject
 from gateway.core.wording import nested_too_deeply, plain
 from gateway.errors import GatewayError, UpstreamLost, UpstreamRefused
 from gateway.upstream.connection.allowance import Allowance
@@ -287,13 +287,11 @@ class Session:
         return shallow
 
     def _stamped(self, params: Mapping[str, Any], guise: Guise) -> dict[str, Any]:
-        """Params with this hop's own `_meta`: the caller's version, identity, capabilities and token stay behind."""
-        given = cast("Mapping[str, Any]", params.get("_meta") or {})
-        meta = {key: value for key, value in given.items() if key not in OF_ONE_HOP}
-        if self.opening.era == "modern":
-            meta |= envelope(self.opening.revision, guise)
-        rest = {key: value for key, value in params.items() if key != "_meta"}
-        return {**rest, "_meta": meta} if meta else rest
+        """Params with this hop's own `_meta`. What belongs to the host's hop was taken out when they came in."""
+        if self.opening.era != "modern":
+            return dict(params)
+        meta: Mapping[str, Any] = params.get("_meta") or {}
+        return {**params, "_meta": {**meta, **envelope(self.opening.revision, guise)}}
 
     def _headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
         headers = self._version_header()
