@@ -3,8 +3,9 @@
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from gateway.core.model.json_values import is_dict
 from gateway.errors import ConfigError
 
 _TOML_PLACE = re.compile(r" ?\(at line (\d+), column (\d+)\)\Z")
@@ -73,6 +74,6 @@ def from_json(text: str, where: str, remedy: str | None = None, *, strict: bool 
     except jsonc.Malformed as error:
         place = f"{where}:{error.line}:{error.column}"
         raise ConfigError(f"is not JSON: {error.what}", where=place, remedy=remedy) from None
-    if not isinstance(document, dict):
+    if not is_dict(document):
         raise ConfigError("is no JSON object", where=where)
-    return cast("dict[str, Any]", document)
+    return document

@@ -10,12 +10,13 @@ import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from gateway.config.documents import read_document
 from gateway.config.expansion import expand
 from gateway.config.finding import cache_folder, find_file
 from gateway.config.foreign import translate
+from gateway.core.model.json_values import as_object
 from gateway.core.tools.instructions import Introductions
 from gateway.errors import ConfigError
 
@@ -49,10 +50,10 @@ def read_greeting(path: Path | None, environ: Mapping[str, str]) -> Greeting:
         return Greeting()
     if found.suffix.lower() == ".json":
         document = translate(document).document
-    expanded, _ = expand(_object(document.get("gateway")), environ)
+    expanded, _ = expand(as_object(document.get("gateway")), environ)
     name, instructions = expanded.get("name"), expanded.get("instructions")
-    upstreams = _object(document.get("upstreams"))
-    enabled = [name for name, one in upstreams.items() if _object(one).get("enabled") is not False]
+    upstreams = as_object(document.get("upstreams"))
+    enabled = [name for name, one in upstreams.items() if as_object(one).get("enabled") is not False]
     return Greeting(
         name if isinstance(name, str) else NAME,
         instructions if isinstance(instructions, str) else None,
@@ -96,7 +97,7 @@ def _recalled(path: Path | None) -> Introductions:
     try:
         if path is None or path.stat().st_size > _LARGEST:
             return Introductions()
-        kept = _object(json.loads(path.read_bytes()))
+        kept = as_object(json.loads(path.read_bytes()))
         if kept.get("version") != _VERSION:
             return Introductions()
         longest = _limit(kept["longest"])
@@ -118,7 +119,3 @@ def _limit(value: object) -> int | None:
     if value is not None and (not isinstance(value, int) or value <= 0):
         raise TypeError
     return value
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}

@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any, Literal, TypeAlias, cast
 
 from gateway.core.model.caller import Caller
+from gateway.core.model.json_values import is_list
 from gateway.core.model.notes import Note
 from gateway.core.wording import plain, size_words
 from gateway.errors import (
@@ -101,7 +102,7 @@ class Call:
         """What the host gets, and what was changed on the way."""
         content = result.get("content")
         self.bytes_out, self.notes = size, notes
-        self.blocks = len(cast("list[Any]", content)) if isinstance(content, list) else 0
+        self.blocks = len(content) if is_list(content) else 0
         if is_error:
             self.outcome = TOOL_ERROR
         if self._show:

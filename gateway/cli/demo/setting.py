@@ -12,8 +12,9 @@ from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from gateway.core.model.json_values import is_dict, is_list
 from gateway.errors import ConfigError
 
 _HERE = Path(__file__).resolve().parent
@@ -100,7 +101,7 @@ def to_toml(document: Mapping[str, Any]) -> str:
 def _table(table: Mapping[str, Any], path: tuple[str, ...]) -> Generator[str]:
     if path:
         yield f"[{'.'.join(json.dumps(key) for key in path)}]"
-    tables = {key: cast("dict[str, Any]", value) for key, value in table.items() if isinstance(value, dict)}
+    tables = {key: value for key, value in table.items() if is_dict(value)}
     for key, value in table.items():
         if key not in tables:
             yield f"{json.dumps(key)} = {_value(value)}"
@@ -110,10 +111,10 @@ def _table(table: Mapping[str, Any], path: tuple[str, ...]) -> Generator[str]:
 
 def _value(value: Any) -> str:
     """A value inside a table: lists may hold tables of their own. JSON's spelling is TOML's for all that is plain."""
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, cast('list[Any]', value)))}]"
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
+    if is_list(value):
+        return f"[{', '.join(map(_value, value))}]"
+    if is_dict(value):
+        items = value.items()
         return f"{{ {', '.join(f'{json.dumps(key)} = {_value(item)}' for key, item in items)} }}"
     return json.dumps(value)
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import anyio.to_thread
 import pybase64
@@ -21,6 +21,7 @@ from gateway.content.shaping.turns import PART_WRITERS, WRITERS
 from gateway.content.store import ContentStore
 from gateway.core import wording
 from gateway.core.model.json_shape import is_deep
+from gateway.core.model.json_values import is_dict
 from gateway.core.model.notes import Note
 from gateway.core.model.turn import Answer, Call, Words
 from gateway.core.model_apis.assembling import Assembled, Choices
@@ -246,11 +247,10 @@ def _read(body: bytes, form: Dialect, texts_of: str | None) -> tuple[Any, Sequen
         return None, ()  # the API says what is wrong with it
     if is_deep(request):
         return None, ()  # goes on as it came: nothing here could write it again for certain
-    if not isinstance(request, dict):
+    if not is_dict(request):
         return request, ()
-    members = cast("dict[str, Any]", request)
-    results = form.find(members)
-    return members, in_order(results, find_spoken(members, texts_of)) if texts_of else results
+    results = form.find(request)
+    return request, in_order(results, find_spoken(request, texts_of)) if texts_of else results
 
 
 def _written(

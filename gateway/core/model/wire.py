@@ -1,7 +1,9 @@
 """JSON as it travels: parsed, never validated against an SDK's models, never written to."""
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
+
+from gateway.core.model.json_values import is_object
 
 WireObject: TypeAlias = Mapping[str, Any]
 """A JSON object as it arrived, or as it is to be sent."""
@@ -39,8 +41,8 @@ def strip_hop_meta(params: Mapping[str, Any] | None) -> dict[str, Any]:
     """
     kept = dict(params or {})
     meta = kept.pop("_meta", None)
-    if isinstance(meta, Mapping):
-        passed = {key: value for key, value in cast("Mapping[str, Any]", meta).items() if key not in OF_ONE_HOP}
+    if is_object(meta):
+        passed = {key: value for key, value in meta.items() if key not in OF_ONE_HOP}
         if passed:
             kept["_meta"] = passed
     return kept

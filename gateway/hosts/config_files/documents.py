@@ -7,9 +7,10 @@ what the old one said.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from gateway.config.documents import from_json, from_toml
+from gateway.core.model.json_values import is_dict
 from gateway.errors import ConfigError
 from gateway.hosts.config_files import json_edits, toml_tables
 from gateway.hosts.config_files.toml_text import table_text
@@ -47,12 +48,12 @@ class Document:
         """
         value: Any = self.data
         for place, key in enumerate(path):
-            value = cast("dict[str, Any]", value).get(key)
+            value = value.get(key)
             if value is None:
                 return None
-            if not isinstance(value, dict):
+            if not is_dict(value):
                 raise ConfigError("must be an object of servers", where=f"{self.where}: {'.'.join(path[: place + 1])}")
-        return cast("dict[str, Any]", value)
+        return value
 
     def with_server(self, path: Sequence[str], name: str, entry: Mapping[str, Any]) -> "Document":
         """The same with the server `name`, new or in the place of the one of that name.
@@ -110,7 +111,7 @@ class Document:
 
 def pruned(value: Any) -> Any:
     """The value without empty tables in tables: TOML's last table below another takes that one along."""
-    if not isinstance(value, dict):
+    if not is_dict(value):
         return value
-    table = {key: pruned(item) for key, item in cast("dict[str, Any]", value).items()}
+    table = {key: pruned(item) for key, item in value.items()}
     return {key: item for key, item in table.items() if item != {}}

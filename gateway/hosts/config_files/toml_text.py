@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from gateway.core.model.json_values import is_object
+
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -27,8 +29,8 @@ def value_text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return repr(value)
-    if isinstance(value, Mapping):
-        pairs = cast("Mapping[str, Any]", value).items()
+    if is_object(value):
+        pairs = value.items()
         return "{ " + ", ".join(f"{key_text(key)} = {value_text(item)}" for key, item in pairs) + " }"
     if isinstance(value, Sequence):
         return "[" + ", ".join(value_text(item) for item in cast("Sequence[Any]", value)) + "]"
@@ -41,8 +43,8 @@ def table_text(path: Sequence[str], table: Mapping[str, Any]) -> str:
     lines = [f"[{header}]"]
     inner: list[str] = []
     for key, value in table.items():
-        if isinstance(value, Mapping):
-            inner.append(table_text([*path, key], cast("Mapping[str, Any]", value)))
+        if is_object(value):
+            inner.append(table_text([*path, key], value))
         else:
             lines.append(f"{key_text(key)} = {value_text(value)}")
     return "\n".join(["\n".join(lines) + "\n", *inner])

@@ -7,8 +7,9 @@ tomlkit is imported here when something is edited: commands that edit nothing do
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from gateway.core.model.json_values import is_object
 from gateway.hosts.config_files import toml_tables
 from gateway.hosts.config_files.toml_text import table_text
 
@@ -100,10 +101,10 @@ def _inline(value: Any) -> Any:
     """The value for tomlkit: tables on one line."""
     import tomlkit
 
-    if not isinstance(value, Mapping):
+    if not is_object(value):
         return value
     table = tomlkit.inline_table()
-    for key, item in cast("Mapping[str, Any]", value).items():
+    for key, item in value.items():
         table[key] = _inline(item)
     return table
 

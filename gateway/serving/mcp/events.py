@@ -12,7 +12,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
@@ -26,6 +26,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from gateway.core.model.json_shape import size_of
+from gateway.core.model.json_values import is_dict
 
 RETRY_MILLISECONDS = 1_000
 """What hosts are told to wait before they come back for a stream that has ended without an answer."""
@@ -244,7 +245,7 @@ def _request_id(body: bytes) -> str | int | None:
         value: Any = from_json(body)
     except ValueError:
         return None
-    fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    fields = value if is_dict(value) else {}
     request_id = fields.get("id") if "method" in fields else None
     return request_id if isinstance(request_id, str | int) else None
 
