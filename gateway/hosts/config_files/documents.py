@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import Any, Literal
 
 from gateway.config.documents import from_json, from_toml
+from gateway.config.toml_text import table_text
 from gateway.core.model.json_values import is_dict
 from gateway.errors import ConfigError
 from gateway.hosts.config_files import json_edits, toml_tables
-from gateway.hosts.config_files.toml_text import table_text
 
 Syntax = Literal["json", "toml"]
 

@@ -9,11 +9,11 @@ from typing import Any, Literal
 from gateway.config.foreign import upstream_name
 from gateway.config.logins import through_mcp_remote, url_behind, with_time_to_log_in
 from gateway.config.schema import OWN_NAME
+from gateway.config.toml_text import table_text
 from gateway.core.model.json_values import as_object, is_dict
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.login_probe import at_a_url_without_credentials
 from gateway.hosts.config_files.servers import Server
-from gateway.hosts.config_files.toml_text import table_text
 
 What = Literal["new", "twin", "known", "own", "unusable", "login"]
 """new: becomes an upstream. twin: equal to an earlier one. known: stands in mcp-gateway.toml already. own: the gateway

@@ -9,13 +9,13 @@ from typing import Any, cast
 from gateway.config.expansion import expand
 from gateway.config.problems import dotted
 from gateway.config.schema import Settings
+from gateway.config.toml_text import table_text
 from gateway.config.validation import validate
 from gateway.core.model.json_values import as_object, is_list, is_object
 from gateway.hosts.config_files.documents import Document
 from gateway.hosts.config_files.hosts import Host
 from gateway.hosts.config_files.launching import is_own
 from gateway.hosts.config_files.surroundings import Surroundings
-from gateway.hosts.config_files.toml_text import table_text
 from gateway.hosts.config_files.variables import Found, Place, translate, variable
 
 _TRANSPORTS: Mapping[str, str | None] = {
