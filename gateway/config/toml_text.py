@@ -53,8 +53,9 @@ def inline(value: Any) -> "Item":
             table[key] = inline(item)
         return table
     if isinstance(value, list | tuple):
-        array = tomlkit.array()
-        array.extend(map(inline, cast("Sequence[Any]", value)))
+        array: Any = tomlkit.array()
+        for item in cast("Sequence[Any]", value):
+            array.append(inline(item))
         return array
     return tomlkit.item(value)
 
