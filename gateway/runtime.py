@@ -137,6 +137,7 @@ async def run_gateway(
     # Everything heavy is imported here, so that a command that needs no gateway does not pay for it.
     from gateway.config.builtin_profiles import load_profiles
     from gateway.content.arguments import Arguments
+    from gateway.core.model.revisions import NEWEST_HANDSHAKE
     from gateway.core.profiles.matching import able, choose, find
     from gateway.routing import Router
     from gateway.routing.calibration import Calibration
@@ -144,7 +145,6 @@ async def run_gateway(
     from gateway.routing.own_tools.putting import Putting
     from gateway.telemetry import Telemetry
     from gateway.upstream import Catalogues, RequestContext, Upstreams
-    from gateway.upstream.connection.opening import NEWEST_HANDSHAKE
 
     profiles = load_profiles(settings)
     if profile is not None:

@@ -16,6 +16,7 @@ from gateway.agents.source import PROFILE, Offer, Offered, StoredContent
 from gateway.agents.toolset import OpenGateway
 from gateway.config.schema import Timeouts, UpstreamSettings
 from gateway.content.store import ContentStore
+from gateway.core.model.json_values import as_object, is_dict
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue.names import SEPARATOR
 from gateway.core.wording import OWN_TOOLS, PUT_TOOL, plain
@@ -126,15 +127,14 @@ class _OverHttp:
         arguments = {key: value for key, value in given.items() if value is not None}
         result = await self.call(PUT_TOOL, arguments)
         told: Any = result.get("structuredContent")
-        if result.get("isError") or not isinstance(told, dict):
+        if result.get("isError") or not is_dict(told):
             raise ContentError(f"the gateway did not keep the content: {_first_text(result)}")
-        known = cast("dict[str, Any]", told)
-        return StoredContent(known["handle"], known["media_type"], known["size"], known["kind"], known.get("name"))
+        return StoredContent(told["handle"], told["media_type"], told["size"], told["kind"], told.get("name"))
 
 
 def _first_text(result: WireObject) -> str:
     for block in cast("list[Any]", result.get("content") or []):
-        text: Any = cast("WireObject", block).get("text") if isinstance(block, Mapping) else None
+        text = as_object(block).get("text")
         if isinstance(text, str):
             return plain(text, 500)
     return "it gave no reason"
@@ -146,7 +146,7 @@ def _ignore(_upstream: str, _kind: str) -> None:
 
 def _is_tool(tool: Any) -> bool:
     """Whether it is a tool of an upstream: the gateway's own are for hosts, and for `put`."""
-    name = cast("WireObject", tool).get("name") if isinstance(tool, Mapping) else None
+    name = as_object(tool).get("name")
     return isinstance(name, str) and name not in OWN_TOOLS
 
 

@@ -14,7 +14,8 @@ from gateway.config.loading import load_settings
 from gateway.config.schema import Settings
 from gateway.content.fetch import typed
 from gateway.content.store import ContentStore
-from gateway.core.model.caller import MODERN_REVISIONS, REVISIONS, Caller
+from gateway.core.model.caller import Caller
+from gateway.core.model.revisions import NEWEST_HANDSHAKE
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue import OWN
 from gateway.errors import ConfigError
@@ -22,7 +23,6 @@ from gateway.routing.availability import Availability
 from gateway.runtime import Gateway, run_gateway
 
 _PATIENCE_SECONDS = 60.0
-_NEWEST_HANDSHAKE = next(revision for revision in reversed(REVISIONS) if revision not in MODERN_REVISIONS)
 
 
 def open(settings: Settings | Path | str | None = None) -> GatewayContext:
@@ -61,7 +61,7 @@ class _InProcess:
     def __init__(self, gateway: Gateway) -> None:
         self._router = gateway.router
         self._gateway = gateway
-        self._caller = Caller(revision=_NEWEST_HANDSHAKE, client_name=PROFILE, profile=PROFILE)
+        self._caller = Caller(revision=NEWEST_HANDSHAKE, client_name=PROFILE, profile=PROFILE)
         self._availability = Availability(self._router.upstreams)
         self._waited: set[str] = set()
 

@@ -9,14 +9,14 @@ import typer
 from gateway.content.shaping import Shaped, Shaper
 from gateway.core import apps
 from gateway.core.model.apps_extension import EXTENSION
-from gateway.core.model.caller import MODERN_REVISIONS, REVISIONS, Caller
+from gateway.core.model.caller import Caller
+from gateway.core.model.revisions import NEWEST_HANDSHAKE
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lifting import lift
 
 _DECLARED: Mapping[str, Any] = {"extensions": {EXTENSION: {"mimeTypes": ["text/html;profile=mcp-app"]}}}
 """The capabilities of a host that declares that it shows pages."""
 
-_NEWEST_HANDSHAKE = next(revision for revision in reversed(REVISIONS) if revision not in MODERN_REVISIONS)
 
 WithPages = Annotated[
     bool,
@@ -39,7 +39,7 @@ def expected(caller: Caller, app: bool) -> Callable[[], Caller | None]:
 
     Without `--app` nobody in particular. The handshake is what nearly every server knows.
     """
-    return lambda: replace(caller, revision=_NEWEST_HANDSHAKE) if app else None
+    return lambda: replace(caller, revision=NEWEST_HANDSHAKE) if app else None
 
 
 async def shaped_for_page(

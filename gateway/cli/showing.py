@@ -3,11 +3,12 @@
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from gateway.cli.saving import found_of
 from gateway.core.model.blocks import Block, LinkBlock, ResourceBlock, TextBlock, UnknownBlock
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.wording import counted, facts, pixel_words, plain, size_words
 
 _SHOWN_CHARS = 2_000
@@ -32,10 +33,10 @@ def result_lines(envelope: Envelope, saved: Mapping[int, Path]) -> Iterator[str]
 
 def _readable(value: Any) -> Any:
     """A JSON value as people read it: base64, and whatever else is long and has no blanks, by its beginning."""
-    if isinstance(value, dict):
-        return {key: _readable(member) for key, member in cast("dict[str, Any]", value).items()}
-    if isinstance(value, list):
-        return [_readable(item) for item in cast("list[Any]", value)]
+    if is_dict(value):
+        return {key: _readable(member) for key, member in value.items()}
+    if is_list(value):
+        return [_readable(item) for item in value]
     if isinstance(value, str) and len(value) > _SHOWN_BASE64 and not any(map(str.isspace, value[:_SHOWN_BASE64])):
         return f"{value[:40]}… ({len(value) - 40:,} characters more)"
     return value

@@ -20,7 +20,8 @@ from gateway.config.command_line import settings_from_arguments
 from gateway.config.finding import FILE_NAME, FILE_VARIABLE
 from gateway.config.loading import LoadedSettings, load_settings
 from gateway.config.schema import Settings
-from gateway.core.model.caller import MODERN_REVISIONS, REVISIONS, Caller
+from gateway.core.model.caller import Caller
+from gateway.core.model.revisions import NEWEST_HANDSHAKE, REVISIONS
 from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.matching import choose
 from gateway.core.profiles.profile import Profile, ProfileSource
@@ -38,7 +39,6 @@ Each look at everything stops everybody, and a result of millions of values has 
 """
 
 _OWN_PROFILE = "the command line"
-_NEWEST_HANDSHAKE = next(revision for revision in reversed(REVISIONS) if revision not in MODERN_REVISIONS)
 
 ALL = "all"
 """In place of a profile's name: every one."""
@@ -126,7 +126,7 @@ def with_raw_profile(settings: Settings, names_of: Profile) -> tuple[Settings, C
     tools = names_of.tools
     names = {"name_max": tools.name_max, "host_prefix": tools.host_prefix, "name_chars": tools.name_chars}
     sets = {"wait.tools_list": 0.0, "tools": {**names, "helpers": True}, "apps.host": "always"}
-    return _calling(settings, "passthrough", sets, _NEWEST_HANDSHAKE)
+    return _calling(settings, "passthrough", sets, NEWEST_HANDSHAKE)
 
 
 def _calling(settings: Settings, extends: str, sets: Mapping[str, Any], revision: str) -> tuple[Settings, Caller]:

@@ -3,13 +3,13 @@
 Only keys are named, never values, which may be secrets.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
 
 from pydantic import BaseModel
 
 from gateway.config.schema import Settings, UpstreamSettings
+from gateway.core.model.json_values import is_object
 
 LIVE = frozenset(
     {
@@ -83,8 +83,8 @@ def _keys(old: Settings, new: Settings) -> Iterator[str]:
         before, after = getattr(old, section), getattr(new, section)
         if section == "upstreams" or before == after:
             continue
-        if isinstance(before, Mapping) and isinstance(after, Mapping):
-            before, after = cast("Mapping[str, Any]", before), cast("Mapping[str, Any]", after)
+        if is_object(before) and is_object(after):
+            before, after = before, after
             names = {**before, **after}
             yield from (f"{section}.{name}" for name in names if before.get(name) != after.get(name))
         elif isinstance(before, BaseModel):

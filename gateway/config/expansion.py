@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
 from gateway.config.problems import Location, Problem
+from gateway.core.model.json_values import is_list, is_object
 
 _REFERENCE = re.compile(
     r"(?P<escaped>\$\$\{)|\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|(?P<broken>\$\{)"
@@ -38,11 +39,10 @@ def references(document: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
         location, value = waiting.pop(0)
         if location in dormant:
             continue
-        if isinstance(value, Mapping):
-            table = cast("Mapping[str, Any]", value)
-            waiting[:0] = [((*location, key), item) for key, item in table.items()]
-        elif isinstance(value, list):
-            waiting[:0] = [((*location, place), item) for place, item in enumerate(cast("list[Any]", value))]
+        if is_object(value):
+            waiting[:0] = [((*location, key), item) for key, item in value.items()]
+        elif is_list(value):
+            waiting[:0] = [((*location, place), item) for place, item in enumerate(value)]
         elif isinstance(value, str):
             found = _REFERENCE.finditer(value)
             yield from ((one["name"], one["default"]) for one in found if one["name"])
@@ -50,9 +50,9 @@ def references(document: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
 
 def _dormant(document: Mapping[str, Any]) -> Iterator[Location]:
     upstreams = document.get("upstreams")
-    if isinstance(upstreams, Mapping):
-        for name, upstream in cast("Mapping[str, Any]", upstreams).items():
-            if isinstance(upstream, Mapping) and cast("Mapping[str, Any]", upstream).get("enabled") is False:
+    if is_object(upstreams):
+        for name, upstream in upstreams.items():
+            if is_object(upstream) and upstream.get("enabled") is False:
                 yield ("upstreams", name)
 
 
@@ -61,11 +61,10 @@ def _expanded(
 ) -> Any:
     if location in dormant:
         return value
-    if isinstance(value, Mapping):
-        table = cast("Mapping[str, Any]", value)
-        return {key: _expanded(item, (*location, key), environ, problems, dormant) for key, item in table.items()}
-    if isinstance(value, list):
-        items = enumerate(cast("list[Any]", value))
+    if is_object(value):
+        return {key: _expanded(item, (*location, key), environ, problems, dormant) for key, item in value.items()}
+    if is_list(value):
+        items = enumerate(value)
         return [_expanded(item, (*location, place), environ, problems, dormant) for place, item in items]
     if isinstance(value, str):
         try:

@@ -7,16 +7,16 @@ catalogues, for this configuration file and these upstreams.
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from gateway.config.documents import read_document
 from gateway.config.expansion import expand
 from gateway.config.finding import cache_folder, find_file
 from gateway.config.foreign import translate
+from gateway.core.model.json_values import as_object
 from gateway.core.tools.instructions import Introductions
 from gateway.errors import ConfigError
 
@@ -50,10 +50,10 @@ def read_greeting(path: Path | None, environ: Mapping[str, str]) -> Greeting:
         return Greeting()
     if found.suffix.lower() == ".json":
         document = translate(document).document
-    expanded, _ = expand(_object(document.get("gateway")), environ)
+    expanded, _ = expand(as_object(document.get("gateway")), environ)
     name, instructions = expanded.get("name"), expanded.get("instructions")
-    upstreams = _object(document.get("upstreams"))
-    enabled = [name for name, one in upstreams.items() if _object(one).get("enabled") is not False]
+    upstreams = as_object(document.get("upstreams"))
+    enabled = [name for name, one in upstreams.items() if as_object(one).get("enabled") is not False]
     return Greeting(
         name if isinstance(name, str) else NAME,
         instructions if isinstance(instructions, str) else None,
@@ -68,7 +68,8 @@ def keep_introductions(
 
     A disk that cannot be written to costs nothing but that. Blocks for the time of a small file.
     """
-    import tempfile  # here, because nothing that is not needed for the first answer is loaded before it
+    # Here, because nothing that is not needed for the first answer is loaded before it.
+    from gateway.system.files import write_file
 
     path = _kept_file(config, upstreams, environ)
     content = json.dumps({"version": _VERSION, **introductions._asdict()}).encode("ascii")
@@ -79,14 +80,7 @@ def keep_introductions(
             path.unlink(missing_ok=True)
             return
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Made by `mkstemp`, so nobody else may read it at any time (mode 0600), and then moved into its place.
-        descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".draft")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            os.replace(draft, path)
-        except OSError:
-            os.unlink(draft)
+        write_file(path, content)
 
 
 def _kept_file(config: Path, upstreams: Iterable[str], environ: Mapping[str, str]) -> Path | None:
@@ -103,7 +97,7 @@ def _recalled(path: Path | None) -> Introductions:
     try:
         if path is None or path.stat().st_size > _LARGEST:
             return Introductions()
-        kept = _object(json.loads(path.read_bytes()))
+        kept = as_object(json.loads(path.read_bytes()))
         if kept.get("version") != _VERSION:
             return Introductions()
         longest = _limit(kept["longest"])
@@ -125,7 +119,3 @@ def _limit(value: object) -> int | None:
     if value is not None and (not isinstance(value, int) or value <= 0):
         raise TypeError
     return value
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}

@@ -14,6 +14,7 @@ from gateway.config.foreign import translate
 from gateway.config.problems import Location, Problem, config_error
 from gateway.config.schema import Settings
 from gateway.config.validation import validate
+from gateway.core.model.json_values import is_dict, is_list
 from gateway.errors import ConfigError
 
 PYTHON_VARIABLE = "MCP_GATEWAY_PYTHON"
@@ -100,34 +101,31 @@ def _anchored(document: Mapping[str, Any], folder: Path, environ: Mapping[str, s
 
 
 def _anchored_list(table: dict[str, Any], key: str, folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
-    if not isinstance(paths := table.get(key), list):
+    if not is_list(paths := table.get(key)):
         return table
-    named = cast("list[Any]", paths)
-    return {**table, key: [str(_absolute(one, folder, environ)) if isinstance(one, str) else one for one in named]}
+    return {**table, key: [str(_absolute(one, folder, environ)) if isinstance(one, str) else one for one in paths]}
 
 
 def _anchored_sections(document: Mapping[str, Any], folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
     anchored: dict[str, Any] = {}
     files, describe = document.get("files"), document.get("describe")
-    if isinstance(files, dict) and isinstance(path := cast("dict[str, Any]", files).get("dir"), str):
+    if is_dict(files) and isinstance(path := files.get("dir"), str):
         anchored["files"] = {**files, "dir": str(_absolute(path, folder, environ))}
-    command = cast("dict[str, Any]", describe).get("command") if isinstance(describe, dict) else None
-    if isinstance(command, list) and command:
-        program, *arguments = cast("list[Any]", command)
+    if is_dict(describe) and is_list(command := describe.get("command")) and command:
+        program, *arguments = command
         if isinstance(program, str) and ("/" in program or os.sep in program):
             words = [str(_absolute(program, folder, environ)), *arguments]
-            anchored["describe"] = {**cast("dict[str, Any]", describe), "command": words}
+            anchored["describe"] = {**describe, "command": words}
     return anchored
 
 
 def _anchored_upstream(upstream: Any, folder: Path, environ: Mapping[str, str]) -> Any:
-    if not isinstance(upstream, dict):
+    if not is_dict(upstream):
         return upstream
-    table = cast("dict[str, Any]", upstream)
-    anchored = dict(_anchored_list(table, "files", folder, environ))
-    if isinstance(cwd := table.get("cwd"), str):
+    anchored = dict(_anchored_list(upstream, "files", folder, environ))
+    if isinstance(cwd := upstream.get("cwd"), str):
         anchored["cwd"] = str(_absolute(cwd, folder, environ))
-    command = table.get("command")
+    command = upstream.get("command")
     if isinstance(command, str) and ("/" in command or os.sep in command):
         anchored["command"] = str(_absolute(command, folder, environ))
     return anchored

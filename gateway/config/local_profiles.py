@@ -1,20 +1,19 @@
 """The profiles that `mcp-gateway calibrate` has measured: one file each in the user's own folder."""
 
-import json
 import logging
 import os
-import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from gateway.config.finding import PROFILES_VARIABLE, profiles_folder
+from gateway.config.toml_text import value_text
 from gateway.core.profiles.profile import ProfileSource
 from gateway.errors import ConfigError
+from gateway.system.files import write_file
 
 logger = logging.getLogger(__name__)
 
@@ -52,10 +51,7 @@ def write_local(environ: Mapping[str, str], name: str, source: ProfileSource) ->
     path = folder / f"{name}{_ENDING}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=folder, suffix=".part")
-        with open(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(as_toml(source))
-        Path(part).replace(path)
+        write_file(path, as_toml(source).encode())
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from None
     return path
@@ -73,8 +69,8 @@ def as_toml(source: ProfileSource) -> str:
     """The file of a measured profile, in the form of the built-in ones."""
     lines = ["# Written by `mcp-gateway calibrate`. Delete this file to forget what was measured.", ""]
     lines += _pairs({"title": source.title, "about": source.about, "extends": source.extends})
-    matches = [", ".join(_pairs(_given(match))) for match in source.match]
-    lines += [f"match = [{', '.join('{ ' + match + ' }' for match in matches)}]"] if matches else []
+    if source.match:
+        lines += _pairs({"match": [_given(match) for match in source.match]})
     for fact in source.fact:
         known = {key: value for key, value in _given(fact).items() if key != "sets"}
         lines += ["", "[[fact]]", *_pairs(known), *(f"sets.{pair}" for pair in _pairs(fact.sets))]
@@ -86,16 +82,4 @@ def _given(rules: BaseModel) -> dict[str, Any]:
 
 
 def _pairs(values: Mapping[str, Any]) -> Iterator[str]:
-    return (f"{key} = {_value(value)}" for key, value in values.items() if value is not None)
-
-
-def _value(value: object) -> str:
-    """A value of a measured profile: they are texts, truths, whole numbers, dates, and lists of texts."""
-    match value:
-        case date():
-            return value.isoformat()
-        case list() | tuple():
-            return f"[{', '.join(map(_value, cast('Sequence[object]', value)))}]"
-        case _:
-            # JSON's texts are TOML's basic ones, but for this one character, which JSON lets stand.
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return (f"{key} = {value_text(value)}" for key, value in values.items() if value is not None)

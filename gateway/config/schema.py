@@ -7,11 +7,12 @@ import ipaddress
 import re
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from gateway.config.locations import location
+from gateway.core.model.json_values import is_dict
 from gateway.core.model.quantities import Duration, Size
 from gateway.core.profiles.profile import ProfileSource
 
@@ -121,19 +122,18 @@ class ToolsSettings(Section):
     @model_validator(mode="before")
     @classmethod
     def _by_tool(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
+        if not is_dict(given):
             return given
-        tables = cast("dict[str, Any]", given)
-        named = {name for name, table in tables.items() if name not in cls.model_fields and _is_content(table)}
-        listed: Any = tables.get("content", {})
-        if not named or not isinstance(listed, dict):
-            return tables
-        content = cast("dict[str, Any]", listed) | {name: tables[name]["content"] for name in named}
-        return {name: table for name, table in tables.items() if name not in named} | {"content": content}
+        named = {name for name, table in given.items() if name not in cls.model_fields and _is_content(table)}
+        listed: Any = given.get("content", {})
+        if not named or not is_dict(listed):
+            return given
+        content = listed | {name: given[name]["content"] for name in named}
+        return {name: table for name, table in given.items() if name not in named} | {"content": content}
 
 
 def _is_content(table: Any) -> bool:
-    return isinstance(table, dict) and set(cast("dict[str, Any]", table)) == {"content"}
+    return is_dict(table) and set(table) == {"content"}
 
 
 class UpstreamSettings(Section):

@@ -13,6 +13,7 @@ from gateway.content.media.share import media_share
 from gateway.core import apps
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_shape import MANY_VALUES, Size, size_of
+from gateway.core.model.json_values import as_list, is_object, objects_in
 from gateway.core.model.notes import Note
 from gateway.core.profiles.calibrating import TOOLS as CALIBRATING_TOOLS
 from gateway.core.profiles.host_profiles import narrow
@@ -138,11 +139,10 @@ class Calls:
         about = replace(context, on_progress=None)
         state = await self._bridge.request(self._upstreams[route.upstream], method, params, about)
         result = state.get("result")
-        if not isinstance(result, Mapping):
+        if not is_object(result):
             return state
-        raw = cast("Mapping[str, Any]", result)
-        size = await _size(raw)
-        limited = self._within_limit(raw, size, route, f"task {plain(task_id, 100)}")
+        size = await _size(result)
+        limited = self._within_limit(result, size, route, f"task {plain(task_id, 100)}")
         bounded = await _outward(route, limited, size)
         profile = _shaped_by(context, await self._offering.offered(context))
         with media_share(host_of(context.caller), is_result=True):
@@ -201,7 +201,7 @@ class Calls:
     def _as_it_came(self, result: Mapping[str, Any], route: Route, caller: Caller) -> dict[str, Any]:
         """A result for a page alone. What it names is kept in mind, as of every other result."""
         content = result.get("content")
-        blocks = cast("list[Any]", content) if isinstance(content, list) else []
+        blocks = as_list(content)
         blocks = blocks[: self._settings.limits.blocks]
         # Without their bytes: nothing of them is looked at here.
         links = [{"type": "resource_link", "name": "", "uri": uri} for uri in _named(blocks)]
@@ -253,9 +253,9 @@ def _shaped_by(context: RequestContext, catalogue: Catalogue) -> Profile:
 
 def _named(blocks: list[Any]) -> list[str]:
     """The uris that blocks of a result name: of links, and of embedded resources."""
-    objects = [cast("Mapping[str, Any]", block) for block in blocks if isinstance(block, Mapping)]
+    objects = objects_in(blocks)
     resources = [block.get("resource") for block in objects if block.get("type") == "resource"]
-    embedded = [cast("Mapping[str, Any]", each) for each in resources if isinstance(each, Mapping)]
+    embedded = objects_in(resources)
     links = [block for block in objects if block.get("type") == "resource_link"]
     return [uri for each in (*links, *embedded) if isinstance(uri := each.get("uri"), str)]
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, NoReturn, cast
 import jsonschema_rs
 
 from gateway.core.model.json_shape import size_of
+from gateway.core.model.json_values import is_dict, is_list, is_object
 from gateway.core.model.texts import cut
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue.check_cost import TooMuchWork, check_steps, judge
@@ -103,13 +104,13 @@ def _with_linear_patterns(schema: WireObject) -> dict[str, Any]:
     """
 
     def taken(value: Any) -> Any:
-        if not isinstance(value, Mapping):
+        if not is_object(value):
             return value
-        edited = rebuilt(cast("WireObject", value), taken)
+        edited = rebuilt(value, taken)
         if isinstance(pattern := edited.get("pattern"), str) and not _is_linear(pattern):
             del edited["pattern"]
         of_names = edited.get("patternProperties")
-        if isinstance(of_names, dict) and not all(map(_is_linear, cast("dict[str, Any]", of_names))):
+        if is_dict(of_names) and not all(map(_is_linear, of_names)):
             raise TooMuchWork("names of its properties have a pattern that could take too long")
         return edited
 
@@ -151,8 +152,8 @@ def _wanted(schema: WireObject, path: list[str | int]) -> dict[str, Any]:
     for part in path:
         if isinstance(value, Mapping):
             value = cast("Mapping[str | int, Any]", value).get(part)
-        elif isinstance(value, list) and isinstance(part, int) and part < len(cast("list[Any]", value)):
-            value = cast("list[Any]", value)[part]
+        elif is_list(value) and isinstance(part, int) and part < len(value):
+            value = value[part]
         else:
             return {}
     return {str(path[-1]): value} if path and value is not None else {}

@@ -1,9 +1,10 @@
 """`completion/complete`: what an argument of a prompt, or of a resource template, may be, asked of its upstream."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
-from gateway.core.model.caller import REVISIONS
+from gateway.core.model.json_values import as_object
+from gateway.core.model.revisions import REVISIONS
 from gateway.core.model.wire import METHOD_NOT_FOUND
 from gateway.core.tools.catalogue import OWN
 from gateway.core.wording import plain
@@ -48,7 +49,7 @@ class Completions:
     async def _routed(self, given: Any, context: RequestContext) -> tuple[str, Mapping[str, Any]]:
         """The upstream that a reference belongs to, and the reference as it is there."""
         caller = context.caller
-        ref: Mapping[str, Any] = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
+        ref = as_object(given)
         kind, name, uri = ref.get("type"), ref.get("name"), ref.get("uri")
         if kind == "ref/prompt" and isinstance(name, str):
             route = await self._prompts.route(name, context)

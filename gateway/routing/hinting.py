@@ -2,7 +2,8 @@
 
 from typing import Any, Literal
 
-from gateway.core.model.caller import MODERN_REVISIONS, Caller
+from gateway.core.model.caller import Caller
+from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.tools.catalogue.hints import NO_HINT, merged
 from gateway.routing.ports import AnUpstream, TheUpstreams
 from gateway.upstream import UpstreamState

@@ -11,12 +11,13 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import unquote
 
 import pybase64
 
 from gateway.core.model import media_types
+from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.model.notes import Note
 from gateway.core.wording import plain
 from gateway.system.folders import open_below
@@ -57,10 +58,9 @@ def with_named_files(
     file, is over `MOST_BYTES`, is no known media, or stands in the result already, is passed over. Reads files: call it
     in a thread. Never raises.
     """
-    content = result.get("content")
-    if not isinstance(content, list) or result.get("isError") is True:
+    blocks = result.get("content")
+    if not is_list(blocks) or result.get("isError") is True:
         return result, ()
-    blocks = cast("list[Any]", content)
     allowed = [Path(os.path.realpath(folder)) for folder in folders]
     shown = {data for block in blocks for data in _data(block)}
     found: list[dict[str, Any]] = []
@@ -83,7 +83,7 @@ def with_named_files(
 
 def _texts(blocks: Sequence[Any]) -> Iterator[str]:
     for block in blocks:
-        text: Any = cast("dict[str, Any]", block).get("text") if isinstance(block, dict) else None
+        text: Any = block.get("text") if is_dict(block) else None
         if isinstance(text, str):
             yield text
 
@@ -97,8 +97,8 @@ def _strings(value: Any) -> Iterator[str]:
         one, depth = waiting.pop()
         if isinstance(one, str):
             yield one
-        elif depth < _DEEPEST and isinstance(one, dict | list):
-            inner = cast("dict[str, Any]", one).values() if isinstance(one, dict) else cast("list[Any]", one)
+        elif depth < _DEEPEST and (is_dict(one) or is_list(one)):
+            inner = one.values() if is_dict(one) else one
             waiting.extend((below, depth + 1) for below in reversed(list(islice(inner, _MOST_VALUES))))
 
 
@@ -169,12 +169,11 @@ def _block(content: bytes, real: Path) -> dict[str, Any] | None:
 
 
 def _data(block: Any) -> Iterator[str]:
-    if isinstance(block, dict):
-        members = cast("dict[str, Any]", block)
-        resource: Any = members.get("resource")
+    if is_dict(block):
+        resource: Any = block.get("resource")
         for value in (
-            members.get("data"),
-            cast("dict[str, Any]", resource).get("blob") if isinstance(resource, dict) else None,
+            block.get("data"),
+            resource.get("blob") if is_dict(resource) else None,
         ):
             if isinstance(value, str):
                 yield value

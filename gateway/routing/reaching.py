@@ -6,12 +6,13 @@ All of it in the sessions of the caller whose result it is.
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import anyio
 
 from gateway.content.shaping import CallersTools, Reach
 from gateway.core.apps import inward
+from gateway.core.model.json_values import is_dict, is_list
 from gateway.errors import HostRefused, InvalidRequest
 from gateway.routing.ports import AnUpstream, TheUpstreams
 from gateway.upstream.bridging.bridge import Bridge
@@ -60,6 +61,6 @@ async def _folders(context: RequestContext) -> tuple[str, ...]:
         except HostRefused:
             return ()
     roots: Any = result.get("roots")
-    listed = cast("list[Any]", roots)[:_MOST_ROOTS] if isinstance(roots, list) else []
-    uris = [cast("dict[str, Any]", root).get("uri") for root in listed if isinstance(root, dict)]
+    listed = roots[:_MOST_ROOTS] if is_list(roots) else []
+    uris = [root.get("uri") for root in listed if is_dict(root)]
     return tuple(uri for uri in uris if isinstance(uri, str))

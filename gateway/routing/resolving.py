@@ -1,9 +1,10 @@
 """An upstream that gets content where the host gave a handle. What cannot be given is told in a result, not sent on."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from gateway.config.schema import UpstreamSettings
+from gateway.core.model.json_values import as_object
 from gateway.core.tools.catalogue import Route
 from gateway.core.wording import failure_text, plain
 from gateway.errors import ArgumentError
@@ -44,8 +45,7 @@ class WithContent:
         timeout: CallLimits | None = None,
     ) -> dict[str, Any]:
         """The upstream's raw result; a failed one of ours, where an argument names content that it cannot be given."""
-        given = params.get("arguments")
-        arguments: Mapping[str, Any] = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
+        arguments = as_object(params.get("arguments"))
         owner = context.caller.principal
         try:
             async with self._arguments.resolved(

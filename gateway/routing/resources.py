@@ -6,12 +6,13 @@ two servers may use the same one. Tools point to their pages by uri, which need 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from gateway.core import apps
 from gateway.core.model.blocks import LinkBlock, ResourceBlock
 from gateway.core.model.caller import Caller
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, WireObject
 from gateway.core.tools.catalogue.repair import repaired_resource
 from gateway.core.wording import plain
@@ -105,7 +106,7 @@ class Resources:
             (name, template)
             for name in self._upstreams
             for each in self._lists(name, caller).templates
-            if isinstance(template := _object(each).get("uriTemplate"), str)
+            if isinstance(template := as_object(each).get("uriTemplate"), str)
         ]
         first = shown if uri.startswith(apps.SCHEME) else ()
         found = dict.fromkeys([*first, *closest_first(templates, uri), *named, *shown])
@@ -191,7 +192,7 @@ class Resources:
 
     def _able(self) -> list[str]:
         """The upstreams that tell of changes of resources."""
-        declared = {name: _object(self._upstreams[name].capabilities.get("resources")) for name in self._upstreams}
+        declared = {name: as_object(self._upstreams[name].capabilities.get("resources")) for name in self._upstreams}
         return [name for name, resources in declared.items() if resources.get("subscribe") is True]
 
     def _lists(self, name: str, caller: Caller) -> TheLists:
@@ -222,8 +223,4 @@ class Resources:
 
 
 def _has(declared: Sequence[Any], key: str, value: str) -> bool:
-    return any(_object(each).get(key) == value for each in declared)
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+    return any(as_object(each).get(key) == value for each in declared)

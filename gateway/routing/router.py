@@ -10,7 +10,7 @@ from gateway.config.schema import Settings
 from gateway.content.store import URI_SCHEME
 from gateway.core import apps
 from gateway.core.model.caller import Caller
-from gateway.core.model.wire import WireObject
+from gateway.core.model.wire import WireObject, strip_hop_meta
 from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.matching import LOOKED_AT, able, choose
 from gateway.core.profiles.profile import Profile
@@ -32,7 +32,6 @@ from gateway.routing.tasks import METHODS as TASK_METHODS
 from gateway.telemetry import Telemetry
 from gateway.upstream import ProgressCallback, RequestContext
 from gateway.upstream.bridging.bridge import Bridge
-from gateway.upstream.bridging.onward import onward
 
 if TYPE_CHECKING:
     from gateway.upstream.connection.asking import Host
@@ -135,7 +134,7 @@ class Router:
             ProfileError: the caller asks for a profile that does not exist.
             UpstreamError: whoever was asked could not answer; UpstreamRefused carries its own error.
         """
-        profile, params = self.profile_of(caller), onward(params)
+        profile, params = self.profile_of(caller), strip_hop_meta(params)
         caller = able(caller, profile)
         context = RequestContext(caller, profile, self._listed(caller), host, on_progress)
         match method:

@@ -7,8 +7,9 @@ from time import perf_counter
 from typing import Any, Literal, TypeAlias, cast
 
 from gateway.core.model.caller import Caller
+from gateway.core.model.json_values import is_list
 from gateway.core.model.notes import Note
-from gateway.core.wording import plain, size_words
+from gateway.core.wording import counted, plain, size_words
 from gateway.errors import (
     GatewayError,
     InvalidRequest,
@@ -101,7 +102,7 @@ class Call:
         """What the host gets, and what was changed on the way."""
         content = result.get("content")
         self.bytes_out, self.notes = size, notes
-        self.blocks = len(cast("list[Any]", content)) if isinstance(content, list) else 0
+        self.blocks = len(content) if is_list(content) else 0
         if is_error:
             self.outcome = TOOL_ERROR
         if self._show:
@@ -145,8 +146,8 @@ def log(call: Call) -> None:
         call.profile,
         call.upstream or "none",
         sizes,
-        _counted(call.blocks, "block"),
-        _counted(len(call.notes), "note"),
+        counted(call.blocks, "block"),
+        counted(len(call.notes), "note"),
         "".join(f"; {name} {text}" for name, text in _said(call).items() if text is not None),
         extra=fields(
             event="call",
@@ -177,10 +178,6 @@ def _shown(name: str) -> str:
 
 def _said(call: Call) -> dict[str, str | None]:
     return {"cause": call.error, "arguments": call.arguments, "result": call.result}
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def _sole(error: BaseException) -> BaseException:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from gateway.core.apps import for_the_model
+from gateway.core.model.json_values import as_object
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue.faults import faults
 from gateway.core.tools.catalogue.names import NameRules
@@ -81,7 +82,7 @@ def advise_on_tool(tool: Any, server: str, profiles: Iterable[Profile]) -> Itera
             "description-missing", "the tool", "it has no description", "say what it does, and what it returns"
         )
     hints: Any = declared.get("annotations")
-    reads_only = cast("Mapping[str, Any]", hints).get("readOnlyHint") if isinstance(hints, Mapping) else None
+    reads_only = as_object(hints).get("readOnlyHint")
     # Of what only a page calls, no host asks its user.
     if not isinstance(reads_only, bool) and for_the_model(declared):
         change = "declare annotations.readOnlyHint: true if it changes nothing, false if it does"

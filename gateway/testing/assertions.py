@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, cast
 
+from gateway.core.model.json_values import is_object
 from gateway.core.wording import counted, plain
 from gateway.hosts.simulators.host import Host
 from gateway.hosts.simulators.hosts import SIMULATORS
@@ -103,9 +104,9 @@ def _wire(value: Any, what: str) -> dict[str, Any]:
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         value = dump(mode="json", by_alias=True, exclude_none=True)
-    if not isinstance(value, Mapping):
+    if not is_object(value):
         raise TypeError(f"{what} has to be JSON or an object of an MCP SDK, not {type(value).__name__}")
-    known = dict(cast("Mapping[str, Any]", value))
+    known = dict(value)
     if "jsonrpc" in known and isinstance(known.get("result"), Mapping):
         known = dict(cast("Mapping[str, Any]", known["result"]))
     return json.loads(json.dumps(known))

@@ -8,16 +8,17 @@ import hashlib
 import json
 import logging
 import os
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from gateway.config.schema import UpstreamSettings
+from gateway.core.model.json_values import as_dict, as_list, as_text, is_dict
 from gateway.core.tools.catalogue.hints import NO_HINT
+from gateway.system.files import DRAFT, write_file
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +92,7 @@ class Catalogues:
                 path.unlink(missing_ok=True)
                 return
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._write(path, content)
+            write_file(path, content)
             self._tidy()
         except (OSError, ValueError, RecursionError) as error:
             logger.debug("the catalogue %s could not be kept: %s", path.name, error)
@@ -104,61 +105,41 @@ class Catalogues:
         text = json.dumps(deciding, sort_keys=True)
         return self._folder / (hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40] + _ENDING)
 
-    def _write(self, path: Path, content: bytes) -> None:
-        # Made by `mkstemp`, so nobody else may read it at any time (mode 0600), and then moved into its place.
-        descriptor, draft = tempfile.mkstemp(dir=self._folder, prefix=".", suffix=".draft")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            os.replace(draft, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(draft)
-            raise
-
     def _tidy(self) -> None:
         oldest = self._now() - KEPT_SECONDS
         for path in self._folder.iterdir():
-            if path.suffix in (_ENDING, ".draft"):
+            if path.suffix in (_ENDING, DRAFT):
                 with suppress(OSError):
                     if path.stat().st_mtime < oldest:
                         path.unlink()
 
 
 def _read(value: object) -> Catalogue | None:
-    kept = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    kept = value if is_dict(value) else {}
     if kept.pop("version", None) != VERSION:
         return None
     lists = {name: _objects(kept.get(name)) for name in _LISTS}
     if any(not isinstance(tool.get("name"), str) for tool in lists["tools"]):
         return None
-    hints = _object(kept.get("hints")) or {}
+    hints = as_dict(kept.get("hints")) or {}
     return Catalogue(
         **lists,
-        hints={name: {**NO_HINT, **hint} for name in _LISTS if (hint := _object(hints.get(name))) is not None},
-        era=_text(kept.get("era")),
-        revision=_text(kept.get("revision")),
-        server_info=_object(kept.get("server_info")),
-        capabilities=_object(kept.get("capabilities")) or {},
-        instructions=_text(kept.get("instructions")),
+        hints={name: {**NO_HINT, **hint} for name in _LISTS if (hint := as_dict(hints.get(name))) is not None},
+        era=as_text(kept.get("era")),
+        revision=as_text(kept.get("revision")),
+        server_info=as_dict(kept.get("server_info")),
+        capabilities=as_dict(kept.get("capabilities")) or {},
+        instructions=as_text(kept.get("instructions")),
         eras=_texts(kept.get("eras")),
         silent=_texts(kept.get("silent")),
     )
 
 
 def _objects(value: object) -> tuple[dict[str, Any], ...]:
-    items = cast("list[object]", value) if isinstance(value, list) else []
-    return tuple(cast("dict[str, Any]", item) for item in items if isinstance(item, dict))
-
-
-def _object(value: object) -> dict[str, Any] | None:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+    items = as_list(value)
+    return tuple(item for item in items if is_dict(item))
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    items = cast("list[object]", value) if isinstance(value, list) else []
+    items = as_list(value)
     return tuple(item for item in items if isinstance(item, str))
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None

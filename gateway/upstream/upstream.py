@@ -13,7 +13,8 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from gateway.config.schema import UpstreamSettings
-from gateway.core.model.caller import Caller, Era
+from gateway.core.model.caller import Caller
+from gateway.core.model.revisions import Era
 from gateway.errors import UpstreamUnavailable
 from gateway.upstream.attendance import Attendance
 from gateway.upstream.catalogues import Catalogue, Catalogues

@@ -157,9 +157,11 @@ def test_any_text_becomes_a_valid_name_that_is_not_taken(text, times):
             'FILE: mcpServers."a b": url must begin with http:// or https://',
         ),
         ("[]", "FILE: is no JSON object"),
-        ('{"a": 1,\n "b" 2}', "FILE:2:6: is not JSON: expecting ':' delimiter"),
-        ('// one\n{"a": }', "FILE:2:7: is not JSON: expecting value"),
-        ('{"mcpServers": {"a": {}, "a": {}}}', "FILE: the key 'a' stands twice in one object"),
+        ('{"a": 1,\n "b" 2}', "FILE:2:6: is not JSON: a colon is expected here"),
+        ('// one\n{"a": }', "FILE:2:7: is not JSON: a value is expected here"),
+        ('{"mcpServers": {"a": {}, "a": {}}}', "FILE:1:26: is not JSON: the key 'a' stands twice in one object"),
+        ('/**/{"mcpServers": {"a": {}, "a": {}}}', "FILE:1:30: is not JSON: the key 'a' stands twice in one object"),
+        ("// nothing yet", "FILE:1:15: is not JSON: a value is expected here"),
     ],
 )
 def test_what_is_wrong_is_said_in_the_words_of_the_file(tmp_path, document, message):

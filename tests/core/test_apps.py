@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from gateway.config.builtin_profiles import load_builtin
 from gateway.config.schema import ToolsSettings
 from gateway.core import apps
-from gateway.core.model.caller import REVISIONS, Caller
+from gateway.core.model.caller import Caller
+from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.host_profiles import narrow, resolve_profiles
 from gateway.core.profiles.matching import able
 from gateway.core.profiles.profile import AppRules, FeatureRules, Profile, StructuredRules, ToolRules

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from gateway.core.model.caller import REVISIONS
+from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.host_profiles import NARROWINGS, PATHS, narrow, resolve_profiles, set_paths, value_at
 from gateway.core.profiles.profile import Fact, Match, Profile, ProfileSource
 from gateway.errors import ProfileError

@@ -16,7 +16,8 @@ import pytest
 from PIL import Image
 
 from gateway.config.schema import GatewaySettings, Settings, UpstreamSettings
-from gateway.core.model.caller import REVISIONS, Caller
+from gateway.core.model.caller import Caller
+from gateway.core.model.revisions import REVISIONS
 from gateway.errors import ConfigError, ProfileError, UnknownResource, UnknownTool, UpstreamLost, UpstreamUnavailable
 from gateway.routing import Router
 from gateway.runtime import open_gateway

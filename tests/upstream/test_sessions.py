@@ -10,7 +10,8 @@ import anyio
 import pytest
 
 from gateway.config.schema import Timeouts, UpstreamSettings
-from gateway.core.model.caller import Caller, Era
+from gateway.core.model.caller import Caller
+from gateway.core.model.revisions import Era
 from gateway.errors import UpstreamUnavailable
 from gateway.upstream import Upstream, Upstreams, UpstreamState, pool
 from gateway.upstream.attendance import Attendance

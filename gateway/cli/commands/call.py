@@ -30,8 +30,9 @@ from gateway.cli.started import (
 from gateway.cli.terminal import say, say_json
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
-from gateway.core.model.caller import REVISIONS, Caller
+from gateway.core.model.caller import Caller
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lifting import lift
 from gateway.core.wording import plain

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
@@ -26,6 +27,7 @@ from gateway.errors import ConfigError
 from gateway.serving.control import transferring
 from gateway.serving.control.client import ask
 from gateway.serving.control.records import Record, running
+from gateway.system.files import replacing
 
 if TYPE_CHECKING:
     from gateway.cli.store_itself import StoreItself
@@ -157,29 +159,24 @@ class _Saving:
         if not self._is_stdout and target.exists() and not force:
             refuse(f"{target} exists: give another --to, or --force")
         self._stack = ExitStack()
-        self._file: BinaryIO = sys.stdout.buffer
-        self._draft: Path | None = None
+        self._file: IO[bytes] = sys.stdout.buffer
 
     def __enter__(self) -> "_Saving":
         if not self._is_stdout:
             try:
-                descriptor, draft = tempfile.mkstemp(prefix=f".{self._target.name[:100]}-", dir=self._target.parent)
+                self._file = self._stack.enter_context(replacing(self._target))
             except OSError as error:
                 raise ConfigError(f"cannot write {self._target}: {error.strerror or error}") from None
-            self._draft = Path(draft)
-            self._file = self._stack.enter_context(os.fdopen(descriptor, "wb"))
         return self
 
     def write(self, piece: bytes) -> None:
         self._file.write(piece)
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._file.flush()
-        self._stack.close()
-        if self._draft is not None and kind is None:
-            self._draft.replace(self._target)
-        elif self._draft is not None:
-            self._draft.unlink(missing_ok=True)
+        self._stack.__exit__(kind, error, trace)
 
 
 def _source(file: Path, stack: ExitStack) -> tuple[BinaryIO, int]:

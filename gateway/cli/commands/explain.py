@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -26,7 +26,7 @@ from gateway.cli.started import (
 from gateway.cli.terminal import remark, say, say_json
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
-from gateway.core.model.caller import REVISIONS, Caller
+from gateway.core.model.caller import Caller
 from gateway.core.model.effects import (
     AudioTarget,
     ConvertAudio,
@@ -52,6 +52,8 @@ from gateway.core.model.effects import (
     WriteFile,
     Written,
 )
+from gateway.core.model.json_values import is_dict, is_list
+from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lifting import lift
 from gateway.core.wording import counted, facts, pixel_words, plain, probed, seconds_words
@@ -124,12 +126,12 @@ def _recorded(file: str) -> dict[str, Any]:
 
 def _result_in(recorded: Any) -> dict[str, Any] | None:
     """The CallToolResult, bare or wrapped; of several profiles' the one as the server gave it, else the first."""
-    if isinstance(recorded, list):
-        several = [cast("dict[str, Any]", one) for one in cast("list[Any]", recorded) if isinstance(one, dict)]
+    if is_list(recorded):
+        several = [one for one in recorded if is_dict(one)]
         recorded = next((one for one in several if one.get("profile") == _AS_GIVEN), several[0] if several else None)
-    if not isinstance(recorded, dict):
+    if not is_dict(recorded):
         return None
-    found = cast("dict[str, Any]", recorded)
+    found = recorded
     if "jsonrpc" in found:
         return found["result"] if isinstance(found.get("result"), dict) else None
     if isinstance(found.get("result"), dict) and isinstance(found.get("profile"), str):

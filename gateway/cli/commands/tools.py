@@ -22,7 +22,8 @@ from gateway.cli.started import (
 from gateway.cli.terminal import say_json, say_table
 from gateway.config.schema import Settings
 from gateway.core.apps import for_the_model, pages
-from gateway.core.model.caller import REVISIONS, Caller
+from gateway.core.model.caller import Caller
+from gateway.core.model.revisions import REVISIONS
 from gateway.runtime import run_gateway
 
 

@@ -20,12 +20,11 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
 
+from gateway.core.model.revisions import NEWEST_HANDSHAKE, NEWEST_MODERN
 from gateway.core.model.wire import METHOD_NOT_FOUND
 from gateway.hosts.simulators.host import Host
 from gateway.upstream.bridging.asking import INPUT_REQUIRED, input_requests
 
-MODERN = "2026-07-28"
-LAST_HANDSHAKE = "2025-11-25"
 CALL_SECONDS = 90.0
 MAX_EVENT_BYTES = 64 * 1024 * 1024
 """Real hosts read events of any size; the SDK's own limit of 1 MiB would end the direct calls of this demo."""
@@ -103,7 +102,7 @@ class Connection:
 
     async def _sent(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         options: CallOptions = {"timeout": CALL_SECONDS, "headers": {"mcp-protocol-version": self.revision}}
-        if self.revision != MODERN:
+        if self.revision != NEWEST_MODERN:
             return await self._dispatcher.send_raw_request(method, params, options)
         options["headers"]["mcp-method"] = method
         if isinstance(name := params.get("name"), str):
@@ -112,7 +111,7 @@ class Connection:
 
     async def open(self) -> None:
         """The handshake, or the question that takes its place since 2026-07-28."""
-        if self.revision == MODERN:
+        if self.revision == NEWEST_MODERN:
             await self.request("server/discover", {})
             return
         opening = {
@@ -144,7 +143,7 @@ async def connected(target: Target, host: Host) -> AsyncGenerator[Connection]:
     Raises:
         MCPError: the server refused; ExceptionGroup, OSError: it could not be reached.
     """
-    revision = LAST_HANDSHAKE if isinstance(target, Sse) and host.revision == MODERN else host.revision
+    revision = NEWEST_HANDSHAKE if isinstance(target, Sse) and host.revision == NEWEST_MODERN else host.revision
     async with _transport(target, host) as (read, write):
         dispatcher = JSONRPCDispatcher[TransportContext](read, write)
         async with anyio.create_task_group() as tasks:

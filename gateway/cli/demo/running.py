@@ -17,12 +17,13 @@ from mcp.shared.exceptions import MCPError
 from rich.console import Console
 
 from gateway.cli.demo.cases import CASES, Case
-from gateway.cli.demo.clients import MODERN, Connection, Sse, Stdio, StreamableHttp, Target, connected
+from gateway.cli.demo.clients import Connection, Sse, Stdio, StreamableHttp, Target, connected
 from gateway.cli.demo.outcome import Cell, Outcome, Side, side
 from gateway.cli.demo.page import write_page
 from gateway.cli.demo.processes import CannotStart, http_process, tail
 from gateway.cli.demo.setting import Setting, demo_setting
 from gateway.cli.demo.table import print_table
+from gateway.core.model.revisions import NEWEST_MODERN
 from gateway.errors import GatewayError
 from gateway.hosts.simulators.host import Host
 from gateway.hosts.simulators.hosts import FIRST
@@ -136,7 +137,7 @@ async def _directly(setting: Setting, hosts: Sequence[Host], say: Say) -> Answer
     """Every case straight from its upstream, once in each revision that some host speaks."""
     by_revision = {host.revision: host for host in hosts}
     # The newest revision leaves nothing out, so what a tool really returns is measured with it.
-    by_revision.setdefault(MODERN, replace(hosts[0], revision=MODERN))
+    by_revision.setdefault(NEWEST_MODERN, replace(hosts[0], revision=NEWEST_MODERN))
     targets: dict[str, Target] = {
         "documents": StreamableHttp(setting.documents_url),
         "sounds": Sse(setting.sounds_url),
@@ -231,8 +232,8 @@ async def _cells(hosts: Sequence[Host], direct: Answers, through: Answers) -> tu
             Cell(
                 host,
                 case,
-                await _side(direct[case.name, MODERN].result, direct[case.name, host.revision], host),
-                await _side(direct[case.name, MODERN].result, through[case.name, host.name], host),
+                await _side(direct[case.name, NEWEST_MODERN].result, direct[case.name, host.revision], host),
+                await _side(direct[case.name, NEWEST_MODERN].result, through[case.name, host.name], host),
             )
             for case in CASES
             for host in hosts

@@ -1,7 +1,6 @@
 """Where the demo's parts are, in a clone as in an installed wheel: the examples, the configuration, free ports."""
 
 import importlib.util
-import json
 import os
 import secrets
 import socket
@@ -12,8 +11,9 @@ from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from gateway.config.toml_text import table_text
 from gateway.errors import ConfigError
 
 _HERE = Path(__file__).resolve().parent
@@ -77,7 +77,7 @@ def demo_setting() -> Generator[Setting]:
             document = tomllib.loads(shipped.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise ConfigError(str(error), where=str(shipped)) from error
-        config.write_text(to_toml(placed(document, setting)), encoding="utf-8")
+        config.write_text(table_text((), placed(document, setting)), encoding="utf-8")
         yield setting
 
 
@@ -90,32 +90,6 @@ def placed(document: Mapping[str, Any], setting: Setting) -> dict[str, Any]:
     upstreams["documents"]["url"] = setting.documents_url
     upstreams["sounds"]["url"] = setting.sounds_url
     return {**document, "upstreams": upstreams}
-
-
-def to_toml(document: Mapping[str, Any]) -> str:
-    """TOML of tables, lists, strings, numbers and booleans."""
-    return "\n".join(_table(document, ()))
-
-
-def _table(table: Mapping[str, Any], path: tuple[str, ...]) -> Generator[str]:
-    if path:
-        yield f"[{'.'.join(json.dumps(key) for key in path)}]"
-    tables = {key: cast("dict[str, Any]", value) for key, value in table.items() if isinstance(value, dict)}
-    for key, value in table.items():
-        if key not in tables:
-            yield f"{json.dumps(key)} = {_value(value)}"
-    for key, value in tables.items():
-        yield from _table(value, (*path, key))
-
-
-def _value(value: Any) -> str:
-    """A value inside a table: lists may hold tables of their own. JSON's spelling is TOML's for all that is plain."""
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, cast('list[Any]', value)))}]"
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
-        return f"{{ {', '.join(f'{json.dumps(key)} = {_value(item)}' for key, item in items)} }}"
-    return json.dumps(value)
 
 
 def _examples() -> tuple[str, Path]:

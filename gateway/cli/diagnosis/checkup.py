@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, cast
+from typing import Any
 
 from anyio import to_thread
 
@@ -16,7 +16,9 @@ from gateway.content.media import MediaWorkers
 from gateway.content.shaping import Shaper
 from gateway.content.store import MemoryStore
 from gateway.core.model.blocks import Block, ResourceBlock, TextBlock, UnknownBlock
-from gateway.core.model.caller import REVISIONS, Caller
+from gateway.core.model.caller import Caller
+from gateway.core.model.json_values import as_object
+from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile, ProfileSource
 from gateway.core.results.lifting import lift
 from gateway.core.wording import counted, facts, pixel_words, plain
@@ -277,7 +279,7 @@ def _first_text(raw: Mapping[str, Any]) -> str:
 
 
 def _name_of(tool: Any) -> str:
-    name: Any = cast("Mapping[str, Any]", tool).get("name") if isinstance(tool, Mapping) else None
+    name = as_object(tool).get("name")
     return plain(name, 80) if isinstance(name, str) else "a tool without a name"
 
 

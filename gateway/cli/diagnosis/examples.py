@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from gateway.core.model.json_values import is_dict, is_list, is_object
 from gateway.core.tools.catalogue.faults import resolve
 
 DEEPEST = 12
@@ -70,9 +71,9 @@ def example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
         NoExample: something that is required cannot be made up.
     """
     made = _Maker(schema).value(schema, "arguments", 0)
-    if not isinstance(made, dict):
+    if not is_dict(made):
         raise NoExample("its arguments are no object")
-    return cast("dict[str, Any]", made)
+    return made
 
 
 class _Maker:
@@ -86,9 +87,9 @@ class _Maker:
             raise NoExample(f"{name}: its schema goes on without end")
         if schema is True:
             return "example"
-        if not isinstance(schema, Mapping):
+        if not is_object(schema):
             raise NoExample(f"{name}: nothing fits its schema")
-        known = self._merged(cast("Mapping[str, Any]", schema), name)
+        known = self._merged(schema, name)
         if (said := _suggested(known)) is not _NOTHING:
             return said
         for member in ("oneOf", "anyOf"):
@@ -101,7 +102,7 @@ class _Maker:
         """A value for the first option that one can be made for; null only where nothing else fits."""
         failure: NoExample | None = None
         for option in sorted(options, key=_is_null):
-            schema = {**rest, **cast("Mapping[str, Any]", option)} if isinstance(option, Mapping) else option
+            schema = {**rest, **option} if is_object(option) else option
             try:
                 return self.value(schema, name, depth + 1)
             except NoExample as error:
@@ -115,13 +116,13 @@ class _Maker:
             if "$ref" in merged:
                 reference = merged.pop("$ref")
                 target = resolve(self._root, reference) if isinstance(reference, str) else None
-                if not isinstance(target, Mapping):
+                if not is_object(target):
                     raise NoExample(f"{name}: its $ref leads nowhere that may be looked at")
-                merged = _joined(cast("Mapping[str, Any]", target), merged)
+                merged = _joined(target, merged)
             elif isinstance(merged.get("allOf"), list):
                 for part in cast("list[Any]", merged.pop("allOf")):
-                    if isinstance(part, Mapping):
-                        merged = _joined(self._merged(cast("Mapping[str, Any]", part), name), merged)
+                    if is_object(part):
+                        merged = _joined(self._merged(part, name), merged)
             else:
                 return merged
         raise NoExample(f"{name}: its $ref leads in a circle")
@@ -143,11 +144,9 @@ class _Maker:
 
     def _object(self, schema: Mapping[str, Any], name: str, depth: int) -> dict[str, Any]:
         properties = schema.get("properties")
-        known = cast("Mapping[str, Any]", properties) if isinstance(properties, Mapping) else dict[str, Any]()
+        known = properties if is_object(properties) else dict[str, Any]()
         required = schema.get("required")
-        names = (
-            [key for key in cast("list[Any]", required) if isinstance(key, str)] if isinstance(required, list) else []
-        )
+        names = [key for key in required if isinstance(key, str)] if is_list(required) else []
         return {key: self.value(known.get(key, True), key, depth + 1) for key in dict.fromkeys(names)}
 
     def _array(self, schema: Mapping[str, Any], name: str, depth: int) -> list[Any]:
@@ -156,7 +155,7 @@ class _Maker:
         if count > 100:
             raise NoExample(f"{name}: it wants {count} items")
         prefix = schema.get("prefixItems")
-        first = cast("list[Any]", prefix)[:count] if isinstance(prefix, list) else []
+        first = prefix[:count] if is_list(prefix) else []
         items = schema.get("items", True)
         return [self.value(first[at] if at < len(first) else items, name, depth + 1) for at in range(count)]
 
@@ -171,14 +170,14 @@ def _suggested(schema: Mapping[str, Any]) -> Any:
             return schema[member]
     for member in ("examples", "enum"):
         values = schema.get(member)
-        if isinstance(values, list) and values:
-            return cast("list[Any]", values)[0]
+        if is_list(values) and values:
+            return values[0]
     return schema.get("example", _NOTHING)
 
 
 def _type_of(schema: Mapping[str, Any]) -> str:
     declared: Any = schema.get("type")
-    kinds = [str(kind) for kind in cast("list[Any]", declared)] if isinstance(declared, list) else [declared]
+    kinds = [str(kind) for kind in declared] if is_list(declared) else [declared]
     kind = next((one for one in kinds if one not in (None, "null")), None)
     if isinstance(kind, str):
         return kind
@@ -252,4 +251,4 @@ def _joined(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_null(option: Any) -> bool:
-    return isinstance(option, Mapping) and cast("Mapping[str, Any]", option).get("type") == "null"
+    return is_object(option) and option.get("type") == "null"

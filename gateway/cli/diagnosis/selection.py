@@ -4,10 +4,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Any, cast
+from typing import Any
 
 from gateway.cli.diagnosis.examples import NoExample, example_arguments
 from gateway.core.apps import for_the_model
+from gateway.core.model.json_values import is_list, is_object
 from gateway.core.tools.catalogue.repair import shown_name, unusable
 from gateway.core.wording import plain
 from gateway.errors import ConfigError
@@ -57,14 +58,14 @@ def read_arguments(document: Any, where: str) -> Arguments:
     problem = ConfigError(
         "is no object of tools", where=where, remedy='write it as {"tool": {"argument": "value"}}, or in TOML [tool]'
     )
-    if not isinstance(document, Mapping):
+    if not is_object(document):
         raise problem
     given: dict[str, Sequence[Mapping[str, Any]]] = {}
-    for tool, value in cast("Mapping[str, Any]", document).items():
-        calls = cast("list[Any]", value) if isinstance(value, list) else [value]
-        if not all(isinstance(call, Mapping) for call in calls):
+    for tool, value in document.items():
+        calls = value if is_list(value) else [value]
+        if not all(is_object(call) for call in calls):
             raise problem
-        given[tool] = [dict(cast("Mapping[str, Any]", call)) for call in calls]
+        given[tool] = [dict(call) for call in calls]
     return given
 
 
@@ -121,7 +122,7 @@ def select(
 def _dangerous(tool: Mapping[str, Any]) -> str | None:
     """Why a tool is not called unasked; None for one that says that it only reads."""
     hints: Any = tool.get("annotations")
-    known = cast("Mapping[str, Any]", hints) if isinstance(hints, Mapping) else dict[str, Any]()
+    known = hints if is_object(hints) else dict[str, Any]()
     if known.get("destructiveHint") is True:
         return f"it declares destructiveHint: {_LIST}, or use --all"
     if known.get("readOnlyHint") is not True:

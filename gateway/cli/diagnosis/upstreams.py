@@ -15,7 +15,7 @@ from gateway.config.finding import cache_folder
 from gateway.config.schema import UpstreamSettings
 from gateway.content.arguments import ways_of_giving
 from gateway.core.apps import for_the_model
-from gateway.core.model.caller import MODERN_REVISIONS
+from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.tools.arguments import path_words
 from gateway.core.tools.catalogue import OWN, build
 from gateway.core.tools.catalogue.repair import unusable

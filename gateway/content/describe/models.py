@@ -10,6 +10,7 @@ import httpx2
 from gateway.config.schema import DescribeModel
 from gateway.content.describe.fitting import Fitting, fit
 from gateway.core.model.effects import AudioTarget, ImageTarget
+from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.model.media_types import family
 from gateway.core.model.turn import Media, MediaKind, Part, Words
 from gateway.core.model_apis import anthropic_messages, openai_chat
@@ -40,9 +41,9 @@ class _Form:
 def _texts(parts: Any) -> str:
     if isinstance(parts, str):
         return parts
-    if not isinstance(parts, list):
+    if not is_list(parts):
         return ""
-    texts = [cast("dict[str, Any]", part).get("text") for part in cast("list[Any]", parts) if isinstance(part, dict)]
+    texts = [part.get("text") for part in parts if is_dict(part)]
     return "\n".join(text for text in texts if isinstance(text, str))
 
 

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from gateway.content.describe.fitting import Fitting, fit
 from gateway.core.model.effects import AudioTarget, ImageTarget
+from gateway.core.model.json_values import as_list, is_dict
 from gateway.core.wording import plain
 from gateway.errors import GatewayError, MediaError
 
@@ -62,6 +63,6 @@ async def describe_with_tool(
 
 
 def _text(content: Any) -> str:
-    blocks = cast("list[Any]", content) if isinstance(content, list) else []
-    texts = [cast("dict[str, Any]", block).get("text") for block in blocks if isinstance(block, dict)]
+    blocks = as_list(content)
+    texts = [block.get("text") for block in blocks if is_dict(block)]
     return "\n".join(text for text in texts if isinstance(text, str))

@@ -11,7 +11,6 @@ import hashlib
 import hmac
 import logging
 import math
-import os
 import secrets
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from urllib.parse import quote, urlencode
 from gateway.content.links.bases import current_base
 from gateway.content.store import Stored, handle_from
 from gateway.errors import BadLink, ExpiredLink
+from gateway.system.files import write_new_file
 
 PATH = "/content"
 
@@ -149,16 +149,7 @@ def _kept_key(path: Path) -> bytes:
         try:
             key = path.read_bytes()
         except FileNotFoundError:
-            draft = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
-            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(secrets.token_bytes(_KEY_BYTES))
-            try:
-                os.link(draft, path)  # fails where another gateway was first
-            except FileExistsError:
-                pass
-            finally:
-                draft.unlink()
+            write_new_file(path, secrets.token_bytes(_KEY_BYTES))  # unless another gateway is first
             continue
         if len(key) == _KEY_BYTES:
             return key

@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self, cast
 
 import httpx2
 
+from gateway.core.model.json_values import is_dict
 from gateway.core.wording import plain
 from gateway.errors import ProviderFileError
 from gateway.system.tls import HOOKS, ssl_context
@@ -142,14 +143,14 @@ class Requests:
             value: Any = response.json()
         except (ValueError, RecursionError):
             value = None
-        if not isinstance(value, dict):
+        if not is_dict(value):
             raise ProviderFileError(f"{self._who} answered something that is no JSON object")
-        return cast("dict[str, Any]", value)
+        return value
 
     def text_in(self, value: Any, *path: str) -> str:
         """The text under these keys; what is missing there is the provider's fault, and said."""
         for key in path:
-            value = cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
+            value = value.get(key) if is_dict(value) else None
         if not isinstance(value, str) or not value:
             raise ProviderFileError(f"{self._who} gave no {'.'.join(path)}")
         return value
@@ -161,10 +162,10 @@ def _said(response: httpx2.Response) -> str:
         told: Any = json.loads(response.text)
     except (ValueError, RecursionError):
         return plain(response.text, _ERROR_CHARS) or "nothing more"
-    if isinstance(told, dict):
-        members = cast("dict[str, Any]", told)
+    if is_dict(told):
+        members = told
         error: Any = members.get("error", members.get("detail", members))
-        told = cast("dict[str, Any]", error).get("message", error) if isinstance(error, dict) else error
+        told = error.get("message", error) if is_dict(error) else error
     return plain(told if isinstance(told, str) else json.dumps(told), _ERROR_CHARS)
 
 

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import anyio
 import pybase64
@@ -35,6 +35,7 @@ from gateway.core.model.effects import (
     WriteFile,
     Written,
 )
+from gateway.core.model.json_values import is_dict, is_list
 from gateway.errors import ContentError, GatewayError, MediaError
 
 logger = logging.getLogger(__name__)
@@ -249,7 +250,7 @@ async def _read(effect: ReadLink, read: ReadLinked | None) -> LinkRead | Failed:
     if result is None:
         return Failed(f"it was not read within {_LINK_SECONDS:g} s")
     contents: Any = result.get("contents")
-    parts = tuple(cast("list[Any]", contents)) if isinstance(contents, list) else ()
+    parts = tuple(contents) if is_list(contents) else ()
     size = sum(_blob_bytes(part) for part in parts)
     if size > effect.max_bytes:
         return Failed(f"it has {size:,} bytes, more than the {effect.max_bytes:,} that are shown of a link")
@@ -257,5 +258,5 @@ async def _read(effect: ReadLink, read: ReadLinked | None) -> LinkRead | Failed:
 
 
 def _blob_bytes(part: Any) -> int:
-    blob: Any = cast("dict[str, Any]", part).get("blob") if isinstance(part, dict) else None
+    blob: Any = part.get("blob") if is_dict(part) else None
     return len(blob) * 3 // 4 if isinstance(blob, str) else 0

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import anyio.to_thread
 import pybase64
@@ -20,6 +20,7 @@ from gateway.content.shaping.settle import settle_turn
 from gateway.content.store import ContentStore
 from gateway.core import wording
 from gateway.core.model.json_shape import is_deep
+from gateway.core.model.json_values import is_dict
 from gateway.core.model.notes import Note
 from gateway.core.model.turn import Answer, Call, Words
 from gateway.core.model_apis.registry import APIS, REQUEST_APIS, RequestApi
@@ -238,11 +239,10 @@ def _read(body: bytes, form: RequestApi, texts_of: str | None) -> tuple[Any, Seq
         return None, ()  # the API says what is wrong with it
     if is_deep(request):
         return None, ()  # goes on as it came: nothing here could write it again for certain
-    if not isinstance(request, dict):
+    if not is_dict(request):
         return request, ()
-    members = cast("dict[str, Any]", request)
-    results = form.find_results(members)
-    return members, in_order(results, find_observations(members, texts_of)) if texts_of else results
+    results = form.find_results(request)
+    return request, in_order(results, find_observations(request, texts_of)) if texts_of else results
 
 
 def _written(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from anyio import to_thread
 
@@ -24,6 +24,7 @@ from gateway.core.model.blocks import TextBlock
 from gateway.core.model.effects import Effect, Outcome
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_shape import MANY_VALUES, size_of
+from gateway.core.model.json_values import is_list
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
@@ -129,10 +130,10 @@ async def _at_once(function: Callable[..., Any], *args: Any) -> Any:
 def _lifted(result: WireObject, limit: int) -> Envelope:
     """The envelope of a result with at most `limit` blocks; the rest is left out before it costs anything, and said."""
     content: Any = result.get("content")
-    more = len(cast("list[Any]", content)) - limit if isinstance(content, list) else 0
+    more = len(content) - limit if is_list(content) else 0
     if more <= 0:
         return lift(result)
-    envelope = lift({**result, "content": cast("list[Any]", content)[:limit]})
+    envelope = lift({**result, "content": content[:limit]})
     words = TextBlock(type="text", text=wording.blocks_left_out(more, limit))
     return envelope.model_copy(update={"blocks": (*envelope.blocks, words)}).with_note(
         Note(kind="dropped", text=f"{counted(more, 'block')} beyond the limit of {limit:,}")

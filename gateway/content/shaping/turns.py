@@ -1,9 +1,9 @@
 """A whole turn for a model API: the same loop of planning and performing, then written in the API's own form."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, get_args
 from uuid import uuid4
 
 from gateway.config.builtin_profiles import model_profiles
@@ -14,6 +14,7 @@ from gateway.content.shaping.results import as_envelope
 from gateway.content.shaping.settle import settle_turn
 from gateway.content.store import ContentStore
 from gateway.core.model.effects import Describe, Effect, Failed, Keep, Kept, Outcome, WriteFile
+from gateway.core.model.json_values import is_object
 from gateway.core.model.notes import Note
 from gateway.core.model.turn import Call
 from gateway.core.model_apis import bedrock_converse
@@ -190,7 +191,7 @@ def _calls(calls: Sequence[Any]) -> list[Call]:
 
 def _call(call: Any, where: str) -> Call:
     def member(name: str) -> Any:
-        return cast("Mapping[str, Any]", call).get(name) if isinstance(call, Mapping) else getattr(call, name, None)
+        return call.get(name) if is_object(call) else getattr(call, name, None)
 
     call_id, name, result = member("id"), member("name"), member("result")
     if not isinstance(call_id, str) or not isinstance(name, str) or result is None:

@@ -1,7 +1,6 @@
 """The key that handles are made with: from the configuration, or made once and kept in the store itself."""
 
 import hashlib
-import os
 import secrets
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from gateway.content.store.failing import failing
 from gateway.content.store.handles import KEY_BYTES
 from gateway.content.store.records import KEY
 from gateway.errors import StoreUnavailable
+from gateway.system.files import write_new_file
 
 
 async def key_of(backend: Backend, configured: str | None) -> bytes:
@@ -47,14 +47,5 @@ def _file_key(folder: Path) -> bytes:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / KEY
     if not path.exists():
-        made = folder / f".{KEY}-{secrets.token_hex(8)}"
-        descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(secrets.token_hex(KEY_BYTES).encode())
-            os.link(made, path)  # it appears whole, and only if no other gateway's did
-        except FileExistsError:
-            pass
-        finally:
-            made.unlink()
+        write_new_file(path, secrets.token_hex(KEY_BYTES).encode())  # unless another gateway's appears before it
     return path.read_bytes()

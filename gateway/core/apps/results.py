@@ -3,10 +3,11 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from gateway.core.model.blocks import TextBlock, UnknownBlock
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_values import as_object, is_list
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
@@ -106,10 +107,10 @@ def for_app(
 
 def _begins_with(content: Any, data: str) -> bool:
     """Whether the first block is a text that says the same already."""
-    if not isinstance(content, list) or not content:
+    if not is_list(content) or not content:
         return False
-    first: Any = cast("list[Any]", content)[0]
-    text = cast("WireObject", first).get("text") if isinstance(first, Mapping) else None
+    first: Any = content[0]
+    text = as_object(first).get("text")
     try:
         return isinstance(text, str) and bool(json.loads(text) == json.loads(data))
     except (ValueError, RecursionError):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, cast
 
 from gateway.core.model.apps_extension import declares
+from gateway.core.model.json_values import as_object, is_list
 from gateway.core.profiles.profile import Profile
 
 RESOURCE_URI = "ui/resourceUri"
@@ -35,14 +36,14 @@ def for_host(profile: Profile, *, shows_apps: bool) -> Profile:
 
 def pages(tool: Any) -> tuple[str, ...]:
     """The uris of a tool's page, under every key that names one."""
-    meta = _object(_object(tool).get("_meta"))
-    found = (_object(meta.get("ui")).get("resourceUri"), *(meta.get(key) for key in PAGE_KEYS))
+    meta = as_object(as_object(tool).get("_meta"))
+    found = (as_object(meta.get("ui")).get("resourceUri"), *(meta.get(key) for key in PAGE_KEYS))
     return tuple(uri for uri in found if isinstance(uri, str))
 
 
 def without_pages(meta: Any) -> dict[str, Any]:
     """The `_meta` of a tool without the keys that name a page."""
-    kept = {key: value for key, value in _object(meta).items() if key not in PAGE_KEYS}
+    kept = {key: value for key, value in as_object(meta).items() if key not in PAGE_KEYS}
     if isinstance(interface := kept.get("ui"), Mapping):
         members = cast("Mapping[str, Any]", interface)
         kept["ui"] = {key: value for key, value in members.items() if key != "resourceUri"}
@@ -67,19 +68,15 @@ def audience(tool: Any) -> Audience:
 
 
 def _visibility(tool: Any) -> frozenset[str]:
-    meta = _object(_object(tool).get("_meta"))
-    declared = _object(meta.get("ui")).get("visibility")
-    if isinstance(declared, list):
-        return frozenset(each for each in cast("list[Any]", declared) if isinstance(each, str))
+    meta = as_object(as_object(tool).get("_meta"))
+    declared = as_object(meta.get("ui")).get("visibility")
+    if is_list(declared):
+        return frozenset(each for each in declared if isinstance(each, str))
     return frozenset({"app"} if meta.get(_VISIBILITY) == "private" else {"model", "app"})
 
 
 def _named_for_apps(tool: Any) -> bool:
     """Whether the tool says itself that pages call it; every tool without a word on it may be called too."""
-    meta = _object(_object(tool).get("_meta"))
-    declared = _object(meta.get("ui")).get("visibility")
+    meta = as_object(as_object(tool).get("_meta"))
+    declared = as_object(meta.get("ui")).get("visibility")
     return meta.get(_WIDGET_ACCESSIBLE) is True or (isinstance(declared, list) and "app" in declared)
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}

@@ -6,10 +6,10 @@ Always, not only where two uris collide: hosts keep the uri of a page with a con
 another server is added. No upstream's name has a slash in it, so what stands in front can be told and taken off again.
 """
 
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from gateway.core.apps.tools import PAGE_KEYS
+from gateway.core.model.json_values import is_list, is_object
 from gateway.core.model.wire import WireObject
 
 SCHEME = "ui://"
@@ -58,18 +58,17 @@ def inward(upstream: str, uri: str) -> str:
 
 def outward_meta(upstream: str, meta: Any) -> Any:
     """The `_meta` of a tool or of a result with its page's uri as hosts are told it; the very same without one."""
-    if not isinstance(meta, Mapping):
+    if not is_object(meta):
         return meta
-    members = cast("WireObject", meta)
-    changed = {key: outward(upstream, uri) for key in PAGE_KEYS if isinstance(uri := members.get(key), str)}
-    edited: dict[str, Any] = {key: uri for key, uri in changed.items() if uri != members[key]}
-    interface = members.get("ui")
-    if isinstance(interface, Mapping):
-        uri = cast("WireObject", interface).get("resourceUri")
+    changed = {key: outward(upstream, uri) for key in PAGE_KEYS if isinstance(uri := meta.get(key), str)}
+    edited: dict[str, Any] = {key: uri for key, uri in changed.items() if uri != meta[key]}
+    interface = meta.get("ui")
+    if is_object(interface):
+        uri = interface.get("resourceUri")
         if isinstance(uri, str) and (told := outward(upstream, uri)) != uri:
-            edited["ui"] = {**cast("WireObject", interface), "resourceUri": told}
+            edited["ui"] = {**interface, "resourceUri": told}
     # In place, so that the order of the members stays: nothing else of it may change.
-    return {key: edited.get(key, value) for key, value in members.items()} if edited else members
+    return {key: edited.get(key, value) for key, value in meta.items()} if edited else meta
 
 
 def outward_result(upstream: str, result: WireObject) -> WireObject:
@@ -81,9 +80,9 @@ def outward_result(upstream: str, result: WireObject) -> WireObject:
     if (meta := outward_meta(upstream, result.get("_meta"))) is not result.get("_meta"):
         edited["_meta"] = meta
     content = result.get("content")
-    if isinstance(content, list):
-        blocks = [_outward_block(upstream, block) for block in cast("list[Any]", content)]
-        if any(told is not block for told, block in zip(blocks, cast("list[Any]", content), strict=True)):
+    if is_list(content):
+        blocks = [_outward_block(upstream, block) for block in content]
+        if any(told is not block for told, block in zip(blocks, content, strict=True)):
             edited["content"] = blocks
     return {key: edited.get(key, value) for key, value in result.items()} if edited else result
 
@@ -91,10 +90,10 @@ def outward_result(upstream: str, result: WireObject) -> WireObject:
 def outward_prompt(upstream: str, result: dict[str, Any]) -> dict[str, Any]:
     """A result of `prompts/get` with the uris of pages as hosts are told them; the same without one."""
     messages = result.get("messages")
-    if not isinstance(messages, list):
+    if not is_list(messages):
         return result
-    told = [_outward_message(upstream, each) for each in cast("list[Any]", messages)]
-    if all(new is old for new, old in zip(told, cast("list[Any]", messages), strict=True)):
+    told = [_outward_message(upstream, each) for each in messages]
+    if all(new is old for new, old in zip(told, messages, strict=True)):
         return result
     return {key: told if key == "messages" else value for key, value in result.items()}
 
@@ -102,40 +101,35 @@ def outward_prompt(upstream: str, result: dict[str, Any]) -> dict[str, Any]:
 def outward_contents(upstream: str, result: dict[str, Any]) -> dict[str, Any]:
     """A result of `resources/read` with the uris of pages as hosts are told them."""
     contents = result.get("contents")
-    if not isinstance(contents, list):
+    if not is_list(contents):
         return result
-    told = [
-        _outward_uri(upstream, cast("WireObject", each)) if isinstance(each, Mapping) else each
-        for each in cast("list[Any]", contents)
-    ]
+    told = [_outward_uri(upstream, each) if is_object(each) else each for each in contents]
     return {**result, "contents": told}
 
 
 def _outward_message(upstream: str, message: Any) -> Any:
-    if not isinstance(message, Mapping):
+    if not is_object(message):
         return message
-    members = cast("WireObject", message)
-    content = members.get("content")
-    if isinstance(content, list):  # some servers write several blocks where the protocol has one
-        told: Any = [_outward_block(upstream, block) for block in cast("list[Any]", content)]
-        is_same = all(new is old for new, old in zip(told, cast("list[Any]", content), strict=True))
+    content = message.get("content")
+    if is_list(content):  # some servers write several blocks where the protocol has one
+        told: Any = [_outward_block(upstream, block) for block in content]
+        is_same = all(new is old for new, old in zip(told, content, strict=True))
     else:
         told = _outward_block(upstream, content)
         is_same = told is content
-    return members if is_same else {key: told if key == "content" else value for key, value in members.items()}
+    return message if is_same else {key: told if key == "content" else value for key, value in message.items()}
 
 
 def _outward_block(upstream: str, block: Any) -> Any:
-    if not isinstance(block, Mapping):
+    if not is_object(block):
         return block
-    members = cast("WireObject", block)
-    if members.get("type") == "resource_link":
-        return _outward_uri(upstream, members)
-    resource = members.get("resource") if members.get("type") == "resource" else None
-    if not isinstance(resource, Mapping):
-        return members
-    told = _outward_uri(upstream, cast("WireObject", resource))
-    return members if told is resource else {**members, "resource": told}
+    if block.get("type") == "resource_link":
+        return _outward_uri(upstream, block)
+    resource = block.get("resource") if block.get("type") == "resource" else None
+    if not is_object(resource):
+        return block
+    told = _outward_uri(upstream, resource)
+    return block if told is resource else {**block, "resource": told}
 
 
 def _outward_uri(upstream: str, named: WireObject) -> WireObject:

@@ -1,7 +1,9 @@
 """Media in messages of any model API, found without knowing which API it is."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
+
+from gateway.core.model.json_values import is_list, is_object
 
 _TYPES = frozenset(
     {"image", "image_url", "input_image", "audio", "input_audio", "audio_url", "video_url", "file", "input_file"}
@@ -16,17 +18,16 @@ def holds_media(value: Any, depth: int = 0) -> bool:
     """Whether there is media in an API's own form, or MCP's."""
     if depth > _DEEPEST:
         return False
-    if isinstance(value, list):
-        return any(holds_media(item, depth + 1) for item in cast("list[Any]", value))
-    if not isinstance(value, Mapping):
+    if is_list(value):
+        return any(holds_media(item, depth + 1) for item in value)
+    if not is_object(value):
         return False
-    members = cast("Mapping[str, Any]", value)
-    kind = members.get("type")
-    if (isinstance(kind, str) and kind in _TYPES) or any(key in members for key in _KEYS) or members.get("images"):
+    kind = value.get("type")
+    if (isinstance(kind, str) and kind in _TYPES) or any(key in value for key in _KEYS) or value.get("images"):
         return True
-    if any(_has_source(members.get(key)) for key in _BEDROCK):
+    if any(_has_source(value.get(key)) for key in _BEDROCK):
         return True
-    return any(holds_media(member, depth + 1) for member in members.values())
+    return any(holds_media(member, depth + 1) for member in value.values())
 
 
 def _has_source(value: Any) -> bool:
@@ -49,7 +50,6 @@ def media_near(messages: Sequence[Any], also: Collection[int] = ()) -> list[bool
 
 
 def _is_of_model(message: Any) -> bool:
-    if not isinstance(message, Mapping):
+    if not is_object(message):
         return False
-    members = cast("Mapping[str, Any]", message)
-    return members.get("role") in ("assistant", "model") or members.get("type") in ("function_call", "model_output")
+    return message.get("role") in ("assistant", "model") or message.get("type") in ("function_call", "model_output")

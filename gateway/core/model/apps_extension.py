@@ -4,7 +4,9 @@ Source: https://github.com/modelcontextprotocol/ext-apps/blob/main/specification
 """
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
+
+from gateway.core.model.json_values import as_object
 
 EXTENSION = "io.modelcontextprotocol/ui"
 
@@ -24,4 +26,4 @@ def undeclared(capabilities: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _extensions(capabilities: Mapping[str, Any]) -> Mapping[str, Any]:
     declared = capabilities.get("extensions")
-    return cast("Mapping[str, Any]", declared) if isinstance(declared, Mapping) else {}
+    return as_object(declared)

@@ -7,10 +7,11 @@ Block kinds by protocol revision: https://modelcontextprotocol.io/specification 
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.model.media_types import PixelSize
 
 
@@ -45,12 +46,12 @@ class _Block(BaseModel):
     def audience(self) -> tuple[str, ...]:
         """Whom the upstream meant the block for: `user`, `assistant`, both, or nobody in particular (empty)."""
         annotations: Any = self.annotations
-        if not isinstance(annotations, dict):
+        if not is_dict(annotations):
             return ()
-        audience = cast("dict[str, Any]", annotations).get("audience")
-        if not isinstance(audience, list):
+        audience = annotations.get("audience")
+        if not is_list(audience):
             return ()
-        return tuple(role for role in cast("list[Any]", audience) if isinstance(role, str))
+        return tuple(role for role in audience if isinstance(role, str))
 
 
 class TextBlock(_Block):

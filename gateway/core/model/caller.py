@@ -2,22 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-Era = Literal["handshake", "modern"]
-"""`handshake`: revisions up to 2025-11-25, opened by `initialize`. `modern`: the stateless revisions."""
-
-REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
-"""The protocol revisions, oldest first: an enumerated set, never compared as dates."""
-
-MODERN_REVISIONS = frozenset({"2026-07-28"})
-"""The revisions without a handshake: every request carries its own version, identity and capabilities."""
-
-
-def at_least(revision: str, other: str) -> bool:
-    """Whether `revision` is `other` or newer. One that we do not know counts as the oldest (the careful answer)."""
-    rank = REVISIONS.index(revision) if revision in REVISIONS else 0
-    return rank >= REVISIONS.index(other)
+from gateway.core.model.revisions import MODERN_REVISIONS, REVISIONS, Era
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """The envelope: one canonical form for every CallToolResult, of any revision."""
 
-from typing import Any, cast
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.core.model.blocks import Block
+from gateway.core.model.json_values import is_dict
 from gateway.core.model.notes import Note
 
 RAW_KEY = "mcp-gateway/raw"
@@ -33,7 +34,7 @@ class Envelope(BaseModel):
     def meta(self) -> dict[str, Any]:
         """The result's `_meta`, empty when it had none."""
         meta = self.rest.get("_meta")
-        return cast("dict[str, Any]", meta) if isinstance(meta, dict) else {}
+        return meta if is_dict(meta) else {}
 
     def with_note(self, *notes: Note) -> "Envelope":
         """The same envelope with further notes."""

@@ -1,32 +1,25 @@
 """About how much memory a JSON value takes."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
-_OBJECT = 64
-_MEMBER = 100
-_ITEM = 8
+from gateway.core.model.json_shape import size_of
+
+_VALUE = 64
+"""Bytes of a number or a container, and of its place in the container that holds it."""
 _TEXT = 50
-_NUMBER = 32
 _WIDE = 2
 """Bytes of a character in a text that is not all ASCII; it may be 1 or 4."""
 
 
 def memory_of(value: Any, most: int | None = None) -> int:
-    """About so many bytes of memory (CPython's, keys counted once each). Counting ends as soon as it is over `most`."""
-    total, waiting = 0, [value]
-    while waiting and (most is None or total <= most):
-        item = waiting.pop()
-        if isinstance(item, str):
-            total += _TEXT + len(item) * (1 if item.isascii() else _WIDE)
-        elif isinstance(item, Mapping):
-            members = cast("Mapping[str, Any]", item)
-            total += _OBJECT + _MEMBER * len(members) + sum(map(len, members))
-            waiting.extend(members.values())
-        elif isinstance(item, list | tuple):
-            items = cast("Sequence[Any]", item)
-            total += _OBJECT + _ITEM * len(items)
-            waiting.extend(items)
-        else:
-            total += _NUMBER
-    return total
+    """About so many bytes of memory (CPython's). Counting ends soon after `most`, and is then a little more than that.
+
+    Keys are counted each time that they stand in the value.
+    """
+    size = size_of(value, most=most, most_values=None if most is None else most // _VALUE, weigh=_weigh)
+    found = size.characters + _VALUE * size.values
+    return found if size.is_whole or most is None else min(found, most + 1)
+
+
+def _weigh(text: str) -> int:
+    return _TEXT + len(text) * (1 if text.isascii() else _WIDE)

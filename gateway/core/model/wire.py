@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from gateway.core.model.json_values import is_object
+
 WireObject: TypeAlias = Mapping[str, Any]
 """A JSON object as it arrived, or as it is to be sent."""
 
@@ -30,3 +32,17 @@ OF_ONE_HOP = frozenset(
     {PROTOCOL_VERSION, CLIENT_INFO, CLIENT_CAPABILITIES, LOG_LEVEL, SUBSCRIPTION_ID, "progressToken"}
 )
 """The `_meta` keys of a request that belong to one connection and mean nothing on the next."""
+
+
+def strip_hop_meta(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The params of a request without what belongs to the host's own connection.
+
+    Everything else in `_meta` stays (trace context, what a host says about the call); an empty `_meta` goes.
+    """
+    kept = dict(params or {})
+    meta = kept.pop("_meta", None)
+    if is_object(meta):
+        passed = {key: value for key, value in meta.items() if key not in OF_ONE_HOP}
+        if passed:
+            kept["_meta"] = passed
+    return kept

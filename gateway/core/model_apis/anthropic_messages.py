@@ -14,11 +14,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from gateway.core.model.json_values import as_object
 from gateway.core.model.turn import Answer, Media, Part, Turn, Words
 from gateway.core.model_apis.completions import ToolCall, as_json, chunks_as_json, gathered, parsed, tool_call
-from gateway.core.model_apis.json_values import mapping, numbered_objects, objects, without
 from gateway.core.model_apis.requests.found_results import Finder, FoundTurn, Native, RepairedTurn
 from gateway.core.model_apis.requests.request_edits import WriteTurn, following, put_content
+from gateway.core.model_apis.sdk_json import numbered_objects, objects_without_nulls, without_nulls
 from gateway.core.model_apis.tool_schemas.input_schemas import parameters
 from gateway.core.tools.catalogue.names import NameRules
 
@@ -44,14 +45,16 @@ def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
     """The tool_use blocks, in order; what the API runs itself is none. Raises InvalidRequest: `completion` is none."""
     return tuple(
         tool_call(block.get("id"), block.get("name"), block.get("input"))
-        for block in objects(as_json(completion).get("content"))
+        for block in objects_without_nulls(as_json(completion).get("content"))
         if block.get("type") == "tool_use"
     )
 
 
 def assistant_messages(completion: Any) -> list[dict[str, Any]]:
     """The assistant's message; none where the model said nothing at all, because its content must not be empty."""
-    blocks = [without(block, *_ONLY_ANSWERED) for block in objects(as_json(completion).get("content"))]
+    blocks = [
+        without_nulls(block, *_ONLY_ANSWERED) for block in objects_without_nulls(as_json(completion).get("content"))
+    ]
     # "text content blocks must be non-empty" is said of requests only.
     content = [block for block in blocks if block.get("type") != "text" or str(block.get("text", "")).strip()]
     for block in content:
@@ -68,9 +71,9 @@ def joined(chunks: Iterable[Any]) -> dict[str, Any]:
     blocks: dict[Any, dict[str, Any]] = {}
     for event in chunks_as_json(chunks):
         if event.get("type") == "content_block_start":
-            blocks[event.get("index")] = without(mapping(event.get("content_block")))
+            blocks[event.get("index")] = without_nulls(as_object(event.get("content_block")))
         elif event.get("type") == "content_block_delta" and (block := blocks.get(event.get("index"))) is not None:
-            _add(block, mapping(event.get("delta")))
+            _add(block, as_object(event.get("delta")))
     content = [
         {**block, **({"input": parsed(block["input"])} if "input" in block else {})} for block in blocks.values()
     ]
@@ -86,7 +89,7 @@ def _add(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
         case "citations_delta":
             gathered(block, {"citations": [delta.get("citation")]})
         case _:
-            gathered(block, without(delta, "type"))
+            gathered(block, without_nulls(delta, "type"))
 
 
 # -- Lowering a turn ---------------------------------------------------------------------------------------------------

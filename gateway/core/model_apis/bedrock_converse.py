@@ -17,9 +17,10 @@ from typing import Any, cast
 
 import pybase64
 
+from gateway.core.model.json_values import as_object
 from gateway.core.model.turn import Answer, Media, Part, Turn, Words
 from gateway.core.model_apis.completions import ToolCall, as_json, chunks_as_json, gathered, parsed, tool_call
-from gateway.core.model_apis.json_values import mapping, objects
+from gateway.core.model_apis.sdk_json import objects_without_nulls
 from gateway.core.model_apis.tool_schemas.input_schemas import parameters
 from gateway.core.tools.catalogue.names import NameRules
 
@@ -43,7 +44,7 @@ def _spec(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
     """The toolUse blocks, in order. Raises InvalidRequest: `completion` is not a response."""
-    calls = [mapping(block.get("toolUse")) for block in _content(completion)]
+    calls = [as_object(block.get("toolUse")) for block in _content(completion)]
     return tuple(tool_call(call.get("toolUseId"), call["name"], call.get("input")) for call in calls if "name" in call)
 
 
@@ -52,14 +53,14 @@ def assistant_messages(completion: Any) -> list[dict[str, Any]]:
     # Blank text is answered sometimes, and refused in a request.
     content = [block for block in _content(completion) if "text" not in block or str(block["text"]).strip()]
     for block in content:
-        if isinstance((call := mapping(block.get("toolUse"))).get("input"), str):
+        if isinstance((call := as_object(block.get("toolUse"))).get("input"), str):
             block["toolUse"] = {**call, "input": {}}  # malformed, and answered as that; the API takes objects only
     return [{"role": "assistant", "content": content}] if content else []
 
 
 def _content(completion: Any) -> list[dict[str, Any]]:
-    message = mapping(mapping(as_json(completion).get("output")).get("message"))
-    return objects(message.get("content"))
+    message = as_object(as_object(as_json(completion).get("output")).get("message"))
+    return objects_without_nulls(message.get("content"))
 
 
 def joined(chunks: Iterable[Any]) -> dict[str, Any]:
@@ -70,19 +71,19 @@ def joined(chunks: Iterable[Any]) -> dict[str, Any]:
     blocks: dict[Any, dict[str, Any]] = {}
     for event in chunks_as_json(chunks):
         for piece, member in ((event.get("contentBlockStart"), "start"), (event.get("contentBlockDelta"), "delta")):
-            block = mapping(piece)
+            block = as_object(piece)
             if block:
-                gathered(blocks.setdefault(block.get("contentBlockIndex"), {}), mapping(block.get(member)))
+                gathered(blocks.setdefault(block.get("contentBlockIndex"), {}), as_object(block.get(member)))
     content = [_whole(block) for block in blocks.values() if block]
     return {"output": {"message": {"role": "assistant", "content": content}}}
 
 
 def _whole(block: dict[str, Any]) -> dict[str, Any]:
     """A block as `converse` answers it: input is an object, and the text of reasoning stands one level deeper."""
-    call = mapping(block.get("toolUse"))
+    call = as_object(block.get("toolUse"))
     if call:
         return {"toolUse": {**call, "input": parsed(call.get("input", ""))}}
-    reasoning = mapping(block.get("reasoningContent"))
+    reasoning = as_object(block.get("reasoningContent"))
     if "text" in reasoning:
         return {"reasoningContent": {"reasoningText": dict(reasoning)}}
     return block

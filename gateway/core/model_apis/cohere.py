@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from gateway.core.model.json_values import as_object
 from gateway.core.model.turn import Part, Turn, Words
 from gateway.core.model_apis.completions import (
     ToolCall,
@@ -19,7 +20,7 @@ from gateway.core.model_apis.completions import (
     gathered_calls,
     only_message,
 )
-from gateway.core.model_apis.json_values import mapping, objects, without
+from gateway.core.model_apis.sdk_json import objects_without_nulls, without_nulls
 from gateway.core.model_apis.tool_schemas.input_schemas import functions
 from gateway.core.tools.catalogue.names import NameRules
 
@@ -40,8 +41,8 @@ def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
 
 def assistant_messages(completion: Any) -> list[dict[str, Any]]:
     """The assistant's message: calls with their plan, or content."""
-    message = without(only_message(completion))
-    held = {key: objects(message.pop(key, None)) for key in ("tool_calls", "content", "citations")}
+    message = without_nulls(only_message(completion))
+    held = {key: objects_without_nulls(message.pop(key, None)) for key in ("tool_calls", "content", "citations")}
     return [{**message, "role": "assistant", **{key: items for key, items in held.items() if items}}]
 
 
@@ -54,15 +55,15 @@ def joined(chunks: Iterable[Any]) -> dict[str, Any]:
     content: dict[Any, dict[str, Any]] = {}
     pieces: list[dict[str, Any]] = []
     for event in chunks_as_json(chunks):
-        delta, index = without(mapping(mapping(event.get("delta")).get("message"))), event.get("index")
+        delta, index = without_nulls(as_object(as_object(event.get("delta")).get("message"))), event.get("index")
         kind = str(event.get("type"))
         if kind.startswith("content-"):
-            gathered(content.setdefault(index, {}), without(mapping(delta.get("content"))), "type")
+            gathered(content.setdefault(index, {}), without_nulls(as_object(delta.get("content"))), "type")
         elif kind.startswith("tool-call-"):
-            pieces.append({**mapping(delta.get("tool_calls")), "index": index})
+            pieces.append({**as_object(delta.get("tool_calls")), "index": index})
         elif kind in ("message-start", "tool-plan-delta"):
             gathered(message, {key: value for key, value in delta.items() if isinstance(value, str)}, "role")
-    calls = [without(call, "index") for call in gathered_calls(pieces)]
+    calls = [without_nulls(call, "index") for call in gathered_calls(pieces)]
     parts = [part for part in content.values() if part]
     return {"message": {**message, **({"tool_calls": calls} if calls else {}), **({"content": parts} if parts else {})}}
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from gateway.core.model_apis.json_values import mapping, objects, without
+from gateway.core.model.json_values import as_object
+from gateway.core.model_apis.sdk_json import objects_without_nulls, without_nulls
 from gateway.errors import InvalidRequest
 
 
@@ -41,25 +42,25 @@ def tool_call(call_id: Any, name: Any, arguments: Any) -> ToolCall:
 
 def function_calls(calls: Any) -> tuple[ToolCall, ...]:
     """The calls of a message in the form that OpenAI began with: `{"id", "function": {"name", "arguments"}}` each."""
-    found = [(call.get("id"), mapping(call.get("function"))) for call in objects(calls)]
+    found = [(call.get("id"), as_object(call.get("function"))) for call in objects_without_nulls(calls)]
     return tuple(tool_call(call_id, function.get("name"), function.get("arguments")) for call_id, function in found)
 
 
 def first_message(completion: Any) -> Mapping[str, Any]:
     """The message of the first choice, in the form that OpenAI began with. Raises InvalidRequest: not a completion."""
-    choices = objects(as_json(completion).get("choices"))
-    return mapping(choices[0].get("message") if choices else None)
+    choices = objects_without_nulls(as_json(completion).get("choices"))
+    return as_object(choices[0].get("message") if choices else None)
 
 
 def only_message(completion: Any) -> Mapping[str, Any]:
     """The message of a completion that has one, and no choices. Raises InvalidRequest: not a completion."""
-    return mapping(as_json(completion).get("message"))
+    return as_object(as_json(completion).get("message"))
 
 
 def assistant_message(message: Mapping[str, Any]) -> dict[str, Any]:
     """A message as the history takes it: content is there, and calls are without their place in a stream."""
-    calls = [without(call, "index") for call in objects(message.get("tool_calls"))]
-    kept = without(message, "tool_calls")
+    calls = [without_nulls(call, "index") for call in objects_without_nulls(message.get("tool_calls"))]
+    kept = without_nulls(message, "tool_calls")
     return {"content": "", **kept, "role": "assistant", **({"tool_calls": calls} if calls else {})}
 
 
@@ -74,10 +75,10 @@ def as_json(completion: Any) -> Mapping[str, Any]:
     dump: Any = getattr(completion, "model_dump", None)
     if callable(dump):
         # SDKs construct their objects without validation, so a dump may meet values that the types do not have.
-        return mapping(dump(mode="json", by_alias=True, exclude_none=True, warnings=False))
+        return as_object(dump(mode="json", by_alias=True, exclude_none=True, warnings=False))
     dump = getattr(completion, "to_dict", None)
     if callable(dump):
-        return mapping(dump())
+        return as_object(dump())
     raise InvalidRequest(f"a completion has to be the SDK's object or its JSON, not {type(completion).__name__}")
 
 
@@ -138,9 +139,9 @@ def joined_choice(chunks: Iterable[Mapping[str, Any]], *, whole_calls: bool = Fa
     message: dict[str, Any] = {}
     pieces: list[dict[str, Any]] = []
     for chunk in chunks:
-        for choice in objects(chunk.get("choices"))[:1]:
-            delta = without(mapping(choice.get("delta")))
-            pieces += objects(delta.pop("tool_calls", None))
+        for choice in objects_without_nulls(chunk.get("choices"))[:1]:
+            delta = without_nulls(as_object(choice.get("delta")))
+            pieces += objects_without_nulls(delta.pop("tool_calls", None))
             gathered(message, delta, "role", "id")
     calls = pieces if whole_calls else gathered_calls(pieces)
     return {"choices": [{"message": {**message, **({"tool_calls": calls} if calls else {})}}]}

@@ -20,13 +20,14 @@ from typing import Any, cast
 
 from gateway.core.model.blocks import Block
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_values import as_object
 from gateway.core.model.turn import Answer, Media, Part, Turn, Words
 from gateway.core.model_apis.completions import ToolCall, as_json, chunks_as_json, tool_call
-from gateway.core.model_apis.json_values import mapping, numbered_objects, objects
 from gateway.core.model_apis.requests.found_results import Finder, FoundTurn, RepairedTurn, Where
 from gateway.core.model_apis.requests.gateway_lines import handles_in
 from gateway.core.model_apis.requests.request_edits import WriteTurn, value_at
 from gateway.core.model_apis.requests.result_formats import envelope_of, has_media, is_exact
+from gateway.core.model_apis.sdk_json import numbered_objects, objects_without_nulls
 from gateway.core.model_apis.tool_schemas.input_schemas import parameters
 from gateway.core.model_apis.turns.references import gemini_uri
 from gateway.core.tools.catalogue.names import NameRules
@@ -59,7 +60,7 @@ def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
 
     Older models give calls no id; then `id` is empty, and results belong to calls by their order.
     """
-    calls = [mapping(part.get("functionCall") or part.get("function_call")) for part in _parts(completion)]
+    calls = [as_object(part.get("functionCall") or part.get("function_call")) for part in _parts(completion)]
     return tuple(tool_call(call.get("id"), call["name"], call.get("args")) for call in calls if call.get("name"))
 
 
@@ -70,8 +71,8 @@ def assistant_messages(completion: Any) -> list[dict[str, Any]]:
 
 
 def _parts(completion: Any) -> list[dict[str, Any]]:
-    candidates = objects(as_json(completion).get("candidates"))
-    return objects(mapping(candidates[0].get("content")).get("parts")) if candidates else []
+    candidates = objects_without_nulls(as_json(completion).get("candidates"))
+    return objects_without_nulls(as_object(candidates[0].get("content")).get("parts")) if candidates else []
 
 
 def joined(chunks: Iterable[Any]) -> dict[str, Any]:

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from gateway.core.model.json_values import as_object
 from gateway.core.model.turn import Answer, Part, Turn, Words
 from gateway.core.model_apis.completions import ToolCall, as_json, chunks_as_json, gathered, parsed, tool_call
-from gateway.core.model_apis.json_values import mapping, objects
+from gateway.core.model_apis.sdk_json import objects_without_nulls
 from gateway.core.model_apis.tool_schemas.input_schemas import parameters
 from gateway.core.model_apis.turns.references import gemini_uri
 from gateway.core.tools.catalogue.names import NameRules
@@ -57,7 +58,7 @@ def assistant_messages(completion: Any) -> list[dict[str, Any]]:
 
 def _steps(completion: Any) -> list[dict[str, Any]]:
     answered = as_json(completion)
-    return objects(answered.get("steps") or answered.get("outputs"))
+    return objects_without_nulls(answered.get("steps") or answered.get("outputs"))
 
 
 def joined(chunks: Iterable[Any]) -> dict[str, Any]:
@@ -65,9 +66,9 @@ def joined(chunks: Iterable[Any]) -> dict[str, Any]:
     steps: dict[Any, dict[str, Any]] = {}
     for event in chunks_as_json(chunks):
         if event.get("event_type") == "step.start":
-            steps[event.get("index")] = dict(mapping(event.get("step")))
+            steps[event.get("index")] = dict(as_object(event.get("step")))
         elif event.get("event_type") == "step.delta" and (step := steps.get(event.get("index"))) is not None:
-            _add(step, mapping(event.get("delta")))
+            _add(step, as_object(event.get("delta")))
     whole = steps.values()
     return {
         "steps": [
@@ -86,14 +87,14 @@ def _add(step: dict[str, Any], delta: Mapping[str, Any]) -> None:
         case "thought_signature":
             gathered(step, {"signature": delta.get("signature")})
         case "text":
-            content = objects(step.get("content"))
+            content = objects_without_nulls(step.get("content"))
             if content and isinstance(content[-1].get("text"), str):
                 content[-1]["text"] += str(delta.get("text") or "")
                 step["content"] = content
             else:
                 step["content"] = [*content, dict(delta)]
         case _:
-            step["content"] = [*objects(step.get("content")), dict(delta)]
+            step["content"] = [*objects_without_nulls(step.get("content")), dict(delta)]
 
 
 # -- Lowering a turn ---------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from gateway.core.model.json_values import as_object
 from gateway.core.model.turn import Answer, Part, Turn, Words
 from gateway.core.model_apis.completions import (
     ToolCall,
@@ -20,7 +21,6 @@ from gateway.core.model_apis.completions import (
     function_calls,
     joined_choice,
 )
-from gateway.core.model_apis.json_values import mapping
 from gateway.core.model_apis.tool_schemas.input_schemas import functions
 from gateway.core.tools.catalogue.names import NameRules
 
@@ -52,7 +52,7 @@ def joined(chunks: Iterable[Any]) -> dict[str, Any]:
     """
     # Each call comes as a whole, and the SDK says of every one that its index is 0.
     events = chunks_as_json(chunks)
-    return joined_choice((mapping(event.get("data")) or event for event in events), whole_calls=True)
+    return joined_choice((as_object(event.get("data")) or event for event in events), whole_calls=True)
 
 
 # -- Lowering a turn ---------------------------------------------------------------------------------------------------

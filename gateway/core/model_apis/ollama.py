@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gateway.core.model.base64_text import mend
+from gateway.core.model.json_values import as_list
 from gateway.core.model.turn import Answer, Media, Part, Turn, Words, reply_messages
 from gateway.core.model_apis.completions import (
     ToolCall,
@@ -20,11 +21,11 @@ from gateway.core.model_apis.completions import (
     gathered,
     only_message,
 )
-from gateway.core.model_apis.json_values import elements, numbered_objects, without
 from gateway.core.model_apis.requests.found_results import Finder, FoundTurn, RepairedTurn
 from gateway.core.model_apis.requests.gateway_lines import handles_in
 from gateway.core.model_apis.requests.request_edits import WriteTurn
 from gateway.core.model_apis.requests.result_formats import envelope_of, has_media
+from gateway.core.model_apis.sdk_json import numbered_objects, without_nulls
 from gateway.core.model_apis.tool_schemas.input_schemas import functions
 from gateway.core.tools.catalogue.names import NameRules
 
@@ -52,7 +53,7 @@ def joined(chunks: Iterable[Any]) -> dict[str, Any]:
     """The response that the lines of a stream come to. Raises InvalidRequest: there are none."""
     message: dict[str, Any] = {}
     for chunk in chunks_as_json(chunks):
-        gathered(message, without(only_message(chunk)), "role")
+        gathered(message, without_nulls(only_message(chunk)), "role")
     return {"message": message}
 
 
@@ -100,7 +101,7 @@ def find_results(request: Mapping[str, Any]) -> tuple[FoundTurn, ...]:
             continue
         call = finder.result(message.get("tool_call_id"), message.get("tool_name") or message.get("name"))
         said = envelope_of(message.get("content") or "")
-        images = elements(message.get("images"))
+        images = as_list(message.get("images"))
         beside = [block for data in images for block in envelope_of({"type": "image", "data": data}).blocks]
         exact = all(isinstance(data, str) and mend(data).mended == () for data in images)
         native = exact and not has_media(said) and not handles_in(said)

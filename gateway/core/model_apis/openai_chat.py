@@ -15,12 +15,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from gateway.core.model.json_values import as_object
 from gateway.core.model.texts import cut
 from gateway.core.model.turn import Answer, Part, Turn, Words, reply_messages
 from gateway.core.model_apis.completions import ToolCall, chunks_as_json, first_message, joined_choice, tool_call
-from gateway.core.model_apis.json_values import mapping, numbered_objects, objects, without
 from gateway.core.model_apis.requests.found_results import Finder, FoundTurn, Native, RepairedTurn
 from gateway.core.model_apis.requests.request_edits import WriteTurn, following, put_content
+from gateway.core.model_apis.sdk_json import numbered_objects, objects_without_nulls, without_nulls
 from gateway.core.model_apis.tool_schemas.input_schemas import parameters
 from gateway.core.model_apis.tool_schemas.strict_schemas import strict_tool
 from gateway.core.tools.catalogue.names import NameRules
@@ -67,7 +68,7 @@ def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
 
 def _call(call: Mapping[str, Any]) -> ToolCall:
     # A custom tool's input is free text. The toolset offers none, and every call has to be answered all the same.
-    function, custom = mapping(call.get("function")), mapping(call.get("custom"))
+    function, custom = as_object(call.get("function")), as_object(call.get("custom"))
     return tool_call(
         call.get("id"), function.get("name") or custom.get("name"), function.get("arguments") or custom.get("input")
     )
@@ -79,9 +80,9 @@ def assistant_messages(completion: Any) -> list[dict[str, Any]]:
 
 
 def _message(completion: Any) -> dict[str, Any]:
-    message = without(first_message(completion), *_ONLY_ANSWERED)
-    calls = objects(message.pop("tool_calls", None))
-    if sound := mapping(message.get("audio")).get("id"):
+    message = without_nulls(first_message(completion), *_ONLY_ANSWERED)
+    calls = objects_without_nulls(message.pop("tool_calls", None))
+    if sound := as_object(message.get("audio")).get("id"):
         message["audio"] = {"id": sound}
     if calls:
         # Some servers give calls no id, and streams leave their place in them.
@@ -95,9 +96,9 @@ def _message(completion: Any) -> dict[str, Any]:
 
 def _written(call: dict[str, Any]) -> dict[str, Any]:
     """A call as the model wrote it, without what the SDK's `parse` adds."""
-    call = without(call, "index")
-    if function := mapping(call.get("function")):
-        call["function"] = without(function, "parsed_arguments")
+    call = without_nulls(call, "index")
+    if function := as_object(call.get("function")):
+        call["function"] = without_nulls(function, "parsed_arguments")
     return call
 
 

@@ -12,11 +12,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from gateway.core.model.json_values import as_object
 from gateway.core.model.turn import Answer, Media, Part, Turn, Words
 from gateway.core.model_apis.completions import ToolCall, as_json, chunks_as_json, tool_call
-from gateway.core.model_apis.json_values import mapping, numbered_objects, objects, without
 from gateway.core.model_apis.requests.found_results import Finder, FoundTurn, Native, RepairedTurn
 from gateway.core.model_apis.requests.request_edits import WriteTurn, following, put_content
+from gateway.core.model_apis.sdk_json import numbered_objects, objects_without_nulls, without_nulls
 from gateway.core.model_apis.tool_schemas.input_schemas import parameters
 from gateway.core.model_apis.tool_schemas.strict_schemas import strict_tool
 from gateway.core.tools.catalogue.names import NameRules
@@ -54,20 +55,20 @@ def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
     """The function calls of the output, in order. Raises InvalidRequest: `completion` is none."""
     return tuple(
         tool_call(item.get("call_id"), item.get("name"), item.get("arguments"))
-        for item in objects(as_json(completion).get("output"))
+        for item in objects_without_nulls(as_json(completion).get("output"))
         if item.get("type") == "function_call"
     )
 
 
 def assistant_messages(completion: Any) -> list[dict[str, Any]]:
     """Every item of the output, as the input takes it."""
-    return [_item(item) for item in objects(as_json(completion).get("output"))]
+    return [_item(item) for item in objects_without_nulls(as_json(completion).get("output"))]
 
 
 def _item(item: dict[str, Any]) -> dict[str, Any]:
-    item = without(item, *_ONLY_ANSWERED)
+    item = without_nulls(item, *_ONLY_ANSWERED)
     if item.get("type") == "message":
-        item["content"] = [without(part, *_ONLY_ANSWERED) for part in objects(item.get("content"))]
+        item["content"] = [without_nulls(part, *_ONLY_ANSWERED) for part in objects_without_nulls(item.get("content"))]
     return item
 
 
@@ -77,8 +78,8 @@ def joined(chunks: Iterable[Any]) -> dict[str, Any]:
     Of a stream that broke off, the items that were done.
     """
     events = chunks_as_json(chunks)
-    whole = next((mapping(event.get("response")) for event in events if event.get("type") in _ENDS), None)
-    done = [mapping(event.get("item")) for event in events if event.get("type") == "response.output_item.done"]
+    whole = next((as_object(event.get("response")) for event in events if event.get("type") in _ENDS), None)
+    done = [as_object(event.get("item")) for event in events if event.get("type") == "response.output_item.done"]
     return dict(whole) if whole is not None else {"output": done}
 
 

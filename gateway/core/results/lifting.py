@@ -12,6 +12,7 @@ from gateway.core.model.base64_text import mend
 from gateway.core.model.blocks import BLOCK_TYPES, AudioBlock, Block, Found, ImageBlock, ResourceBlock, UnknownBlock
 from gateway.core.model.contents import found_in
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_values import is_dict
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.wording import plain
@@ -55,7 +56,7 @@ def lift(result: WireObject) -> Envelope:
 
 def lift_block(value: Any, index: int) -> tuple[Block, tuple[Note, ...]]:
     """One block of a result's content, with what was found wrong with it."""
-    kind: Any = cast("dict[str, Any]", value).get("type") if isinstance(value, dict) else None
+    kind: Any = value.get("type") if is_dict(value) else None
     model = BLOCK_TYPES.get(kind) if isinstance(kind, str) else None
     if model is None:
         named = f"of unknown type {plain(kind, 60)!r}" if isinstance(kind, str) else "without a type"

@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from gateway.core import wording
 from gateway.core.model.effects import Outcome
 from gateway.core.model.envelope import RAW_KEY, Envelope
+from gateway.core.model.json_values import is_dict
 from gateway.core.model.notes import Note
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.deciding import AsImage, AsIs, AsLine, AsText, Decisions, Fate, decide
@@ -96,7 +97,7 @@ class _Writer:
 
     def show(self, fate: AsIs) -> None:
         wire = fate.wire
-        if not self.moves or not isinstance(wire, dict):
+        if not self.moves or not is_dict(wire):
             if fate.caption or fate.handle:
                 self.say(wording.marker(self.name(fate.kind), fate.caption or fate.known, fate.handle, fate.url))
             # As it arrived, even where it is no object: nothing here may lose what it cannot name.
@@ -104,7 +105,7 @@ class _Writer:
             return
         known = wording.facts(fate.known, fate.caption)
         self.say(wording.marker(self.name(fate.kind), known, fate.handle, fate.url))
-        self.move(cast("dict[str, Any]", wire))
+        self.move(wire)
 
     def image(self, fate: AsImage) -> None:
         wire = {**fate.beside, "data": fate.data, "mimeType": fate.media_type}

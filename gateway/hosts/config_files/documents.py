@@ -4,19 +4,20 @@ Every edit is checked before it is given back: read again, the new text must say
 what the old one said.
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
+from gateway.config.documents import from_json, from_toml
+from gateway.config.toml_text import table_text
+from gateway.core.model.json_values import is_dict
 from gateway.errors import ConfigError
 from gateway.hosts.config_files import json_edits, toml_tables
-from gateway.hosts.config_files.jsonc import Malformed, read
-from gateway.hosts.config_files.toml_text import table_text
 
 Syntax = Literal["json", "toml"]
 
+_MEND = "mend it first; nothing was changed"
 _BY_HAND = "edit it by hand: the gateway changes no file that it cannot change exactly"
 
 
@@ -36,21 +37,8 @@ class Document:
             ConfigError: it is malformed, with line and column.
         """
         if self.syntax == "toml":
-            try:
-                return tomllib.loads(self.text.removeprefix("\ufeff"))
-            except tomllib.TOMLDecodeError as error:
-                message = str(error)
-                what = f"is not TOML: {message[:1].lower()}{message[1:]}"
-                raise ConfigError(what, where=self.where, remedy="mend it first; nothing was changed") from None
-        try:
-            value = read(self.text)
-        except Malformed as error:
-            place = f"{self.where}:{error.line}:{error.column}"
-            what = f"is not JSON: {error.what}"
-            raise ConfigError(what, where=place, remedy="mend it first; nothing was changed") from None
-        if not isinstance(value, dict):
-            raise ConfigError("is no JSON object", where=self.where)
-        return cast("dict[str, Any]", value)
+            return from_toml(self.text.removeprefix("\ufeff"), self.where, _MEND)
+        return from_json(self.text, self.where, _MEND)
 
     def table(self, path: Sequence[str]) -> dict[str, Any] | None:
         """The table at `path`, or none.
@@ -60,12 +48,12 @@ class Document:
         """
         value: Any = self.data
         for place, key in enumerate(path):
-            value = cast("dict[str, Any]", value).get(key)
+            value = value.get(key)
             if value is None:
                 return None
-            if not isinstance(value, dict):
+            if not is_dict(value):
                 raise ConfigError("must be an object of servers", where=f"{self.where}: {'.'.join(path[: place + 1])}")
-        return cast("dict[str, Any]", value)
+        return value
 
     def with_server(self, path: Sequence[str], name: str, entry: Mapping[str, Any]) -> "Document":
         """The same with the server `name`, new or in the place of the one of that name.
@@ -123,7 +111,7 @@ class Document:
 
 def pruned(value: Any) -> Any:
     """The value without empty tables in tables: TOML's last table below another takes that one along."""
-    if not isinstance(value, dict):
+    if not is_dict(value):
         return value
-    table = {key: pruned(item) for key, item in cast("dict[str, Any]", value).items()}
+    table = {key: pruned(item) for key, item in value.items()}
     return {key: item for key, item in table.items() if item != {}}

@@ -3,10 +3,11 @@
 import contextlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 
+from gateway.config.documents import decoded
 from gateway.errors import ConfigError
+from gateway.system.files import replacing
 
 _NEW_FILE_MODE = 0o600
 """Configurations hold secrets sooner or later."""
@@ -32,11 +33,7 @@ def as_text(content: bytes | None, path: Path) -> str:
     Raises:
         ConfigError: it is not UTF-8.
     """
-    try:
-        return (content or b"").decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise ConfigError("is not UTF-8 text", where=f"{path}:{line}", remedy="save the file as UTF-8") from None
+    return decoded(content or b"", str(path))
 
 
 def replace_file(path: Path, content: bytes, *, expected: bytes | None) -> tuple[Path, ...]:
@@ -52,18 +49,13 @@ def replace_file(path: Path, content: bytes, *, expected: bytes | None) -> tuple
         made = _make_folders(target.parent)
         if target.exists() and not os.access(target, os.W_OK):
             raise ConfigError("is write-protected", where=str(path), remedy="make it writable first")
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".new")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            _like(target, Path(name))
+        with replacing(target) as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            _like(target, Path(file.name))
             if read_bytes(target) != expected:
                 raise ConfigError("was changed by another program just now", where=str(path), remedy="try again")
-            os.replace(name, target)
-        finally:
-            Path(name).unlink(missing_ok=True)
     except OSError as error:
         raise ConfigError(f"cannot be written: {_cause(error)}", where=str(path)) from None
     return made

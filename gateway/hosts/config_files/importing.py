@@ -4,15 +4,16 @@ import json
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from gateway.config.foreign import upstream_name
 from gateway.config.logins import through_mcp_remote, url_behind, with_time_to_log_in
 from gateway.config.schema import OWN_NAME
+from gateway.config.toml_text import table_text
+from gateway.core.model.json_values import as_object, is_dict
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.login_probe import at_a_url_without_credentials
 from gateway.hosts.config_files.servers import Server
-from gateway.hosts.config_files.toml_text import table_text
 
 What = Literal["new", "twin", "known", "own", "unusable", "login"]
 """new: becomes an upstream. twin: equal to an earlier one. known: stands in mcp-gateway.toml already. own: the gateway
@@ -61,7 +62,7 @@ def plan_import(
         ConfigError: `text` is no TOML, or its upstreams are written in a way that nothing can be added to.
     """
     existing = _upstreams(text, where)
-    names = {identity(_table(upstream)): name for name, upstream in existing.items()}
+    names = {identity(as_object(upstream)): name for name, upstream in existing.items()}
     known = frozenset(names)
     taken = {OWN_NAME, *existing}
     rows: list[Row] = []
@@ -95,7 +96,9 @@ def plan_import(
 def urls_behind(upstreams: Mapping[str, Any]) -> dict[str, str]:
     """The names of the upstreams that reach a url through mcp-remote, by that url."""
     found = {
-        url_behind(_table(one)): name for name, one in upstreams.items() if _table(one).get("enabled") is not False
+        url_behind(as_object(one)): name
+        for name, one in upstreams.items()
+        if as_object(one).get("enabled") is not False
     }
     return {url: name for url, name in found.items() if url is not None}
 
@@ -152,17 +155,13 @@ def known_to(text: str, where: str) -> Known:
     Raises:
         ConfigError: it is no TOML.
     """
-    upstreams = {name: _table(one) for name, one in _upstreams(text, where).items()}
+    upstreams = {name: as_object(one) for name, one in _upstreams(text, where).items()}
     on = (one for one in upstreams.values() if one.get("enabled") is not False)
     return Known(
         frozenset(identity(one) for one in upstreams.values()),
         frozenset(identity(one) for one in on),
         frozenset(urls_behind(upstreams)),
     )
-
-
-def _table(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def _enable_twin(rows: list[Row], name: str, server: Server) -> None:
@@ -180,9 +179,9 @@ def _upstreams(text: str, where: str) -> dict[str, Any]:
         table: Any = tomllib.loads(text.removeprefix("\ufeff")).get("upstreams", {})
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"is not TOML: {error}", where=where, remedy="mcp-gateway config check says more") from None
-    if not isinstance(table, dict):
+    if not is_dict(table):
         raise ConfigError("must be a table", where=f"{where}: upstreams")
-    return cast("dict[str, Any]", table)
+    return table
 
 
 def _with_upstreams(text: str, rows: Sequence[Row], where: str) -> str:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.hosts.config_files.jsonc import Member, Node, after_trivia, parse
+from gateway.config.jsonc import Member, Node, after_trivia, parse
 
 _REST_OF_LINE = re.compile(r"[ \t]*(?:/\*[^\r\n]*?\*/[ \t]*)*(?://[^\r\n]*)?")
 _INDENTED = re.compile(r"[\[{,][ \t]*\r?\n([ \t]+)\"")

@@ -5,15 +5,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PureWindowsPath
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 from gateway.config.schema import HttpSettings
+from gateway.core.model.json_values import as_object, is_list, is_object
+from gateway.system.loopback import is_this_machine
 
 SCRIPT = "mcp-gateway"
 DISTRIBUTION = "mcp-multimodal-gateway"
 
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _CACHES = frozenset({"archive-v0", "environments-v2"})
 """Folders of uv's cache: programs that were started with `uvx` live there until the cache is cleaned."""
 
@@ -68,11 +69,10 @@ def lives_in_cache(executable: str = sys.executable) -> bool:
 
 def is_own(server: Any) -> bool:
     """Whether an entry of a host starts (or calls) a gateway of ours."""
-    if not isinstance(server, Mapping):
+    if not is_object(server):
         return False
-    entry = cast("Mapping[str, Any]", server)
-    launch = launch_in(entry)
-    return _is_launch([launch.command, *launch.args]) if launch is not None else _is_address(address_in(entry))
+    launch = launch_in(server)
+    return _is_launch([launch.command, *launch.args]) if launch is not None else _is_address(address_in(server))
 
 
 def launch_in(entry: Mapping[str, Any]) -> Launch | None:
@@ -81,12 +81,11 @@ def launch_in(entry: Mapping[str, Any]) -> Launch | None:
     words = [*_words(command), *_words(entry.get("args"))]
     if not words:
         return None
-    inner: Any = cast("Mapping[str, Any]", command).get("env") if isinstance(command, Mapping) else None
+    inner = as_object(command).get("env")
     given: dict[str, str] = {}
     for env in (inner, entry.get("environment"), entry.get("env")):
-        if isinstance(env, Mapping):
-            table = cast("Mapping[str, Any]", env)
-            given |= {name: value for name, value in table.items() if isinstance(value, str)}
+        if is_object(env):
+            given |= {name: value for name, value in env.items() if isinstance(value, str)}
     return Launch(words[0], tuple(words[1:]), given)
 
 
@@ -107,7 +106,7 @@ def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return (
-            parts.hostname in _LOOPBACK
+            is_this_machine(parts.hostname or "")
             and parts.port == HttpSettings().port
             and parts.path.split("/")[1:2] in (["mcp"], ["sse"])
         )
@@ -118,10 +117,9 @@ def _is_address(url: str) -> bool:
 def _words(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
-    if isinstance(value, Mapping):  # Zed's older form
-        entry = cast("Mapping[str, Any]", value)
-        return [*_words(entry.get("path")), *_words(entry.get("args"))]
-    return [str(word) for word in cast("list[Any]", value)] if isinstance(value, list) else []
+    if is_object(value):  # Zed's older form
+        return [*_words(value.get("path")), *_words(value.get("args"))]
+    return [str(word) for word in value] if is_list(value) else []
 
 
 def _script(executable: Path) -> Path | None:

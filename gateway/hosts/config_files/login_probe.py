@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 from gateway._version import __version__
 from gateway.config.expansion import expand
 from gateway.config.logins import sends_credentials, wanted
+from gateway.system.loopback import is_this_machine
 
 SECONDS = 5.0
 """For all servers together; each is asked at the same time."""
 
 _PING = {"jsonrpc": "2.0", "id": "login", "method": "ping"}
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def at_a_url_without_credentials(upstream: Mapping[str, Any]) -> bool:
@@ -34,7 +34,7 @@ def may_want_a_login(upstream: Mapping[str, Any]) -> bool:
 def is_remote(url: str) -> bool:
     """Whether the url leads away from this machine, as far as can be seen."""
     try:
-        return urlsplit(url).hostname not in _LOOPBACK
+        return not is_this_machine(urlsplit(url).hostname or "")
     except ValueError:
         return False
 

@@ -9,12 +9,13 @@ from typing import Any, cast
 from gateway.config.expansion import expand
 from gateway.config.problems import dotted
 from gateway.config.schema import Settings
+from gateway.config.toml_text import table_text
 from gateway.config.validation import validate
+from gateway.core.model.json_values import as_object, is_list, is_object
 from gateway.hosts.config_files.documents import Document
 from gateway.hosts.config_files.hosts import Host
 from gateway.hosts.config_files.launching import is_own
 from gateway.hosts.config_files.surroundings import Surroundings
-from gateway.hosts.config_files.toml_text import table_text
 from gateway.hosts.config_files.variables import Found, Place, translate, variable
 
 _TRANSPORTS: Mapping[str, str | None] = {
@@ -126,12 +127,12 @@ def read_servers(
     """
     off: Sequence[str] = ()
     if host.name == "gemini-cli":
-        off = _strings(_mapping(document.data.get("mcp")).get("excluded"))
+        off = _strings(as_object(document.data.get("mcp")).get("excluded"))
     servers = list(_in_table(document.table(table or host.table) or {}, document, host, at, project, off))
     if host.name == "claude-code" and project is None:
         for folder, settings in (document.table(("projects",)) or {}).items():
-            off = _strings(_mapping(settings).get("disabledMcpServers"))
-            servers += _in_table(_mapping(_mapping(settings).get("mcpServers")), document, host, at, folder, off)
+            off = _strings(as_object(settings).get("disabledMcpServers"))
+            servers += _in_table(as_object(as_object(settings).get("mcpServers")), document, host, at, folder, off)
     return tuple(servers)
 
 
@@ -147,11 +148,11 @@ def _in_table(
     for name, entry in table.items():
         if is_own(entry):
             yield Server(name, host.title, document.where, project, own=True)
-        elif not isinstance(entry, Mapping):
+        elif not is_object(entry):
             yield Server(name, host.title, document.where, project, obstacle="is no object")
         else:
             place = Place(at.home, at.separator, at.environ, project)
-            given = dict(cast("Mapping[str, Any]", entry))
+            given = dict(entry)
             reading = _Reading({**given, "disabled": True} if name in off else given, host, place, at)
             yield reading.server(name, document.where)
 
@@ -222,18 +223,18 @@ class _Reading:
     def _command(self, upstream: dict[str, Any]) -> str | None:
         command: Any = self.entry.get("command")
         args: Any = self.entry.get("args")
-        if isinstance(command, Mapping):  # Zed's older form: {"path", "args", "env"}
-            inner = dict(cast("Mapping[str, Any]", command))
+        if is_object(command):  # Zed's older form: {"path", "args", "env"}
+            inner = dict(command)
             self.entry["env"] = self.entry.get("env") or inner.get("env")
             command, args = inner.get("path"), args or inner.get("args")
-        elif isinstance(command, list):
-            command, *args = cast("list[Any]", command) or [None]
+        elif is_list(command):
+            command, *args = command or [None]
         if not command:
             return None
         program = self._in_project(str(self._translated(command)))
         upstream["command"] = program
-        if isinstance(args, list) and args:
-            upstream["args"] = [self._translated(_spelled(arg)) for arg in cast("list[Any]", args)]
+        if is_list(args) and args:
+            upstream["args"] = [self._translated(_spelled(arg)) for arg in args]
         elif args:
             raise _Obstacle("args is no list")
         return program
@@ -266,16 +267,16 @@ class _Reading:
         return None
 
     def _environment(self) -> dict[str, str]:
-        given = {**_mapping(self.entry.get("env")), **_mapping(self.entry.get("environment"))}
+        given = {**as_object(self.entry.get("env")), **as_object(self.entry.get("environment"))}
         env = {key: self._translated(_spelled(value)) for key, value in given.items() if value is not None}
         for name in _strings(self.entry.get("env_vars")):  # Codex: passed on from its own environment
             env.setdefault(name, variable(name, self.place, self.found))
         return env
 
     def _headers(self) -> dict[str, str]:
-        given = {**_mapping(self.entry.get("headers")), **_mapping(self.entry.get("http_headers"))}
+        given = {**as_object(self.entry.get("headers")), **as_object(self.entry.get("http_headers"))}
         headers = {key: self._translated(_spelled(value)) for key, value in given.items() if value is not None}
-        for header, name in _mapping(self.entry.get("env_http_headers")).items():
+        for header, name in as_object(self.entry.get("env_http_headers")).items():
             headers[header] = variable(str(name), self.place, self.found)
         if isinstance(name := self.entry.get("bearer_token_env_var"), str):
             headers["Authorization"] = f"Bearer {variable(name, self.place, self.found)}"
@@ -362,9 +363,5 @@ def _positive(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
 def _strings(value: Any) -> list[str]:
-    return [item for item in cast("list[Any]", value) if isinstance(item, str)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, str)] if is_list(value) else []

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 from gateway.config.foreign import upstream_name
 from gateway.config.problems import config_error
 from gateway.config.schema import OWN_NAME, Settings
+from gateway.config.toml_text import table_text
 from gateway.config.validation import validate
 from gateway.errors import ConfigError
-from gateway.hosts.config_files.toml_text import table_text
 
 HEAD = """\
 # The configuration of mcp-gateway. Every key: docs/configuration.md. What is commented out shows the default.

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from gateway.core.model.json_values import is_list
+
 _HEADER = re.compile(
     r"[ \t]*(\[\[?(?:[^\"'\[\]#\r\n]|\"(?:\\.|[^\"\\\r\n])*\"|'[^'\r\n]*')+\]\]?)[ \t]*(?:#[^\r\n]*)?(?:\r?\n|\Z)"
 )
@@ -81,8 +83,8 @@ def without(text: str, belongs: Callable[[tuple[str, ...]], bool]) -> str:
 def _path(header: str) -> tuple[str, ...]:
     def keys(value: Any) -> Iterator[str]:
         while value:
-            if isinstance(value, list):
-                value = cast("list[Any]", value)[0]
+            if is_list(value):
+                value = value[0]
                 continue
             key, value = next(iter(cast("dict[str, Any]", value).items()))
             yield key

@@ -7,10 +7,10 @@ tomlkit is imported here when something is edited: commands that edit nothing do
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from gateway.config.toml_text import inline, table_text
 from gateway.hosts.config_files import toml_tables
-from gateway.hosts.config_files.toml_text import table_text
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
@@ -34,7 +34,7 @@ def appended(text: str, name: str, upstream: Mapping[str, Any]) -> str:
         return toml_tables.appended(text, table_text([_TABLE, name], upstream))
 
     def edit(document: "TOMLDocument") -> None:
-        _table_at(document, _TABLE)[name] = _inline(upstream)
+        _table_at(document, _TABLE)[name] = inline(upstream)
 
     return _edited(text, edit)
 
@@ -56,7 +56,7 @@ def changed(text: str, name: str, values: Mapping[str, Any], *, without: Sequenc
             if key in table and key not in values:
                 del table[key]
         for key, value in values.items():
-            table[key] = _inline(value)
+            table[key] = inline(value)
 
     if own is None:
         return _edited(text, edit)
@@ -93,18 +93,6 @@ def _table_at(document: "TOMLDocument", *path: str) -> Any:
     table: Any = document
     for key in path:
         table = table[key]
-    return table
-
-
-def _inline(value: Any) -> Any:
-    """The value for tomlkit: tables on one line."""
-    import tomlkit
-
-    if not isinstance(value, Mapping):
-        return value
-    table = tomlkit.inline_table()
-    for key, item in cast("Mapping[str, Any]", value).items():
-        table[key] = _inline(item)
     return table
 
 

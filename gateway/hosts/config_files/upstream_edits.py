@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from gateway.config.foreign import translate
 from gateway.config.schema import OWN_NAME, UPSTREAM_NAME, UPSTREAM_NAME_LENGTH
 from gateway.config.validation import NAME_RULE
+from gateway.core.model.json_values import is_object
 from gateway.errors import ConfigError
 from gateway.hosts.config_files import json_edits, toml_upstreams
 from gateway.hosts.config_files.documents import Document, pruned
@@ -49,7 +50,7 @@ class ConfigurationText:
         table = self._document.table(self._table) or {}
         names: Mapping[str, str] = self._json_names if self.is_json else {}
         written = {names.get(name, name): value for name, value in table.items()}
-        return {name: cast("Mapping[str, Any]", one) for name, one in written.items() if isinstance(one, Mapping)}
+        return {name: one for name, one in written.items() if is_object(one)}
 
     def with_upstream(self, name: str, upstream: Mapping[str, Any]) -> "ConfigurationText":
         """The same with one more upstream.

@@ -7,7 +7,9 @@ set costs one upstream its value and not the gateway its start. What a host take
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal
+
+from gateway.core.model.json_values import is_list, is_object
 
 Dialect = Literal["none", "claude-code", "gemini-cli", "opencode", "cursor", "vscode", "windsurf", "cline", "any"]
 """Whose references are meant. Sources:
@@ -65,11 +67,10 @@ def translate(value: Any, dialect: Dialect, place: Place, found: Found) -> Any:
     """The value with every text in it in our spelling; `found` learns what a user has to know."""
     if isinstance(value, str):
         return _text(value, dialect, place, found)
-    if isinstance(value, Mapping):
-        table = cast("Mapping[str, Any]", value)
-        return {key: translate(item, dialect, place, found) for key, item in table.items()}
-    if isinstance(value, list):
-        return [translate(item, dialect, place, found) for item in cast("list[Any]", value)]
+    if is_object(value):
+        return {key: translate(item, dialect, place, found) for key, item in value.items()}
+    if is_list(value):
+        return [translate(item, dialect, place, found) for item in value]
     return value
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.host import RASTER, nameless_host
 from gateway.hosts.simulators.python_objects import result_text
 from gateway.hosts.simulators.results import (
     IMAGE_PREFIX,
@@ -74,18 +74,6 @@ def _part(block: Mapping[str, Any]) -> SeenPart:
             return SeenDocument(*blob)  # measured: a file of any type; what the API takes is PDF
 
 
-def _host(name: str, title: str, shows: frozenset[str], profile: str, *, media: bool) -> Host:
-    # Measured: the SDK's default clientInfo; initialize at 2025-11-25 (`protocol_mode="legacy"`, its default).
-    return Host(
-        name=name,
-        title=title,
-        client_info={"name": "mcp", "version": "0.1.0"},
-        revision="2025-11-25",
-        see=partial(see, media),
-        shows=shows,
-        profile=profile,
-    )
-
-
-AG2 = _host("ag2", "AG2", frozenset(), "ag2", media=False)
-AG2_MEDIA = _host("ag2-media", "AG2, Responses", RASTER | {PDF}, "ag2-media", media=True)
+# Measured: the SDK's default clientInfo; initialize at 2025-11-25 (`protocol_mode="legacy"`, its default).
+AG2 = nameless_host("ag2", "AG2", partial(see, False), profile="ag2")
+AG2_MEDIA = nameless_host("ag2-media", "AG2, Responses", partial(see, True), profile="ag2-media", shows=RASTER | {PDF})

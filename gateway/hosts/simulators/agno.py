@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.host import RASTER, nameless_host
 from gateway.hosts.simulators.python_objects import contents_text
 from gateway.hosts.simulators.results import blocks, dump, is_error, lacks_structured, malformed, structured
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenPart, SeenText, as_labelled, failed, merged
@@ -49,19 +49,9 @@ def _parts(sound: bool, block: Mapping[str, Any]) -> list[SeenPart]:
             return [SeenText(f"[Unsupported content type: {block['type']}]", "placeholder")]
 
 
-def _host(name: str, title: str, profile: str, shows: frozenset[str] = RASTER, *, sound: bool = True) -> Host:
-    # Measured: the SDK's default clientInfo; initialize at 2025-11-25.
-    return Host(
-        name=name,
-        title=title,
-        client_info={"name": "mcp", "version": "0.1.0"},
-        revision="2025-11-25",
-        see=partial(see, sound),
-        shows=shows,
-        profile=profile,
-    )
-
-
-AGNO = _host("agno", "Agno", "agno")
-AGNO_AUDIO = _host("agno-audio", "Agno with a model that hears", "agno-audio", RASTER | SOUND)
-AGNO_RESPONSES = _host("agno-responses", "Agno, Responses", "agno", sound=False)
+# Measured: the SDK's default clientInfo; initialize at 2025-11-25.
+AGNO = nameless_host("agno", "Agno", partial(see, True), profile="agno", shows=RASTER)
+AGNO_AUDIO = nameless_host(
+    "agno-audio", "Agno with a model that hears", partial(see, True), profile="agno-audio", shows=RASTER | SOUND
+)
+AGNO_RESPONSES = nameless_host("agno-responses", "Agno, Responses", partial(see, False), profile="agno", shows=RASTER)

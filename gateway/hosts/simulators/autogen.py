@@ -10,7 +10,7 @@ from typing import Any
 
 from PIL import Image
 
-from gateway.hosts.simulators.host import Host, See
+from gateway.hosts.simulators.host import nameless_host
 from gateway.hosts.simulators.pictures import look
 from gateway.hosts.simulators.results import blocks, dump, lacks_structured, malformed
 from gateway.hosts.simulators.seen import Form, Seen, SeenText, failed
@@ -64,19 +64,7 @@ def _dumped(block: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**block, "annotations": block.get("annotations")}
 
 
-def _host(name: str, title: str, see: See) -> Host:
-    # Measured: the SDK's default clientInfo; initialize at 2025-11-25.
-    return Host(
-        name=name,
-        title=title,
-        client_info={"name": "mcp", "version": "0.1.0"},
-        revision="2025-11-25",
-        see=see,
-        shows=frozenset(),
-        profile="autogen",
-    )
-
-
-# Measured: it declares sampling. By its code it refuses each request, unless the workbench has a `model_client`.
-AUTOGEN = replace(_host("autogen", "AutoGen", see), capabilities={"sampling": {}})
-AUTOGEN_TOOLS = _host("autogen-tools", "AutoGen, mcp_server_tools", see_tool)
+# Measured: the SDK's default clientInfo; initialize at 2025-11-25. It declares sampling. By its code it refuses each
+# request, unless the workbench has a `model_client`.
+AUTOGEN = replace(nameless_host("autogen", "AutoGen", see, profile="autogen"), capabilities={"sampling": {}})
+AUTOGEN_TOOLS = nameless_host("autogen-tools", "AutoGen, mcp_server_tools", see_tool, profile="autogen")

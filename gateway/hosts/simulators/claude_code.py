@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
+from gateway.core.model.json_values import is_object
 from gateway.hosts.simulators.host import RASTER, Host
 from gateway.hosts.simulators.pictures import look
 from gateway.hosts.simulators.results import (
@@ -106,7 +107,7 @@ def _spilled(parts: list[SeenPart], tool: Mapping[str, Any] | None) -> list[Seen
     """Measured: long text goes to a file and leaves a preview, unless there is an image beside it, or the tool's
     `_meta` allows more."""
     meta: Any = (tool or {}).get("_meta")
-    asked: Any = cast("Mapping[str, Any]", meta).get("anthropic/maxResultSizeChars") if isinstance(meta, Mapping) else 0
+    asked: Any = meta.get("anthropic/maxResultSizeChars") if is_object(meta) else 0
     allowed = max(INLINE_CHARS, asked) if isinstance(asked, int) else INLINE_CHARS
     text = "\n".join(part.text for part in parts if isinstance(part, SeenText))
     if len(text) <= allowed or any(isinstance(part, SeenImage) for part in parts):

@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.hosts.simulators.host import Host, See
+from gateway.hosts.simulators.host import nameless_host
 from gateway.hosts.simulators.results import blob_of, blocks, is_error, lacks_structured, malformed, structured
 from gateway.hosts.simulators.seen import Seen, SeenText, failed
 
@@ -70,18 +70,6 @@ def _whole(block: Mapping[str, Any]) -> SeenText:
     return SeenText(" ".join(f"{name}={value!r}" for name, value in block.items()), "json")
 
 
-def _host(name: str, title: str, see: See) -> Host:
-    # Measured: the SDK's default clientInfo; initialize at 2025-11-25.
-    return Host(
-        name=name,
-        title=title,
-        client_info={"name": "mcp", "version": "0.1.0"},
-        revision="2025-11-25",
-        see=see,
-        shows=frozenset(),
-        profile="crewai",
-    )
-
-
-CREWAI = _host("crewai", "CrewAI", see)
-CREWAI_ADAPTER = _host("crewai-adapter", "CrewAI, MCPServerAdapter", see_adapted)
+# Measured: the SDK's default clientInfo; initialize at 2025-11-25.
+CREWAI = nameless_host("crewai", "CrewAI", see, profile="crewai")
+CREWAI_ADAPTER = nameless_host("crewai-adapter", "CrewAI, MCPServerAdapter", see_adapted, profile="crewai")

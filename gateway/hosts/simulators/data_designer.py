@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.host import RASTER, SDK_CLIENT, Host
 from gateway.hosts.simulators.results import blocks, malformed
 from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, as_labelled, failed
 
@@ -37,7 +37,7 @@ def _part(block: Mapping[str, Any]) -> SeenPart:
 DATA_DESIGNER = Host(
     name="data-designer",
     title="NeMo Data Designer",
-    client_info={"name": "mcp", "version": "0.1.0"},
+    client_info=SDK_CLIENT,
     revision="2025-11-25",
     see=see,
     shows=RASTER,

@@ -42,3 +42,27 @@ class Host:
 
 
 RASTER = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+
+SDK_CLIENT: Mapping[str, Any] = {"name": "mcp", "version": "0.1.0"}
+"""The clientInfo of the MCP Python SDK, where the host that stands on it gives none of its own."""
+
+
+def nameless_host(
+    name: str,
+    title: str,
+    see: See,
+    *,
+    profile: str,
+    shows: frozenset[str] = frozenset(),
+    revision: str = "2025-11-25",
+) -> Host:
+    """A host that introduces itself as the MCP Python SDK, so that its user has to name its profile."""
+    return Host(
+        name=name,
+        title=title,
+        client_info=SDK_CLIENT,
+        revision=revision,
+        see=see,
+        shows=shows,
+        profile=profile,
+    )

@@ -4,7 +4,7 @@ OpenAI's Responses and Chat Completions."""
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.host import RASTER, SDK_CLIENT, Host
 from gateway.hosts.simulators.results import (
     IMAGE_PREFIX,
     PDF,
@@ -59,7 +59,7 @@ def _part(block: Mapping[str, Any]) -> SeenPart:
 LANGCHAIN = Host(
     name="langchain",
     title="LangChain",
-    client_info={"name": "mcp", "version": "0.1.0"},
+    client_info=SDK_CLIENT,
     revision="2025-11-25",
     see=see,
     shows=RASTER | {PDF},

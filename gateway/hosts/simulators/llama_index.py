@@ -4,7 +4,7 @@ Responses."""
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.hosts.simulators.host import Host
+from gateway.hosts.simulators.host import SDK_CLIENT, Host
 from gateway.hosts.simulators.python_objects import result_text
 from gateway.hosts.simulators.results import is_error, lacks_structured, malformed
 from gateway.hosts.simulators.seen import Seen, SeenText, failed
@@ -24,7 +24,7 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
 LLAMA_INDEX = Host(
     name="llama-index",
     title="LlamaIndex",
-    client_info={"name": "mcp", "version": "0.1.0"},
+    client_info=SDK_CLIENT,
     revision="2025-11-25",
     see=see,
     shows=frozenset(),

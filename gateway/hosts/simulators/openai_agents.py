@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.host import RASTER, SDK_CLIENT, Host
 from gateway.hosts.simulators.results import blocks, dump, lacks_structured, malformed, structured
 from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, as_labelled, failed
 
@@ -54,7 +54,7 @@ def _parts(traits: Traits, block: Mapping[str, Any]) -> list[SeenPart]:
 OPENAI_AGENTS = Host(
     name="openai-agents",
     title="OpenAI Agents SDK",
-    client_info={"name": "mcp", "version": "0.1.0"},
+    client_info=SDK_CLIENT,
     revision="2026-07-28",
     see=partial(see, Traits()),
     shows=RASTER,

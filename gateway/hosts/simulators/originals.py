@@ -7,8 +7,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
+from gateway.core.model.json_values import as_list, is_dict, is_list
 from gateway.hosts.simulators.host import Host
 from gateway.hosts.simulators.pictures import Picture, look
 from gateway.hosts.simulators.results import VECTOR
@@ -61,7 +62,7 @@ def expected_images(result: Mapping[str, Any], host: Host) -> tuple[OriginalImag
 def _candidates(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Strings that may hold an image, with where they stand."""
     content = result.get("content")
-    blocks = cast("list[Any]", content) if isinstance(content, list) else []
+    blocks = as_list(content)
     for index, block in enumerate(blocks):
         yield from _block_candidates(block, f"content[{index}]")
     for text in _strings(result.get("structuredContent")):
@@ -97,10 +98,10 @@ def _strings(value: Any) -> Iterator[str]:
         part = stack.pop()
         if isinstance(part, str):
             yield part
-        elif isinstance(part, dict):
-            stack.extend(reversed(cast("dict[str, Any]", part).values()))
-        elif isinstance(part, list):
-            stack.extend(reversed(cast("list[Any]", part)))
+        elif is_dict(part):
+            stack.extend(reversed(part.values()))
+        elif is_list(part):
+            stack.extend(reversed(part))
 
 
 def _base64_in(text: str) -> Iterator[str]:

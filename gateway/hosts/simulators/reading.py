@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, cast
 
+from gateway.core.model.json_values import as_list, is_dict, is_list
 from gateway.hosts.simulators.base64_runs import base64_runs
 from gateway.hosts.simulators.originals import original_images
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument
@@ -57,11 +58,7 @@ def read_again(result: Mapping[str, Any], seen: Seen) -> tuple[str, ...]:
 
     Structured content may say more than its text twin; only where it is the twin of a text does it add nothing.
     """
-    texts = [
-        text
-        for block in _blocks(result)
-        if isinstance(block, dict) and isinstance(text := cast("dict[str, Any]", block).get("text"), str)
-    ]
+    texts = [text for block in _blocks(result) if is_dict(block) and isinstance(text := block.get("text"), str)]
     value = result.get("structuredContent")
     if value is not None and not any(_is_json_of(text, value) for text in texts):
         texts.append(json.dumps(value, ensure_ascii=False))
@@ -106,9 +103,9 @@ def _lines(seen: Seen) -> set[str]:
 
 def _names_of(block: Any) -> re.Pattern[str] | None:
     """How a line has to name this block; None where it holds no bytes, or an image that can be shown."""
-    if not isinstance(block, dict) or original_images({"content": [block]}):
+    if not is_dict(block) or original_images({"content": [block]}):
         return None
-    match cast("dict[str, Any]", block):
+    match block:
         case {"type": "audio"}:
             return _SOUND
         case {"type": "image"}:
@@ -121,7 +118,7 @@ def _names_of(block: Any) -> re.Pattern[str] | None:
 
 def _blocks(result: Mapping[str, Any]) -> list[Any]:
     content = result.get("content")
-    return cast("list[Any]", content) if isinstance(content, list) else []
+    return as_list(content)
 
 
 def _first_values(result: Mapping[str, Any]) -> Iterator[str]:
@@ -136,10 +133,10 @@ def _values(value: Any) -> Iterator[str]:
     stack: list[Any] = [value]
     while stack:
         part = stack.pop()
-        if isinstance(part, dict):
-            stack.extend(reversed(_inside(cast("dict[str, Any]", part))))
-        elif isinstance(part, list):
-            stack.extend(reversed(cast("list[Any]", part)))
+        if is_dict(part):
+            stack.extend(reversed(_inside(part)))
+        elif is_list(part):
+            stack.extend(reversed(part))
         elif isinstance(part, str | int) and not isinstance(part, bool) and (opening := _opening(str(part))):
             yield opening
 

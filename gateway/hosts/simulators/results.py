@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from gateway.core.model.json_values import is_dict, is_list
+
 _MEMBERS = {
     "text": ("text",),
     "image": ("data", "mimeType"),
@@ -24,32 +26,31 @@ def malformed(result: Mapping[str, Any]) -> str | None:
     mimeType, missing content), and the TypeScript and Rust SDKs read into closed unions of the same members.
     """
     content = result.get("content")
-    if not isinstance(content, list):
+    if not is_list(content):
         return "content is no list"
-    for index, block in enumerate(cast("list[Any]", content)):
+    for index, block in enumerate(content):
         if (problem := _malformed_block(block)) is not None:
             return f"content[{index}]: {problem}"
     return None
 
 
 def _malformed_block(block: Any) -> str | None:
-    if not isinstance(block, dict):
+    if not is_dict(block):
         return "no object"
-    known = cast("dict[str, Any]", block)
-    members = _MEMBERS.get(known.get("type", ""))
+    members = _MEMBERS.get(block.get("type", ""))
     if members is None:
-        return f"unknown type {known.get('type')!r}"
+        return f"unknown type {block.get('type')!r}"
     for member in members:
-        if not isinstance(known.get(member), str):
+        if not isinstance(block.get(member), str):
             return f"{member} is missing"
     for member in _OPTIONAL:
-        if not isinstance(known.get(member), str | None):
+        if not isinstance(block.get(member), str | None):
             return f"{member} is no text"
-    return _malformed_resource(known.get("resource")) if known["type"] == "resource" else None
+    return _malformed_resource(block.get("resource")) if block["type"] == "resource" else None
 
 
 def _malformed_resource(resource: Any) -> str | None:
-    contents = cast("dict[str, Any]", resource) if isinstance(resource, dict) else dict[str, Any]()
+    contents = resource if is_dict(resource) else dict[str, Any]()
     if not isinstance(contents.get("uri"), str):
         return "resource.uri is missing"
     if not isinstance(contents.get("mimeType"), str | None):

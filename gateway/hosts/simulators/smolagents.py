@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from gateway.hosts.simulators.host import Host
+from gateway.hosts.simulators.host import nameless_host
 from gateway.hosts.simulators.pictures import look
 from gateway.hosts.simulators.results import VECTOR, blocks, dump, malformed, structured
 from gateway.hosts.simulators.seen import Seen, SeenText, failed
@@ -53,18 +53,8 @@ def _stopped(why: str) -> Seen:
     return failed(f"Error executing tool 'give': {why}")
 
 
-def _host(name: str, title: str, traits: Traits) -> Host:
-    # Measured: the SDK's default clientInfo; initialize at 2025-11-25.
-    return Host(
-        name=name,
-        title=title,
-        client_info={"name": "mcp", "version": "0.1.0"},
-        revision="2025-11-25",
-        see=partial(see, traits),
-        shows=frozenset(),
-        profile="smolagents",
-    )
-
-
-SMOLAGENTS = _host("smolagents", "smolagents", Traits())
-SMOLAGENTS_STRUCTURED = _host("smolagents-struct", "smolagents, structured_output", Traits(structured=True))
+# Measured: the SDK's default clientInfo; initialize at 2025-11-25.
+SMOLAGENTS = nameless_host("smolagents", "smolagents", partial(see, Traits()), profile="smolagents")
+SMOLAGENTS_STRUCTURED = nameless_host(
+    "smolagents-struct", "smolagents, structured_output", partial(see, Traits(structured=True)), profile="smolagents"
+)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.host import RASTER, Host, nameless_host
 from gateway.hosts.simulators.results import blob_of, blocks, image_of, malformed
 from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, Where, as_labelled, failed, merged
 
@@ -47,15 +47,7 @@ def _parts(traits: Traits, block: Mapping[str, Any]) -> list[SeenPart]:
 
 def _host(name: str, title: str, traits: Traits) -> Host:
     # Measured: the SDK's default clientInfo; server/discover at 2026-07-28.
-    return Host(
-        name=name,
-        title=title,
-        client_info={"name": "mcp", "version": "0.1.0"},
-        revision="2026-07-28",
-        see=partial(see, traits),
-        shows=RASTER,
-        profile="strands",
-    )
+    return nameless_host(name, title, partial(see, traits), profile="strands", shows=RASTER, revision="2026-07-28")
 
 
 STRANDS = _host("strands", "Strands Agents", Traits("in the result"))

@@ -6,9 +6,10 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from gateway.core.model.caller import Caller
+from gateway.core.model.json_values import is_list
 from gateway.core.profiles.calibrating import (
     PARTS,
     REPORT_TOOL,
@@ -216,7 +217,7 @@ def _codes_in(arguments: Mapping[str, Any]) -> list[str]:
     given = arguments.get("codes")
     if given is None or isinstance(given, bool):
         raise InvalidRequest(f"{REPORT_TOOL} needs codes", remedy="give a list of them, an empty one if you see none")
-    several = cast("list[Any]", given) if isinstance(given, list) else [given]
+    several = given if is_list(given) else [given]
     text = " ".join(str(each) for each in several if isinstance(each, str | int))[:_LONGEST_REPORT]
     return list(dict.fromkeys(_CODE.findall(text)))
 

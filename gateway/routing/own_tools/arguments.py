@@ -4,10 +4,11 @@ What cannot be meant is an error that says what to write instead.
 """
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from gateway.content.store import handle_from
 from gateway.core.model.effects import Crop
+from gateway.core.model.json_values import is_object
 from gateway.core.wording import plain
 from gateway.errors import InvalidRequest
 
@@ -45,11 +46,10 @@ def crop_in(arguments: Mapping[str, Any]) -> Crop | None:
     value = arguments.get("crop")
     if value is None:
         return None
-    if not isinstance(value, Mapping):
+    if not is_object(value):
         raise InvalidRequest("crop must be an object", remedy=_CROP)
-    sides = cast("Mapping[str, Any]", value)
-    left, top = number_in(sides, "left", least=0), number_in(sides, "top", least=0)
-    width, height = number_in(sides, "width", least=1), number_in(sides, "height", least=1)
+    left, top = number_in(value, "left", least=0), number_in(value, "top", least=0)
+    width, height = number_in(value, "width", least=1), number_in(value, "height", least=1)
     if left is None or top is None or width is None or height is None:
         raise InvalidRequest("crop is incomplete", remedy=_CROP)
     return Crop(left, top, width, height)

@@ -4,13 +4,14 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import pybase64
 
 from gateway.content.shaping.effects import MediaWork
 from gateway.content.store import URI_SCHEME, ContentStore, fetch_bytes, handle_from
 from gateway.core.model import base64_text, media_types
+from gateway.core.model.json_values import objects_in
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN
 from gateway.core.wording import embedded_text, facts, page_mark, pixel_words, plain, size_words
@@ -136,11 +137,7 @@ class _Desk:
         """What a resource holds: one thing, or several below one another, each with its uri."""
         result = await self.read_resource(uri)
         contents: Any = result.get("contents")
-        parts = [
-            cast("Mapping[str, Any]", part)
-            for part in (cast("list[Any]", contents) if isinstance(contents, list) else [])
-            if isinstance(part, Mapping)
-        ]
+        parts = objects_in(contents)
         if not parts:
             raise InvalidRequest(f"{plain(uri)} has no content")
         found = [await self.part(part, uri) for part in parts]

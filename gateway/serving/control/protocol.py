@@ -9,7 +9,9 @@ Content follows a line as bytes, of a number that the line says (`gateway.servin
 """
 
 import json
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
+
+from gateway.core.model.json_values import is_dict
 
 Command = Literal["status", "reload", "stop", "calibrate", "content"]
 COMMANDS: tuple[Command, ...] = get_args(Command)
@@ -29,9 +31,9 @@ def read(line: bytes) -> dict[str, Any]:
         value = json.loads(line)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if not isinstance(value, dict):
+    if not is_dict(value):
         raise ValueError("no JSON object")
-    return cast("dict[str, Any]", value)
+    return value
 
 
 def result(value: dict[str, Any]) -> bytes:

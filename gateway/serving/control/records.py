@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from gateway.serving.control.endpoint import Endpoint
-from gateway.system.places import PRIVATE_FILE, existing_folders
+from gateway.system.files import write_file
+from gateway.system.places import existing_folders
 
 _SUFFIX = ".json"
 _LARGEST = 64 * 1024
@@ -46,11 +47,7 @@ def stem(pid: int, started: float) -> str:
 def write_record(folder: Path, record: Record) -> Path:
     """Write the record, whole or not at all, for its owner alone. Raises OSError."""
     path = folder / (record.stem + _SUFFIX)
-    draft = path.with_suffix(".new")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(asdict(record), file)
-    draft.replace(path)
+    write_file(path, json.dumps(asdict(record)).encode())
     return path
 
 

@@ -1,6 +1,6 @@
 """A port of our own: who may call, and how it is served and ended. The same for hosts and for the model proxy."""
 
-from gateway.serving.http.allowed import LOOPBACK, Allowed, is_loopback
+from gateway.serving.http.allowed import LOOPBACK, Allowed
 from gateway.serving.http.limits import Limits
 from gateway.serving.http.repeated import RepeatedLines
 from gateway.serving.http.serving import Listening, TcpListener, serve
@@ -17,6 +17,5 @@ __all__ = [
     "TcpListener",
     "WrongTokens",
     "address_of",
-    "is_loopback",
     "serve",
 ]

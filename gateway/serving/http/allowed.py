@@ -5,7 +5,6 @@ leads there (DNS rebinding) it reads the answers, too. So the Host header must n
 add, must be one that was allowed.
 """
 
-import ipaddress
 from collections.abc import Iterable
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -26,14 +25,6 @@ class Allowed:
     def origin(self, value: str) -> bool:
         """Whether a page of this origin may call. An entry without a port stands for every port."""
         return _matches(value, self.origins)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def _bracketed(host: str) -> str:

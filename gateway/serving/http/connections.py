@@ -16,11 +16,11 @@ from functools import lru_cache
 from typing import Any, cast
 
 from gateway.core.wording import counted
-from gateway.serving.http.allowed import is_loopback
 from gateway.serving.http.limits import Limits
 from gateway.serving.http.protocols import HttpProtocol, http_protocol
 from gateway.serving.http.repeated import RepeatedLines
 from gateway.serving.http.tokens import KNOWN, REFUSED, STANDING
+from gateway.system.loopback import is_loopback
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from gateway.core.model.revisions import HANDSHAKE_REVISIONS
 from gateway.core.model.wire import HEADER_MISMATCH
-from gateway.serving.mcp.handshake import HANDSHAKE_REVISIONS
 
 
 class Agreeing:

@@ -4,18 +4,19 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from starlette.requests import Request
 
 from gateway.content.links.bases import PRINCIPAL_SCOPE
-from gateway.core.model.caller import MODERN_REVISIONS, Caller
+from gateway.core.model.caller import Caller
+from gateway.core.model.json_values import as_object, as_text
+from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, LOG_LEVELS
 from gateway.errors import InvalidRequest
 from gateway.serving.mcp.hosts import introduced, level_of
-from gateway.upstream.bridging.onward import onward
 
 _CODEX_TURN = "x-codex-turn-metadata"
 _LONGEST_TURN = 20_000
@@ -31,8 +32,8 @@ def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
     caller = Caller(
         model=told_model(context.params),
         revision=context.protocol_version,
-        client_name=_string(info.get("name")),
-        client_version=_string(info.get("version")),
+        client_name=as_text(info.get("name")),
+        client_version=as_text(info.get("version")),
         capabilities=capabilities,
         client_info=info or None,
         session=connection.session_id,
@@ -55,11 +56,11 @@ def told_model(params: Mapping[str, Any] | None) -> str | None:
 
     Measured: Codex 0.169.0 puts `x-codex-turn-metadata` into the `_meta` of every tools/call, with `model` in it.
     """
-    told = _object((params or {}).get("_meta")).get(_CODEX_TURN)
+    told = as_object((params or {}).get("_meta")).get(_CODEX_TURN)
     if isinstance(told, str) and len(told) <= _LONGEST_TURN:
         with suppress(ValueError, RecursionError):
             told = json.loads(told)
-    return _string(_object(told).get("model")) or None
+    return as_text(as_object(told).get("model")) or None
 
 
 def _identity(
@@ -68,10 +69,10 @@ def _identity(
     """clientInfo, capabilities and the level of log that is wanted."""
     if context.protocol_version in MODERN_REVISIONS:
         # As sent, not as the SDK's models read it: those lose a name that comes without a version.
-        meta = _object((context.params or {}).get("_meta"))
-        return _object(meta.get(CLIENT_INFO)), _object(meta.get(CLIENT_CAPABILITIES)), _string(meta.get(LOG_LEVEL))
+        meta = as_object((context.params or {}).get("_meta"))
+        return as_object(meta.get(CLIENT_INFO)), as_object(meta.get(CLIENT_CAPABILITIES)), as_text(meta.get(LOG_LEVEL))
     said = introduced(connection)
-    return _object(said.get("clientInfo")), _object(said.get("capabilities")), level_of(connection)
+    return as_object(said.get("clientInfo")), as_object(said.get("capabilities")), level_of(connection)
 
 
 def checked_params(method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -79,7 +80,7 @@ def checked_params(method: str, params: Mapping[str, Any] | None) -> dict[str, A
 
     Raises `InvalidRequest` naming the field.
     """
-    passed = onward(params)
+    passed = dict(params or {})
     if method == "tools/call":
         _expect(method, passed, "name", str, "a string")
         _expect(method, passed, "arguments", dict, "an object", optional=True)
@@ -108,11 +109,3 @@ def _expect(
         params.pop(field, None)
     elif not isinstance(params.get(field), kind):
         raise InvalidRequest(f"{method}: params.{field} must be {in_words}")
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def _string(value: Any) -> str | None:
-    return value if isinstance(value, str) else None

@@ -8,11 +8,10 @@ every host counts from 1: so each session has a store of its own here, and all o
 import itertools
 import math
 import secrets
-import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
@@ -25,14 +24,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
-from gateway.core.model.json_shape import size_of
+from gateway.core.model.json_values import is_dict
+from gateway.core.model.memory import memory_of
 
 RETRY_MILLISECONDS = 1_000
 """What hosts are told to wait before they come back for a stream that has ended without an answer."""
-
-_VALUE_BYTES = 64
-_MOST_VALUES = 250_000
-"""Values of a message beyond which it is not kept: counting them, and keeping them, would cost too much."""
 
 EVENT_BYTES = 500
 """What an event takes beside its message, about."""
@@ -153,7 +149,7 @@ class SessionEvents(EventStore):
         if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
             stream.ended = True
             del self._open[stream_id]  # a host may use the id of a request again
-        whole, size = message, EVENT_BYTES + memory_of(message)
+        whole, size = message, EVENT_BYTES + size_of_message(message, self._events.bounds.session_bytes)
         if size > self._events.bounds.session_bytes:
             whole, size = _in_place_of(message), EVENT_BYTES
         self._events.keep(Event(event_id, number, self, stream, whole, size, self._events.now()))
@@ -244,13 +240,13 @@ def _request_id(body: bytes) -> str | int | None:
         value: Any = from_json(body)
     except ValueError:
         return None
-    fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    fields = value if is_dict(value) else {}
     request_id = fields.get("id") if "method" in fields else None
     return request_id if isinstance(request_id, str | int) else None
 
 
-def memory_of(message: JSONRPCMessage | None) -> int:
-    """The bytes of memory that the JSON of a message takes, about; of a very large one, more than is ever kept."""
+def size_of_message(message: JSONRPCMessage | None, most: int | None = None) -> int:
+    """The bytes of memory that the JSON of a message takes, about; counting ends soon after `most`."""
     match message:
         case None:
             return 0
@@ -260,8 +256,7 @@ def memory_of(message: JSONRPCMessage | None) -> int:
             value = (message.error.message, message.error.data)
         case _:
             value = message.params
-    size = size_of(value, most_values=_MOST_VALUES, weigh=sys.getsizeof)
-    return size.characters + size.values * _VALUE_BYTES + (0 if size.is_whole else sys.maxsize)
+    return memory_of(value, most)
 
 
 def _in_place_of(message: JSONRPCMessage | None) -> JSONRPCMessage | None:

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from mcp.shared.exceptions import MCPError
 
-from gateway.core.model.caller import MODERN_REVISIONS
 from gateway.core.model.json_safe import to_json_safe
+from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from gateway.errors import (
     ContentError,

@@ -13,8 +13,10 @@ Codes and messages are those of the SDK's server (2.3.0), so that a host cannot 
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple
 
+from gateway.core.model.json_values import as_object, is_object
+from gateway.core.model.revisions import HANDSHAKE_REVISIONS, MODERN_REVISIONS, NEWEST_HANDSHAKE, Era
 from gateway.core.model.wire import (
     CLIENT_CAPABILITIES,
     CLIENT_INFO,
@@ -26,11 +28,6 @@ from gateway.core.model.wire import (
     UNSUPPORTED_PROTOCOL_VERSION,
 )
 from gateway.core.tools.instructions import Introductions
-
-HANDSHAKE_REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-MODERN_REVISIONS = ("2026-07-28",)
-
-Era = Literal["handshake", "modern"]
 
 UI_EXTENSION = "io.modelcontextprotocol/ui"
 """MCP Apps: tools' user interfaces are carried as they are. A server that speaks it says so without settings.
@@ -62,7 +59,7 @@ class Identity(NamedTuple):
 
     def introduction(self, client: object) -> dict[str, str]:
         """The field `instructions` for a client with this clientInfo, cut to what it keeps; empty without any."""
-        name = cast("Mapping[str, Any]", client).get("name") if isinstance(client, Mapping) else None
+        name = as_object(client).get("name")
         told = self.others.told(self.instructions, name if isinstance(name, str) else None)
         return {} if told is None else {"instructions": told}
 
@@ -110,15 +107,15 @@ def initialize_result(identity: Identity, params: Mapping[str, Any] | None) -> d
     if (
         not isinstance(requested, str)
         or not isinstance(given.get("capabilities"), Mapping)
-        or not isinstance(client, Mapping)
-        or not all(isinstance(cast("Mapping[str, Any]", client).get(key), str) for key in ("name", "version"))
+        or not is_object(client)
+        or not all(isinstance(client.get(key), str) for key in ("name", "version"))
     ):
         raise Refusal(
             INVALID_PARAMS,
             "initialize needs protocolVersion (a string), capabilities (an object), clientInfo (name and version)",
         )
     result: dict[str, Any] = {
-        "protocolVersion": requested if requested in HANDSHAKE_REVISIONS else HANDSHAKE_REVISIONS[-1],
+        "protocolVersion": requested if requested in HANDSHAKE_REVISIONS else NEWEST_HANDSHAKE,
         "capabilities": capabilities(modern=False),
         "serverInfo": identity.server_info(),
     }
@@ -128,7 +125,7 @@ def initialize_result(identity: Identity, params: Mapping[str, Any] | None) -> d
 def discover_result(identity: Identity, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The answer to `server/discover`, complete with the fields that every result of 2026-07-28 carries."""
     meta = (params or {}).get("_meta")
-    client = cast("Mapping[str, Any]", meta).get(CLIENT_INFO) if isinstance(meta, Mapping) else None
+    client = as_object(meta).get(CLIENT_INFO)
     result: dict[str, Any] = {
         "supportedVersions": list(MODERN_REVISIONS),
         "capabilities": capabilities(modern=True),
@@ -149,16 +146,15 @@ def enveloped(params: Mapping[str, Any] | None) -> bool:
 def check_envelope(params: Mapping[str, Any] | None) -> None:
     """Raise `Refusal` unless `_meta` has the two fields that 2026-07-28 demands, with a version that we serve."""
     meta = (params or {}).get("_meta")
-    if not isinstance(meta, Mapping):
+    if not is_object(meta):
         raise Refusal(
             INVALID_PARAMS,
             f"params._meta must be an object carrying the required {PROTOCOL_VERSION!r} and {CLIENT_CAPABILITIES!r} "
             "envelope keys",
         )
-    fields = cast("Mapping[str, Any]", meta)
-    if missing := [key for key in (PROTOCOL_VERSION, CLIENT_CAPABILITIES) if key not in fields]:
+    if missing := [key for key in (PROTOCOL_VERSION, CLIENT_CAPABILITIES) if key not in meta]:
         raise Refusal(INVALID_PARAMS, f"params._meta is missing the required envelope key(s): {', '.join(missing)}")
-    version = fields[PROTOCOL_VERSION]
+    version = meta[PROTOCOL_VERSION]
     if not isinstance(version, str):
         raise Refusal(INVALID_PARAMS, "the protocol-version envelope value must be a string")
     if version not in MODERN_REVISIONS:
@@ -178,7 +174,7 @@ class Handshake:
         """None until the host has chosen."""
         self.client: Mapping[str, Any] | None = None
         """The params of the `initialize` that was accepted last."""
-        self.revision = HANDSHAKE_REVISIONS[-1]
+        self.revision = NEWEST_HANDSHAKE
         """What was agreed on with it."""
         self.envelope: Mapping[str, Any] | None = None
         """The `_meta` of the modern era that was accepted last."""

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, cast
 
 from gateway.core.model.json_safe import read_leniently, to_json_safe
 from gateway.core.model.json_shape import DEEPEST, is_deep, may_be_deep
+from gateway.core.model.json_values import is_dict
 from gateway.core.model.wire import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 from gateway.serving.mcp.handshake import Handshake, Identity, Refusal
 
@@ -223,7 +224,7 @@ class Opening:
         return None
 
     def _message(self, message: Any, size: int, *, suspect: bool) -> None:
-        fields = cast("dict[str, Any]", message) if isinstance(message, dict) else {}
+        fields = message if is_dict(message) else {}
         if suspect and is_deep(fields):
             return self._too_deep(fields, size)
         if suspect:  # but the id, which is echoed as it came

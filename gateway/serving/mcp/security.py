@@ -19,7 +19,8 @@ from gateway.config.schema import HttpSettings
 from gateway.content.links.bases import PRINCIPAL_SCOPE, Bases
 from gateway.content.links.links import is_link
 from gateway.errors import ConfigError
-from gateway.serving.http import KNOWN, STANDING, Allowed, Limits, WrongTokens, is_loopback
+from gateway.serving.http import KNOWN, STANDING, Allowed, Limits, WrongTokens
+from gateway.system.loopback import is_loopback
 
 HEALTH_PATH = "/healthz"
 READINESS_PATH = "/readyz"

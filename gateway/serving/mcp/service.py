@@ -43,9 +43,9 @@ class Service(Protocol):
     ) -> dict[str, Any]:
         """The raw result of one of the `SERVED` methods. Raises `GatewayError`; cancelled when the host cancels.
 
-        `params` are checked for their form and free of what belongs to the host's connection. `on_progress` is given
-        when the host asked for progress; `host` is whom an upstream may ask and tell meanwhile. `waited` are the
-        seconds that the request has waited since it came, as it does while the gateway is still being imported.
+        `params` are checked for their form. `on_progress` is given when the host asked for progress; `host` is whom an
+        upstream may ask and tell meanwhile. `waited` are the seconds that the request has waited since it came, as it
+        does while the gateway is still being imported.
         """
         ...
 

@@ -18,9 +18,10 @@ from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from pydantic import ValidationError
 
 from gateway.content.links.bases import BASE_SCOPE, answering_under
-from gateway.core.model.caller import MODERN_REVISIONS, Caller
+from gateway.core.model.caller import Caller
 from gateway.core.model.json_safe import to_json_safe
 from gateway.core.model.json_shape import DEEPEST, has_many_values, is_deep
+from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import INVALID_PARAMS
 from gateway.serving.mcp.announcing import Announcer
 from gateway.serving.mcp.calling import caller_of, checked_params

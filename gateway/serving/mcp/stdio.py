@@ -5,9 +5,8 @@ import logging
 import math
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any, cast
 
 import anyio
 import anyio.lowlevel
@@ -18,6 +17,7 @@ from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from gateway.core.model.caller import Caller
+from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, INVALID_REQUEST, PROTOCOL_VERSION
 from gateway.serving.mcp.handshake import Handshake, Refusal
 from gateway.serving.mcp.opening import Opening
@@ -72,8 +72,8 @@ def expected_host(handshake: Handshake) -> Caller | None:
         revision = handshake.envelope[PROTOCOL_VERSION]
     else:
         return None
-    known: Mapping[str, Any] = cast("Mapping[str, Any]", info) if isinstance(info, Mapping) else {}
-    able: Mapping[str, Any] = cast("Mapping[str, Any]", capabilities) if isinstance(capabilities, Mapping) else {}
+    known = as_object(info)
+    able = as_object(capabilities)
     return Caller(
         revision=revision or handshake.revision,
         client_name=known.get("name"),

@@ -25,7 +25,7 @@ from gateway.core.profiles.model_profile import ImagePlace, ModelProfile
 from gateway.core.profiles.model_profiles import choose_model_profile, leaves_choice, with_tool_images
 from gateway.core.wording import plain
 from gateway.errors import ConfigError
-from gateway.serving.http import KNOWN, STANDING, Allowed, WrongTokens, is_loopback
+from gateway.serving.http import KNOWN, STANDING, Allowed, WrongTokens
 from gateway.serving.model_proxy import problems
 from gateway.serving.model_proxy.answers import Answer
 from gateway.serving.model_proxy.client import BodyTooLarge, ClientSide
@@ -50,6 +50,7 @@ from gateway.serving.model_proxy.tool_images import (
     other_places,
     place_words,
 )
+from gateway.system.loopback import is_this_machine
 from gateway.system.tls import HOOKS, ssl_context
 
 logger = logging.getLogger(__name__)
@@ -141,7 +142,7 @@ class _Proxy:
                 max_connections=None, max_keepalive_connections=50, keepalive_expiry=_KEEPALIVE_SECONDS
             ),
             follow_redirects=False,
-            trust_env=not is_loopback(self._url.host),
+            trust_env=not is_this_machine(self._url.host),
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

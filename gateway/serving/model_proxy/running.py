@@ -6,8 +6,9 @@ from urllib.parse import urlsplit
 from gateway.config.schema import ModelProxySettings
 from gateway.content.shaping.repairing import Repairer
 from gateway.errors import ConfigError
-from gateway.serving.http import Listening, is_loopback, serve
+from gateway.serving.http import Listening, serve
 from gateway.serving.model_proxy.app import Explain, proxy_app
+from gateway.system.loopback import is_loopback
 
 
 async def serve_model_proxy(

@@ -9,8 +9,9 @@ Media types: ai.google.dev/gemini-api/docs, the pages on images, audio, video an
 import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, cast
+from typing import Any
 
+from gateway.core.model.json_values import is_list, is_object
 from gateway.testing.model_apis.reading import Conversation, Dialect, Kind, Media, Message, Ref, Rule, lines
 from gateway.testing.model_apis.rules import named, whole_base64
 from gateway.testing.model_apis.shapes import OTHERS, OneMember
@@ -60,11 +61,11 @@ _FREE = frozenset({"args", "response", "parameters", "parametersJsonSchema", "re
 
 def _camel(value: Any) -> Any:
     """The API takes its members in snake_case too (https://protobuf.dev/programming-guides/json/)."""
-    if isinstance(value, list):
-        return [_camel(item) for item in cast("list[Any]", value)]
-    if not isinstance(value, Mapping):
+    if is_list(value):
+        return [_camel(item) for item in value]
+    if not is_object(value):
         return value
-    items = cast("Mapping[str, Any]", value).items()
+    items = value.items()
     named_anew = ((re.sub(r"_([a-z])", lambda found: found[1].upper(), key), item) for key, item in items)
     return {key: item if key in _FREE else _camel(item) for key, item in named_anew}
 

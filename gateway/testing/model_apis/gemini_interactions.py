@@ -7,6 +7,7 @@ function is a string, an object, or contents of every kind.
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from gateway.core.model.json_values import is_object
 from gateway.testing.model_apis.reading import Conversation, Dialect, Kind, Media, Message, Ref, lines
 from gateway.testing.model_apis.rules import named, types, whole_base64
 from gateway.testing.model_apis.shapes import OTHERS, AnyOf, Many, Tagged
@@ -77,11 +78,10 @@ def _step(where: str, step: Mapping[str, Any]) -> Message:
 
 
 def _media(where: str, part: Any) -> list[Media]:
-    if not isinstance(part, Mapping):
+    if not is_object(part):
         return []
-    content = cast("Mapping[str, Any]", part)
-    kinds: list[Kind] = [kind for kind in TYPES if kind == content.get("type") and content.get("data")]
-    return [Media(f"{where}.data", kind, content.get("mime_type"), content["data"]) for kind in kinds]
+    kinds: list[Kind] = [kind for kind in TYPES if kind == part.get("type") and part.get("data")]
+    return [Media(f"{where}.data", kind, part.get("mime_type"), part["data"]) for kind in kinds]
 
 
 def _known_calls(conversation: Conversation) -> Iterable[str]:

@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
+from gateway.core.model.json_values import is_dict
 from gateway.core.model.media_types import inspect
 from gateway.testing.model_apis.reading import Conversation, Seen
 
@@ -78,7 +79,7 @@ def _arguments(written: str) -> dict[str, Any]:
         value: Any = json.loads(written or "{}")
     except ValueError:
         return {}
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return value if is_dict(value) else {}
 
 
 def sight(conversation: Conversation) -> str:

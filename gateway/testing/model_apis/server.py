@@ -4,13 +4,14 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, cast
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from gateway.core.model.json_values import is_dict
 from gateway.testing.model_apis import conversation, refusals
 from gateway.testing.model_apis.chat_templates import ALTERNATION
 from gateway.testing.model_apis.replies.anthropic_messages import ANTHROPIC_MESSAGES
@@ -142,10 +143,10 @@ def _body(recorded: Recorded, parameters: Mapping[str, str]) -> dict[str, Any] |
         body = recorded.json
     except ValueError as error:
         return f"the body is no JSON: {error}"
-    if not isinstance(body, dict):
+    if not is_dict(body):
         return "the body is no JSON object"
     named = {"model": parameters["model"]} if "model" in parameters else {}
-    return {**cast("dict[str, Any]", body), **named}
+    return {**body, **named}
 
 
 def _refused(writer: Writer, why: str, status: int = 400) -> Response:

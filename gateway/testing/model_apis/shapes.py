@@ -7,7 +7,9 @@ A shape is a type (`str`), a set of allowed values, a list of one shape (an arra
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
+
+from gateway.core.model.json_values import is_list, is_object
 
 OTHERS = {"*": object}
 """Members that are not looked at."""
@@ -76,19 +78,19 @@ def _value(value: Any, shape: frozenset[str], where: str) -> Iterator[str]:
 
 
 def _array(value: Any, shape: "list[Any] | Many", where: str) -> Iterator[str]:
-    if not isinstance(value, list) or not (value or isinstance(shape, Many)):
+    if not is_list(value) or not (value or isinstance(shape, Many)):
         yield f"{where}: an array{'' if isinstance(shape, Many) else ' that is not empty'} is expected"
         return
     one = shape.one if isinstance(shape, Many) else shape[0]
-    for number, item in enumerate(cast("list[Any]", value)):
+    for number, item in enumerate(value):
         yield from mismatches(item, one, f"{where}[{number}]")
 
 
 def _tagged(value: Any, shape: Tagged, where: str) -> Iterator[str]:
-    if not isinstance(value, Mapping):
+    if not is_object(value):
         yield f"{where}: an object is expected"
         return
-    kind = cast("Mapping[str, Any]", value).get(shape.key, shape.default)
+    kind = value.get(shape.key, shape.default)
     if not isinstance(kind, str) or kind not in shape.kinds:
         yield f"{where}.{shape.key}: {kind!r:.40} is not one of {_names(shape.kinds)}"
     else:
@@ -98,21 +100,20 @@ def _tagged(value: Any, shape: Tagged, where: str) -> Iterator[str]:
 
 
 def _members(value: Any, shape: Mapping[str, Any], where: str) -> Iterator[str]:
-    if not isinstance(value, Mapping):
+    if not is_object(value):
         yield f"{where}: an object is expected"
         return
-    item = cast("Mapping[str, Any]", value)
     for name, one in shape.items():
         key = name.removesuffix("?")
-        if key == "*" or (name.endswith("?") and item.get(key) is None):
+        if key == "*" or (name.endswith("?") and value.get(key) is None):
             continue
-        if key not in item:
+        if key not in value:
             yield f"{where}.{key}: it is required"
         else:
-            yield from mismatches(item[key], one, f"{where}.{key}")
+            yield from mismatches(value[key], one, f"{where}.{key}")
     if "*" not in shape:
         known = {name.removesuffix("?") for name in shape}
-        yield from (f"{where}.{key}: extra members are not permitted" for key in item if key not in known)
+        yield from (f"{where}.{key}: extra members are not permitted" for key in value if key not in known)
 
 
 def _names(values: Mapping[str, Any] | frozenset[str]) -> str:

@@ -17,8 +17,9 @@ The texts about enum values and characters are this module's own.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
+from gateway.core.model.json_values import as_list, as_object, is_list
 from gateway.testing.model_apis.reading import Conversation, Rule
 
 _TYPES = frozenset({"string", "number", "integer", "boolean", "null", "object", "array"})
@@ -43,7 +44,7 @@ def strict_tools(functions: Functions) -> Rule:
     def rule(conversation: Conversation) -> Iterable[str]:
         for function in functions(conversation.request):
             if function.get("strict") is True:
-                for fault in schema_faults(_mapping(function.get("parameters"))):
+                for fault in schema_faults(as_object(function.get("parameters"))):
                     yield f"Invalid schema for function '{function.get('name')}': {fault}"
 
     return rule
@@ -56,7 +57,7 @@ def schema_faults(schema: Mapping[str, Any]) -> Iterator[str]:
     nodes: list[Mapping[str, Any]] = []
     parts = [("()", schema, 0)]
     for place in ("$defs", "definitions"):
-        parts += [(f"('{place}', '{name}')", each, 0) for name, each in _mapping(schema.get(place)).items()]
+        parts += [(f"('{place}', '{name}')", each, 0) for name, each in as_object(schema.get(place)).items()]
     while parts:
         where, node, depth = parts.pop()
         yield from (f"In context={where}, {fault}" for fault in _node_faults(node, schema))
@@ -70,14 +71,14 @@ def schema_faults(schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _size_faults(nodes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    names = [name for node in nodes for name in _mapping(node.get("properties"))]
+    names = [name for node in nodes for name in as_object(node.get("properties"))]
     if len(names) > _MOST_PROPERTIES:
         yield f"{len(names)} parameters exceed the limit of {_MOST_PROPERTIES}."
-    lists = [_list(node.get("enum")) for node in nodes]
+    lists = [as_list(node.get("enum")) for node in nodes]
     values = sum(map(len, lists))
     if values > _MOST_VALUES:
         yield f"{values} enum values exceed the limit of {_MOST_VALUES}."
-    defined = [name for node in nodes for place in ("$defs", "definitions") for name in _mapping(node.get(place))]
+    defined = [name for node in nodes for place in ("$defs", "definitions") for name in as_object(node.get(place))]
     constants = [node.get("const") for node in nodes]
     texts = _length([*names, *defined, *constants, *(value for listed in lists for value in listed)])
     if texts > _LONGEST_TEXTS:
@@ -98,12 +99,12 @@ def _node_faults(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[s
         yield from _reference_faults(node, root)
         return
     kind = node.get("type")
-    kinds = {str(one) for one in (_list(kind) if isinstance(kind, list) else [kind])}
+    kinds = {str(one) for one in (kind if is_list(kind) else [kind])}
     if "anyOf" not in node and not (kinds and kinds <= _TYPES):
         yield "schema must have a 'type' key."
     if "object" in kinds:
         yield from _object_faults(node)
-    if "array" in kinds and not _mapping(node.get("items")):
+    if "array" in kinds and not as_object(node.get("items")):
         yield "array schema missing items."
     if "format" in node and str(node["format"]) not in _FORMATS:
         yield f"'{node['format']}' is not a valid format."
@@ -115,7 +116,7 @@ def _reference_faults(node: Mapping[str, Any], root: Mapping[str, Any]) -> Itera
         yield f"$ref cannot have keywords {set(node) - {'$ref'}}."
     found = root
     for step in reference.split("/")[1:]:
-        found = _mapping(found.get(step.replace("~1", "/").replace("~0", "~")))
+        found = as_object(found.get(step.replace("~1", "/").replace("~0", "~")))
     if not (_REFERENCE.fullmatch(reference) and found):
         yield f"reference can only point to definitions defined at the top level of the schema: {reference}"
 
@@ -125,9 +126,9 @@ def _object_faults(node: Mapping[str, Any]) -> Iterator[str]:
         yield "'additionalProperties' is required to be supplied and to be false."
     if "properties" not in node:
         yield "object schema missing properties."
-    properties = _mapping(node.get("properties"))
-    missing = [name for name in properties if name not in _list(node.get("required"))]
-    extra = [name for name in map(str, _list(node.get("required"))) if name not in properties]
+    properties = as_object(node.get("properties"))
+    missing = [name for name in properties if name not in as_list(node.get("required"))]
+    extra = [name for name in map(str, as_list(node.get("required"))) if name not in properties]
     if missing:
         yield (
             "'required' is required to be supplied and to be an array including every key in properties. "
@@ -138,15 +139,7 @@ def _object_faults(node: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _parts(node: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    yield from ((name, _mapping(each)) for name, each in _mapping(node.get("properties")).items())
-    yield from ((str(place), _mapping(each)) for place, each in enumerate(_list(node.get("anyOf"))))
+    yield from ((name, as_object(each)) for name, each in as_object(node.get("properties")).items())
+    yield from ((str(place), as_object(each)) for place, each in enumerate(as_list(node.get("anyOf"))))
     if "items" in node:
-        yield "items", _mapping(node["items"])
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
+        yield "items", as_object(node["items"])

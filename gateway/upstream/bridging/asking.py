@@ -3,9 +3,10 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from gateway.core.model.caller import Caller
+from gateway.core.model.json_values import as_object, is_dict, is_object
 from gateway.upstream.connection.asking import ASKED, ELICITATION
 
 INPUT_REQUIRED = "input_required"
@@ -48,9 +49,9 @@ def input_requests(result: Mapping[str, Any]) -> dict[str, tuple[str, dict[str, 
     """What a result asks for: method and params by key. Malformed entries are left out."""
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     requests = result.get("inputRequests")
-    for key, request in cast("Mapping[str, Any]", requests).items() if isinstance(requests, Mapping) else ():
-        entry: Mapping[str, Any] = cast("Mapping[str, Any]", request) if isinstance(request, Mapping) else {}
+    for key, request in requests.items() if is_object(requests) else ():
+        entry = as_object(request)
         method, params = entry.get("method"), entry.get("params")
         if isinstance(method, str):
-            found[key] = (method, cast("dict[str, Any]", params) if isinstance(params, dict) else {})
+            found[key] = (method, params if is_dict(params) else {})
     return found

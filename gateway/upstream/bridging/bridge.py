@@ -4,12 +4,13 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import anyio
 
 from gateway.config.schema import UpstreamSettings
 from gateway.core.model.caller import Caller
+from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import INTERNAL_ERROR
 from gateway.errors import InvalidRequest, UpstreamRefused
 from gateway.upstream.bridging.asking import INPUT_REQUIRED, RETRYABLE
@@ -165,4 +166,4 @@ def _complete(upstream: str, method: str, result: dict[str, Any]) -> dict[str, A
 
 def _answers(params: Mapping[str, Any]) -> Mapping[str, Any]:
     answers = params.get("inputResponses")
-    return cast("Mapping[str, Any]", answers) if isinstance(answers, Mapping) else {}
+    return as_object(answers)

@@ -9,11 +9,12 @@ import math
 import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
 
+from gateway.core.model.json_values import as_dict
 from gateway.core.model.wire import INTERNAL_ERROR, METHOD_NOT_FOUND
 from gateway.core.wording import plain
 from gateway.errors import GatewayError, HostRefused, InvalidRequest
@@ -114,7 +115,7 @@ class Parked:
         self._host, self._on_progress = context.host, context.on_progress
         for key, answer in answers.items():
             if (question := self._questions.get(key)) is not None and not question.answered.is_set():
-                question.answer = cast("dict[str, Any]", answer) if isinstance(answer, dict) else None
+                question.answer = as_dict(answer)
                 question.answered.set()
 
     def over(self, result: dict[str, Any] | None, error: GatewayError | None) -> None:

@@ -8,7 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-from gateway.core.model.caller import MODERN_REVISIONS
+from gateway.core.model.json_values import as_object, is_object
+from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import SERVER_INFO, SUBSCRIPTION_ID
 from gateway.core.tools.catalogue.hints import lifetime
 
@@ -92,9 +93,9 @@ def _without_bare_values(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _says(block: Any, value: Any) -> bool:
-    if not isinstance(block, Mapping):
+    if not is_object(block):
         return False
-    text = cast("Mapping[str, Any]", block).get("text")
+    text = block.get("text")
     try:
         return isinstance(text, str) and json.loads(text) == value
     except (ValueError, RecursionError):
@@ -113,15 +114,14 @@ def _without_bare_schemas(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _has_bare_schema(tool: Any) -> bool:
-    if not isinstance(tool, Mapping) or "outputSchema" not in tool:
+    if not is_object(tool) or "outputSchema" not in tool:
         return False
-    schema = cast("Mapping[str, Any]", tool)["outputSchema"]
-    return not isinstance(schema, Mapping) or cast("Mapping[str, Any]", schema).get("type") != "object"
+    schema = tool["outputSchema"]
+    return not is_object(schema) or schema.get("type") != "object"
 
 
 def _meta(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    meta = result.get("_meta")
-    return cast("Mapping[str, Any]", meta) if isinstance(meta, Mapping) else {}
+    return as_object(result.get("_meta"))
 
 
 def _objects(value: Any) -> list[Any]:

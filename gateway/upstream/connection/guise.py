@@ -3,10 +3,11 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from gateway._version import __version__
 from gateway.core.model.caller import Caller
+from gateway.core.model.json_values import as_object
 from gateway.upstream.connection.asking import ASKED
 
 GATEWAY: Mapping[str, Any] = {"name": "mcp-gateway", "version": __version__}
@@ -37,12 +38,12 @@ class Guise:
     @property
     def takes_tasks(self) -> bool:
         """Whether a call may be answered with a task (the extension of 2026-07-28)."""
-        return TASKS in _object(self.capabilities.get("extensions"))
+        return TASKS in as_object(self.capabilities.get("extensions"))
 
     @property
     def extensions(self) -> Mapping[str, Any]:
         """The extensions that it declares, by which servers decide what they list; tasks change no list."""
-        return {key: value for key, value in _object(self.capabilities.get("extensions")).items() if key != TASKS}
+        return {key: value for key, value in as_object(self.capabilities.get("extensions")).items() if key != TASKS}
 
     @property
     def for_handshake(self) -> dict[str, Any]:
@@ -51,7 +52,7 @@ class Guise:
         if not self.tells_of_roots and isinstance(declared.get("roots"), Mapping):
             declared["roots"] = {}
         if self.takes_tasks:
-            kept = {key: value for key, value in _object(declared.pop("extensions")).items() if key != TASKS}
+            kept = {key: value for key, value in as_object(declared.pop("extensions")).items() if key != TASKS}
             declared |= {"extensions": kept} if kept else {}
         return declared
 
@@ -65,7 +66,3 @@ def guise_of(caller: Caller) -> Guise:
     """What an upstream is shown of a host: what the host declared, and never more."""
     capabilities = {key: value for key, value in caller.capabilities.items() if key not in _NOT_CARRIED}
     return Guise(caller.client_info or GATEWAY, capabilities, caller.log_level, not caller.is_modern)
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}

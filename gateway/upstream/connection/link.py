@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 
 from gateway.config.schema import UpstreamSettings
-from gateway.core.model.caller import Era
+from gateway.core.model.revisions import Era
 from gateway.core.wording import counted
 from gateway.errors import UpstreamError, UpstreamLost, UpstreamRefused
 from gateway.upstream.connection.asking import Conversation

@@ -12,7 +12,8 @@ from typing import Any, cast
 
 import anyio
 
-from gateway.core.model.caller import MODERN_REVISIONS, REVISIONS, Era
+from gateway.core.model.json_values import as_dict, as_list, as_text, is_dict
+from gateway.core.model.revisions import HANDSHAKE_REVISIONS, MODERN_REVISIONS, NEWEST_HANDSHAKE, NEWEST_MODERN, Era
 from gateway.core.model.wire import (
     CLIENT_CAPABILITIES,
     CLIENT_INFO,
@@ -28,8 +29,6 @@ from gateway.upstream.transports.failures import HttpStatus, NotMcp
 Ask = Callable[[str, Mapping[str, Any], str | None], Awaitable[dict[str, Any]]]
 """Send a request (method, params, revision to stamp into its headers) and get the raw result."""
 
-NEWEST_HANDSHAKE = next(revision for revision in reversed(REVISIONS) if revision not in MODERN_REVISIONS)
-NEWEST_MODERN = next(revision for revision in reversed(REVISIONS) if revision in MODERN_REVISIONS)
 
 PATIENCE = 20.0
 """Seconds for `server/discover`; a ping usually ends the wait earlier. A launcher that may have to install the server
@@ -56,7 +55,7 @@ class Opening:
     def can(self, feature: str, what: str) -> bool:
         """Whether the server declared `what` of a capability, as `subscribe` of `resources`."""
         declared = self.capabilities.get(feature)
-        return isinstance(declared, dict) and cast("dict[str, Any]", declared).get(what) is True
+        return is_dict(declared) and declared.get(what) is True
 
     def announces(self, feature: str) -> bool:
         """Whether it says when the list of this feature changes."""
@@ -109,14 +108,14 @@ async def _initialize(ask: Ask, guise: Guise) -> Opening:
     }
     result = await ask("initialize", params, None)
     revision = result.get("protocolVersion")
-    if revision not in REVISIONS or revision in MODERN_REVISIONS:
+    if revision not in HANDSHAKE_REVISIONS:
         raise NotMcp(f"answered initialize with protocol version {revision!r}, which the gateway does not speak")
     return Opening(
         "handshake",
         cast("str", revision),
-        _object(result.get("serverInfo")),
-        _object(result.get("capabilities")) or {},
-        _text(result.get("instructions")),
+        as_dict(result.get("serverInfo")),
+        as_dict(result.get("capabilities")) or {},
+        as_text(result.get("instructions")),
     )
 
 
@@ -150,7 +149,7 @@ async def _discover(ask: Ask, guise: Guise) -> Opening:
     try:
         return await _discover_at(NEWEST_MODERN, ask, guise)
     except UpstreamRefused as refusal:
-        supported = _object(refusal.data) if refusal.code == UNSUPPORTED_PROTOCOL_VERSION else None
+        supported = as_dict(refusal.data) if refusal.code == UNSUPPORTED_PROTOCOL_VERSION else None
         mutual = _newest_mutual(supported.get("supported") if supported else None)
         if mutual is None:
             raise
@@ -162,25 +161,17 @@ async def _discover_at(revision: str, ask: Ask, guise: Guise) -> Opening:
     mutual = _newest_mutual(result.get("supportedVersions"))
     if mutual is None:
         raise NotMcp(f"speaks only protocol versions {result.get('supportedVersions')!r}, which the gateway does not")
-    meta = _object(result.get("_meta")) or {}
+    meta = as_dict(result.get("_meta")) or {}
     return Opening(
         "modern",
         mutual,
-        _object(meta.get(SERVER_INFO)) or _object(result.get("serverInfo")),
-        _object(result.get("capabilities")) or {},
-        _text(result.get("instructions")),
+        as_dict(meta.get(SERVER_INFO)) or as_dict(result.get("serverInfo")),
+        as_dict(result.get("capabilities")) or {},
+        as_text(result.get("instructions")),
     )
 
 
 def _newest_mutual(offered: object) -> str | None:
     """The newest stateless revision among those offered."""
-    known = cast("list[object]", offered) if isinstance(offered, list) else []
-    return next((one for one in reversed(REVISIONS) if one in MODERN_REVISIONS and one in known), None)
-
-
-def _object(value: object) -> dict[str, Any] | None:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+    known = as_list(offered)
+    return next((one for one in reversed(MODERN_REVISIONS) if one in known), None)

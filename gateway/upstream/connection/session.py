@@ -7,7 +7,7 @@ and drops fields silently); only what the protocol itself demands is looked at h
 import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import anyio
 from anyio import to_thread
@@ -26,9 +26,10 @@ from mcp.shared.inbound import (
 from mcp.shared.transport_context import TransportContext
 from mcp_types import CONNECTION_CLOSED
 
-from gateway.core.model.caller import Era
 from gateway.core.model.json_shape import has_many_values, is_deep, without_deep
-from gateway.core.model.wire import LOG_LEVELS, OF_ONE_HOP, WireObject
+from gateway.core.model.json_values import as_list, is_dict, is_list, is_object
+from gateway.core.model.revisions import Era
+from gateway.core.model.wire import LOG_LEVELS, WireObject
 from gateway.core.wording import nested_too_deeply, plain
 from gateway.errors import GatewayError, UpstreamLost, UpstreamRefused
 from gateway.upstream.connection.allowance import Allowance
@@ -173,11 +174,10 @@ class Session:
                 params = {} if cursor is None else {"cursor": cursor}
                 result = _answer(method, await self._send(method, params))
                 page = result.get(key)
-                if not isinstance(page, list):
+                if not is_list(page):
                     raise NotMcp(f"answered {method} without a list of {key}")
                 about = {name: value for name, value in result.items() if name != key}
-                found = cast("list[object]", page)
-                items = (cast("dict[str, Any]", item) for item in found if isinstance(item, dict))
+                items = (item for item in page if is_dict(item))
                 goes_on = await allowance.take(items, about)
                 if pages is not None and not allowance.is_over:
                     pages.append(about)
@@ -280,20 +280,18 @@ class Session:
         logger.warning("upstream %s, %s: %s", self._subject.name, of, words)
         if method == "tools/call":
             content = shallow.get("content")
-            blocks = cast("list[Any]", content) if isinstance(content, list) else []
+            blocks = as_list(content)
             shallow["content"] = [*blocks, {"type": "text", "text": f"[{words}]"}]
             if "structuredContent" in result and "structuredContent" not in shallow:
                 shallow["isError"] = True  # clients fail a call that was to have it, unless it failed
         return shallow
 
     def _stamped(self, params: Mapping[str, Any], guise: Guise) -> dict[str, Any]:
-        """Params with this hop's own `_meta`: the caller's version, identity, capabilities and token stay behind."""
-        given = cast("Mapping[str, Any]", params.get("_meta") or {})
-        meta = {key: value for key, value in given.items() if key not in OF_ONE_HOP}
-        if self.opening.era == "modern":
-            meta |= envelope(self.opening.revision, guise)
-        rest = {key: value for key, value in params.items() if key != "_meta"}
-        return {**rest, "_meta": meta} if meta else rest
+        """Params with this hop's own `_meta`. What belongs to the host's hop was taken out when they came in."""
+        if self.opening.era != "modern":
+            return dict(params)
+        meta: Mapping[str, Any] = params.get("_meta") or {}
+        return {**params, "_meta": {**meta, **envelope(self.opening.revision, guise)}}
 
     def _headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
         headers = self._version_header()
@@ -303,9 +301,9 @@ class Session:
             if key is not None and isinstance(name := params.get(key), str):
                 headers[MCP_NAME_HEADER] = encode_header_value(name)
             arguments = params.get("arguments")
-            if method == "tools/call" and isinstance(arguments, Mapping):
+            if method == "tools/call" and is_object(arguments):
                 names = self._header_maps.get(str(params.get("name")), {})
-                headers |= mcp_param_headers(names, cast("Mapping[str, Any]", arguments))
+                headers |= mcp_param_headers(names, arguments)
         return headers
 
     def _version_header(self) -> dict[str, str]:

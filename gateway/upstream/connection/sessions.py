@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import anyio
 
-from gateway.core.model.caller import Caller, Era
+from gateway.core.model.caller import Caller
+from gateway.core.model.revisions import Era
 from gateway.errors import UpstreamUnavailable
 from gateway.upstream.connection.guise import Guise, guise_of
 from gateway.upstream.connection.link import Link

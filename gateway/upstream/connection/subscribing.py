@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from gateway.core.model.json_values import as_object, is_list
 from gateway.core.model.wire import SUBSCRIPTION_ID
 from gateway.core.wording import counted
 from gateway.errors import UpstreamError, UpstreamRefused
@@ -90,11 +91,10 @@ class Subscriptions:
     def acknowledged(self, params: Mapping[str, Any]) -> None:
         """A stateless upstream has said what it will tell of; nobody was told of what changed before."""
         meta = params.get("_meta")
-        stream = cast("Mapping[str, Any]", meta).get(SUBSCRIPTION_ID) if isinstance(meta, Mapping) else None
+        stream = as_object(meta).get(SUBSCRIPTION_ID)
         if stream is not None and stream != self._stream_id:
             return  # of a stream that has been replaced meanwhile by another
-        given = params.get("notifications")
-        filters: Mapping[str, Any] = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
+        filters = as_object(params.get("notifications"))
         for key, (_, method) in _LISTS.items():
             if filters.get(key) is True:
                 self._missed(method, {})
@@ -102,7 +102,7 @@ class Subscriptions:
             self._missed(UPDATED, {"uri": uri})
         self._unheard = _NONE
         uris = filters.get("resourceSubscriptions")
-        told = [uri for uri in cast("list[object]", uris) if isinstance(uri, str)] if isinstance(uris, list) else []
+        told = [uri for uri in uris if isinstance(uri, str)] if is_list(uris) else []
         if left_out := self.uris.difference(told):
             logger.info(
                 "upstream %s does not tell of %s that hosts subscribed to",

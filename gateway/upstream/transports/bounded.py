@@ -5,15 +5,16 @@ the memory. A notification is kept as long as the host in front takes to read it
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextvars import Context
-from typing import Any, cast
+from typing import Any
 
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
 from mcp.shared.transport_context import TransportContext
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
+from gateway.core.model.json_values import is_object
 from gateway.core.model.memory import memory_of
 from gateway.core.wording import size_words
 from gateway.upstream.transports.backlog import Backlog
@@ -100,8 +101,8 @@ def _params_in(args: tuple[object, ...]) -> Any:
     for one in args:
         if isinstance(one, JSONRPCRequest):
             return one.params
-        if isinstance(one, Mapping):
-            return cast("Mapping[str, Any]", one)
+        if is_object(one):
+            return one
     return None
 
 

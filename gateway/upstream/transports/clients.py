@@ -1,6 +1,5 @@
 """HTTP clients for upstreams: one shared TLS context, the configured headers, and limits on what is read."""
 
-import ipaddress
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, TypedDict, cast
@@ -9,6 +8,7 @@ import httpx2
 
 from gateway._version import __version__
 from gateway.config.schema import UpstreamSettings
+from gateway.system.loopback import is_this_machine
 from gateway.system.tls import HOOKS, ssl_context
 from gateway.upstream.transports.failures import HttpStatus, MessageTooLarge, NotMcp
 
@@ -49,7 +49,7 @@ def client_options(settings: UpstreamSettings) -> ClientOptions:
         verify=ssl_context(),
         timeout=httpx2.Timeout(None, connect=min(CONNECT_TIMEOUT, settings.timeout.start)),
         limits=httpx2.Limits(max_keepalive_connections=20, keepalive_expiry=KEEPALIVE_EXPIRY),
-        trust_env=not _is_loopback(settings.url or ""),
+        trust_env=not is_this_machine(httpx2.URL(settings.url or "").host),
         event_hooks=HOOKS,
     )
 
@@ -135,11 +135,3 @@ class Capped(httpx2.AsyncByteStream):
     async def aclose(self) -> None:
         """Close the body, read or not."""
         await self._inner.aclose()
-
-
-def _is_loopback(url: str) -> bool:
-    host = httpx2.URL(url).host
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")

@@ -9,7 +9,7 @@ import re
 import secrets as random_secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
@@ -17,6 +17,7 @@ from mcp_types import METHOD_NOT_FOUND, PARSE_ERROR, ErrorData
 from pydantic_core import from_json
 
 from gateway.config.schema import UpstreamSettings
+from gateway.core.model.json_values import is_dict
 from gateway.upstream.transports.channel import STREAM_CLOSED, Channel, Ending
 from gateway.upstream.transports.clients import (
     CONNECT_TIMEOUT,
@@ -197,8 +198,8 @@ def _error_in(body: bytes) -> tuple[int | None, str]:
         value = from_json(body)
     except ValueError:
         return None, ""
-    error = cast("dict[str, Any]", value).get("error") if isinstance(value, dict) else None
-    fields = cast("dict[str, Any]", error) if isinstance(error, dict) else {}
+    error = value.get("error") if is_dict(value) else None
+    fields = error if is_dict(error) else {}
     code, message = fields.get("code"), fields.get("message")
     return (code, message[:200] if isinstance(message, str) else "") if isinstance(code, int) else (None, "")
 

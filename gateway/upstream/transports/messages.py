@@ -9,7 +9,7 @@ import logging
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
@@ -18,6 +18,7 @@ from pydantic_core import from_json, to_json
 
 from gateway.core.model.json_safe import is_finite, read_leniently, to_json_safe
 from gateway.core.model.json_shape import may_be_deep
+from gateway.core.model.json_values import as_object, is_dict, is_list
 from gateway.upstream.transports.failures import NotMcp
 
 logger = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ def read_messages(data: bytes | str) -> list[SessionMessage]:
         value = _json(data)
     except (ValueError, RecursionError) as error:
         raise NotMcp("wrote something that is no JSON") from error
-    batch = cast("list[object]", value) if isinstance(value, list) else [value]
+    batch = value if is_list(value) else [value]
     if len(batch) > MOST_IN_BATCH:
         raise NotMcp(f"wrote a batch of more than {MOST_IN_BATCH} messages")
     messages = [SessionMessage(message) for item in batch if (message := _message(item)) is not None]
@@ -117,10 +118,10 @@ def _json(data: bytes | str) -> Any:
 
 def _may_be_delivered(message: Any) -> bool:
     """Whether the SDK's dispatcher survives a message: it makes floats of progress, whatever number that is."""
-    fields = _object(message)
+    fields = as_object(message)
     if fields.get("method") != "notifications/progress":
         return True
-    told = _object(fields.get("params"))
+    told = as_object(fields.get("params"))
     return is_finite(told.get("progress")) and (told.get("total") is None or is_finite(told["total"]))
 
 
@@ -132,7 +133,7 @@ def _in_place_of(fields: Mapping[str, Any]) -> dict[str, Any]:
     if "method" in fields:
         return {**written, "method": to_json_safe(str(fields["method"]))}
     message = "the answer cannot be written as JSON"
-    error = _object(fields.get("error"))
+    error = as_object(fields.get("error"))
     if isinstance(error.get("code"), int) and isinstance(error.get("message"), str):
         return {**written, "error": {"code": error["code"], "message": to_json_safe(error["message"])}}
     return {**written, "error": {"code": INTERNAL_ERROR, "message": message}}
@@ -144,12 +145,8 @@ def _message(value: object) -> JSONRPCMessage | None:
     try:
         return jsonrpc_message_adapter.validate_python(value)
     except ValidationError:
-        answer = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        answer = value if is_dict(value) else {}
         request_id = answer.get("id")
         if "method" in answer or isinstance(request_id, bool) or not isinstance(request_id, int | str):
             return None
         return failed_answer(request_id, NotMcp("answered with something that is no JSON-RPC response")).message
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}

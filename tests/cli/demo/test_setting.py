@@ -6,8 +6,9 @@ import tomllib
 from pathlib import Path
 
 from gateway.cli.demo.cases import CASES
-from gateway.cli.demo.setting import demo_setting, placed, to_toml
+from gateway.cli.demo.setting import demo_setting, placed
 from gateway.config.loading import load_settings
+from gateway.config.toml_text import table_text
 
 
 def test_the_demo_runs_the_shipped_configuration_with_its_own_ports_and_nothing_else_changed() -> None:
@@ -48,4 +49,4 @@ def test_toml_is_written_so_that_it_reads_the_same() -> None:
         "gateway": {"name": 'a "quoted" name\n', "ratio": 0.5, "on": True, "list": [1, [2, "x"], {"k": "é"}]},
         "upstreams": {"a b": {"env": {"K.L": "${X:-y}"}, "tools": {"timeout": {"t": {"call": 1.5}}}}, "empty": {}},
     }
-    assert tomllib.loads(to_toml(document)) == document
+    assert tomllib.loads(table_text((), document)) == document

@@ -16,7 +16,7 @@ from gateway.content.shaping import Shaper
 from gateway.content.store import MemoryStore
 from gateway.core.apps import for_host
 from gateway.core.apps.results import TAKEN_BY_THE_MODEL
-from gateway.core.model.caller import REVISIONS
+from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.host_profiles import narrow, resolve_profiles
 
 pytestmark = pytest.mark.anyio

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.config.jsonc import Malformed, parse
 from gateway.hosts.config_files.json_edits import NoObject, with_member, without_members
-from gateway.hosts.config_files.jsonc import Malformed, parse
 
 NEW = {"command": "g"}
 

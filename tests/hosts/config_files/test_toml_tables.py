@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.config.toml_text import table_text, value_text
 from gateway.hosts.config_files.toml_tables import appended, begins_with, replaced, tables, without
-from gateway.hosts.config_files.toml_text import table_text, value_text
 
 G = '[m.g]\ncommand = "g"\n'
 

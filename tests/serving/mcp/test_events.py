@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from gateway.config.schema import HttpSettings
-from gateway.serving.mcp.events import EVENT_BYTES, Bounds, Events, ResumableSessions, memory_of
+from gateway.serving.mcp.events import EVENT_BYTES, Bounds, Events, ResumableSessions, size_of_message
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http
 from tests.servers.downstream_service import SampleService
@@ -112,7 +112,7 @@ async def test_a_session_gives_up_its_oldest_events_and_costs_the_others_nothing
 
 @pytest.mark.parametrize("bound", ["session_bytes", "all_bytes"])
 async def test_bytes_are_bounded_for_a_session_and_for_all(bound):
-    size = EVENT_BYTES + memory_of(note(0, "x" * 10_000))
+    size = EVENT_BYTES + size_of_message(note(0, "x" * 10_000))
     events = Events(Bounds(**{bound: 3 * size}), clock=lambda: 0.0)
     session = events.session()
     sessions = [session] * 5 if bound == "session_bytes" else [events.session() for _ in range(5)]
@@ -147,13 +147,13 @@ async def test_an_answer_that_is_too_large_to_be_kept_is_an_error_for_who_comes_
 
 
 def test_the_size_of_a_message_is_that_of_everything_in_it():
-    small = memory_of(answer(1, "a"))
-    assert memory_of(answer(1, "a" * 1_001)) == small + 1_000
-    assert memory_of(answer(1, "☃" * 100_000)) > 200_000
+    small = size_of_message(answer(1, "a"))
+    assert size_of_message(answer(1, "a" * 1_001)) == small + 1_000
+    assert size_of_message(answer(1, "☃" * 100_000)) > 200_000
     deep = JSONRPCResponse(jsonrpc="2.0", id=1, result={"list": [{"k": ["v" * 5_000] * 2}]})
-    assert memory_of(deep) > 10_000
+    assert size_of_message(deep) > 10_000
     asked = JSONRPCRequest(jsonrpc="2.0", id=1, method="m", params={"t": "x" * 5_000})
-    assert memory_of(asked) > 5_000
+    assert size_of_message(asked) > 5_000
 
 
 async def test_an_answer_expires_and_a_call_that_still_runs_can_be_resumed():
@@ -168,7 +168,7 @@ async def test_an_answer_expires_and_a_call_that_still_runs_can_be_resumed():
     assert len(events) == 3
     now[0] = 10.1
     events.expire()
-    assert (len(events), events.size) == (1, EVENT_BYTES + memory_of(None))
+    assert (len(events), events.size) == (1, EVENT_BYTES + size_of_message(None))
     assert (await replayed(session, answered))[2] is None
     assert (await replayed(session, running))[2] == "2"
 

@@ -10,7 +10,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from gateway.core.model import caller
+from gateway.core.model import revisions
 from gateway.core.tools.instructions import Introductions
 from gateway.serving.mcp import handshake
 from gateway.serving.mcp.handshake import Handshake, Identity, Refusal
@@ -142,10 +142,9 @@ def test_an_initialize_that_lacks_a_field_is_refused_and_chooses_nothing(lacking
     assert connection.era is None
 
 
-def test_the_revisions_are_those_of_the_core_and_of_the_sdk():
-    assert handshake.HANDSHAKE_REVISIONS == HANDSHAKE_PROTOCOL_VERSIONS
-    assert handshake.MODERN_REVISIONS == MODERN_PROTOCOL_VERSIONS
-    assert (*handshake.HANDSHAKE_REVISIONS, *handshake.MODERN_REVISIONS) == caller.REVISIONS
+def test_the_revisions_are_those_of_the_sdk():
+    assert revisions.HANDSHAKE_REVISIONS == HANDSHAKE_PROTOCOL_VERSIONS
+    assert revisions.MODERN_REVISIONS == MODERN_PROTOCOL_VERSIONS
 
 
 SAID = Introductions((("charts", "Draw " * 100),), (("tester", 60),), 300)

@@ -4,8 +4,7 @@ import copy
 
 import pytest
 
-from gateway.core.model.caller import REVISIONS
-from gateway.upstream.bridging.onward import onward
+from gateway.core.model.revisions import REVISIONS
 from gateway.upstream.bridging.stamping import CACHED, finish
 
 HANDSHAKE = REVISIONS[:-1]
@@ -129,13 +128,3 @@ def test_what_came_is_never_written_to(method, revision):
     before = copy.deepcopy(result)
     finish(method, result, revision, server_info=SERVER_INFO)
     assert result == before
-
-
-def test_what_belongs_to_the_hosts_connection_does_not_go_on():
-    prefix = "io.modelcontextprotocol/"
-    own = {prefix + name: {} for name in ("protocolVersion", "clientInfo", "clientCapabilities", "logLevel")}
-    params = {"name": "x", "_meta": {**own, "progressToken": 1, "traceparent": "00", "claudecode/toolUseId": "t"}}
-    assert onward(params) == {"name": "x", "_meta": {"traceparent": "00", "claudecode/toolUseId": "t"}}
-    assert onward({"_meta": {"progressToken": 1}}) == {}
-    assert onward({"_meta": "odd", "uri": "x:"}) == {"uri": "x:"}
-    assert onward(None) == {}

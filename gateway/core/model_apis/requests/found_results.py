@@ -7,8 +7,8 @@ from typing import Any, TypeAlias, cast
 from gateway.core.model.api_media import media_near
 from gateway.core.model.blocks import AudioBlock, Found, ImageBlock, ResourceBlock
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_values import as_object
 from gateway.core.model.turn import Answer, Call, FollowUp
-from gateway.core.model_apis.json_values import mapping
 from gateway.core.model_apis.requests.gateway_lines import CAPTION, NAMED, handles_in
 from gateway.core.model_apis.requests.result_formats import block_of, envelope_of, has_media, is_exact
 
@@ -153,7 +153,7 @@ def _read(item: Any, native: Native, is_error: bool) -> Envelope | None:
 
 
 def _is_text(item: Any) -> bool:
-    members = mapping(item)
+    members = as_object(item)
     kind = members.get("type")
     return isinstance(members.get("text"), str) and isinstance(kind, str) and "text" in kind
 
@@ -167,7 +167,7 @@ def _is_foreign(item: Any, native: Native) -> bool:
 
 def is_native(part: Any, native: Native) -> bool:
     """Whether a part is in the API's own form, as far as its type and the member that holds its content tell."""
-    members = mapping(part)
+    members = as_object(part)
     kind = members.get("type")
     holders = native.get(kind) if isinstance(kind, str) else None
     return holders is not None and any(isinstance(members.get(name), form) for name, form in holders.items())
@@ -178,7 +178,7 @@ def names_content(part: Mapping[str, Any]) -> bool:
     holder = next((part[key] for key in ("source", "image_url", "file", "audio_url", "video_url") if key in part), part)
     if isinstance(holder, str):
         return not holder.lower().startswith("data:")
-    members = mapping(holder)
+    members = as_object(holder)
     url = members.get("url", members.get("file_url"))
     return isinstance(members.get("file_id"), str) or (isinstance(url, str) and not url.lower().startswith("data:"))
 

@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias, cast
 
 from gateway.core import wording
 from gateway.core.model.api_media import media_near
+from gateway.core.model.json_values import as_list
 from gateway.core.model.turn import Media, Part, Words, reply_messages
-from gateway.core.model_apis.json_values import elements
 from gateway.core.model_apis.requests.handles_in_text import handles_in_text, handles_in_value
 from gateway.core.model_apis.requests.request_edits import Target
 from gateway.core.profiles.model_profile import ModelProfile
@@ -98,7 +98,7 @@ def _spots(index: int, message: Any, writing: str) -> Iterator[Spot]:
 
 
 def _own_results(index: int, content: Any, place: str) -> Iterator[Spot]:
-    for number, part in enumerate(elements(content)):
+    for number, part in enumerate(as_list(content)):
         if not isinstance(part, dict):
             continue
         block = cast("dict[str, Any]", part)
@@ -219,7 +219,7 @@ class _Splicing:
         message = self._own(spot.message)
         if not spot.path:
             # Ollama: images stand beside the text, and have no names.
-            images = elements(message.get("images"))
+            images = as_list(message.get("images"))
             images += [part.data for part in parts if isinstance(part, Media) and part.data not in images]
             message["images"] = images
             return
@@ -228,7 +228,7 @@ class _Splicing:
         if isinstance(content, dict) and last == "functionResponse":
             response = cast("dict[str, Any]", content)
             shown = [self._named(part) for part in parts if isinstance(part, Media)]
-            response["parts"] = [*elements(response.get("parts")), *shown]
+            response["parts"] = [*as_list(response.get("parts")), *shown]
             return
         if isinstance(content, dict):
             content = json.dumps(content, ensure_ascii=False)

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple, cast
 
 from gateway.core.model.blocks import TextBlock
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_values import as_list
 from gateway.core.model.turn import Answer, Call, Media, Part, Words
-from gateway.core.model_apis.json_values import elements, numbered_objects
 from gateway.core.model_apis.requests.found_results import FoundTurn, Piece, Where
 from gateway.core.model_apis.requests.gateway_lines import CAPTION, WHOLE_LINES, namings
 from gateway.core.model_apis.requests.request_edits import Target, value_at, with_cache_mark
+from gateway.core.model_apis.sdk_json import numbered_objects
 
 COUNTED = WHOLE_LINES | CAPTION
 """The ways of naming content that count here."""
@@ -171,7 +172,7 @@ def _is_beside(target: Target) -> bool:
 
 
 def _images(message: Mapping[str, Any]) -> list[Any]:
-    return elements(message.get("images"))
+    return as_list(message.get("images"))
 
 
 def _text(part: Part) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, cast
 
+from gateway.core.model.json_values import as_object
 from gateway.core.model.turn import Answer, Part, Turn
-from gateway.core.model_apis.json_values import mapping
 from gateway.core.model_apis.requests.found_results import FoundTurn, RepairedTurn, Where
 
 WriteTurn: TypeAlias = Callable[[Turn], list[dict[str, Any]]]
@@ -81,5 +81,5 @@ def following(turn: RepairedTurn, write: WriteTurn, text: str) -> list[Any]:
 
 def with_cache_mark(old: Any, new: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The new parts, the last of which ends a cached prefix if the old one did (`cache_control`)."""
-    mark = mapping(old).get("cache_control")
+    mark = as_object(old).get("cache_control")
     return [*new[:-1], {**new[-1], "cache_control": mark}] if mark is not None and new else new

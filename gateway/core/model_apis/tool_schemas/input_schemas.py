@@ -8,7 +8,7 @@ oneOf, allOf, or anyOf at the top level" (anthropics/claude-code#40075). The ups
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gateway.core.model_apis.json_values import elements, mapping
+from gateway.core.model.json_values import as_list, as_object
 
 _BRANCHES = ("allOf", "anyOf", "oneOf")
 _REFUSED = frozenset({*_BRANCHES, "enum", "not", "$schema"})
@@ -16,13 +16,13 @@ _REFUSED = frozenset({*_BRANCHES, "enum", "not", "$schema"})
 
 def parameters(tool: Mapping[str, Any]) -> dict[str, Any]:
     """A tool's input schema: an object with its properties, those of combinators at the top folded in."""
-    declared = mapping(tool.get("inputSchema"))
+    declared = as_object(tool.get("inputSchema"))
     properties: dict[str, Any] = {}
     required: list[Any] = []
     for schema, binding in [(declared, True), *_branches(declared)]:
-        properties = {**mapping(schema.get("properties")), **properties}
+        properties = {**as_object(schema.get("properties")), **properties}
         if binding:
-            required += [name for name in elements(schema.get("required")) if name not in required]
+            required += [name for name in as_list(schema.get("required")) if name not in required]
     kept = {key: value for key, value in declared.items() if key not in _REFUSED}
     whole = {**kept, "type": "object", "properties": properties}
     return {**whole, "required": required} if required else whole
@@ -39,4 +39,4 @@ def _function(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 def _branches(schema: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], bool]]:
     """The schemas at the top, and whether what they require always is required."""
-    return [(mapping(branch), key == "allOf") for key in _BRANCHES for branch in elements(schema.get(key))]
+    return [(as_object(branch), key == "allOf") for key in _BRANCHES for branch in as_list(schema.get(key))]

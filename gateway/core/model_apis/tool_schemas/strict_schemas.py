@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
-from gateway.core.model_apis.json_values import elements, mapping
+from gateway.core.model.json_values import as_list, as_object
 from gateway.core.model_apis.tool_schemas.input_schemas import parameters
 from gateway.core.model_apis.tool_schemas.strict_arguments import (
     Branches,
@@ -126,7 +126,7 @@ class _Writer:
         self.parts += 1
         if self.parts > _MOST_PARTS:
             raise _TooLarge
-        node = _unwrapped(mapping(declared))
+        node = _unwrapped(as_object(declared))
         if "$ref" in node:
             return self._reference(node, depth)
         if branches := _branches(node):
@@ -170,8 +170,8 @@ class _Writer:
     def _object(self, node: Mapping[str, Any], depth: int, *, is_root: bool = False) -> _Written:
         if depth > _DEEPEST or _is_open(node, is_root=is_root):
             return _text(node)
-        required = [name for name in elements(node.get("required")) if isinstance(name, str)]
-        properties = dict(mapping(node.get("properties")))
+        required = [name for name in as_list(node.get("required")) if isinstance(name, str)]
+        properties = dict(as_object(node.get("properties")))
         for name in required:
             properties.setdefault(name, {})
         written = {name: self.part(declared, depth) for name, declared in properties.items()}
@@ -181,7 +181,7 @@ class _Writer:
         return _Written({**_closed(schemas), **_described(node)}, reader)
 
     def _array(self, node: Mapping[str, Any], depth: int) -> _Written:
-        if not mapping(node.get("items")) or "prefixItems" in node:
+        if not as_object(node.get("items")) or "prefixItems" in node:
             return _text(node)
         items = self.part(node["items"], depth)
         if items.is_text:
@@ -193,7 +193,7 @@ class _Writer:
 
 def _scalar(node: Mapping[str, Any]) -> _Written | None:
     """A schema of values that are neither objects nor arrays; None where it is not one."""
-    allowed = [node["const"]] if "const" in node else elements(node.get("enum")) if "enum" in node else None
+    allowed = [node["const"]] if "const" in node else as_list(node.get("enum")) if "enum" in node else None
     types = _types(node)
     if not types and allowed:
         types = sorted({_type_of(value) for value in allowed})
@@ -255,24 +255,24 @@ def _is(node: Mapping[str, Any], kind: str, keyword: str) -> bool:
 
 def _types(node: Mapping[str, Any]) -> list[str]:
     declared = node.get("type")
-    return [str(one) for one in (elements(declared) if isinstance(declared, list) else [declared]) if one is not None]
+    return [str(one) for one in (as_list(declared) if isinstance(declared, list) else [declared]) if one is not None]
 
 
 def _unwrapped(node: Mapping[str, Any]) -> Mapping[str, Any]:
     """`allOf` with one schema is that schema: how a reference gets a description."""
-    every = elements(node.get("allOf"))
+    every = as_list(node.get("allOf"))
     if len(every) != 1 or "properties" in node:
         return node
-    return {**mapping(every[0]), **{key: each for key, each in node.items() if key != "allOf"}}
+    return {**as_object(every[0]), **{key: each for key, each in node.items() if key != "allOf"}}
 
 
 def _branches(node: Mapping[str, Any]) -> list[Any]:
     """The schemas of which a value fits one, each with its type; empty where there is only one."""
-    either = [*elements(node.get("anyOf")), *elements(node.get("oneOf"))]
+    either = [*as_list(node.get("anyOf")), *as_list(node.get("oneOf"))]
     if either and not node.get("properties") and not node.get("allOf"):
         kind = {"type": node["type"]} if "type" in node else {}
         return [
-            branch if any(key in mapping(branch) for key in _TYPED) else {**kind, **mapping(branch)}
+            branch if any(key in as_object(branch) for key in _TYPED) else {**kind, **as_object(branch)}
             for branch in either
         ]
     types = _types(node)
@@ -293,8 +293,8 @@ def _found(root: Mapping[str, Any], reference: Any) -> Mapping[str, Any] | None:
         return None
     found: Any = root
     for step in reference.split("/")[1:]:
-        items = elements(found)
-        inside = {str(place): each for place, each in enumerate(items)} if items else mapping(found)
+        items = as_list(found)
+        inside = {str(place): each for place, each in enumerate(items)} if items else as_object(found)
         found = inside.get(_unescaped(step))
     return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else None
 
@@ -326,10 +326,10 @@ def _check_size(schema: Mapping[str, Any]) -> None:
     properties = values = texts = 0
     for node in _nodes(schema):
         for place in ("properties", "$defs", "definitions"):
-            named = mapping(node.get(place))
+            named = as_object(node.get(place))
             properties += len(named) if place == "properties" else 0
             texts += sum(map(len, named))
-        listed = elements(node.get("enum"))
+        listed = as_list(node.get("enum"))
         values += len(listed)
         length = sum(len(value) for value in listed if isinstance(value, str))
         texts += length
@@ -346,9 +346,9 @@ def _nodes(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         node = waiting.pop()
         yield node
         for place in ("properties", "$defs", "definitions"):
-            waiting += mapping(node.get(place)).values()
-        waiting += elements(node.get("anyOf"))
-        waiting += [mapping(node["items"])] if "items" in node else []
+            waiting += as_object(node.get(place)).values()
+        waiting += as_list(node.get("anyOf"))
+        waiting += [as_object(node["items"])] if "items" in node else []
 
 
 def _type_of(value: Any) -> str:

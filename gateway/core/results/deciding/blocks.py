@@ -1,12 +1,13 @@
 """What becomes of one block, by kind."""
 
 import json
-from typing import Any, cast
+from typing import Any
 
 from gateway.core import apps, wording
 from gateway.core.model import media_types
 from gateway.core.model.blocks import AudioBlock, Block, ImageBlock, LinkBlock, ResourceBlock, TextBlock, UnknownBlock
 from gateway.core.model.contents import decoded_text, is_textual
+from gateway.core.model.json_values import is_dict
 from gateway.core.results.deciding.desk import PDF, Desk, is_image, known_of, takes
 from gateway.core.results.deciding.documents import decide_document
 from gateway.core.results.deciding.fates import AsIs, AsLine, AsText, Fate, Source
@@ -176,7 +177,7 @@ def _unknown(desk: Desk, index: int, block: UnknownBlock) -> Fate:
     if desk.profile.unknown.show == "native":
         return AsIs(block.value, "block", block=block)
     value: Any = block.value
-    kind = cast("dict[str, Any]", value).get("type") if isinstance(value, dict) else None
+    kind = value.get("type") if is_dict(value) else None
     why = f"block of type {wording.plain(kind, 60)}" if isinstance(kind, str) else "block without a type"
     content = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return desk.text_line(index, content, "application/json", "content", why)

@@ -1,7 +1,7 @@
 """What becomes of a link to a resource."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
@@ -11,6 +11,7 @@ from gateway.core.model.base64_text import mend
 from gateway.core.model.blocks import LinkBlock, ResourceBlock
 from gateway.core.model.contents import found_in
 from gateway.core.model.effects import Failed, LinkRead, ReadLink
+from gateway.core.model.json_values import is_dict
 from gateway.core.results.deciding.desk import PDF, Desk, is_image
 from gateway.core.results.deciding.fates import AsIs, AsLine, Fate
 
@@ -73,9 +74,9 @@ def _inline(desk: Desk, index: int, block: LinkBlock, show: ShowEmbedded) -> lis
 
 def _embedded(contents: Any, block: LinkBlock) -> ResourceBlock | None:
     """An image or a document that was read, as an embedded resource; None for everything else."""
-    if not isinstance(contents, dict):
+    if not is_dict(contents):
         return None
-    resource = {"uri": block.uri, **cast("dict[str, Any]", contents)}
+    resource = {"uri": block.uri, **contents}
     try:
         embedded = ResourceBlock.model_validate({"type": "resource", "resource": resource})
     except ValidationError:

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from gateway.core import wording
 from gateway.core.model.blocks import AudioBlock, Block, ImageBlock, ResourceBlock, TextBlock
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_shape import has_many_values
+from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.profiles.profile import Profile
 
 
@@ -38,16 +39,15 @@ def _says_the_same(value: Any, envelope: Envelope) -> bool:
     texts = [block.text for block in envelope.blocks if isinstance(block, TextBlock)]
     if any(_equals_json(text, value) for text in texts):
         return True
-    if not isinstance(value, dict):
+    if not is_dict(value):
         return False
-    members = cast("dict[str, Any]", value)
-    if len(members) != 1:
+    if len(value) != 1:
         return False
     # The Python SDK wraps what is no object as {"result": ...}; server-filesystem repeats its content.
-    if "result" in members:
-        inner: Any = members["result"]
+    if "result" in value:
+        inner: Any = value["result"]
         return any(text == inner or _equals_json(text, inner) for text in texts) or _each_equals(texts, inner)
-    return "content" in members and _repeats_blocks(members["content"], envelope)
+    return "content" in value and _repeats_blocks(value["content"], envelope)
 
 
 def _equals_json(text: str, value: Any) -> bool:
@@ -64,22 +64,21 @@ _JSON_START = '{["-0123456789tfn'
 
 
 def _each_equals(texts: list[str], value: Any) -> bool:
-    if not isinstance(value, list):
+    if not is_list(value):
         return False
-    items = cast("list[Any]", value)
-    return len(items) == len(texts) > 0 and all(
-        text == item or _equals_json(text, item) for text, item in zip(texts, items, strict=True)
+    return len(value) == len(texts) > 0 and all(
+        text == item or _equals_json(text, item) for text, item in zip(texts, value, strict=True)
     )
 
 
 def _repeats_blocks(content: Any, envelope: Envelope) -> bool:
     if isinstance(content, str):
         return any(isinstance(block, TextBlock) and block.text == content for block in envelope.blocks)
-    if not isinstance(content, list):
+    if not is_list(content):
         return False
     rest = iter([_as_rescued(block) for block in envelope.blocks])
     # Each item in turn among the blocks that are left: the same order, some blocks may be missing.
-    return all(any(item == block for block in rest) for item in cast("list[Any]", content))
+    return all(any(item == block for block in rest) for item in content)
 
 
 def _as_rescued(block: Block) -> Any:

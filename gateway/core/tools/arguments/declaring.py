@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from gateway.core.model.json_values import as_object, is_list, is_object
 from gateway.core.model.kinds import Kind, kind_of
 from gateway.core.model.media_types import EXTENSIONS, UNTOLD
 from gateway.core.model.wire import WireObject
@@ -77,7 +78,7 @@ def paired(properties: WireObject, path: Path) -> Parameter | None:
     if len(named) != 1 or len(beside) != 1:
         return None
     choices: Any = texts[beside[0]].get("enum")
-    accepts = _accepted(cast("list[Any]", choices) if isinstance(choices, list) else [texts[beside[0]].get("const")])
+    accepts = _accepted(choices if is_list(choices) else [texts[beside[0]].get("const")])
     base = tagged.get(named[0], Parameter((*path, named[0]), "base64"))
     said = next((kind for kind in _FAMILIES if kind in _folded(named[0])), None) or _block_kind(properties)
     kind = base.kind or said or _common_kind(accepts)
@@ -92,29 +93,28 @@ def openai_file(path: Path) -> Parameter:
 def types_of(schema: WireObject) -> frozenset[str]:
     """The JSON types that a schema names, itself or in its branches."""
     named = schema.get("type")
-    names = cast("list[Any]", named) if isinstance(named, list) else [named]
-    branches = (cast("WireObject", one).get("type") for one in branches_of(schema) if isinstance(one, Mapping))
+    names = named if is_list(named) else [named]
+    branches = (one.get("type") for one in branches_of(schema) if is_object(one))
     return frozenset(name for name in (*names, *branches) if isinstance(name, str))
 
 
 def branches_of(schema: WireObject) -> list[Any]:
     """What is under `anyOf` and `oneOf`."""
     found = (schema.get(key) for key in ("anyOf", "oneOf"))
-    return [branch for branches in found if isinstance(branches, list) for branch in cast("list[Any]", branches)]
+    return [branch for branches in found if is_list(branches) for branch in branches]
 
 
 def is_plain_text(schema: Any) -> bool:
     """Whether any text, or any URL, fits a schema."""
-    if not isinstance(schema, Mapping):
+    if not is_object(schema):
         return False
-    members = cast("WireObject", schema)
-    return "string" in types_of(members) and members.get("format") in (None, "uri", "url") and "enum" not in members
+    return "string" in types_of(schema) and schema.get("format") in (None, "uri", "url") and "enum" not in schema
 
 
 def _file(tag: Any, path: Path) -> Parameter:
-    said: WireObject = cast("WireObject", tag) if isinstance(tag, Mapping) else {}
+    said = as_object(tag)
     accept: Any = said.get("accept")
-    listed = cast("list[Any]", accept) if isinstance(accept, list) else [accept]
+    listed = accept if is_list(accept) else [accept]
     accepts = _accepted([_TYPES_OF.get(one.lower(), one) if isinstance(one, str) else None for one in listed])
     most = said.get("maxSize")
     limit = most if isinstance(most, int) and not isinstance(most, bool) and most > 0 else None
@@ -129,7 +129,7 @@ def _accepted(named: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _tagged_kind(tag: Any) -> Kind | None:
-    kind: Any = cast("WireObject", tag).get("kind") if isinstance(tag, Mapping) else tag
+    kind: Any = tag.get("kind") if is_object(tag) else tag
     return _KINDS.get(kind.lower()) if isinstance(kind, str) else None
 
 
@@ -142,7 +142,7 @@ def _common_kind(accepts: Sequence[str]) -> Kind | None:
 def _block_kind(properties: WireObject) -> Kind | None:
     """The kind that a block of MCP content names in its `type`."""
     named = properties.get("type")
-    const = cast("WireObject", named).get("const") if isinstance(named, Mapping) else None
+    const = as_object(named).get("const")
     return next((kind for kind in _FAMILIES if kind == const), None)
 
 
@@ -159,4 +159,4 @@ def _is_media_type(folded: str) -> bool:
 
 
 def _is_text(schema: Any) -> bool:
-    return isinstance(schema, Mapping) and "string" in types_of(cast("WireObject", schema))
+    return is_object(schema) and "string" in types_of(schema)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, cast
 
+from gateway.core.model.json_values import as_list, as_object, is_list, is_object
 from gateway.core.model.kinds import Kind
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.arguments.declaring import branches_of, declared, is_plain_text, openai_file, paired, types_of
@@ -64,9 +65,9 @@ def find(tool: WireObject, settings: Mapping[str, Setting], giving: Giving) -> F
     `settings` are by path. Local references are followed; each is written out where it leads to a parameter.
     """
     schema = tool.get("inputSchema")
-    if not giving.handles or not isinstance(schema, Mapping):
+    if not giving.handles or not is_object(schema):
         return Found(schema)
-    finder = _Finder(cast("WireObject", schema), settings, giving, _file_params(tool))
+    finder = _Finder(schema, settings, giving, _file_params(tool))
     edited = finder.node(schema, (), frozenset())
     missing = tuple(written for path, written in finder.written.items() if path not in finder.seen)
     return Found(edited if finder.found else schema, tuple(finder.found.values()), missing)
@@ -89,25 +90,23 @@ class _Finder:
         """The schema of a member or an item; told in its description, if it takes content. `known`: it does."""
         edited = self.node(schema, path, refs, known)
         parameter = self.found.get(path)
-        if parameter is None or not isinstance(edited, Mapping):
+        if parameter is None or not is_object(edited):
             return edited
         urls = self.giving.fetched or parameter.takes_urls or parameter.form == "url"
         words = takes_content(parameter.kind, parameter.accepts, urls=urls)
-        members = cast("WireObject", edited)
-        before = members.get("description")
-        return {**members, "description": f"{before.rstrip()} {words}" if isinstance(before, str) and before else words}
+        before = edited.get("description")
+        return {**edited, "description": f"{before.rstrip()} {words}" if isinstance(before, str) and before else words}
 
     def node(self, schema: Any, path: Path, refs: frozenset[str], known: Parameter | None = None) -> Any:
         """The schema with every parameter in it opened for handles; the same object if there is none."""
         self.nodes += 1
-        if not isinstance(schema, Mapping) or self.nodes > MOST_NODES or self.depth > DEEPEST:
+        if not is_object(schema) or self.nodes > MOST_NODES or self.depth > DEEPEST:
             return cast("Any", schema)
-        given = cast("WireObject", schema)
-        whole, refs = self.followed(given, refs)
+        whole, refs = self.followed(schema, refs)
         parameter = self.parameter(whole, path, known) if path else None
         if parameter is not None:
             if not self.giving.can(parameter.form):
-                return given
+                return schema
             self.hits += 1
             self.found.setdefault(path, parameter)
             return _opened(whole)
@@ -116,7 +115,7 @@ class _Finder:
         edited = self.inside(whole, path, refs)
         self.depth -= 1
         # A reference stays one unless it leads to a parameter.
-        return edited if self.hits > before else given
+        return edited if self.hits > before else schema
 
     def parameter(self, schema: WireObject, path: Path, known: Parameter | None) -> Parameter | None:
         """What takes content here: what the configuration says comes before what the schema does."""
@@ -153,8 +152,8 @@ class _Finder:
         """The schema with what lies in it edited."""
         edited: dict[str, Any] = {}
         properties, items = schema.get("properties"), schema.get("items")
-        if isinstance(properties, Mapping):
-            edited |= self.members(schema, cast("WireObject", properties), path, refs)
+        if is_object(properties):
+            edited |= self.members(schema, properties, path, refs)
         if isinstance(items, Mapping):
             edited["items"] = self.place(items, (*path, None), refs)
         for key in ("anyOf", "oneOf", "allOf"):
@@ -174,8 +173,8 @@ class _Finder:
         changed: dict[str, Any] = {"properties": edited}
         required = schema.get("required")
         # The media type is filled in where a handle is given.
-        if pair is not None and pair.path in self.found and isinstance(required, list) and pair.beside in required:
-            changed["required"] = [name for name in cast("list[Any]", required) if name != pair.beside]
+        if pair is not None and pair.path in self.found and is_list(required) and pair.beside in required:
+            changed["required"] = [name for name in required if name != pair.beside]
         return changed
 
     def branches(self, branches: Iterable[Any], path: Path, refs: frozenset[str]) -> Any:
@@ -204,15 +203,14 @@ def _opened(schema: WireObject) -> dict[str, Any]:
 
 
 def _opened_branch(branch: Any) -> Any:
-    if isinstance(branch, Mapping) and types_of(cast("WireObject", branch)) & {"string", "object"}:
-        return _opened(cast("WireObject", branch))
+    if is_object(branch) and types_of(branch) & {"string", "object"}:
+        return _opened(branch)
     return cast("Any", branch)
 
 
 def _file_params(tool: WireObject) -> frozenset[str]:
     meta = tool.get("_meta")
-    named: Any = cast("WireObject", meta).get("openai/fileParams") if isinstance(meta, Mapping) else None
-    listed = cast("list[Any]", named) if isinstance(named, list) else []
+    listed = as_list(as_object(meta).get("openai/fileParams"))
     return frozenset(name for name in listed if isinstance(name, str))
 
 
@@ -223,10 +221,10 @@ def _at(root: WireObject, ref: str) -> Any:
     value: Any = root
     for step in ref[2:].split("/"):
         key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, Mapping):
-            value = cast("WireObject", value).get(key)
-        elif isinstance(value, list) and key.isdecimal() and int(key) < len(cast("list[Any]", value)):
-            value = cast("list[Any]", value)[int(key)]
+        if is_object(value):
+            value = value.get(key)
+        elif is_list(value) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
         else:
             return None
     return value

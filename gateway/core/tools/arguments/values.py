@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
+from gateway.core.model.json_values import is_list, is_object
 from gateway.core.tools.arguments.parameters import Parameter, Path, Place
 
 MOST_VALUES = 1_000
@@ -75,16 +76,16 @@ def _values(value: Any, path: Path, place: Place) -> Iterator[tuple[Place, Any]]
         return
     step, rest = path[0], path[1:]
     if step is None:
-        if isinstance(value, list):
-            for position, item in enumerate(cast("list[Any]", value)):
+        if is_list(value):
+            for position, item in enumerate(value):
                 yield from _values(item, rest, (*place, position))
-    elif isinstance(value, Mapping) and step in value:
-        yield from _values(cast("Mapping[str, Any]", value)[step], rest, (*place, step))
+    elif is_object(value) and step in value:
+        yield from _values(value[step], rest, (*place, step))
 
 
 def _reference(value: Any, parameter: Parameter, *, fetched: bool) -> Reference | None:
-    if isinstance(value, Mapping):
-        return _named(cast("Mapping[str, Any]", value))
+    if is_object(value):
+        return _named(value)
     if not isinstance(value, str):
         return None
     start = value[:16].lstrip().lower()

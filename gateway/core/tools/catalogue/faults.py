@@ -7,7 +7,9 @@ a root that is no object, references that lead nowhere or elsewhere, members of 
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
+
+from gateway.core.model.json_values import is_list, is_object
 
 TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
 DEEPEST = 40
@@ -60,13 +62,12 @@ def faults(schema: Any) -> tuple[Fault, ...]:
 
     The work is linear in the size of the schema, of which at most `_MOST` subschemas are looked at.
     """
-    if not isinstance(schema, Mapping):
+    if not is_object(schema):
         return (Fault("root", "", "is no object"),)
-    root = cast("Mapping[str, Any]", schema)
     found: list[Fault] = []
-    if root.get("type") != "object":
-        found.append(Fault("root", "", f'its type is {root.get("type")!r}, and has to be "object"'))
-    found.extend(_walk(root))
+    if schema.get("type") != "object":
+        found.append(Fault("root", "", f'its type is {schema.get("type")!r}, and has to be "object"'))
+    found.extend(_walk(schema))
     return tuple(found)
 
 
@@ -100,12 +101,12 @@ def _pointed(root: Mapping[str, Any], reference: str) -> Any:
     value: Any = root
     for part in reference[2:].split("/"):
         key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, Mapping) and key not in value:
+        if is_object(value) and key not in value:
             key = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), key)
-        if isinstance(value, Mapping) and key in value:
-            value = cast("Mapping[str, Any]", value)[key]
-        elif isinstance(value, list) and _is_index(key) and int(key) < len(cast("list[Any]", value)):
-            value = cast("list[Any]", value)[int(key)]
+        if is_object(value) and key in value:
+            value = value[key]
+        elif is_list(value) and _is_index(key) and int(key) < len(value):
+            value = value[int(key)]
         else:
             return None
     return value
@@ -128,12 +129,11 @@ def _walk(root: Mapping[str, Any]) -> Iterator[Fault]:
             return
         if isinstance(schema, bool):
             continue
-        if not isinstance(schema, Mapping):
+        if not is_object(schema):
             yield Fault("malformed", where, "is no schema")
             continue
-        known = cast("Mapping[str, Any]", schema)
-        yield from _own(references, where, known)
-        waiting.extend(reversed([(place, below, depth + 1) for place, below in _below(where, known)]))
+        yield from _own(references, where, schema)
+        waiting.extend(reversed([(place, below, depth + 1) for place, below in _below(where, schema)]))
 
 
 def _own(references: References, where: str, schema: Mapping[str, Any]) -> Iterator[Fault]:
@@ -143,7 +143,7 @@ def _own(references: References, where: str, schema: Mapping[str, Any]) -> Itera
         yield from _reference(references, where, reference)
     declared: Any = schema.get("type")
     if declared is not None:
-        kinds: list[Any] = cast("list[Any]", declared) if isinstance(declared, list) else [declared]
+        kinds: list[Any] = declared if is_list(declared) else [declared]
         wrong = [kind for kind in kinds if not isinstance(kind, str) or kind not in TYPES]
         if wrong or not kinds:
             yield Fault("malformed", where, f"there is no type {str(wrong[0] if wrong else kinds)[:40]!r}")
@@ -184,7 +184,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _are_names(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in cast("list[Any]", value))
+    return is_list(value) and all(isinstance(name, str) for name in value)
 
 
 _MEMBERS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
@@ -205,11 +205,11 @@ def _below(where: str, schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for member, below in schema.items():
         if member not in _INSIDE:
             continue
-        if isinstance(below, Mapping) and member in _MAPS:
-            for name, one in cast("Mapping[str, Any]", below).items():
+        if is_object(below) and member in _MAPS:
+            for name, one in below.items():
                 yield f"{before}{member}.{str(name)[:60]}", one
-        elif isinstance(below, list):  # also `items`, up to draft 2019-09
-            yield from ((f"{before}{member}[{at}]", one) for at, one in enumerate(cast("list[Any]", below)))
+        elif is_list(below):  # also `items`, up to draft 2019-09
+            yield from ((f"{before}{member}[{at}]", one) for at, one in enumerate(below))
         elif below is not None and member in _SINGLES:
             yield f"{before}{member}", below
 
@@ -218,10 +218,10 @@ def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The schemas directly inside of a schema, each with the member that it is in."""
     for member in _INSIDE.intersection(schema):
         inside: Any = schema[member]
-        if isinstance(inside, Mapping) and member in _MAPS:
-            yield from ((member, one) for one in cast("Mapping[str, Any]", inside).values())
-        elif isinstance(inside, list):
-            yield from ((member, one) for one in cast("list[Any]", inside))
+        if is_object(inside) and member in _MAPS:
+            yield from ((member, one) for one in inside.values())
+        elif is_list(inside):
+            yield from ((member, one) for one in inside)
         else:
             yield member, inside
 
@@ -231,11 +231,11 @@ def rebuilt(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str
     new = dict(schema)
     for member in _INSIDE.intersection(schema):
         inside = schema[member]
-        if isinstance(inside, Mapping) and member in _MAPS:
-            new[member] = {name: change(one) for name, one in cast("Mapping[str, Any]", inside).items()}
-        elif isinstance(inside, list):
-            new[member] = [change(one) for one in cast("list[Any]", inside)]
-        elif isinstance(inside, Mapping):
+        if is_object(inside) and member in _MAPS:
+            new[member] = {name: change(one) for name, one in inside.items()}
+        elif is_list(inside):
+            new[member] = [change(one) for one in inside]
+        elif is_object(inside):
             new[member] = change(inside)
     return new
 
@@ -248,9 +248,8 @@ def _anchors(root: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         if not waiting:
             break
         schema, depth = waiting.pop()
-        if isinstance(schema, Mapping) and depth <= DEEPEST:
-            known = cast("Mapping[str, Any]", schema)
-            if isinstance(name := known.get("$anchor"), str):
-                found.append((name, known))
-            waiting.extend(reversed([(below, depth + 1) for _, below in subschemas(known)]))
+        if is_object(schema) and depth <= DEEPEST:
+            if isinstance(name := schema.get("$anchor"), str):
+                found.append((name, schema))
+            waiting.extend(reversed([(below, depth + 1) for _, below in subschemas(schema)]))
     return reversed(found)

@@ -1,9 +1,10 @@
 """A tool's schema made to fit into the bytes that a host takes: words first, then details, at last the structure."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Iterator
+from typing import Any
 
+from gateway.core.model.json_values import as_object, is_object
 from gateway.core.model.texts import cut
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue.faults import DEEPEST, Fault, faults, rebuilt
@@ -52,8 +53,7 @@ def bare(schema: WireObject, limit: int) -> tuple[dict[str, Any], str]:
 
     Where not even those fit, any object, and the names are told.
     """
-    declared = schema.get("properties")
-    properties: WireObject = cast("WireObject", declared) if isinstance(declared, Mapping) else {}
+    properties = as_object(schema.get("properties"))
     shown: dict[str, Any] = {
         "type": "object",
         "properties": {name: _kind(property) for name, property in properties.items()},
@@ -95,10 +95,9 @@ def _at(wanted: int | None, edit: _Edit) -> Callable[[WireObject], dict[str, Any
     """Edits the schemas at one depth of another (None: at every one)."""
 
     def edited(schema: Any, depth: int) -> Any:
-        if not isinstance(schema, Mapping):
+        if not is_object(schema):
             return schema
-        known = cast("WireObject", schema)
-        inside = rebuilt(known, lambda below: edited(below, depth + 1)) if wanted is None or depth < wanted else known
+        inside = rebuilt(schema, lambda below: edited(below, depth + 1)) if wanted is None or depth < wanted else schema
         return edit(inside) if wanted in (None, depth) else inside
 
     return lambda schema: edited(schema, 0)
@@ -110,9 +109,9 @@ def _depth(schema: WireObject) -> int:
 
     def look(value: Any, depth: int) -> Any:
         nonlocal found
-        if isinstance(value, Mapping) and depth <= DEEPEST:
+        if is_object(value) and depth <= DEEPEST:
             found = max(found, depth)
-            rebuilt(cast("WireObject", value), lambda below: look(below, depth + 1))
+            rebuilt(value, lambda below: look(below, depth + 1))
         return None
 
     look(schema, 0)
@@ -120,5 +119,5 @@ def _depth(schema: WireObject) -> int:
 
 
 def _kind(schema: Any) -> dict[str, Any]:
-    kind: Any = cast("WireObject", schema).get("type") if isinstance(schema, Mapping) else None
+    kind = as_object(schema).get("type")
     return {"type": kind} if isinstance(kind, str) else {}

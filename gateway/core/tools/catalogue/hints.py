@@ -6,8 +6,9 @@ Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilitie
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
+from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import WireObject
 
 NO_HINT: Mapping[str, Any] = {"ttlMs": None, "_meta": {}}
@@ -51,5 +52,4 @@ def _shortest(lifetimes: Iterable[int | None]) -> int | None:
 
 
 def _meta(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    meta = value.get("_meta")
-    return cast("Mapping[str, Any]", meta) if isinstance(meta, Mapping) else {}
+    return as_object(value.get("_meta"))

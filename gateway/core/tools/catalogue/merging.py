@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from gateway.core import apps
-from gateway.core.model.caller import REVISIONS, at_least
 from gateway.core.model.json_shape import DEEPEST, is_deep
 from gateway.core.model.notes import Note
+from gateway.core.model.revisions import MODERN_REVISIONS, REVISIONS
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.arguments import Giving, Parameter, find, path_words
@@ -56,7 +56,7 @@ def build(
         {upstream: selection.content for upstream, selection in settings.items()},
         giving or {},
         faults or FaultMemo(),
-        objects_only=not at_least(revision, _ANY_OUTPUT),
+        objects_only=revision not in MODERN_REVISIONS,
         shows_apps=shows_apps,
     )
     order = sorted(tools_by_upstream, key=lambda upstream: upstream != OWN)
@@ -67,9 +67,6 @@ def build(
     ]
     merger.offer(found, prefix)
     return merger.catalogue()
-
-
-_ANY_OUTPUT = "2026-07-28"
 
 
 @dataclass(frozen=True)

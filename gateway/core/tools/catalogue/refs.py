@@ -4,10 +4,10 @@ Nothing is fetched. Bounded for every schema: what leads back to itself, out of 
 becomes a schema without constraints, with words that say what stood there.
 """
 
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from gateway.core.model.json_shape import size_of
+from gateway.core.model.json_values import is_object
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue.faults import DEEPEST, References, rebuilt
 from gateway.core.wording import plain
@@ -45,9 +45,9 @@ def without_broken_refs(schema: WireObject) -> tuple[dict[str, Any], tuple[str, 
     references = References(schema)
 
     def mended(value: Any) -> Any:
-        if not isinstance(value, Mapping):
+        if not is_object(value):
             return value
-        known = rebuilt(cast("WireObject", value), mended)
+        known = rebuilt(value, mended)
         reference = known.get("$ref")
         if not isinstance(reference, str) or _target(references, reference) is not None:
             return known
@@ -99,15 +99,14 @@ class _Inliner:
         return True
 
     def _inside(self, schema: Any, trail: tuple[str, ...], depth: int) -> Any:
-        known = cast("WireObject", schema)
-        return self.without_refs(known, trail, depth) if isinstance(schema, Mapping) else schema
+        return self.without_refs(schema, trail, depth) if is_object(schema) else schema
 
 
 def _target(references: References, reference: str) -> WireObject | None:
     found = references.resolve(reference)
     if isinstance(found, bool):
         return {} if found else {"not": {}}
-    return cast("WireObject", found) if isinstance(found, Mapping) else None
+    return found if is_object(found) else None
 
 
 def _opened(reference: str, target: WireObject | None, beside: WireObject) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from gateway.core.model.json_shape import DEEPEST as MOST_LEVELS
 from gateway.core.model.json_shape import NESTED_TOO_DEEPLY, is_deep
+from gateway.core.model.json_values import as_object, is_list, is_object
 from gateway.core.model.texts import has_hidden, visible, without_hidden
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue.faults import DEEPEST, Fault, faults, rebuilt, subschemas
@@ -27,14 +28,13 @@ _Look = Callable[[Any], tuple[Fault, ...]]
 
 def unusable(tool: Any, look: _Look = faults) -> str | None:
     """Why a tool cannot be offered at all, in words; None when it can. `look` finds the faults of its schema."""
-    if not isinstance(tool, Mapping):
+    if not is_object(tool):
         return "it is no object"
-    declared = cast("WireObject", tool)
-    name = declared.get("name")
+    name = tool.get("name")
     if not isinstance(name, str) or not name.strip():
         return "it has no name"
-    schema = declared.get("inputSchema")
-    if schema == NESTED_TOO_DEEPLY or is_deep(declared):
+    schema = tool.get("inputSchema")
+    if schema == NESTED_TOO_DEEPLY or is_deep(tool):
         return f"it nests deeper than {MOST_LEVELS} levels"
     if not is_object_schema(schema):
         return 'its inputSchema is no schema of type "object"'
@@ -51,7 +51,7 @@ def withheld(tools: Iterable[Any]) -> Iterator[tuple[str, str]]:
 
 def shown_name(tool: Any, place: int) -> str:
     """The name of a tool for people; of one without a name, its place in the list, which begins at 1."""
-    name = cast("WireObject", tool).get("name") if isinstance(tool, Mapping) else None
+    name = as_object(tool).get("name")
     return plain(name, 100) if isinstance(name, str) and name.strip() else f"tool number {place}"
 
 
@@ -81,11 +81,11 @@ def repaired_resource(declared: Any, key: str) -> dict[str, Any] | None:
 
     None when it cannot be listed at all: it is no object, nests too deeply, or has no uri or no name.
     """
-    if not isinstance(declared, Mapping):
+    if not is_object(declared):
         return None
     if is_deep(declared):
         return None
-    resource, _ = _without_malformed(cast("WireObject", declared), _RESOURCE_MEMBERS)
+    resource, _ = _without_malformed(declared, _RESOURCE_MEMBERS)
     for member in (key, "name"):
         if not isinstance(resource.get(member), str) or not resource[member]:
             return None
@@ -95,17 +95,14 @@ def repaired_resource(declared: Any, key: str) -> dict[str, Any] | None:
 
 def unusable_prompt(prompt: Any) -> str | None:
     """Why a prompt cannot be offered at all, in words; None when it can."""
-    if not isinstance(prompt, Mapping):
+    if not is_object(prompt):
         return "it is no object"
-    declared = cast("WireObject", prompt)
-    name, arguments = declared.get("name"), declared.get("arguments")
+    name, arguments = prompt.get("name"), prompt.get("arguments")
     if not isinstance(name, str) or not name.strip():
         return "it has no name"
-    if arguments == NESTED_TOO_DEEPLY or is_deep(declared):
+    if arguments == NESTED_TOO_DEEPLY or is_deep(prompt):
         return f"it nests deeper than {MOST_LEVELS} levels"
-    if arguments is not None and not (
-        isinstance(arguments, list) and all(map(_has_name, cast("list[Any]", arguments)))
-    ):
+    if arguments is not None and not (is_list(arguments) and all(map(_has_name, arguments))):
         return "its arguments are no list of objects with names"
     return None
 
@@ -136,24 +133,19 @@ def tamed_messages(result: dict[str, Any]) -> dict[str, Any]:
     described, messages = result.get("description"), result.get("messages")
     if isinstance(described, str) and (tame := visible(described)) is not described:
         edited["description"] = tame
-    if isinstance(messages, list):
-        before = cast("list[Any]", messages)
-        after = [_tamed_message(message) for message in before]
-        if any(new is not old for new, old in zip(after, before, strict=True)):
+    if is_list(messages):
+        after = [_tamed_message(message) for message in messages]
+        if any(new is not old for new, old in zip(after, messages, strict=True)):
             edited["messages"] = after
     return {**result, **edited} if edited else result
 
 
 def _tamed_message(message: Any) -> Any:
-    content = _object(_object(message).get("content"))
+    content = as_object(as_object(message).get("content"))
     text = content.get("text")
     if not isinstance(text, str) or (tame := without_hidden(text)) is text:
         return message
-    return {**_object(message), "content": {**content, "text": tame}}
-
-
-def _object(value: Any) -> WireObject:
-    return cast("WireObject", value) if isinstance(value, Mapping) else {}
+    return {**as_object(message), "content": {**content, "text": tame}}
 
 
 def _tamed(tool: dict[str, Any]) -> list[str]:
@@ -181,19 +173,18 @@ def _has_hidden_words(schema: Any) -> bool:
     waiting = [(schema, 0)]
     while waiting:
         one, depth = waiting.pop()
-        if not isinstance(one, Mapping) or depth > DEEPEST:
+        if not is_object(one) or depth > DEEPEST:
             continue
-        known = cast("WireObject", one)
-        if any(isinstance(text := known.get(key), str) and visible(text) is not text for key in _WORDS):
+        if any(isinstance(text := one.get(key), str) and visible(text) is not text for key in _WORDS):
             return True
-        waiting.extend((below, depth + 1) for _, below in subschemas(known))
+        waiting.extend((below, depth + 1) for _, below in subschemas(one))
     return False
 
 
 def _tamed_schema(schema: Any, depth: int) -> Any:
-    if not isinstance(schema, Mapping) or depth > DEEPEST:
+    if not is_object(schema) or depth > DEEPEST:
         return cast("Any", schema)
-    edited = rebuilt(cast("WireObject", schema), lambda below: _tamed_schema(below, depth + 1))
+    edited = rebuilt(schema, lambda below: _tamed_schema(below, depth + 1))
     return {key: visible(value) if key in _WORDS and isinstance(value, str) else value for key, value in edited.items()}
 
 
@@ -220,13 +211,12 @@ def _visible_members(declared: dict[str, Any], members: Iterable[str]) -> list[s
 
 def is_object_schema(schema: Any) -> bool:
     """Whether a schema is one for objects, as far as hosts look at it."""
-    if not isinstance(schema, Mapping):
+    if not is_object(schema):
         return False
-    members = cast("WireObject", schema)
     return (
-        members.get("type") == "object"
-        and isinstance(members.get("properties", {}), Mapping)
-        and _are_texts(members.get("required", []))
+        schema.get("type") == "object"
+        and isinstance(schema.get("properties", {}), Mapping)
+        and _are_texts(schema.get("required", []))
     )
 
 
@@ -247,7 +237,7 @@ def _is_object(value: Any) -> bool:
 
 
 def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[Any]", value))
+    return is_list(value) and all(isinstance(item, str) for item in value)
 
 
 def _is_sound(schema: Any, look: _Look) -> bool:
@@ -257,14 +247,11 @@ def _is_sound(schema: Any, look: _Look) -> bool:
 
 
 def _are_icons(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(icon, Mapping) and isinstance(cast("WireObject", icon).get("src"), str)
-        for icon in cast("list[Any]", value)
-    )
+    return is_list(value) and all(is_object(icon) and isinstance(icon.get("src"), str) for icon in value)
 
 
 def _has_name(value: Any) -> bool:
-    return isinstance(value, Mapping) and isinstance(cast("WireObject", value).get("name"), str)
+    return is_object(value) and isinstance(value.get("name"), str)
 
 
 def _anything(_: Any) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from gateway.core.model.json_shape import size_of
+from gateway.core.model.json_values import as_list, is_object
 from gateway.core.model.texts import cut
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue.faults import References
@@ -80,27 +81,26 @@ class _Flattening:
 
     def flat(self, schema: Any, depth: int) -> _Flat:
         """What a schema says of an object; nothing, and so less than it does, beyond the bounds."""
-        if not isinstance(schema, Mapping) or depth > _DEEPEST or self._left <= 0:
+        if not is_object(schema) or depth > _DEEPEST or self._left <= 0:
             return _Flat(is_looser=schema is not True)
-        known = cast("WireObject", schema)
-        self._left -= _EACH + size_of(known, most=_MOST).total
-        properties, required = known.get("properties"), known.get("required")
+        self._left -= _EACH + size_of(schema, most=_MOST).total
+        properties, required = schema.get("properties"), schema.get("required")
         flat = _Flat(
-            dict(cast("WireObject", properties)) if isinstance(properties, Mapping) else {},
+            dict(properties) if is_object(properties) else {},
             dict.fromkeys(cast("list[str]", required)) if isinstance(required, list) else {},
-            is_looser="not" in known or "enum" in known,
+            is_looser="not" in schema or "enum" in schema,
         )
-        if isinstance(known.get("$ref"), str) and depth:
-            flat.also(self.flat(self._references.resolve(known["$ref"]), depth + 1))
-        for branch in _branches(known, "allOf"):
+        if isinstance(schema.get("$ref"), str) and depth:
+            flat.also(self.flat(self._references.resolve(schema["$ref"]), depth + 1))
+        for branch in _branches(schema, "allOf"):
             flat.also(self.flat(branch, depth + 1))
         for member, words in _ALTERNATIVES.items():
-            branches = [self.flat(branch, depth + 1) for branch in _branches(known, member)]
+            branches = [self.flat(branch, depth + 1) for branch in _branches(schema, member)]
             if branches:
                 flat.also(_either(branches, words, flat.required))
-        forbidden = known.get("not")
-        if isinstance(forbidden, Mapping) and _named(cast("WireObject", forbidden).get("required")):
-            flat.told.append(f"Not all together: {_named(cast('WireObject', forbidden).get('required'))}.")
+        forbidden = schema.get("not")
+        if is_object(forbidden) and _named(forbidden.get("required")):
+            flat.told.append(f"Not all together: {_named(forbidden.get('required'))}.")
         return flat
 
 
@@ -132,21 +132,18 @@ def _set(branch: _Flat, given: Mapping[str, None]) -> str:
 
 
 def _named(names: Any) -> str:
-    listed = cast("list[Any]", names) if isinstance(names, list) else []
-    return ", ".join(plain(str(name), 60) for name in listed[:_MOST_TOLD])
+    return ", ".join(plain(str(name), 60) for name in as_list(names)[:_MOST_TOLD])
 
 
 def _branches(schema: WireObject, member: str) -> list[Any]:
-    branches = schema.get(member)
-    return cast("list[Any]", branches) if isinstance(branches, list) else []
+    return as_list(schema.get(member))
 
 
 def _values(schema: Any) -> list[Any]:
     """The only values that a schema takes, if it lists them; else none."""
-    if not isinstance(schema, Mapping):
+    if not is_object(schema):
         return []
-    known = cast("WireObject", schema)
-    return [known["const"]] if "const" in known else list(known["enum"]) if isinstance(known.get("enum"), list) else []
+    return [schema["const"]] if "const" in schema else as_list(schema.get("enum"))
 
 
 def _any_of(schemas: Iterable[Any]) -> Any:
@@ -175,8 +172,6 @@ def _different(values: Iterable[Any]) -> list[Any]:
 
 def _both(one: Any, other: Any) -> tuple[Any, bool]:
     """A schema for what both of these take, and whether it takes no more than that."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        left, right = cast("WireObject", one), cast("WireObject", other)
-        if all(left[key] == right[key] for key in left if key in right):
-            return {**left, **right}, True
+    if is_object(one) and is_object(other) and all(one[key] == other[key] for key in one if key in other):
+        return {**one, **other}, True
     return cast("Any", (other, True) if one is True else (one, False))

@@ -1,0 +1,69 @@
+"""Plain values as TOML: strings, numbers, dates, lists, and tables of them.
+
+tomlkit is imported here when something is written: most commands write nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from gateway.core.model.json_values import is_object
+
+if TYPE_CHECKING:
+    from tomlkit.items import Item, Table
+
+
+def value_text(value: Any) -> str:
+    """A value on one line.
+
+    Raises:
+        ValueError: TOML has no such value: null, half a surrogate pair.
+    """
+    return inline(value).as_string()
+
+
+def table_text(path: Sequence[str], table: Mapping[str, Any]) -> str:
+    """A table with its header; tables in it get headers of their own. Ends with a newline.
+
+    Raises:
+        ValueError: TOML has no such value.
+    """
+    import tomlkit
+
+    nested: Mapping[str, Any] = _table(table)
+    for key in reversed(path):
+        nested = {key: nested}
+    return tomlkit.dumps(nested)
+
+
+def inline(value: Any) -> "Item":
+    """The value for tomlkit, with tables on one line.
+
+    Raises:
+        ValueError: TOML has no such value.
+    """
+    import tomlkit
+
+    if isinstance(value, str):
+        value.encode("utf-8")
+    if value is None:
+        raise ValueError("TOML has no NoneType")
+    if is_object(value):
+        table = tomlkit.inline_table()
+        for key, item in value.items():
+            table[key] = inline(item)
+        return table
+    if isinstance(value, list | tuple):
+        array: Any = tomlkit.array()
+        for item in cast("Sequence[Any]", value):
+            array.append(inline(item))
+        return array
+    return tomlkit.item(value)
+
+
+def _table(values: Mapping[str, Any]) -> "Table":
+    import tomlkit
+
+    table = tomlkit.table()
+    for key, value in values.items():
+        table[key] = _table(value) if is_object(value) else inline(value)
+    return table
