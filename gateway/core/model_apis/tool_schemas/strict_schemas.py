@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
-from gateway.core.model.json_values import as_list, as_object
+from gateway.core.model.json_values import as_list, as_object, is_list
 from gateway.core.model_apis.tool_schemas.input_schemas import parameters
 from gateway.core.model_apis.tool_schemas.strict_arguments import (
     Branches,
@@ -255,7 +255,7 @@ def _is(node: Mapping[str, Any], kind: str, keyword: str) -> bool:
 
 def _types(node: Mapping[str, Any]) -> list[str]:
     declared = node.get("type")
-    return [str(one) for one in (as_list(declared) if isinstance(declared, list) else [declared]) if one is not None]
+    return [str(one) for one in (declared if is_list(declared) else [declared]) if one is not None]
 
 
 def _unwrapped(node: Mapping[str, Any]) -> Mapping[str, Any]:
