@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.core.profiles.profile import Evidence, Profile
-from gateway.hosts.config_files.hosts import HOSTS, Host
-from gateway.hosts.config_files.launching import Launch
-from gateway.hosts.config_files.surroundings import Surroundings
+from gateway.hosts.config_files.hosts import HOSTS, HostFiles
+from gateway.hosts.config_files.launch_command import Launch
+from gateway.hosts.config_files.machine import Machine
 
 _PLATFORMS = {
-    "Linux": Surroundings("linux", "~", "<project>", {}),
-    "macOS": Surroundings("darwin", "~", "<project>", {}),
-    "Windows": Surroundings("win32", "%USERPROFILE%", "<project>", {"APPDATA": "%APPDATA%"}),
+    "Linux": Machine("linux", "~", "<project>", {}),
+    "macOS": Machine("darwin", "~", "<project>", {}),
+    "Windows": Machine("win32", "%USERPROFILE%", "<project>", {"APPDATA": "%APPDATA%"}),
 }
 _LAUNCH = Launch("/absolute/path/to/mcp-gateway", ("serve", "--config", "/absolute/path/to/mcp-gateway.toml"), {})
 
@@ -35,7 +35,7 @@ def host_pages(profiles: Mapping[str, Profile]) -> dict[str, str]:
     }
 
 
-def _page(host: Host, profile: Profile | None, default: Profile) -> str:
+def _page(host: HostFiles, profile: Profile | None, default: Profile) -> str:
     shown = profile or default
     parts = [f"# {host.title}\n", "*Written by docs/generate.py.*\n", "## Registration\n", *_registration(host)]
     parts.append("## What it shows its model\n")
@@ -50,7 +50,7 @@ def _page(host: Host, profile: Profile | None, default: Profile) -> str:
     return "\n".join(parts)
 
 
-def _registration(host: Host) -> list[str]:
+def _registration(host: HostFiles) -> list[str]:
     files = [
         f"| {platform} | `{places[0].path}` |"
         for platform, at in _PLATFORMS.items()
@@ -72,7 +72,7 @@ def _registration(host: Host) -> list[str]:
     ]
 
 
-def _toml(host: Host) -> str:
+def _toml(host: HostFiles) -> str:
     args = json.dumps(list(_LAUNCH.args))
     return f'[{".".join(host.table)}.gateway]\ncommand = "{_LAUNCH.command}"\nargs = {args}'
 

@@ -13,7 +13,7 @@ from gateway._version import __version__ as __version__
 if TYPE_CHECKING:
     from gateway.agents import Toolset
     from gateway.agents import sync as sync
-    from gateway.agents.connecting import connect
+    from gateway.agents.connect_gateway import connect
     from gateway.agents.open import open as open
     from gateway.content.arguments.program import resolve_arguments
     from gateway.content.media import MediaWorkers
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gateway.content.shaping.turns import LoweredTurn, lower_turn, lower_turn_now
     from gateway.content.store import ContentStore, MemoryStore, open_store
     from gateway.core.model.envelope import Envelope
-    from gateway.core.results.lifting import lift
+    from gateway.core.results.lift_result import lift
     from gateway.core.tools.inputs import (
         audio_input,
         cad_input,
@@ -72,11 +72,11 @@ _HOMES = {
     "Toolset": "gateway.agents",
     "audio_input": "gateway.core.tools.inputs",
     "cad_input": "gateway.core.tools.inputs",
-    "connect": "gateway.agents.connecting",
+    "connect": "gateway.agents.connect_gateway",
     "directory_note": "gateway.core.tools.inputs",
     "file_input": "gateway.core.tools.inputs",
     "image_input": "gateway.core.tools.inputs",
-    "lift": "gateway.core.results.lifting",
+    "lift": "gateway.core.results.lift_result",
     "lower_turn": "gateway.content.shaping.turns",
     "lower_turn_now": "gateway.content.shaping.turns",
     "open": "gateway.agents.open",

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from gateway.config.comparing import Difference, compare, live_part
-from gateway.config.finding import cache_folder
+from gateway.config.find_config import cache_folder
 from gateway.config.schema import Settings
+from gateway.config.settings_diff import Difference, compare, live_part
 from gateway.core.model.caller import Caller
 from gateway.errors import InvalidRequest
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from gateway.content.links.links import Links
     from gateway.content.shaping import Shaper
     from gateway.content.shaping.files import HostFiles
-    from gateway.content.shaping.repairing import Repairer
+    from gateway.content.shaping.repair_request import Repairer
     from gateway.content.store import KeptStore
     from gateway.core.profiles.profile import Profile, ProfileSource
     from gateway.routing import Router
-    from gateway.routing.calibration import Calibration, Surroundings
+    from gateway.routing.calibration import Calibration, HostWorkspace
     from gateway.telemetry import Telemetry
     from gateway.telemetry.media import CountedMedia
     from gateway.upstream import Upstreams
@@ -81,8 +81,8 @@ class Gateway:
 
     def repairer(self) -> "Repairer":
         """What repairs requests to model APIs, over the same store: handles that hosts were given are known to it."""
-        from gateway.content.shaping.remembering import RememberingMedia
-        from gateway.content.shaping.repairing import Repairer
+        from gateway.content.shaping.effect_cache import RememberingMedia
+        from gateway.content.shaping.repair_request import Repairer
 
         history = self.settings.model_proxy.history
         return Repairer(self.store, RememberingMedia(self._rooms.media), history, self._rooms.describer)
@@ -138,17 +138,17 @@ async def run_gateway(
     from gateway.config.builtin_profiles import load_profiles
     from gateway.content.arguments import Arguments
     from gateway.core.model.revisions import NEWEST_HANDSHAKE
-    from gateway.core.profiles.matching import able, choose, find
+    from gateway.core.profiles.match_profile import able, choose_profile, find_profile
     from gateway.routing import Router
     from gateway.routing.calibration import Calibration
     from gateway.routing.own_tools import Builtin
-    from gateway.routing.own_tools.putting import Putting
+    from gateway.routing.own_tools.gateway_put import Putting
     from gateway.telemetry import Telemetry
     from gateway.upstream import Catalogues, RequestContext, Upstreams
 
     profiles = load_profiles(settings)
     if profile is not None:
-        find(profiles, profile)
+        find_profile(profiles, profile)
 
     async def call_tool(upstream: str, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         if upstream not in upstreams:
@@ -165,7 +165,7 @@ async def run_gateway(
         if caller is None:
             return None
         configured = profile or settings.gateway.profile
-        return able(caller, choose(profiles, caller, configured, settings.gateway.model).profile)
+        return able(caller, choose_profile(profiles, caller, configured, settings.gateway.model).profile)
 
     # What no host asks for (the model proxy's descriptions) has sessions of its own: it is no host's business.
     own = Caller(revision=NEWEST_HANDSHAKE, client_name=settings.gateway.name, principal="mcp-gateway itself")
@@ -221,14 +221,14 @@ async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTo
         yield _Rooms(store, links, counted, bridge, describer, files, temporary)
 
 
-def _surroundings(gateway: "Callable[[], Gateway]") -> "Surroundings":
+def _surroundings(gateway: "Callable[[], Gateway]") -> "HostWorkspace":
     """What calibrating needs of the gateway that it is a part of."""
     from anyio import to_thread
 
     from gateway.config.builtin_profiles import load_profiles, measured_names
     from gateway.config.local_profiles import write_local
     from gateway.core.tools.catalogue import OWN
-    from gateway.routing.calibration import Kept, Surroundings
+    from gateway.routing.calibration import HostWorkspace, KeptProfile
 
     def base_of(name: str) -> "Profile":
         settings = gateway().settings
@@ -236,12 +236,12 @@ def _surroundings(gateway: "Callable[[], Gateway]") -> "Surroundings":
         lineage = (name, *profiles[name].lineage)
         return profiles[next(each for each in lineage if each not in measured)]
 
-    async def keep(name: str, source: "ProfileSource", caller: "Caller") -> Kept:
+    async def keep(name: str, source: "ProfileSource", caller: "Caller") -> KeptProfile:
         path = await to_thread.run_sync(write_local, os.environ, name, source)
         gateway().apply(gateway().settings)
-        return Kept(str(path), gateway().router.profile_of(caller).name == name)
+        return KeptProfile(str(path), gateway().router.profile_of(caller).name == name)
 
-    return Surroundings(
+    return HostWorkspace(
         base_of=base_of,
         model_of=lambda caller: gateway().settings.gateway.model or caller.model,
         keep=keep,

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from gateway.core.model_apis.requests.handles_in_text import handles_in_text
-from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.originals import original_images
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText, failed
 from gateway.hosts.simulators.verdict import judge
 from gateway.testing.model_apis import conversation, refusals
-from gateway.testing.model_apis.reading import Seen as Media
+from gateway.testing.model_apis.read_request import Seen as Media
 from gateway.testing.model_apis.server import Recorded
 
 Word = Literal["seen", "named", "lost", "refused", "failed"]
 RANKS: Mapping[Word, int] = {"seen": 3, "named": 2, "lost": 1, "refused": 0, "failed": 0}
 """The more, the better for the model. After a request that was refused, and a program that ended, nothing goes on."""
 _MADE = {"function_call"}
-_HOST = Host("framework", "a framework", {}, "", lambda result, tool: failed("it is not simulated"), RASTER)
+_HOST = SimulatedHost("framework", "a framework", {}, "", lambda result, tool: failed("it is not simulated"), RASTER)
 _MEDIA = frozenset({"image_url", "input_audio", "file", "input_image", "input_file", "image", "document"})
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from gateway.agents import OpenGateway
 from gateway.agents.gateway_context import GatewayContext
 from gateway.agents.source import PROFILE, Offer, Offered, StoredContent
-from gateway.config.finding import FILE_NAME
-from gateway.config.loading import load_settings
+from gateway.config.find_config import FILE_NAME
+from gateway.config.load_settings import load_settings
 from gateway.config.schema import Settings
 from gateway.content.fetch import typed
 from gateway.content.store import ContentStore

@@ -22,7 +22,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from gateway.agents import OpenGateway as AsyncGateway
 from gateway.agents import Responded
 from gateway.agents import Toolset as AsyncToolset
-from gateway.agents.connecting import connect as connect_async
+from gateway.agents.connect_gateway import connect as connect_async
 from gateway.agents.open import open as open_async
 from gateway.agents.source import StoredContent
 from gateway.config.schema import Settings

@@ -6,10 +6,10 @@ from typing import Any, TypeAlias
 
 import anyio
 
-from gateway.agents.choosing import Chosen, choose
 from gateway.agents.responded import Responded, ToolResult
 from gateway.agents.source import Source, StoredContent
-from gateway.content.shaping.rehosting import Files
+from gateway.agents.tool_selection import Chosen, choose_tools
+from gateway.content.shaping.provider_file_links import Files
 from gateway.content.shaping.turns import lower_turn, lower_turn_now, profile_of
 from gateway.content.store import ContentStore
 from gateway.core.model.envelope import Envelope
@@ -17,7 +17,7 @@ from gateway.core.model_apis.completions import ToolCall
 from gateway.core.model_apis.registry import APIS, STRICT_APIS
 from gateway.core.model_apis.tool_schemas.strict_schemas import strict_tool
 from gateway.core.profiles.model_profile import Writing
-from gateway.core.results.lifting import lift
+from gateway.core.results.lift_result import lift
 from gateway.core.wording import CALLS_REFUSED, failure_text, malformed_arguments, plain
 from gateway.errors import ConfigError, GatewayError, InvalidRequest, TurnsSpent, UpstreamTimeout
 
@@ -204,7 +204,7 @@ class Toolset:
 
     async def _choose(self) -> Chosen:
         offer = await self._source.offer(self._providers)
-        self._chosen = choose(offer, self._providers, self._allow, self._api.NAMES, self._who)
+        self._chosen = choose_tools(offer, self._providers, self._allow, self._api.NAMES, self._who)
         return self._chosen
 
     async def _made(self, call: ToolCall, chosen: Chosen) -> ToolResult:

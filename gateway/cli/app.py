@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gateway._version import __version__
+from gateway.cli.command_context import Started
 from gateway.cli.commands import (
     add,
     calibrate,
@@ -16,7 +17,7 @@ from gateway.cli.commands import (
     demo,
     doctor,
     explain,
-    importing,
+    import_servers,
     init,
     install,
     logs,
@@ -29,14 +30,13 @@ from gateway.cli.commands import (
     tools,
     upstreams,
 )
-from gateway.cli.failing import ending
-from gateway.cli.started import Started
+from gateway.cli.exit_codes import ending
 from gateway.cli.terminal import forgive_encodings, help_without_command, say
 from gateway.config.schema import LoggingSettings, Settings
 from gateway.telemetry import configure_logging
 
 if TYPE_CHECKING:
-    from gateway.serving.mcp.opening import Opening
+    from gateway.serving.mcp.early_stdio import EarlyStdio
 
 EPILOG = (
     "Exit codes: 0 done, 1 what was asked for failed, 2 the command line or the configuration cannot be used, "
@@ -55,7 +55,7 @@ app = typer.Typer(
 app.command("serve", short_help="Serve one host over stdio, or many over HTTP.")(serve.serve)
 app.command("proxy", short_help="Repair tool results on their way to a model API.")(proxy.proxy)
 app.command("init", short_help="Write a first mcp-gateway.toml.")(init.init)
-app.command("import", short_help="Take over the MCP servers that your hosts have.")(importing.import_)
+app.command("import", short_help="Take over the MCP servers that your hosts have.")(import_servers.import_)
 app.command("add", short_help="Add an MCP server to the configuration.")(add.add)
 app.command("remove", short_help="Take an MCP server out of the configuration.")(upstreams.remove)
 app.command("enable", short_help="Switch an MCP server on.")(upstreams.enable)
@@ -97,7 +97,7 @@ def common(
     help_without_command(context)
 
 
-def run(arguments: Sequence[str], opening: "Opening | None" = None) -> int:
+def run(arguments: Sequence[str], opening: "EarlyStdio | None" = None) -> int:
     """Run the command line; returns the exit code. `opening` is the stdio connection that was opened already."""
     before, rest = _split(arguments)
     debug = "--debug" in before

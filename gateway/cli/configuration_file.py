@@ -6,11 +6,11 @@ from pathlib import Path
 
 from gateway.cli.terminal import remark, say
 from gateway.config.builtin_profiles import load_profiles
-from gateway.config.finding import find_file
-from gateway.config.loading import load_settings
+from gateway.config.find_config import find_file
+from gateway.config.load_settings import load_settings
 from gateway.errors import ConfigError, ProfileError
 from gateway.hosts.config_files.files import as_text, read_bytes, replace_file
-from gateway.hosts.config_files.starting import HEAD
+from gateway.hosts.config_files.starter_config import HEAD
 from gateway.hosts.config_files.upstream_edits import ConfigurationText
 from gateway.serving.control.records import running
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gateway.serving.mcp.opening import Opening
+    from gateway.serving.mcp.early_stdio import EarlyStdio
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code (see `gateway.cli.failing`)."""
+    """Run the command line; returns the exit code (see `gateway.cli.exit_codes`)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         opening = _open_stdio(given) if starts_stdio(given) else None
@@ -47,16 +47,16 @@ def _config_file(arguments: Sequence[str]) -> Path | None:
     return None
 
 
-def _open_stdio(arguments: Sequence[str]) -> "Opening":
+def _open_stdio(arguments: Sequence[str]) -> "EarlyStdio":
     from gateway._version import __version__
-    from gateway.config.greeting import Greeting, read_greeting
+    from gateway.config.early_config import Greeting, read_greeting
+    from gateway.serving.mcp.early_stdio import EarlyStdio
     from gateway.serving.mcp.handshake import Identity
-    from gateway.serving.mcp.opening import Opening
 
     options = _options(arguments)
     without_file = any(word.split("=")[0] in ("--upstream", "--") for word in arguments)
     greeting = Greeting() if without_file else read_greeting(_config_file(options), os.environ)
-    opening = Opening(Identity(greeting.name, __version__, None, greeting.instructions, greeting.others))
+    opening = EarlyStdio(Identity(greeting.name, __version__, None, greeting.instructions, greeting.others))
     try:
         opening.start()
     except OSError:

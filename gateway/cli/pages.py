@@ -12,7 +12,7 @@ from gateway.core.model.apps_extension import EXTENSION
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
 from gateway.core.profiles.profile import Profile
-from gateway.core.results.lifting import lift
+from gateway.core.results.lift_result import lift
 
 _DECLARED: Mapping[str, Any] = {"extensions": {EXTENSION: {"mimeTypes": ["text/html;profile=mcp-app"]}}}
 """The capabilities of a host that declares that it shows pages."""

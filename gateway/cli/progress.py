@@ -13,7 +13,7 @@ import anyio
 
 from gateway.cli.terminal import remark
 from gateway.core.wording import counted, plain
-from gateway.telemetry.harmless import neutral
+from gateway.telemetry.sanitize import neutral
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

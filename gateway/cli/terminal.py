@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from gateway.core.wording import plain
-from gateway.telemetry.harmless import neutral
+from gateway.telemetry.sanitize import neutral
 
 
 def say(text: str = "") -> None:

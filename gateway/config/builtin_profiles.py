@@ -13,7 +13,7 @@ from typing import Any
 from gateway.config.local_profiles import load_local
 from gateway.config.schema import Settings
 from gateway.core.profiles.host_profiles import resolve_profiles
-from gateway.core.profiles.matching import find
+from gateway.core.profiles.match_profile import find_profile
 from gateway.core.profiles.model_profile import ModelProfile, ModelSource
 from gateway.core.profiles.model_profiles import resolve_model_profiles
 from gateway.core.profiles.profile import Profile, ProfileSource
@@ -80,7 +80,7 @@ def load_profiles(settings: Settings) -> Mapping[str, Profile]:
     chosen = settings.gateway.profile
     if chosen is not None:
         try:
-            find(profiles, chosen)
+            find_profile(profiles, chosen)
         except ProfileError as error:
             raise ConfigError("there is no such profile", where="gateway.profile", remedy=error.remedy) from None
     return profiles

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gateway.config.foreign import upstream_name
-from gateway.config.loading import TOKEN_VARIABLE
+from gateway.config.load_settings import TOKEN_VARIABLE
 from gateway.config.problems import config_error
 from gateway.config.schema import Settings
 from gateway.config.validation import validate

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from gateway.config.finding import PROFILES_VARIABLE, profiles_folder
+from gateway.config.find_config import PROFILES_VARIABLE, profiles_folder
 from gateway.config.toml_text import value_text
 from gateway.core.profiles.profile import ProfileSource
 from gateway.errors import ConfigError

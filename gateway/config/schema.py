@@ -1,6 +1,6 @@
 """The schema of mcp-gateway.toml: what may be written in it, with its defaults.
 
-Reading files and the environment is `gateway.config.loading`; nothing here touches either.
+Reading files and the environment is `gateway.config.load_settings`; nothing here touches either.
 """
 
 import ipaddress

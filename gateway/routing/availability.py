@@ -8,7 +8,7 @@ import anyio
 from gateway.core.model.caller import Caller
 from gateway.core.wording import plain
 from gateway.errors import UpstreamUnavailable
-from gateway.routing.ports import TheUpstreams
+from gateway.routing.ports import UpstreamsPort
 from gateway.upstream import UpstreamState
 
 _REMEDIES = {
@@ -25,7 +25,7 @@ _REMEDIES = {
 class Availability:
     """Waits for upstreams that are still starting: once for each per profile, so that a slow one delays few."""
 
-    def __init__(self, upstreams: TheUpstreams) -> None:
+    def __init__(self, upstreams: UpstreamsPort) -> None:
         self._upstreams = upstreams
         self._waited: set[tuple[str, str]] = set()
 

@@ -15,27 +15,27 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.json_shape import MANY_VALUES, Size, size_of
 from gateway.core.model.json_values import as_list, is_object, objects_in
 from gateway.core.model.notes import Note
-from gateway.core.profiles.calibrating import TOOLS as CALIBRATING_TOOLS
+from gateway.core.profiles.calibrate_profile import TOOLS as CALIBRATING_TOOLS
 from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.profile import Profile
-from gateway.core.results.lifting import lift
+from gateway.core.results.lift_result import lift
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
 from gateway.core.wording import failure_text, plain, size_words
 from gateway.errors import InvalidRequest
-from gateway.routing.checking import ArgumentChecks
-from gateway.routing.keeping import keeping_alive
+from gateway.routing.check_arguments import ArgumentChecks
+from gateway.routing.keepalive import keeping_alive
 from gateway.routing.named_files import with_named_files
-from gateway.routing.offering import Offering
 from gateway.routing.pages import OpenPages
-from gateway.routing.ports import AShaper, Calibrating, OwnTools, TheArguments, TheUpstreams
-from gateway.routing.reaching import reach
-from gateway.routing.resolving import WithContent
+from gateway.routing.ports import Calibrating, OwnTools, ShaperPort, TheArguments, UpstreamsPort
+from gateway.routing.resolve_arguments import WithContent
 from gateway.routing.resources import Resources
+from gateway.routing.result_context import reach
 from gateway.routing.tasks import TASK, Tasks
+from gateway.routing.tool_catalogues import Offering
 from gateway.telemetry import Telemetry
 from gateway.upstream import RequestContext
-from gateway.upstream.bridging.asking import INPUT_REQUIRED
 from gateway.upstream.bridging.bridge import Bridge
+from gateway.upstream.bridging.input_requests import INPUT_REQUIRED
 from gateway.upstream.connection.owners import host_of
 from gateway.upstream.connection.request_context import EVERYTHING_AS_IT_IS
 
@@ -55,13 +55,13 @@ class Calls:
 
     def __init__(
         self,
-        upstreams: TheUpstreams,
+        upstreams: UpstreamsPort,
         builtin: OwnTools,
         bridge: Bridge,
         offering: Offering,
         resources: Resources,
         telemetry: Telemetry,
-        shaper: AShaper,
+        shaper: ShaperPort,
         settings: Settings,
         opened: OpenPages,
         read: Callable[[RequestContext, str], Awaitable[Mapping[str, Any]]],
@@ -83,7 +83,7 @@ class Calls:
         self._calibration = calibration
         self._arguments = arguments
 
-    def reconfigure(self, settings: Settings, shaper: AShaper) -> None:
+    def reconfigure(self, settings: Settings, shaper: ShaperPort) -> None:
         """Take over other settings; calls that are running go on with what they began with."""
         self._settings, self._shaper = settings, shaper
         if self._arguments is not None:
@@ -150,7 +150,7 @@ class Calls:
         return {**state, "result": done.result}
 
     async def _for_host(
-        self, result: Mapping[str, Any], route: Route, context: RequestContext, profile: Profile, shaper: AShaper
+        self, result: Mapping[str, Any], route: Route, context: RequestContext, profile: Profile, shaper: ShaperPort
     ) -> _Done:
         """A tool's result as its host gets it. What it names is kept in mind, for who asks for it later."""
         if route.audience == "app":  # no model reads it, so there is nobody to shape it for

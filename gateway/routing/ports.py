@@ -11,7 +11,7 @@ from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
-from gateway.core.tools.arguments import Giving, Parameter
+from gateway.core.tools.arguments import ContentForm, Parameter
 from gateway.upstream import UpstreamState
 from gateway.upstream.connection.calls import CallLimits
 from gateway.upstream.connection.request_context import RequestContext
@@ -38,7 +38,7 @@ class TheLists(Protocol):
     def hints(self) -> Mapping[str, Mapping[str, Any]]: ...
 
 
-class AnUpstream(Protocol):
+class UpstreamPort(Protocol):
     """One upstream server: what it is like now, what it last said that it has, and how to ask it."""
 
     @property
@@ -71,10 +71,10 @@ class AnUpstream(Protocol):
     def left(self, session: str) -> None: ...
 
 
-class TheUpstreams(Protocol):
+class UpstreamsPort(Protocol):
     """All upstreams, by name, in the order of the configuration."""
 
-    def __getitem__(self, name: str, /) -> AnUpstream: ...
+    def __getitem__(self, name: str, /) -> UpstreamPort: ...
     def __iter__(self) -> Iterator[str]: ...
     def attending(self, host: str) -> AbstractContextManager[None]: ...
 
@@ -102,7 +102,7 @@ class Calibrating(Protocol):
 class TheArguments(Protocol):
     """Content for the arguments of calls (`gateway.content.arguments.Arguments` is one)."""
 
-    def giving(self, settings: UpstreamSettings) -> Giving: ...
+    def giving(self, settings: UpstreamSettings) -> ContentForm: ...
     def reconfigure(self, limits: LimitSettings) -> None: ...
     def resolved(
         self,
@@ -126,7 +126,7 @@ class AShaped(Protocol):
     def envelope(self) -> Envelope: ...
 
 
-class AShaper(Protocol):
+class ShaperPort(Protocol):
     """Shapes a raw result for a profile."""
 
     async def shape(

@@ -13,8 +13,8 @@ from gateway.core.tools.catalogue.repair import tamed_messages
 from gateway.core.wording import plain
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.routing.availability import Availability
-from gateway.routing.ports import Ask, TheUpstreams
-from gateway.routing.reporting import Problems
+from gateway.routing.log_once import Problems
+from gateway.routing.ports import Ask, UpstreamsPort
 from gateway.upstream import UpstreamState
 from gateway.upstream.connection.request_context import RequestContext
 
@@ -28,7 +28,7 @@ class Prompts:
 
     def __init__(
         self,
-        upstreams: TheUpstreams,
+        upstreams: UpstreamsPort,
         settings: GatewaySettings,
         availability: Availability,
         own: Callable[[RequestContext], Sequence[WireObject]] = lambda _: (),

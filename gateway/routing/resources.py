@@ -17,10 +17,10 @@ from gateway.core.model.wire import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_N
 from gateway.core.tools.catalogue.repair import repaired_resource
 from gateway.core.wording import plain
 from gateway.errors import UnknownResource, UpstreamError, UpstreamRefused
+from gateway.routing.log_once import Problems
 from gateway.routing.pages import OpenPages
 from gateway.routing.per_caller import PerCaller
-from gateway.routing.ports import Ask, TheLists, TheUpstreams
-from gateway.routing.reporting import Problems
+from gateway.routing.ports import Ask, TheLists, UpstreamsPort
 from gateway.routing.templates import closest_first
 from gateway.upstream.connection.owners import host_of, owner_by_session
 from gateway.upstream.connection.request_context import RequestContext
@@ -39,7 +39,7 @@ class Resources:
     Of each caller its own: what an upstream names to one host says nothing about another host's reads.
     """
 
-    def __init__(self, upstreams: TheUpstreams, opened: OpenPages) -> None:
+    def __init__(self, upstreams: UpstreamsPort, opened: OpenPages) -> None:
         self._upstreams = upstreams
         self._opened = opened
         self._named: PerCaller[tuple[str, ...]] = PerCaller()

@@ -12,7 +12,7 @@ from gateway.core import apps
 from gateway.core.model.caller import Caller
 from gateway.core.model.wire import WireObject, strip_hop_meta
 from gateway.core.profiles.host_profiles import narrow
-from gateway.core.profiles.matching import LOOKED_AT, able, choose
+from gateway.core.profiles.match_profile import LOOKED_AT, able, choose_profile
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN, Catalogue
 from gateway.core.tools.instructions import Introductions
@@ -20,21 +20,21 @@ from gateway.core.wording import plain
 from gateway.errors import InvalidRequest, ProfileError, UnknownMethod
 from gateway.routing.availability import Availability
 from gateway.routing.calls import Calls
-from gateway.routing.completing import Completions
-from gateway.routing.introducing import introductions
-from gateway.routing.listing import LISTS, Listing
-from gateway.routing.offering import Offering
+from gateway.routing.completions import Completions
+from gateway.routing.lists import LISTS, Listing
 from gateway.routing.pages import OpenPages
-from gateway.routing.ports import AShaper, Calibrating, OwnTools, TheArguments, TheUpstreams
+from gateway.routing.ports import Calibrating, OwnTools, ShaperPort, TheArguments, UpstreamsPort
 from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
 from gateway.routing.tasks import METHODS as TASK_METHODS
+from gateway.routing.tool_catalogues import Offering
+from gateway.routing.upstream_instructions import introductions
 from gateway.telemetry import Telemetry
 from gateway.upstream import ProgressCallback, RequestContext
 from gateway.upstream.bridging.bridge import Bridge
 
 if TYPE_CHECKING:
-    from gateway.upstream.connection.asking import Host
+    from gateway.upstream.connection.host_requests import Host
 
 logger = logging.getLogger(__name__)
 
@@ -51,9 +51,9 @@ class Router:
 
     def __init__(
         self,
-        upstreams: TheUpstreams,
+        upstreams: UpstreamsPort,
         builtin: OwnTools,
-        shaper: AShaper,
+        shaper: ShaperPort,
         profiles: Mapping[str, Profile],
         settings: Settings,
         profile: str | None = None,
@@ -104,7 +104,7 @@ class Router:
         return self._telemetry
 
     @property
-    def upstreams(self) -> TheUpstreams:
+    def upstreams(self) -> UpstreamsPort:
         """The upstreams, each with its state and what it last said that it has."""
         return self._upstreams
 
@@ -184,7 +184,7 @@ class Router:
         key = (caller.revision, *(text[:LOOKED_AT] if text is not None else None for text in said))
         profile = self._chosen.get(key)
         if profile is None:
-            choice = choose(self._profiles, caller, self._configured, self._settings.gateway.model)
+            choice = choose_profile(self._profiles, caller, self._configured, self._settings.gateway.model)
             client = plain(f"{caller.client_name or 'a client'} {caller.client_version or ''}", 100)
             logger.info("%s, %s: profile %s, because %s", client, caller.revision, choice.profile.name, choice.because)
             if len(self._chosen) >= _CLIENTS:
@@ -267,7 +267,7 @@ class Router:
             if kind.startswith(_UPDATED + apps.SCHEME):  # most hosts know it by its uri with the upstream in front
                 self._tell(_UPDATED + apps.outward(upstream, kind.removeprefix(_UPDATED)))
 
-    def reconfigure(self, settings: Settings, profiles: Mapping[str, Profile], shaper: AShaper) -> None:
+    def reconfigure(self, settings: Settings, profiles: Mapping[str, Profile], shaper: ShaperPort) -> None:
         """Take over other settings at once and as a whole; hosts are told if their tools may have changed.
 
         Requests that are being answered go on with what they began with.

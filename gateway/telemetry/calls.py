@@ -60,7 +60,7 @@ _LONGEST_NAME = 100
 _CHANGED = frozenset({"converted", "resized"})
 
 
-class Call:
+class CallRecord:
     """A call while it runs, and after: filled in by routing, read by logs, traces and metrics.
 
     Sizes are in characters of text, which for base64 are bytes. `show` says whether content may be shown.
@@ -132,7 +132,7 @@ class Call:
         return len({note.block for note in self.notes if note.kind in _CHANGED})
 
 
-def log(call: Call) -> None:
+def log(call: CallRecord) -> None:
     """One line for the call."""
     if not logger.isEnabledFor(logging.INFO):
         return
@@ -176,7 +176,7 @@ def _shown(name: str) -> str:
     return plain(name, _LONGEST_NAME)
 
 
-def _said(call: Call) -> dict[str, str | None]:
+def _said(call: CallRecord) -> dict[str, str | None]:
     return {"cause": call.error, "arguments": call.arguments, "result": call.result}
 
 

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, cast
 
 from gateway.config.secrets import HIDDEN, SECRET_NAME
-from gateway.telemetry.harmless import without_base64
+from gateway.telemetry.sanitize import without_base64
 
 LONGEST = 1_000
 """Characters of a whole value."""

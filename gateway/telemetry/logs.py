@@ -10,8 +10,8 @@ from typing import Any, TextIO, cast
 from gateway.config.schema import LoggingSettings, Settings
 from gateway.config.secrets import all_secrets, hide, longest_first
 from gateway.telemetry.background import BackgroundHandler
-from gateway.telemetry.harmless import neutral, without_base64
 from gateway.telemetry.requests import request_id
+from gateway.telemetry.sanitize import neutral, without_base64
 
 ROOT = "gateway"
 """The logger above all of the gateway's own."""

@@ -10,7 +10,7 @@ from gateway.errors import MediaError
 from gateway.telemetry.metrics import Metrics
 
 
-class Media(Protocol):
+class MediaPort(Protocol):
     """What does the work (`gateway.content.media.MediaWorkers`)."""
 
     async def fit_image(
@@ -25,7 +25,7 @@ class Media(Protocol):
 class CountedMedia:
     """Does what `media` does, and counts it. A job that is cancelled counts, and is no failure."""
 
-    def __init__(self, media: Media, metrics: Metrics) -> None:
+    def __init__(self, media: MediaPort, metrics: Metrics) -> None:
         self._media = media
         self._metrics = metrics
 

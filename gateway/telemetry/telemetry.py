@@ -8,9 +8,9 @@ from typing import Any
 from opentelemetry.trace import TracerProvider
 
 from gateway.core.model.caller import Caller
-from gateway.telemetry.calls import Call, log
+from gateway.telemetry.calls import CallRecord, log
 from gateway.telemetry.metrics import Metrics
-from gateway.telemetry.tracing import Tracing
+from gateway.telemetry.traces import Tracing
 
 _AT_HAND = frozenset({"ready", "sleeping"})
 """The states of an upstream that can take a call."""
@@ -33,9 +33,9 @@ class Telemetry:
         self._tracing = Tracing(tracer_provider)
 
     @contextmanager
-    def call(self, caller: Caller, profile: str, tool: str, params: Mapping[str, Any]) -> Generator[Call]:
-        """Around one tool call, with its request's params; whoever does it fills in the `Call`."""
-        call = Call(caller, profile, tool, show=self.content)
+    def call(self, caller: Caller, profile: str, tool: str, params: Mapping[str, Any]) -> Generator[CallRecord]:
+        """Around one tool call, with its request's params; whoever does it fills in the `CallRecord`."""
+        call = CallRecord(caller, profile, tool, show=self.content)
         with self._tracing.span(call, params.get("_meta")):
             try:
                 yield call
@@ -58,7 +58,7 @@ class Telemetry:
         }
         return Readiness(not wanted or any(state in _AT_HAND for state in wanted), told)
 
-    def _count(self, call: Call) -> None:
+    def _count(self, call: CallRecord) -> None:
         metrics, upstream = self.metrics, call.upstream
         metrics.calls.add(1, upstream, call.outcome)
         metrics.call_seconds.observe(call.seconds, upstream)

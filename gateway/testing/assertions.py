@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from gateway.core.model.json_values import is_object
 from gateway.core.wording import counted, plain
-from gateway.hosts.simulators.host import Host
+from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText
 from gateway.hosts.simulators.verdict import Verdict, judge
@@ -112,14 +112,14 @@ def _wire(value: Any, what: str) -> dict[str, Any]:
     return json.loads(json.dumps(known))
 
 
-def _shaped(result: dict[str, Any], host: Host) -> dict[str, Any]:
+def _shaped(result: dict[str, Any], host: SimulatedHost) -> dict[str, Any]:
     """The result as the gateway sends it to this host."""
     # A thread of its own, because the test may be running inside an event loop.
     with ThreadPoolExecutor(1) as threads:
         return threads.submit(_shape, result, host).result()
 
 
-def _shape(result: dict[str, Any], host: Host) -> dict[str, Any]:
+def _shape(result: dict[str, Any], host: SimulatedHost) -> dict[str, Any]:
     import anyio
 
     from gateway.config.builtin_profiles import builtin_profiles
@@ -129,7 +129,7 @@ def _shape(result: dict[str, Any], host: Host) -> dict[str, Any]:
     from gateway.content.store import MemoryStore
     from gateway.core.model.caller import Caller
     from gateway.core.profiles.host_profiles import narrow
-    from gateway.core.profiles.matching import choose
+    from gateway.core.profiles.match_profile import choose_profile
 
     async def shape() -> dict[str, Any]:
         settings = Settings()
@@ -139,7 +139,7 @@ def _shape(result: dict[str, Any], host: Host) -> dict[str, Any]:
             user_agent=host.user_agent,
             profile=host.profile,
         )
-        profile = narrow(choose(builtin_profiles(), caller, None).profile, host.revision)
+        profile = narrow(choose_profile(builtin_profiles(), caller, None).profile, host.revision)
         async with MediaWorkers(settings.media) as media:
             shaper = Shaper(MemoryStore(settings.store), media)
             return (await shaper.shape(result, profile, owner=caller.principal)).result
@@ -148,7 +148,7 @@ def _shape(result: dict[str, Any], host: Host) -> dict[str, Any]:
 
 
 def _explained(
-    host: Host,
+    host: SimulatedHost,
     problems: list[str],
     verdict: Verdict,
     seen: Seen,

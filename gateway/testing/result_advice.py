@@ -17,7 +17,7 @@ from gateway.core.model.blocks import (
 )
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.media_types import family, normalise
-from gateway.core.results.lifting import lift
+from gateway.core.results.lift_result import lift
 from gateway.core.wording import pixel_words, plain, size_words
 from gateway.hosts.simulators.base64_runs import base64_runs
 from gateway.testing.advice import Advice, promised

@@ -1,8 +1,8 @@
 """Upstream servers: connecting to them, supervising them, speaking to them."""
 
 from gateway.upstream.catalogues import Catalogues
-from gateway.upstream.connection.asking import Host
 from gateway.upstream.connection.calls import ProgressCallback
+from gateway.upstream.connection.host_requests import Host
 from gateway.upstream.connection.request_context import RequestContext
 from gateway.upstream.connection.states import UpstreamState
 from gateway.upstream.pool import Upstreams

@@ -36,11 +36,11 @@ _ENDING = ".json"
 
 
 @dataclass(frozen=True)
-class Catalogue:
+class RememberedLists:
     """The last known state of an upstream: raw lists, and what it said about itself when it was connected to.
 
-    `hints` are what each list said about itself (`gateway.upstream.connection.listing.Lists`). `eras` are those that it
-    is known to speak, `silent` those that it is known not to speak: neither needs to be found out again.
+    `hints` are what each list said about itself (`gateway.upstream.connection.upstream_lists.Lists`). `eras` are those
+    that it is known to speak, `silent` those that it is known not to speak: neither needs to be found out again.
     """
 
     tools: tuple[dict[str, Any], ...] = ()
@@ -64,7 +64,7 @@ class Catalogues:
         self._folder = folder
         self._now = now
 
-    def recall(self, settings: UpstreamSettings) -> Catalogue | None:
+    def recall(self, settings: UpstreamSettings) -> RememberedLists | None:
         """What is known of the upstream with these settings; None when nothing is, or nothing that can be read."""
         path = self.path(settings)
         try:
@@ -77,7 +77,7 @@ class Catalogues:
             logger.debug("the kept catalogue %s is not used: %s", path.name, type(error).__name__)
             return None
 
-    def keep(self, settings: UpstreamSettings, catalogue: Catalogue, unchanged: bool = False) -> None:
+    def keep(self, settings: UpstreamSettings, catalogue: RememberedLists, unchanged: bool = False) -> None:
         """Write the file anew, whole or not at all; for one that is `unchanged`, only that it is in use.
 
         A disk that cannot be written to costs a line in the log.
@@ -114,7 +114,7 @@ class Catalogues:
                         path.unlink()
 
 
-def _read(value: object) -> Catalogue | None:
+def _read(value: object) -> RememberedLists | None:
     kept = value if is_dict(value) else {}
     if kept.pop("version", None) != VERSION:
         return None
@@ -122,7 +122,7 @@ def _read(value: object) -> Catalogue | None:
     if any(not isinstance(tool.get("name"), str) for tool in lists["tools"]):
         return None
     hints = as_dict(kept.get("hints")) or {}
-    return Catalogue(
+    return RememberedLists(
         **lists,
         hints={name: {**NO_HINT, **hint} for name in _LISTS if (hint := as_dict(hints.get(name))) is not None},
         era=as_text(kept.get("era")),

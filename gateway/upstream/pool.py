@@ -8,8 +8,8 @@ from typing import Self
 import anyio
 from anyio.abc import TaskGroup
 
-from gateway.config.comparing import needs_restart
 from gateway.config.schema import UpstreamSettings
+from gateway.config.settings_diff import needs_restart
 from gateway.core.model.caller import Caller
 from gateway.upstream.attendance import Attendance
 from gateway.upstream.catalogues import Catalogues

@@ -1,4 +1,4 @@
-"""One upstream: a standing link that keeps its lists at hand, and a link for every owner of state in it."""
+"""One upstream: a default connection that keeps its lists at hand, and a connection for every owner of state in it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import Era
 from gateway.errors import UpstreamUnavailable
 from gateway.upstream.attendance import Attendance
-from gateway.upstream.catalogues import Catalogue, Catalogues
+from gateway.upstream.catalogues import Catalogues, RememberedLists
 from gateway.upstream.connection.calls import CallLimits
-from gateway.upstream.connection.counting import Counts
+from gateway.upstream.connection.client_identity import ClientIdentity, identity_of
+from gateway.upstream.connection.counters import Counts
 from gateway.upstream.connection.first_start import LaunchTurns, longest_start
-from gateway.upstream.connection.guise import Guise, guise_of
-from gateway.upstream.connection.link import Link
-from gateway.upstream.connection.listing import KINDS, Lists, WireList
-from gateway.upstream.connection.opening import Opening
+from gateway.upstream.connection.negotiate_era import Opening
 from gateway.upstream.connection.request_context import RequestContext
 from gateway.upstream.connection.sessions import Eras, Sessions
 from gateway.upstream.connection.states import REMEDIES, UpstreamState
-from gateway.upstream.transports.causes import Secrets
+from gateway.upstream.connection.supervised_connection import SupervisedConnection
+from gateway.upstream.connection.upstream_lists import KINDS, Lists, WireList
 from gateway.upstream.transports.failures import Subject
+from gateway.upstream.transports.redaction import Secrets
 
 OnChange = Callable[[str, str], None]
 """Told of a change: the upstream's name, and what changed: `tools`, `prompts`, `resources`, `state`, or
@@ -46,19 +46,19 @@ Value = TypeVar("Value")
 
 
 def nobody() -> Caller | None:
-    """No host is expected: the standing link speaks for the gateway itself."""
+    """No host is expected: the default connection speaks for the gateway itself."""
     return None
 
 
 class Upstream:
-    """One upstream server. `run` is its owner: the task below which its links live, until `stop`.
+    """One upstream server. `run` is its owner: the task below which its connections live, until `stop`.
 
-    What it says about itself, and the lists, are those of the standing link, last known also while it is away, and
+    What it says about itself, and the lists, are those of the default connection, last known also while it is away, and
     (from `catalogues`) before it has been connected to. A host whose capabilities, and so whose lists, differ has a
-    link of its own; what such a link listed is kept for its like (`lists_for`).
+    connection of its own; what such a connection listed is kept for its like (`lists_for`).
 
-    `expected` is the host that is known to come, as on stdio: then the standing link is opened for it. `attendance`
-    says which hosts are there: a host that is keeps what it has here.
+    `expected` is the host that is known to come, as on stdio: then the default connection is opened for it.
+    `attendance` says which hosts are there: a host that is keeps what it has here.
     """
 
     def __init__(
@@ -79,24 +79,24 @@ class Upstream:
         self._on_change = on_change
         self._expected = expected
         self._catalogues = catalogues if settings.enabled else None
-        self._kept: Catalogue | None = None
+        self._kept: RememberedLists | None = None
         self._unkept = anyio.Event()
         self._tasks: TaskGroup | None = None
-        self._early: list[Link] = []
+        self._early: list[SupervisedConnection] = []
         """Links that were wanted before `run`."""
         self._lists: dict[tuple[Era, str], Lists] = {}
-        self._shown: dict[str, Catalogue] = {}
+        self._shown: dict[str, RememberedLists] = {}
         """What hosts were shown last, by their capabilities: what is no other for them is no news."""
         self._waited: dict[str, None] = {}
         """The kinds of hosts whose lists were waited for: once is enough."""
         self._looked_for: dict[str, Caller] = {}
         """Of each kind of host that wants to know its lists, one."""
         self.eras = Eras()
-        self.standing = self._link(self._expected_guise, self._expected_era, standing=True)
+        self.default = self._connection(self._expected_identity, self._expected_era, default=True)
         if asleep and settings.enabled:
-            self.standing.status.begin(UpstreamState.SLEEPING, "nothing has been asked of it yet")
+            self.default.status.begin(UpstreamState.SLEEPING, "nothing has been asked of it yet")
         is_there = (attendance or Attendance()).has
-        self._sessions = Sessions(self.standing, self.eras, self._made, self._begin, self._end, is_there)
+        self._sessions = Sessions(self.default, self.eras, self._made, self._begin, self._end, is_there)
         self._recall()
 
     # -- what it is ----------------------------------------------------------------------------------------------------
@@ -109,12 +109,12 @@ class Upstream:
     @property
     def state(self) -> UpstreamState:
         """Where it stands."""
-        return self.standing.state
+        return self.default.state
 
     @property
     def cause(self) -> str | None:
         """Why it is not ready."""
-        return self.standing.cause
+        return self.default.cause
 
     @property
     def longest_start(self) -> float:
@@ -124,17 +124,17 @@ class Upstream:
     @property
     def waited(self) -> float:
         """Seconds of its last start in which it waited for its turn, behind others with the same launcher."""
-        return self.standing.waited
+        return self.default.waited
 
     @property
     def counts(self) -> Counts:
         """What it has been through."""
-        return self.standing.counts
+        return self.default.counts
 
     @property
     def pid(self) -> int | None:
-        """The process of its standing link."""
-        return self.standing.pid
+        """The process of its default connection."""
+        return self.default.pid
 
     @property
     def sessions(self) -> int:
@@ -144,12 +144,12 @@ class Upstream:
     @property
     def opening(self) -> Opening:
         """What it said when it was last connected to; all empty when it never was."""
-        return self.standing.opening or Opening("handshake", "")
+        return self.default.opening or Opening("handshake", "")
 
     @property
     def era(self) -> Era | None:
-        """The era that is spoken on the standing link."""
-        return self.standing.era
+        """The era that is spoken on the default connection."""
+        return self.default.era
 
     @property
     def revision(self) -> str | None:
@@ -174,7 +174,7 @@ class Upstream:
     @property
     def left_out(self) -> tuple[str, ...]:
         """What of its lists is not offered, because there is too much of it: a sentence for each list."""
-        return tuple(self.standing.lists.left_out.values())
+        return tuple(self.default.lists.left_out.values())
 
     def tools(self, caller: Caller | None = None) -> WireList:
         """The last known tools, as they came; those that a caller like this one is shown."""
@@ -195,21 +195,21 @@ class Upstream:
     def lists_for(self, caller: Caller | None = None) -> Lists:
         """The lists for a caller: those of its own session, else those that a host of its kind was shown."""
         if caller is None:
-            return self.standing.lists
+            return self.default.lists
         own = self._sessions.there(caller)
         if own is not None and own.has_listed:
             return own.lists
-        return self._lists.get(self._kind(caller), self.standing.lists)
+        return self._lists.get(self._kind(caller), self.default.lists)
 
     # -- asking it -----------------------------------------------------------------------------------------------------
 
     async def ready(self, timeout: float) -> bool:
         """Wait while it is starting, at most `timeout` seconds; whether it is ready then."""
-        return await self.standing.ready(timeout)
+        return await self.default.ready(timeout)
 
     def wake(self) -> None:
         """Have it connected to, if it sleeps."""
-        self.standing.wake()
+        self.default.wake()
 
     async def prepare(self, caller: Caller, seconds: float = 0.0, *, hears: bool = True) -> None:
         """Before a host is given the lists: find out, once for each kind of host, which ones a host like it is shown.
@@ -218,7 +218,7 @@ class Upstream:
         host declares other extensions, or it would never hear (`hears`) of a change. Otherwise they are found out in
         the background, and `on_change` is told if they differ. Nobody's session makes way for that.
         """
-        kind = guise_of(caller).mark
+        kind = identity_of(caller).mark
         if not self.knows(caller):
             _keep(self._looked_for, kind, caller)
             self._look()
@@ -226,12 +226,12 @@ class Upstream:
                 with anyio.move_on_after(seconds):
                     await self._looked(caller, seconds)
                 _keep(self._waited, kind, None)
-        _keep(self._shown, kind, Catalogue(**self.lists_for(caller).known()))
+        _keep(self._shown, kind, RememberedLists(**self.lists_for(caller).known()))
 
     def knows(self, caller: Caller) -> bool:
         """Whether it is known which lists a host of this era, with these capabilities, is shown."""
         kind = self._kind(caller)
-        return kind in self._lists or kind == (self.standing.era, self.standing.guise.mark)
+        return kind in self._lists or kind == (self.default.era, self.default.identity.mark)
 
     async def request(
         self,
@@ -240,26 +240,27 @@ class Upstream:
         context: RequestContext | None = None,
         timeout: CallLimits | None = None,
     ) -> dict[str, Any]:
-        """Send a request, over the session that is the caller's own; its raw result. See `Link.request`.
+        """Send a request over the session that is the caller's own; its raw result (`SupervisedConnection.request`).
 
         Without a `context` the gateway asks on its own behalf. `timeout`: in place of the upstream's own limits.
 
-        Raises UpstreamError: as `Link.request`, and UpstreamUnavailable when there may be no more sessions.
+        Raises UpstreamError: as `SupervisedConnection.request`, and UpstreamUnavailable when there may be no more
+        sessions.
         """
-        link, guise = self._served(None if context is None else context.caller)
-        with nullcontext() if link is self.standing else self.counts.call():
-            return await link.request(method, params, context, timeout or self.settings.timeout, guise)
+        connection, identity = self._served(None if context is None else context.caller)
+        with nullcontext() if connection is self.default else self.counts.call():
+            return await connection.request(method, params, context, timeout or self.settings.timeout, identity)
 
     async def subscribe(self, uri: str, caller: Caller) -> Callable[[], None]:
         """Be told (`updated:<uri>`) when a resource changes in the caller's session; returns how to end that."""
-        link, _ = self._served(caller)
-        await link.subscriptions.add(uri)
-        return partial(link.subscriptions.remove, uri)
+        connection, _ = self._served(caller)
+        await connection.subscriptions.add(uri)
+        return partial(connection.subscriptions.remove, uri)
 
     async def roots_changed(self, session: str) -> None:
         """A host has told that its roots are others."""
-        for link in self._sessions.of_session(session):
-            await link.notify("notifications/roots/list_changed")
+        for connection in self._sessions.of_session(session):
+            await connection.notify("notifications/roots/list_changed")
 
     def left(self, session: str) -> None:
         """A host's session has ended."""
@@ -270,14 +271,14 @@ class Upstream:
 
     def inherit(self, predecessor: Upstream) -> None:
         """Take the place of one with other settings: until it is connected, its lists are the last known ones."""
-        self.standing.lists.take(predecessor.standing.lists)
+        self.default.lists.take(predecessor.default.lists)
         self.counts.follow(predecessor.counts)
 
     def adopt(self, settings: UpstreamSettings) -> None:
         """Take over settings that differ only in what needs no new connection (`tools`, `timeout`)."""
         self._subject = Subject(self.name, settings, self._subject.secrets)
-        for link in self._links():
-            link.adopt(self._subject)
+        for connection in self._connections():
+            connection.adopt(self._subject)
 
     async def run(self) -> None:
         """Keep it connected until `stop`, and its catalogue kept. Does nothing for a disabled upstream."""
@@ -288,9 +289,9 @@ class Upstream:
             background.start_soon(self._sessions.expire)
             try:
                 async with anyio.create_task_group() as self._tasks:
-                    for link in self._early:
-                        self._begin(link)
-                    await self.standing.run()
+                    for connection in self._early:
+                        self._begin(connection)
+                    await self.default.run()
                     self.stop()
             finally:
                 self._tasks = None
@@ -298,25 +299,25 @@ class Upstream:
 
     def stop(self, because: Exception | None = None) -> None:
         """Ask everything to end; `because` is what calls that are running are told."""
-        for link in self._links():
-            link.stop(because)
+        for connection in self._connections():
+            connection.stop(because)
 
     async def quiet(self) -> None:
         """Wait until no call is running, for whomever."""
-        for link in tuple(self._links()):
-            await link.counts.quiet()
+        for connection in tuple(self._connections()):
+            await connection.counts.quiet()
 
-    def _links(self) -> Iterator[Link]:
-        yield self.standing
-        yield from self._sessions.links()
+    def _connections(self) -> Iterator[SupervisedConnection]:
+        yield self.default
+        yield from self._sessions.connections()
 
     def _kind(self, caller: Caller) -> tuple[Era, str]:
-        return self.eras.for_host(caller.era), guise_of(caller).mark
+        return self.eras.for_host(caller.era), identity_of(caller).mark
 
     def _extends(self, caller: Caller) -> bool:
-        """Whether the host declares other extensions than the standing link is opened with."""
-        # On stdio that link is opened for the host itself, and what it brings is announced.
-        return self._expected() is None and guise_of(caller).extensions != self.standing.guise.extensions
+        """Whether the host declares other extensions than the default connection is opened with."""
+        # On stdio that connection is opened for the host itself, and what it brings is announced.
+        return self._expected() is None and identity_of(caller).extensions != self.default.identity.extensions
 
     def _look(self) -> None:
         """Open the sessions of hosts whose lists are wanted, as soon as the upstream is there."""
@@ -330,16 +331,16 @@ class Upstream:
 
     async def _looked(self, caller: Caller, seconds: float) -> None:
         """Wait until the caller's own session is open, or cannot be opened."""
-        await self.standing.ready(seconds)
-        if (link := self._sessions.there(caller)) is not None:
-            await link.ready(seconds)
+        await self.default.ready(seconds)
+        if (connection := self._sessions.there(caller)) is not None:
+            await connection.ready(seconds)
 
-    def _served(self, caller: Caller | None) -> tuple[Link, Guise | None]:
-        return (self.standing, None) if caller is None else self._sessions.of(caller)
+    def _served(self, caller: Caller | None) -> tuple[SupervisedConnection, ClientIdentity | None]:
+        return (self.default, None) if caller is None else self._sessions.of(caller)
 
-    def _expected_guise(self) -> Guise:
+    def _expected_identity(self) -> ClientIdentity:
         caller = self._expected()
-        return Guise() if caller is None else guise_of(caller)
+        return ClientIdentity() if caller is None else identity_of(caller)
 
     def _expected_era(self) -> Era:
         """That of the host which is expected; else the one that costs least.
@@ -350,64 +351,66 @@ class Upstream:
         caller = self._expected()
         return self.eras.for_host(caller.era if caller is not None else "modern" if self.settings.url else "handshake")
 
-    def _link(self, guise: Callable[[], Guise], first: Callable[[], Era], *, standing: bool) -> Link:
-        return Link(
+    def _connection(
+        self, identity: Callable[[], ClientIdentity], first: Callable[[], Era], *, default: bool
+    ) -> SupervisedConnection:
+        return SupervisedConnection(
             self._subject,
-            guise=guise,
+            identity=identity,
             first=first,
             on_event=self._happened,
-            standing=standing,
+            default=default,
             launches=self._launches,
-            known=lambda: self.standing.opening is not None,
+            known=lambda: self.default.opening is not None,
         )
 
-    def _made(self, guise: Guise, era: Era) -> Link:
-        return self._link(lambda: guise, lambda: self.eras.for_host(era), standing=False)
+    def _made(self, identity: ClientIdentity, era: Era) -> SupervisedConnection:
+        return self._connection(lambda: identity, lambda: self.eras.for_host(era), default=False)
 
-    def _begin(self, link: Link) -> None:
+    def _begin(self, connection: SupervisedConnection) -> None:
         if self.state in (UpstreamState.DISABLED, UpstreamState.STOPPED):
             remedy = REMEDIES[self.state].format(name=self.name)
             raise UpstreamUnavailable(self.name, f"is not available: {self.cause}", remedy=remedy)
         if self._tasks is None:
-            self._early.append(link)
+            self._early.append(connection)
         else:
-            # In a context of its own: the link outlives the call that it is made for, and is no part of it in any log.
-            Context().run(partial(self._tasks.start_soon, link.run, name=f"upstream {self.name}, a session"))
+            # In a context of its own: the connection outlives the call that it is made for, and logs say so.
+            Context().run(partial(self._tasks.start_soon, connection.run, name=f"upstream {self.name}, a session"))
 
-    def _end(self, link: Link) -> None:
-        link.stop()
-        for kind in [kind for kind, lists in self._lists.items() if lists is link.lists]:
+    def _end(self, connection: SupervisedConnection) -> None:
+        connection.stop()
+        for kind in [kind for kind, lists in self._lists.items() if lists is connection.lists]:
             del self._lists[kind]  # nobody keeps them fresh any more
 
-    def _happened(self, link: Link, event: str) -> None:
+    def _happened(self, connection: SupervisedConnection, event: str) -> None:
         if event == "opened":
-            self._opened(link)
+            self._opened(connection)
         elif event == "broken off":
-            self.eras.broken_off(link.tried)
-        if link is self.standing:
+            self.eras.broken_off(connection.tried)
+        if connection is self.default:
             if event == "listed":
                 self._unkept.set()
             if event == "state":
                 self._look() if self.state is UpstreamState.READY else self._sessions.lost()
-        elif event == "state" or (event in KINDS and not link.has_listed):  # a first list is no change: see _opened
+        elif event == "state" or (event in KINDS and not connection.has_listed):  # a first list is not a change
             return
         if event in ("opened", "listed", "broken off"):
             return
         self._on_change(self.name, event)
 
-    def _opened(self, link: Link) -> None:
-        opening = link.opening
+    def _opened(self, connection: SupervisedConnection) -> None:
+        opening = connection.opening
         assert opening is not None
         if self._kept is not None and self._kept.server_info != opening.server_info:
             self.eras.silent.clear()  # another version may have learned another era
-        self.eras.found(link.tried, opening.era)
-        self._sessions.opened(link)
-        if self.standing.opening is not None:  # whoever found it out: which eras it speaks is kept
+        self.eras.found(connection.tried, opening.era)
+        self._sessions.opened(connection)
+        if self.default.opening is not None:  # whoever found it out: which eras it speaks is kept
             self._unkept.set()
-        if link is not self.standing:
-            _keep(self._lists, (opening.era, link.guise.mark), link.lists)
-            shown = self._shown.get(link.guise.mark)
-            for kind in link.lists.differing(shown) if shown is not None else ():
+        if connection is not self.default:
+            _keep(self._lists, (opening.era, connection.identity.mark), connection.lists)
+            shown = self._shown.get(connection.identity.mark)
+            for kind in connection.lists.differing(shown) if shown is not None else ():
                 self._on_change(self.name, kind)
 
     def _recall(self) -> None:
@@ -416,11 +419,11 @@ class Upstream:
         if known is None:
             return
         self._kept = known
-        self.standing.lists.take(known)
+        self.default.lists.take(known)
         self.eras.spoken.update(era for era in get_args(Era) if era in known.eras)
         self.eras.silent.update(era for era in get_args(Era) if era in known.silent)
         era: Era = "modern" if known.era == "modern" else "handshake"
-        self.standing.opening = Opening(
+        self.default.opening = Opening(
             era, known.revision or "", known.server_info, known.capabilities, known.instructions
         )
 
@@ -432,8 +435,8 @@ class Upstream:
             await self._unkept.wait()
             self._unkept = anyio.Event()
             opening = self.opening
-            now = Catalogue(
-                **self.standing.lists.known(),
+            now = RememberedLists(
+                **self.default.lists.known(),
                 era=opening.era,
                 revision=opening.revision,
                 server_info=opening.server_info,

@@ -9,7 +9,7 @@ import pytest
 from gateway.config.builtin_profiles import model_profiles
 from gateway.testing.model_apis import conversation, refusals, seen
 from gateway.testing.model_apis.histories import history
-from gateway.testing.model_apis.replies.writing import Asked
+from gateway.testing.model_apis.replies.write_reply import Asked
 from gateway.testing.model_apis.scripts import LookingModel, Reply, ToolCall
 from gateway.testing.model_apis.server import OPENAI_CHAT, WRITERS
 

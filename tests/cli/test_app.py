@@ -13,7 +13,7 @@ import typer
 import gateway.errors
 from gateway._version import __version__
 from gateway.cli.app import app
-from gateway.cli.failing import CODES, ending, exit_code
+from gateway.cli.exit_codes import CODES, ending, exit_code
 from gateway.cli.main import starts_stdio
 from gateway.errors import (
     ConfigError,

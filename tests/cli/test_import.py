@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from gateway.cli.commands import importing
+from gateway.cli.commands import import_servers
 
 FILES = Path(__file__).parents[1] / "hosts" / "config_files" / "files"
 
@@ -83,7 +83,7 @@ def test_it_adds_to_the_configuration_in_force_and_keeps_its_text(command, home)
 
 
 def test_at_a_terminal_it_asks_first(command, home, monkeypatch):
-    monkeypatch.setattr(importing.sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(import_servers.sys.stdin, "isatty", lambda: True, raising=False)
     questions = []
     monkeypatch.setattr(typer, "confirm", lambda question, **more: bool(questions.append(question)))
     assert command("import", "codex").code == 0

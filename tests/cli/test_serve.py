@@ -162,7 +162,7 @@ def test_nothing_heavy_is_imported_before_the_host_is_answered():
     heavy = "{'pydantic', 'mcp', 'typer', 'rich', 'anyio', 'asyncio', 'starlette', 'gateway.config.schema'}"
     code = (
         "import sys\n"
-        "from gateway.serving.mcp import opening\n"
+        "from gateway.serving.mcp import early_stdio\n"
         "def start(self):\n"
         f"    print(sorted({heavy} & set(sys.modules)), file=sys.stderr)\n"
         "    raise SystemExit(0)\n"

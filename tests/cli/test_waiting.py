@@ -380,9 +380,10 @@ def test_what_becomes_of_each_upstream_is_a_line_of_the_log(start, scripted, con
         "serve", "--http", "--port", "0", "--config", configured(scripted("quick", "one"), broken, npx("a"))
     )
     told = "".join(gateway.line_with("upstream ") + "\n" for _ in range(3))
-    assert " INFO gateway.upstream.connection.link: upstream quick: ready, 1 tool\n" in told
+    assert " INFO gateway.upstream.connection.supervised_connection: upstream quick: ready, 1 tool\n" in told
     assert "upstream broken: failed: the command 'no-such-command' was not found (install it, check PATH, " in told
-    assert " INFO gateway.upstream.connection.link: upstream a: installing: npx may have to install it first\n" in told
+    where = " INFO gateway.upstream.connection.supervised_connection: "
+    assert f"{where}upstream a: installing: npx may have to install it first\n" in told
     (npx.cache / "a.go").touch()
     assert re.search(r"upstream a: ready, \d+ tools$", gateway.line_with("upstream a: "))
 

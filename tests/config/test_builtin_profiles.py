@@ -12,7 +12,7 @@ from gateway.config.builtin_profiles import builtin_profiles, load_builtin, load
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
 from gateway.core.profiles.host_profiles import PATHS, set_paths, value_at, with_variants
-from gateway.core.profiles.matching import choose, glob_of, specificity
+from gateway.core.profiles.match_profile import choose_profile, glob_of, specificity
 from gateway.core.tools.instructions import LONGEST
 from gateway.errors import ConfigError, ProfileError
 from gateway.hosts.simulators.hosts import SIMULATORS
@@ -419,17 +419,17 @@ def test_users_profiles_stand_beside_the_built_in_ones():
     ],
 )
 def test_a_measured_host_is_known_by_its_name_unless_others_share_it(name, model, expected):
-    assert choose(PROFILES, Caller(client_name=name), None, model).profile.name == expected
+    assert choose_profile(PROFILES, Caller(client_name=name), None, model).profile.name == expected
 
 
 def test_a_profile_that_is_chosen_explicitly_has_its_variants_too():
     caller = Caller(client_name="fastmcp", profile="pydantic-ai")
-    assert choose(PROFILES, caller, None, "gemini-2.5-pro").profile.name == "pydantic-ai-google"
-    assert choose(PROFILES, caller, None, "claude-sonnet-4").profile.name == "pydantic-ai"
+    assert choose_profile(PROFILES, caller, None, "gemini-2.5-pro").profile.name == "pydantic-ai-google"
+    assert choose_profile(PROFILES, caller, None, "claude-sonnet-4").profile.name == "pydantic-ai"
     on_bedrock = Caller(profile="strands")
     for model in ("us.anthropic.claude-sonnet-5-v1:0", "anthropic.claude-haiku-5", "amazon.nova-pro-v1:0"):
-        assert choose(PROFILES, on_bedrock, None, model).profile.name == "strands-bedrock"
-    assert choose(PROFILES, on_bedrock, None, "claude-sonnet-5").profile.name == "strands"
+        assert choose_profile(PROFILES, on_bedrock, None, model).profile.name == "strands-bedrock"
+    assert choose_profile(PROFILES, on_bedrock, None, "claude-sonnet-5").profile.name == "strands"
 
 
 def test_hosts_that_are_sent_fewer_pictures_than_an_unknown_one_are_those_of_which_a_number_is_known():

@@ -4,8 +4,8 @@ import tomllib
 
 import pytest
 
-from gateway.config.comparing import needs_restart
 from gateway.config.schema import Settings
+from gateway.config.settings_diff import needs_restart
 from gateway.config.validation import validate
 
 START = '[upstreams.x]\ncommand = "a"\n'

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from gateway.config.loading import load_settings
+from gateway.config.load_settings import load_settings
 from gateway.config.schema import FetchSettings, GatewaySettings, HttpSettings, Settings
 from gateway.config.secrets import all_secrets
 from gateway.errors import ConfigError

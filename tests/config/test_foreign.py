@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from gateway.config.foreign import upstream_name
-from gateway.config.loading import load_settings
+from gateway.config.load_settings import load_settings
 from gateway.config.schema import Settings
 from gateway.errors import ConfigError
 

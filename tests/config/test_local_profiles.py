@@ -9,9 +9,9 @@ from gateway.config.builtin_profiles import builtin_profiles, load_profiles, mea
 from gateway.config.local_profiles import as_toml, load_local, write_local
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
-from gateway.core.profiles.calibrating import PARTS, Calibrated, Sight, profile_of
+from gateway.core.profiles.calibrate_profile import PARTS, Calibrated, Sight, profile_of
 from gateway.core.profiles.host_profiles import set_paths
-from gateway.core.profiles.matching import choose
+from gateway.core.profiles.match_profile import choose_profile
 from gateway.core.profiles.profile import Fact, Match, ProfileSource
 from gateway.errors import ConfigError
 
@@ -65,7 +65,7 @@ def test_measured_profiles_are_used_for_their_host_and_version(environ):
     write_local(environ, "cursor-vscode-1.0.0", measured())
     profiles = load_profiles(Settings())
     caller = Caller(client_name="cursor-vscode", client_version="1.0.0")
-    assert choose(profiles, caller, None).profile.name == "cursor-vscode-1.0.0"
+    assert choose_profile(profiles, caller, None).profile.name == "cursor-vscode-1.0.0"
     assert profiles["cursor-vscode-1.0.0"].lineage == ("cursor", "default", "passthrough")
     assert measured_names(Settings()) == {"cursor-vscode-1.0.0"}
 
@@ -111,7 +111,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
 
 
 def test_measured_profiles_stand_beside_the_configuration(monkeypatch, tmp_path):
-    from gateway.config.finding import profiles_folder
+    from gateway.config.find_config import profiles_folder
 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))

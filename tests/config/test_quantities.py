@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from gateway.config.builtin_profiles import load_profiles
-from gateway.config.loading import load_settings
+from gateway.config.load_settings import load_settings
 from gateway.config.schema import Settings
 from gateway.core.model.quantities import Duration, Size, bytes_of, seconds_of, size_text
 from gateway.core.profiles.profile import Profile

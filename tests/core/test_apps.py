@@ -12,7 +12,7 @@ from gateway.core import apps
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.host_profiles import narrow, resolve_profiles
-from gateway.core.profiles.matching import able
+from gateway.core.profiles.match_profile import able
 from gateway.core.profiles.profile import AppRules, FeatureRules, Profile, StructuredRules, ToolRules
 from gateway.core.tools.catalogue import Catalogue, build
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.core.profiles.profile import ToolRules
-from gateway.core.tools.arguments import Giving, find
+from gateway.core.tools.arguments import ContentForm, find_parameters
 from gateway.core.tools.catalogue.check_cost import MOST_STEPS, TooMuchWork, check_steps, judge
 from gateway.core.tools.catalogue.faults import FaultMemo, faults, resolve
 from gateway.core.tools.catalogue.patterns import states
@@ -80,7 +80,7 @@ STEPS = {
     "inlined": inlined,
     "merged": merged,
     "shown": lambda schema: shown_to(schema, ToolRules(refs="inline", root="object", schema_max_bytes=4_000)),
-    "handles": lambda schema: find({"inputSchema": schema}, {}, Giving(handles=True)),
+    "handles": lambda schema: find_parameters({"inputSchema": schema}, {}, ContentForm(handles=True)),
     "judged": judge,
     "counted": lambda schema: check_steps(schema, {"x": {"x": {"x": {}}}}),
 }

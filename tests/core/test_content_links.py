@@ -14,9 +14,9 @@ from gateway.core.profiles.profile import (
     TextRules,
     ToolRules,
 )
-from gateway.core.results.lifting import lift
-from gateway.core.results.lowering import lower
-from gateway.core.results.planning import plan
+from gateway.core.results.lift_result import lift
+from gateway.core.results.lower_mcp import lower
+from gateway.core.results.plan_effects import plan
 
 PNG = base64.b64encode(
     b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR\0\0\0\2\0\0\0\3\10\2\0\0\0" + b"\0\0\0\0IEND\xaeB`\x82"

@@ -8,8 +8,8 @@ import pytest
 from gateway.core.model.base64_text import mend
 from gateway.core.model.contents import found_in, may_be_animated
 from gateway.core.model.effects import ConvertAudio, FitImage, ReadDocument, RenderPages
-from gateway.core.results.lifting import lift
-from gateway.core.results.planning import plan
+from gateway.core.results.lift_result import lift
+from gateway.core.results.plan_effects import plan
 from tests.core.test_lowering_mcp import PDF, WAV, blob, image, png, profile, seen, shape, text
 
 

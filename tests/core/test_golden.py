@@ -39,9 +39,9 @@ from gateway.core.model.effects import (
 from gateway.core.model.media_types import PixelSize, inspect, inspect_base64
 from gateway.core.profiles.host_profiles import resolve_profiles
 from gateway.core.profiles.profile import Profile
-from gateway.core.results.lifting import lift
-from gateway.core.results.lowering import lower
-from gateway.core.results.planning import plan
+from gateway.core.results.lift_result import lift
+from gateway.core.results.lower_mcp import lower
+from gateway.core.results.plan_effects import plan
 from gateway.core.results.rescue import rescue
 from tests.core import golden_cases
 

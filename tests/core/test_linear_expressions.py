@@ -18,7 +18,7 @@ ELSEWHERE = (
 AT_ONE_PLACE = "is asked for a match at one place only, which is linear"
 LIMITED = {
     ("gateway.content.arguments.call", "_IS_BASE64"): AT_ONE_PLACE,
-    ("gateway.content.links.bases", "_PAIR"): "sees a header, whose length is limited",
+    ("gateway.content.links.base_url", "_PAIR"): "sees a header, whose length is limited",
     ("gateway.serving.content.ranges", "_RANGE"): AT_ONE_PLACE,
     ("gateway.core.model_apis.turns.references", "_ADDRESS"): AT_ONE_PLACE,
     ("gateway.core.tools.catalogue.hints", "_RESERVED"): AT_ONE_PLACE,
@@ -26,10 +26,10 @@ LIMITED = {
     ("gateway.content.media.svg", "_DATA"): AT_ONE_PLACE,
     ("gateway.content.media.svg", "_LENGTH"): AT_ONE_PLACE,
     ("gateway.content.store.backend", "_STAGED"): AT_ONE_PLACE,
-    ("gateway.telemetry.harmless", "_DIGEST"): AT_ONE_PLACE,
+    ("gateway.telemetry.sanitize", "_DIGEST"): AT_ONE_PLACE,
     ("gateway.upstream.transports.messages", "_LEADING_ID"): AT_ONE_PLACE,
-    ("gateway.core.tools.arguments.finding", "_LIST"): "sees the configuration",
-    ("gateway.core.profiles.matching", "_WILD"): "sees profiles",
+    ("gateway.core.tools.arguments.find_parameters", "_LIST"): "sees the configuration",
+    ("gateway.core.profiles.match_profile", "_WILD"): "sees profiles",
     ("gateway.hosts.config_files.json_edits", "_REST_OF_LINE"): "sees the user's own files",
     ("gateway.config.jsonc", "_STRING"): "sees the user's own files",
     ("gateway.config.jsonc", "_PIECE"): "sees the user's own files",

@@ -33,10 +33,10 @@ from gateway.core.model.effects import (
 )
 from gateway.core.model.media_types import PixelSize
 from gateway.core.profiles.profile import Profile
-from gateway.core.results.deciding.budget import share
-from gateway.core.results.lifting import lift
-from gateway.core.results.lowering import Lowered, lower
-from gateway.core.results.planning import ROUNDS, plan
+from gateway.core.results.decisions.budget import share
+from gateway.core.results.lift_result import lift
+from gateway.core.results.lower_mcp import Lowered, lower
+from gateway.core.results.plan_effects import ROUNDS, plan
 from gateway.core.results.rescue import rescue
 
 HOST = {

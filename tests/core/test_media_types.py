@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from gateway.core.model.base64_text import decoded_size, head, mend
-from gateway.core.model.media_types import Finding, PixelSize, family, inspect, inspect_base64, normalise
+from gateway.core.model.media_types import PixelSize, SniffedType, family, inspect, inspect_base64, normalise
 
 
 def encoded(image_format: str, size: tuple[int, int] = (31, 17), **options: object) -> bytes:
@@ -30,37 +30,37 @@ def encoded(image_format: str, size: tuple[int, int] = (31, 17), **options: obje
     ],
 )
 def test_type_and_pixels_come_from_the_header(image_format: str, options: dict, media_type: str) -> None:
-    assert inspect(encoded(image_format, **options)) == Finding(media_type, PixelSize(31, 17))
+    assert inspect(encoded(image_format, **options)) == SniffedType(media_type, PixelSize(31, 17))
 
 
 def test_an_extended_webp_tells_its_canvas() -> None:
     buffer = io.BytesIO()
     Image.new("RGBA", (31, 17), (1, 2, 3, 4)).save(buffer, "WEBP", exif=b"Exif\0\0")
-    assert inspect(buffer.getvalue()) == Finding("image/webp", PixelSize(31, 17))
+    assert inspect(buffer.getvalue()) == SniffedType("image/webp", PixelSize(31, 17))
 
 
 @pytest.mark.parametrize(
     ("content", "finding"),
     [
-        (b"%PDF-1.7\n", Finding("application/pdf")),
-        (b"RIFF\x24\0\0\0WAVEfmt ", Finding("audio/wav")),
-        (b"RIFF\x24\0\0\0AVI LIST", Finding("video/x-msvideo")),
-        (b"fLaC\0\0", Finding("audio/flac")),
-        (b"OggS\0\2", Finding("audio/ogg")),
-        (b"ID3\4", Finding("audio/mpeg")),
-        (b"\0\0\0\x1cftypavif", Finding("image/avif")),
-        (b"\0\0\0\x18ftypM4A ", Finding("audio/mp4")),
-        (b"\0\0\0\x18ftypisom", Finding("video/mp4")),
-        (b"PK\3\4", Finding("application/zip")),
-        (b"", Finding(None)),
-        (b"hello", Finding(None)),
-        (b"BMW and other cars are no bitmap", Finding(None)),
-        (b"\x89PNG\r\n\x1a\n", Finding("image/png")),
-        (b"\xff\xd8\xff", Finding("image/jpeg")),
-        (b"GIF89a", Finding("image/gif")),
+        (b"%PDF-1.7\n", SniffedType("application/pdf")),
+        (b"RIFF\x24\0\0\0WAVEfmt ", SniffedType("audio/wav")),
+        (b"RIFF\x24\0\0\0AVI LIST", SniffedType("video/x-msvideo")),
+        (b"fLaC\0\0", SniffedType("audio/flac")),
+        (b"OggS\0\2", SniffedType("audio/ogg")),
+        (b"ID3\4", SniffedType("audio/mpeg")),
+        (b"\0\0\0\x1cftypavif", SniffedType("image/avif")),
+        (b"\0\0\0\x18ftypM4A ", SniffedType("audio/mp4")),
+        (b"\0\0\0\x18ftypisom", SniffedType("video/mp4")),
+        (b"PK\3\4", SniffedType("application/zip")),
+        (b"", SniffedType(None)),
+        (b"hello", SniffedType(None)),
+        (b"BMW and other cars are no bitmap", SniffedType(None)),
+        (b"\x89PNG\r\n\x1a\n", SniffedType("image/png")),
+        (b"\xff\xd8\xff", SniffedType("image/jpeg")),
+        (b"GIF89a", SniffedType("image/gif")),
     ],
 )
-def test_other_content_is_told_apart(content: bytes, finding: Finding) -> None:
+def test_other_content_is_told_apart(content: bytes, finding: SniffedType) -> None:
     assert inspect(content) == finding
 
 
@@ -75,7 +75,7 @@ def test_other_content_is_told_apart(content: bytes, finding: Finding) -> None:
     ],
 )
 def test_svg_is_recognised_behind_its_prologue(text: str, size: PixelSize | None) -> None:
-    assert inspect(text.encode()) == Finding("image/svg+xml", size)
+    assert inspect(text.encode()) == SniffedType("image/svg+xml", size)
 
 
 def test_html_that_holds_an_svg_is_no_svg() -> None:
@@ -88,12 +88,12 @@ def test_a_hostile_prologue_is_scanned_in_linear_time() -> None:
 
 
 def test_a_header_that_lies_about_its_length_is_no_error() -> None:
-    assert inspect(b"\xff\xd8\xff\xe0\xff\xff" + b"\0" * 20) == Finding("image/jpeg")
+    assert inspect(b"\xff\xd8\xff\xe0\xff\xff" + b"\0" * 20) == SniffedType("image/jpeg")
 
 
 def test_base64_is_looked_at_without_decoding_it_all() -> None:
     data = base64.b64encode(encoded("PNG") + zlib.compress(bytes(500_000))).decode()
-    assert inspect_base64(data) == Finding("image/png", PixelSize(31, 17))
+    assert inspect_base64(data) == SniffedType("image/png", PixelSize(31, 17))
     assert len(head(data, 100)) == 100
     assert head("!!!", 10) == b""
 

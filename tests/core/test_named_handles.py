@@ -11,9 +11,9 @@ from gateway.core.model.media_types import PixelSize
 from gateway.core.model_apis.requests.gateway_lines import handles_in
 from gateway.core.model_apis.requests.handles_in_text import handles_in_text
 from gateway.core.profiles.host_profiles import resolve_profiles
-from gateway.core.results.lifting import lift
-from gateway.core.results.lowering import lower
-from gateway.core.results.planning import plan
+from gateway.core.results.lift_result import lift
+from gateway.core.results.lower_mcp import lower
+from gateway.core.results.plan_effects import plan
 
 PROFILES = resolve_profiles(load_builtin())
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from gateway.core.model.envelope import Envelope
-from gateway.core.results.lifting import lift
+from gateway.core.results.lift_result import lift
 from gateway.core.results.rescue import rescue
 
 

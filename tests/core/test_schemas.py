@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from gateway.core.profiles.profile import Profile, ToolRules
 from gateway.core.tools.catalogue import OWN, Catalogue, build
-from gateway.core.tools.catalogue.fitting import bytes_of
 from gateway.core.tools.catalogue.repair import repaired, unusable, withheld
+from gateway.core.tools.catalogue.schema_budget import bytes_of
 from gateway.core.tools.catalogue.schemas import described, shown_to
 
 INLINE = ToolRules(refs="inline")

@@ -16,7 +16,7 @@ import anyio
 import pytest
 from PIL import Image
 
-from gateway.cli.demo.clients import Connection, StreamableHttp, connected
+from gateway.cli.demo.clients import DemoConnection, StreamableHttp, connected
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.hosts.simulators.seen import Seen, SeenDocument
 
@@ -57,7 +57,7 @@ def gateway(served: Any, browser: dict[str, Any]) -> Generator[str]:
         yield f"{address}/mcp"
 
 
-async def call(connection: Connection, name: str, **arguments: Any) -> Seen:
+async def call(connection: DemoConnection, name: str, **arguments: Any) -> Seen:
     """What the model of the host sees of a result."""
     tool = (await connection.tools())[name]
     return connection.host.see(await connection.call(name, arguments), tool)

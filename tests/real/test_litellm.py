@@ -22,7 +22,7 @@ import httpx2
 import pytest
 import uvicorn
 
-from gateway.config.loading import load_settings
+from gateway.config.load_settings import load_settings
 from gateway.testing.model_apis.server import model_server
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "litellm"

@@ -12,7 +12,7 @@ from gateway.content.shaping import Reach
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
 from gateway.core.profiles.profile import AppRules, FeatureRules, Match, Profile, StructuredRules, ToolRules, WaitRules
-from gateway.core.results.lifting import lift
+from gateway.core.results.lift_result import lift
 from gateway.errors import UnknownMethod, UnknownResource
 from gateway.routing import Router
 from gateway.upstream import RequestContext, UpstreamState

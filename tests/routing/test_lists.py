@@ -10,7 +10,7 @@ from gateway.core.model.caller import Caller
 from gateway.core.profiles.profile import InstructionRules, Match, Profile
 from gateway.core.tools.instructions import Introductions
 from gateway.errors import UnknownResource, UpstreamRefused
-from gateway.routing.introducing import introductions
+from gateway.routing.upstream_instructions import introductions
 from gateway.upstream import UpstreamState
 
 pytestmark = pytest.mark.anyio

@@ -130,9 +130,9 @@ async def test_who_lists_before_the_upstream_is_there_is_shown_its_own_lists_too
     """Lists that are known from before are those of another kind of host."""
     async with opened("apps", "apps-if-declared") as (router, told):
         upstream: Any = router.upstreams["raw"]
-        upstream.standing.vacate()
+        upstream.default.vacate()
         while upstream.state is UpstreamState.READY:
-            await upstream.standing.status.changed()
+            await upstream.default.status.changed()
         assert await names(router, SHOWS) >= PAGES
         assert told == []
 

@@ -14,9 +14,9 @@ from gateway.content.store import MemoryStore
 from gateway.core.model.caller import Caller
 from gateway.core.tools.arguments import Parameter
 from gateway.core.tools.catalogue import Route
-from gateway.routing.resolving import WithContent
+from gateway.routing.resolve_arguments import WithContent
 from gateway.upstream.bridging.bridge import Bridge
-from gateway.upstream.bridging.parking import Parking
+from gateway.upstream.bridging.suspended_calls import SuspendedCalls
 from gateway.upstream.connection.request_context import RequestContext
 
 pytestmark = pytest.mark.anyio
@@ -70,7 +70,7 @@ async def bridged(tmp_path: Path, upstream: AnUpstream, form: Any):
     route = Route("studio", "trace", (Parameter(("photo",), form),))
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
-            bridge = Bridge(Parking(tasks))
+            bridge = Bridge(SuspendedCalls(tasks))
 
             async def call(**params: Any) -> dict[str, Any]:
                 front: Any = WithContent(upstream, route, arguments)  # pyright: ignore[reportArgumentType]

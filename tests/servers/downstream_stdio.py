@@ -7,8 +7,8 @@ descriptor, `--fail TEXT` fails to start it, `--max-line BYTES` bounds messages,
 
 import sys
 
+from gateway.serving.mcp.early_stdio import EarlyStdio
 from gateway.serving.mcp.handshake import Identity
-from gateway.serving.mcp.opening import Opening
 
 options = dict(zip(sys.argv[1::2], sys.argv[2::2], strict=True))
 if "--late" in options:
@@ -16,7 +16,7 @@ if "--late" in options:
 
     time.sleep(float(options["--late"]))
 passed = [0.0]
-opening = Opening(
+opening = EarlyStdio(
     Identity("sample", "1.0", "Sample", "Be kind."),
     max_line_bytes=int(options.get("--max-line", 16 * 1024 * 1024)),
     clock=lambda: passed[0],

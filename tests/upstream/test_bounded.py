@@ -95,7 +95,7 @@ async def test_requests_without_end_end_the_link(behaviour: str) -> None:
         assert await upstream.ready(30)
         limits = Timeouts(call=60, idle=60)
         with pytest.raises(UpstreamLost, match=r"asks without end: \d+ of its requests, with .*, are unanswered"):
-            await upstream.standing.request("tools/call", {"name": "go"}, WITH_SLOW_HOST, limits)
+            await upstream.default.request("tools/call", {"name": "go"}, WITH_SLOW_HOST, limits)
         assert "asks without end" in (upstream.cause or "") or upstream.state is UpstreamState.READY
 
 
@@ -109,7 +109,7 @@ for line in sys.stdin: pass
 """
     async with Upstreams({"greedy": settings(GREEDY + telling)}, on_change=lambda name, kind: None) as upstreams:
         limits = Timeouts(call=60, idle=60)
-        result = await upstreams["greedy"].standing.request("tools/call", {"name": "go"}, WITH_SLOW_HOST, limits)
+        result = await upstreams["greedy"].default.request("tools/call", {"name": "go"}, WITH_SLOW_HOST, limits)
         assert result == {"content": []}
         assert upstreams["greedy"].state is UpstreamState.READY
 

@@ -10,10 +10,10 @@ import pytest
 
 from gateway.config.schema import Timeouts, UpstreamSettings
 from gateway.upstream import Upstreams, UpstreamState
-from gateway.upstream.catalogues import KEPT_SECONDS, Catalogue, Catalogues
+from gateway.upstream.catalogues import KEPT_SECONDS, Catalogues, RememberedLists
 
 SETTINGS = UpstreamSettings(command="npx", args=("-y", "x"), env={"API_KEY": "hunter22-secret"})
-FULL = Catalogue(
+FULL = RememberedLists(
     tools=({"name": "draw", "inputSchema": {}, "odd": [1.5, None, 12345678901234567890, "\ud800"]},),
     resources=({"uri": "raw://one"},),
     templates=({"uriTemplate": "raw://{x}"},),
@@ -91,7 +91,7 @@ def test_fields_of_the_wrong_kind_are_left_out(tmp_path: Path) -> None:
     wrong = {"version": 2, "tools": [1, {"name": "x"}], "resources": "no", "era": 3, "capabilities": [], "later": 1}
     wrong |= {"prompts": 5, "hints": {"tools": 3, "nothing": {}}, "eras": "modern", "silent": [1]}
     catalogues.path(SETTINGS).write_text(json.dumps(wrong))
-    assert catalogues.recall(SETTINGS) == Catalogue(tools=({"name": "x"},))
+    assert catalogues.recall(SETTINGS) == RememberedLists(tools=({"name": "x"},))
 
 
 def test_a_folder_that_cannot_be_written_to_costs_nothing(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_catalogue_that_is_too_large_is_not_kept_nor_is_the_one_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catalogues = Catalogues(tmp_path)
-    catalogues.keep(SETTINGS, Catalogue())
+    catalogues.keep(SETTINGS, RememberedLists())
     monkeypatch.setattr("gateway.upstream.catalogues.LARGEST", 100)
     catalogues.keep(SETTINGS, FULL)
     assert list(tmp_path.iterdir()) == []

@@ -13,9 +13,9 @@ from gateway.config.schema import Timeouts, UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.errors import UpstreamRefused
 from gateway.upstream import Catalogues, Upstreams, UpstreamState
-from gateway.upstream.connection import opening
-from gateway.upstream.connection.guise import Guise
-from gateway.upstream.connection.opening import agree
+from gateway.upstream.connection import negotiate_era
+from gateway.upstream.connection.client_identity import ClientIdentity
+from gateway.upstream.connection.negotiate_era import agree
 from gateway.upstream.connection.request_context import RequestContext
 
 pytestmark = pytest.mark.anyio
@@ -148,7 +148,7 @@ async def test_another_server_in_the_place_of_a_stateless_one_is_reached(
 async def test_one_that_ignores_what_it_does_not_know_costs_little(
     server: Server, catalogues: Catalogues, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "PATIENCE", 600.0)  # it is not waited for to the end
+    monkeypatch.setattr(negotiate_era, "PATIENCE", 600.0)  # it is not waited for to the end
     server.says("handshake", dumb=True)
     with anyio.fail_after(60):
         assert (await server.serves(NEW, catalogues=catalogues)).count("server/discover") == 1
@@ -184,26 +184,26 @@ UNKNOWN = UpstreamRefused("x", -32601, "Method not found")
 
 async def agreed(server: Asked) -> str:
     with anyio.fail_after(10):
-        return (await agree(server, Guise(), "modern")).era
+        return (await agree(server, ClientIdentity(), "modern")).era
 
 
 async def test_a_server_that_answers_the_ping_alone_is_of_the_handshake_era(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "GRACE", 0.01)
+    monkeypatch.setattr(negotiate_era, "GRACE", 0.01)
     assert await agreed(Asked(ping={}, discover=None, initialize=SHAKEN)) == "handshake"
 
 
 async def test_a_server_that_refuses_the_ping_is_given_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "GRACE", 0.01)
+    monkeypatch.setattr(negotiate_era, "GRACE", 0.01)
     assert await agreed(Asked(after=0.2, ping=UNKNOWN, discover=FOUND, initialize=SHAKEN)) == "modern"
 
 
 async def test_a_server_that_answers_neither_is_waited_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "PATIENCE", 0.05)
+    monkeypatch.setattr(negotiate_era, "PATIENCE", 0.05)
     assert await agreed(Asked(ping=None, discover=None, initialize=SHAKEN)) == "handshake"
 
 
 async def test_an_answer_is_not_waited_for_longer_than_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "GRACE", 600.0)
+    monkeypatch.setattr(negotiate_era, "GRACE", 600.0)
     with anyio.fail_after(30):
         assert await agreed(Asked(ping={}, discover=FOUND, initialize=SHAKEN)) == "modern"
         assert await agreed(Asked(ping={}, discover=UNKNOWN, initialize=SHAKEN)) == "handshake"

@@ -8,7 +8,6 @@ from mcp.shared.exceptions import MCPError
 
 from gateway.config.schema import UpstreamSettings
 from gateway.errors import UpstreamError, UpstreamGarbage, UpstreamLost, UpstreamRefused, UpstreamUnavailable
-from gateway.upstream.transports.causes import Secrets
 from gateway.upstream.transports.failures import (
     TABLE,
     ConnectionEnded,
@@ -23,6 +22,7 @@ from gateway.upstream.transports.failures import (
     explain,
     startup,
 )
+from gateway.upstream.transports.redaction import Secrets
 
 URL = "https://user:hunter22@mcp.example.org/path?key=abcdefgh"
 

@@ -77,7 +77,7 @@ async def test_errors_and_limits_are_the_same_as_over_stdio(connect: Any, serve:
 
         params = {"name": "tick", "arguments": {"count": 8, "delay": 0.15}}
         context = RequestContext(Caller(), on_progress=hear)
-        await upstream.standing.request("tools/call", params, context, Timeouts(call=20, idle=1))
+        await upstream.default.request("tools/call", params, context, Timeouts(call=20, idle=1))
         assert heard[-1] == 8
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.core.model.caller import Caller
 from gateway.upstream import Catalogues, Upstreams, UpstreamState
-from gateway.upstream.catalogues import Catalogue
+from gateway.upstream.catalogues import RememberedLists
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +27,9 @@ async def test_known_lists_are_there_at_once_for_the_host_that_the_upstream_is_o
     settings = stdio("apps", "apps-if-declared", "slow-if-able", env={"GO": str(go)})
     catalogues = Catalogues(tmp_path / "catalogues")
     known = {"name": "known", "inputSchema": {"type": "object"}}
-    catalogues.keep(settings, Catalogue(tools=(known,), era="handshake", revision="2025-11-25", eras=("handshake",)))
+    catalogues.keep(
+        settings, RememberedLists(tools=(known,), era="handshake", revision="2025-11-25", eras=("handshake",))
+    )
     came: list[Caller] = []
     upstreams = Upstreams(
         {"raw": settings}, on_change=changes, catalogues=catalogues, expected=lambda: came[0] if came else None

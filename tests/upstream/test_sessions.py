@@ -15,14 +15,14 @@ from gateway.core.model.revisions import Era
 from gateway.errors import UpstreamUnavailable
 from gateway.upstream import Upstream, Upstreams, UpstreamState, pool
 from gateway.upstream.attendance import Attendance
-from gateway.upstream.connection.guise import Guise
-from gateway.upstream.connection.link import Link
-from gateway.upstream.connection.opening import Opening
+from gateway.upstream.connection.client_identity import ClientIdentity
+from gateway.upstream.connection.negotiate_era import Opening
 from gateway.upstream.connection.owners import client_of, owner_by_session
 from gateway.upstream.connection.request_context import RequestContext
 from gateway.upstream.connection.sessions import Eras, Sessions
-from gateway.upstream.transports.causes import Secrets
+from gateway.upstream.connection.supervised_connection import SupervisedConnection
 from gateway.upstream.transports.failures import Subject
+from gateway.upstream.transports.redaction import Secrets
 
 pytestmark = pytest.mark.anyio
 
@@ -47,31 +47,31 @@ class House:
     def __init__(self, **settings: Any) -> None:
         given = settings if "url" in settings else {"command": "x", **settings}
         self.subject = Subject("x", UpstreamSettings(**given), Secrets(UpstreamSettings(command="x")))
-        self.begun: list[Link] = []
-        self.ended: list[Link] = []
+        self.begun: list[SupervisedConnection] = []
+        self.ended: list[SupervisedConnection] = []
         self.has_ended = anyio.Event()
         self.eras = Eras()
-        self.standing = self.link(Guise(), "handshake", standing=True)
+        self.default = self.link(ClientIdentity(), "handshake", is_default=True)
         self.there = Attendance()
-        self.sessions = Sessions(self.standing, self.eras, self.link, self.begun.append, self.end, self.there.has)
+        self.sessions = Sessions(self.default, self.eras, self.link, self.begun.append, self.end, self.there.has)
 
-    def link(self, guise: Guise, era: Era, *, standing: bool = False) -> Link:
-        return Link(
+    def link(self, identity: ClientIdentity, era: Era, *, standing: bool = False) -> SupervisedConnection:
+        return SupervisedConnection(
             self.subject,
-            guise=lambda: guise,
+            identity=lambda: identity,
             first=lambda: self.eras.for_host(era),
             on_event=lambda link, event: None,
             standing=standing,
         )
 
-    def end(self, link: Link) -> None:
+    def end(self, link: SupervisedConnection) -> None:
         self.ended.append(link)
         self.has_ended.set()
 
-    def of(self, caller: Caller) -> Link:
+    def of(self, caller: Caller) -> SupervisedConnection:
         return self.sessions.of(caller)[0]
 
-    def opens(self, link: Link, era: Era) -> Link:
+    def opens(self, link: SupervisedConnection, era: Era) -> SupervisedConnection:
         """A link is connected, and this era is spoken on it."""
         link.opening = Opening(era, "2026-07-28" if era == "modern" else "2025-11-25")
         link.status.state = UpstreamState.READY
@@ -80,8 +80,8 @@ class House:
         return link
 
     @property
-    def kept(self) -> list[Link]:
-        return [self.standing, *self.sessions.links()]
+    def kept(self) -> list[SupervisedConnection]:
+        return [self.default, *self.sessions.links()]
 
 
 # -- owners
@@ -89,34 +89,34 @@ class House:
 
 async def test_the_standing_link_is_the_first_owners_and_nobody_elses() -> None:
     house = House()
-    house.opens(house.standing, "handshake")
-    assert house.of(ANN) is house.standing
-    assert house.of(BOB) is not house.standing
-    assert house.of(ANN) is house.standing
+    house.opens(house.default, "handshake")
+    assert house.of(ANN) is house.default
+    assert house.of(BOB) is not house.default
+    assert house.of(ANN) is house.default
     assert house.of(BOB) is house.begun[0]
     assert len(house.begun) == 1
 
 
 async def test_the_standing_link_is_not_for_a_host_that_declares_something_else() -> None:
     house = House()
-    house.opens(house.standing, "handshake")
+    house.opens(house.default, "handshake")
     able = house.of(replace(ANN, capabilities=ASKABLE))
-    assert able is not house.standing
-    assert able.guise.capabilities == ASKABLE
-    assert house.of(BOB) is house.standing
+    assert able is not house.default
+    assert able.identity.capabilities == ASKABLE
+    assert house.of(BOB) is house.default
 
 
 async def test_the_standing_link_is_not_for_a_host_of_the_other_era() -> None:
     house = House()
-    house.opens(house.standing, "handshake")
+    house.opens(house.default, "handshake")
     house.eras.silent.clear()
-    assert house.of(MODERN) is not house.standing
+    assert house.of(MODERN) is not house.default
 
 
 async def test_before_it_is_connected_the_standing_link_is_for_hosts_of_the_era_that_it_will_try() -> None:
     house = House()
-    assert house.of(MODERN) is not house.standing
-    assert house.of(ANN) is house.standing
+    assert house.of(MODERN) is not house.default
+    assert house.of(ANN) is house.default
 
 
 async def test_what_a_host_declares_decides_beside_its_owner() -> None:
@@ -154,10 +154,10 @@ async def test_each_rule_says_who_has_the_same_session(rule: str | None, same: C
 
 async def test_a_connection_that_is_lost_has_no_owner_any_more_and_its_successor_is_free() -> None:
     house = House()
-    house.opens(house.standing, "handshake")
-    assert house.of(ANN) is house.standing
+    house.opens(house.default, "handshake")
+    assert house.of(ANN) is house.default
     house.sessions.lost()
-    assert house.of(BOB) is house.standing
+    assert house.of(BOB) is house.default
 
 
 # -- hosts that come and go
@@ -175,7 +175,7 @@ async def test_a_connection_that_is_lost_has_no_owner_any_more_and_its_successor
 )
 async def test_what_a_session_left_is_for_nobody_whatever_name_and_token_the_next_one_has(next_one: Caller) -> None:
     house = House()
-    house.of(BOB)  # has the standing link
+    house.of(BOB)  # has the default connection
     link = house.of(ANN)
     house.sessions.left("ann-1")
     assert house.ended == [link]
@@ -256,7 +256,7 @@ async def test_a_stateless_host_that_listens_keeps_its_session() -> None:
 
 async def test_hosts_that_left_without_a_word_make_room_the_longest_unused_first() -> None:
     house = House(max_sessions=3)
-    house.opens(house.standing, "handshake")
+    house.opens(house.default, "handshake")
     links = [house.of(caller) for caller in (ANN, BOB, EVE)]
     links[0].last_use[0], links[1].last_use[0], links[2].last_use[0] = 3.0, 2.0, 1.0
     newcomer = house.of(replace(ANN, client_name="newcomer", session="n"))
@@ -267,7 +267,7 @@ async def test_hosts_that_left_without_a_word_make_room_the_longest_unused_first
 
 async def test_the_newcomers_own_client_makes_room_before_anybody_else() -> None:
     house = House(max_sessions=3)
-    house.opens(house.standing, "handshake")
+    house.opens(house.default, "handshake")
     links = [house.of(caller) for caller in (BOB, EVE, ANN)]
     for age, link in enumerate(links):
         link.last_use[0] = float(age)

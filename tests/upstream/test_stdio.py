@@ -239,7 +239,7 @@ async def test_every_running_call_fails_when_the_process_is_killed(connect: Any,
             params = {"name": "tick", "arguments": {"count": 1_000, "delay": 0.01}}
             context = RequestContext(Caller(), on_progress=heard)
             with pytest.raises(UpstreamLost) as caught:
-                await upstream.standing.request("tools/call", params, context, LIMITS)
+                await upstream.default.request("tools/call", params, context, LIMITS)
             errors.append(caught.value)
 
         async with anyio.create_task_group() as tasks:
@@ -288,7 +288,7 @@ async def test_progress_keeps_a_call_alive_and_is_passed_on(connect: Any, stdio:
     async with connect(stdio()) as upstream:
         params = {"name": "tick", "arguments": {"count": 10, "delay": 0.15}}
         context = RequestContext(Caller(), on_progress=hear)
-        result = await upstream.standing.request("tools/call", params, context, Timeouts(call=20, idle=1))
+        result = await upstream.default.request("tools/call", params, context, Timeouts(call=20, idle=1))
         assert result["content"][0]["text"] == "done"
         assert heard[0] == (1.0, 10.0, "tick")
         assert [step for step, _, _ in heard] == sorted(step for step, _, _ in heard)

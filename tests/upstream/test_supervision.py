@@ -161,7 +161,7 @@ async def test_calls_over_the_limit_wait_for_their_turn_in_order(connect: Any, s
 
             params = {"name": "tick", "arguments": {"count": 5, "delay": 0.05}}
             context = RequestContext(Caller(), on_progress=heard)
-            await upstream.standing.request("tools/call", params, context, LIMITS)
+            await upstream.default.request("tools/call", params, context, LIMITS)
             done.append(0)
 
         async def later(number: int) -> None:

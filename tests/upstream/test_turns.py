@@ -6,7 +6,7 @@ from anyio.abc import TaskGroup
 
 from gateway.config.schema import Timeouts
 from gateway.errors import UpstreamUnavailable
-from gateway.upstream.connection.bounds import AHEAD, Turns
+from gateway.upstream.connection.bounds import AHEAD, CallQueue
 from gateway.upstream.connection.calls import Deadline
 
 pytestmark = pytest.mark.anyio
@@ -17,7 +17,7 @@ LIMITS = Timeouts(call=30, idle=30)
 class Calls:
     """Calls that take turns; `sent` are those that had one, in order."""
 
-    def __init__(self, turns: Turns, tasks: TaskGroup) -> None:
+    def __init__(self, turns: CallQueue, tasks: TaskGroup) -> None:
         self.turns = turns
         self.tasks = tasks
         self.sent: list[str] = []
@@ -51,7 +51,7 @@ class Calls:
 async def test_so_many_run_at_once_and_of_those_that_wait_each_party_has_its_turn() -> None:
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
-            calls = Calls(Turns(1), tasks)
+            calls = Calls(CallQueue(1), tasks)
             await calls.begin("ann 1", "ann 2", "ann 3", "ann 4", "bob 1", "eve 1", "bob 2")
             assert calls.sent == ["ann 1"]
             await calls.answer("ann 1", "ann 2", "bob 1", "eve 1", "ann 3", "bob 2")
@@ -62,7 +62,7 @@ async def test_so_many_run_at_once_and_of_those_that_wait_each_party_has_its_tur
 async def test_a_call_that_is_cancelled_while_it_waits_is_never_sent_and_leaves_no_gap() -> None:
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
-            calls = Calls(Turns(1), tasks)
+            calls = Calls(CallQueue(1), tasks)
             await calls.begin("ann 1", "ann 2", "bob 1", "ann 3")
             await calls.cancel("ann 2", "bob 1")
             await calls.answer("ann 1")
@@ -76,7 +76,7 @@ async def test_a_call_that_is_cancelled_while_it_waits_is_never_sent_and_leaves_
 async def test_what_the_upstream_has_not_read_is_bounded_however_much_is_cancelled() -> None:
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
-            calls = Calls(Turns(100, ahead=3), tasks)
+            calls = Calls(CallQueue(100, ahead=3), tasks)
             names = [f"ann {number}" for number in range(30)]
             await calls.begin(*names)
             assert calls.sent == names[:3]
@@ -89,7 +89,7 @@ async def test_what_the_upstream_has_not_read_is_bounded_however_much_is_cancell
 async def test_an_answer_shows_that_what_was_sent_before_was_read() -> None:
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
-            calls = Calls(Turns(0, ahead=3), tasks)
+            calls = Calls(CallQueue(0, ahead=3), tasks)
             await calls.begin("ann 1", "ann 2", "ann 3", "ann 4", "ann 5")
             await calls.cancel("ann 1")
             await calls.answer("ann 2")
@@ -107,7 +107,7 @@ async def test_where_no_answer_comes_a_sign_of_life_is_asked_for_and_only_then()
 
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
-            turns = Turns(0, ahead=3)
+            turns = CallQueue(0, ahead=3)
             calls = Calls(turns, tasks)
             tasks.start_soon(turns.keep, ask)
             await calls.begin("ann 1", "ann 2", "ann 3")
@@ -127,7 +127,7 @@ async def test_an_upstream_that_answers_the_question_with_an_error_has_read_too(
 
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
-            turns = Turns(0)
+            turns = CallQueue(0)
             calls = Calls(turns, tasks)
             tasks.start_soon(turns.keep, ask)
             await calls.begin(*(f"ann {number}" for number in range(AHEAD * 3)))
@@ -148,7 +148,7 @@ async def test_the_end_of_a_connection_lets_those_that_wait_go_on_to_the_next() 
 
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
-            turns = Turns(0, ahead=1)
+            turns = CallQueue(0, ahead=1)
             calls = Calls(turns, tasks)
             tasks.start_soon(connected)
             await calls.begin("ann 1", "ann 2")

@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal, cast
 
 import typer
 
+from gateway.cli.command_context import ConfigFile, Started
 from gateway.cli.configuration_file import ConfigurationFile
-from gateway.cli.failing import DONE, refuse
-from gateway.cli.started import ConfigFile, Started
+from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.terminal import remark, say
 from gateway.config.expansion import expand
-from gateway.config.finding import find_file, places
+from gateway.config.find_config import config_candidates, find_file
 from gateway.config.logins import login_command, url_behind, with_time_to_log_in
 from gateway.config.problems import config_error
 from gateway.config.schema import Settings
@@ -115,7 +115,7 @@ def _from_here(command: str) -> str:
 def _file(asked: Path | None, yes: bool) -> ConfigurationFile:
     """The configuration in force; a first one, to be written, where there is none and that is agreed to."""
     found = find_file(asked, environ=os.environ)
-    file = ConfigurationFile.read((found or list(places())[-1]).absolute())
+    file = ConfigurationFile.read((found or list(config_candidates())[-1]).absolute())
     if file.exists or yes:
         return file
     if not sys.stdin.isatty():

@@ -9,18 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
-from gateway.cli.failing import DONE, FAILED, complain
-from gateway.cli.running import Name, Pid
-from gateway.cli.started import AsJson, ConfigFile
+from gateway.cli.command_context import AsJson, ConfigFile
+from gateway.cli.exit_codes import DONE, FAILED, complain
+from gateway.cli.running_gateways import Name, Pid
 from gateway.cli.terminal import remark, say, say_json
-from gateway.core.profiles.calibrating import REPORT_TOOL, SHOW_TOOL
+from gateway.core.profiles.calibrate_profile import REPORT_TOOL, SHOW_TOOL
 from gateway.core.wording import plain
 from gateway.errors import GatewayError
 from gateway.routing.calibration.wording import WHY_NOT_USED
-from gateway.serving.control.calibrating import leave_wish
 from gateway.serving.control.client import ask
-from gateway.serving.control.records import Record, running
-from gateway.system.places import own_folder
+from gateway.serving.control.pending_calibration import leave_wish
+from gateway.serving.control.records import GatewayRecord, running
+from gateway.system.runtime_dir import own_folder
 
 _EVERY_SECONDS = 1.0
 
@@ -82,7 +82,7 @@ class _Wished:
     pid: int | None
     name: str | None
     config: str | None
-    _asked: dict[int, Record] = field(default_factory=dict[int, Record])
+    _asked: dict[int, GatewayRecord] = field(default_factory=dict[int, GatewayRecord])
 
     def progress(self) -> Iterator[Mapping[str, Any]]:
         """How far each host of each gateway is. One that cannot be asked now is asked again."""
@@ -98,7 +98,7 @@ class _Wished:
             with suppress(GatewayError):
                 ask(record, "calibrate", close=True)
 
-    def _fits(self, record: Record) -> bool:
+    def _fits(self, record: GatewayRecord) -> bool:
         wanted = ((self.pid, record.pid), (self.name, record.name), (self.config, record.config))
         return all(one in (None, other) for one, other in wanted)
 

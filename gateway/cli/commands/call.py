@@ -9,13 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gateway.cli.completion import profile_names
-from gateway.cli.failing import DONE, FAILED, refuse
-from gateway.cli.pages import WithPages, as_it_came, declaring, expected, shaped_for_page, shows_pages
-from gateway.cli.progress import Wait, is_there
-from gateway.cli.saving import media_of, save_media
-from gateway.cli.showing import grouped, result_lines
-from gateway.cli.started import (
+from gateway.cli.command_context import (
     ALL,
     AsJson,
     ConfigFile,
@@ -27,6 +21,12 @@ from gateway.cli.started import (
     settings_for,
     with_raw_profile,
 )
+from gateway.cli.completion import profile_names
+from gateway.cli.exit_codes import DONE, FAILED, refuse
+from gateway.cli.pages import WithPages, as_it_came, declaring, expected, shaped_for_page, shows_pages
+from gateway.cli.print_result import grouped, result_lines
+from gateway.cli.progress import Wait, is_there
+from gateway.cli.save_media import media_of, save_media
 from gateway.cli.terminal import say, say_json
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
@@ -34,7 +34,7 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
-from gateway.core.results.lifting import lift
+from gateway.core.results.lift_result import lift
 from gateway.core.wording import plain
 from gateway.errors import UnknownTool, UpstreamUnavailable
 from gateway.runtime import Gateway, run_gateway

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gateway.cli.command_context import AsJson, ConfigFile, run_until_signal, settings_for
 from gateway.cli.completion import simulated_hosts
-from gateway.cli.failing import DONE, FAILED, refuse
-from gateway.cli.started import AsJson, ConfigFile, run_until_signal, settings_for
+from gateway.cli.exit_codes import DONE, FAILED, refuse
 from gateway.cli.terminal import remark, say, say_json
 from gateway.config.schema import Settings
-from gateway.core.profiles.matching import known_name
+from gateway.core.profiles.match_profile import known_name
 from gateway.core.profiles.near_names import did_you_mean
 from gateway.core.wording import counted, plain
 from gateway.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gateway.cli.diagnosis.checkup import Checkup
-    from gateway.hosts.simulators.host import Host
+    from gateway.cli.diagnosis.server_check import Checkup
+    from gateway.hosts.simulators.host import SimulatedHost
 
 
 def check(
@@ -65,12 +65,12 @@ def check(
     everything is shown or kept at every host and no call failed, 1 otherwise, 3 the server cannot be connected to.
     """
     # Imported here, so that the other commands do not pay for what only a check needs.
-    from gateway.cli.diagnosis.checkup import Wanted, check_server
     from gateway.cli.diagnosis.selection import read_arguments
+    from gateway.cli.diagnosis.server_check import CheckOptions, check_server
 
     settings = _settings(server or (), config, upstream)
     given = read_arguments(_document(arguments) if arguments is not None else {}, str(arguments))
-    wanted = Wanted(given, everything, tuple(tool or ()), _hosts(host or ()), seconds)
+    wanted = CheckOptions(given, everything, tuple(tool or ()), _hosts(host or ()), seconds)
     ended = run_until_signal(lambda: check_server(settings, wanted, remark))
     if isinstance(ended, int):
         return ended
@@ -115,7 +115,7 @@ def _document(path: Path) -> Any:
         raise ConfigError(f"is not {kind}: {error}", where=str(path)) from None
 
 
-def _hosts(names: Sequence[str]) -> "tuple[Host, ...]":
+def _hosts(names: Sequence[str]) -> "tuple[SimulatedHost, ...]":
     from gateway.hosts.simulators.hosts import SIMULATORS
 
     known = {name: known_name(SIMULATORS, name) for name in names}

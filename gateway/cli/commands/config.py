@@ -7,12 +7,12 @@ from typing import Any
 
 import typer
 
-from gateway.cli.failing import DONE, UNUSABLE, complain
-from gateway.cli.started import AsJson, ConfigFile
+from gateway.cli.command_context import AsJson, ConfigFile
+from gateway.cli.exit_codes import DONE, UNUSABLE, complain
 from gateway.cli.terminal import help_without_command, say, say_json
 from gateway.config.builtin_profiles import load_profiles
-from gateway.config.finding import places
-from gateway.config.loading import load_settings
+from gateway.config.find_config import config_candidates
+from gateway.config.load_settings import load_settings
 from gateway.config.schema import Settings, UpstreamSettings
 from gateway.errors import ConfigError, ProfileError
 
@@ -31,7 +31,7 @@ def check(config: ConfigFile = None, as_json: AsJson = False) -> int:
     try:
         loaded = load_settings(config)
         if loaded.path is None:
-            looked = " and ".join(str(place) for place in places())
+            looked = " and ".join(str(place) for place in config_candidates())
             remedy = "`mcp-gateway add`, `import` or `init` writes one; or name a file with --config"
             raise ConfigError(f"there is no configuration: looked for {looked}", remedy=remedy)
         load_profiles(loaded.settings)

@@ -18,19 +18,19 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from gateway.cli.failing import DONE, refuse
-from gateway.cli.running import Name, Pid, the_one
-from gateway.cli.started import AsJson, ConfigFile, settings_if_any
+from gateway.cli.command_context import AsJson, ConfigFile, settings_if_any
+from gateway.cli.exit_codes import DONE, refuse
+from gateway.cli.running_gateways import Name, Pid, the_one
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
 from gateway.core.wording import size_words
 from gateway.errors import ConfigError
-from gateway.serving.control import transferring
+from gateway.serving.control import transfer_content
 from gateway.serving.control.client import ask
-from gateway.serving.control.records import Record, running
+from gateway.serving.control.records import GatewayRecord, running
 from gateway.system.files import replacing
 
 if TYPE_CHECKING:
-    from gateway.cli.store_itself import StoreItself
+    from gateway.cli.direct_store import StoreItself
 
 app = typer.Typer(name="content", help="Stored content: list it, save it, remove it.", invoke_without_command=True)
 
@@ -65,7 +65,7 @@ def put(
         described = {"size": size, "name": given, "media_type": media_type or _guessed(given), "owner": owner}
         record = _running(pid, gateway, config)
         if record is not None:
-            told = transferring.put(record, source, described, _progress("put"))
+            told = transfer_content.put(record, source, described, _progress("put"))
         else:
             told = _store(config).put(source, described)
     if as_json:
@@ -123,7 +123,7 @@ def get(
     record = _running(pid, gateway, config)
     with _Saving(target, force) as saving:
         if record is not None:
-            told = transferring.get(record, handle, owner, saving.write, _progress("get"))
+            told = transfer_content.get(record, handle, owner, saving.write, _progress("get"))
         else:
             told = _store(config).get(handle, owner, saving.write)
     if as_json:
@@ -195,7 +195,7 @@ def _source(file: Path, stack: ExitStack) -> tuple[BinaryIO, int]:
     return spool, size
 
 
-def _running(pid: int | None, name: str | None, config: Path | None) -> Record | None:
+def _running(pid: int | None, name: str | None, config: Path | None) -> GatewayRecord | None:
     """The gateway to ask: the one that is named, else the only one; None where none runs (with that file)."""
     if pid is not None or name is not None:
         return the_one(pid, name)
@@ -208,7 +208,7 @@ def _asked(request: dict[str, Any], pid: int | None, name: str | None, config: P
     """The answer to a request that is a line, from the running gateway, or from the store itself."""
     record = _running(pid, name, config)
     if record is not None:
-        return ask(record, "content", transferring.SILENCE_SECONDS, **request)
+        return ask(record, "content", transfer_content.SILENCE_SECONDS, **request)
     return _store(config).line(request)
 
 
@@ -220,7 +220,7 @@ def _store(config: Path | None) -> "StoreItself":
             "no gateway is running, and its store would be in memory",
             remedy="start one, or name a store that lasts: [store] url",
         )
-    from gateway.cli.store_itself import StoreItself  # here, because it takes a gateway's time to import
+    from gateway.cli.direct_store import StoreItself  # here, because it takes a gateway's time to import
 
     return StoreItself(settings)
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from gateway.cli.command_context import AsJson
 from gateway.cli.demo import DEFAULT_REPORT, run_demo
-from gateway.cli.started import AsJson
 
 
 def demo(

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gateway.cli.command_context import AsJson, ConfigFile, run_until_signal
 from gateway.cli.completion import profile_names
-from gateway.cli.diagnosis.findings import Diagnosis, Finding, Level
-from gateway.cli.failing import DONE, FAILED, UNUSABLE
+from gateway.cli.diagnosis.findings import CheckResult, Diagnosis, Level
+from gateway.cli.exit_codes import DONE, FAILED, UNUSABLE
 from gateway.cli.progress import Wait
-from gateway.cli.started import AsJson, ConfigFile, run_until_signal
 from gateway.cli.terminal import neutral, say_json
 from gateway.core.wording import counted
 
@@ -93,7 +93,7 @@ def _grid(lines: "Iterable[_Line]") -> "Table":
 _Line = tuple[str, str, str]
 
 
-def _lines(finding: Finding) -> Iterator[_Line]:
+def _lines(finding: CheckResult) -> Iterator[_Line]:
     """Heading, words and style: the finding, and below it the cure."""
     hosts = f" (for {', '.join(finding.hosts)})" if finding.hosts else ""
     yield finding.level, _harmless(finding.text + hosts), _STYLES[finding.level]

@@ -9,11 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gateway.cli.completion import profile_names
-from gateway.cli.failing import DONE
-from gateway.cli.pages import WithPages, shaped_for_page
-from gateway.cli.showing import block_lines, grouped
-from gateway.cli.started import (
+from gateway.cli.command_context import (
     ALL,
     AsJson,
     ConfigFile,
@@ -23,6 +19,10 @@ from gateway.cli.started import (
     run_until_signal,
     settings_if_any,
 )
+from gateway.cli.completion import profile_names
+from gateway.cli.exit_codes import DONE
+from gateway.cli.pages import WithPages, shaped_for_page
+from gateway.cli.print_result import block_lines, grouped
 from gateway.cli.terminal import remark, say, say_json
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
@@ -55,7 +55,7 @@ from gateway.core.model.effects import (
 from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
-from gateway.core.results.lifting import lift
+from gateway.core.results.lift_result import lift
 from gateway.core.wording import counted, facts, pixel_words, plain, probed, seconds_words
 from gateway.errors import ConfigError
 

@@ -8,17 +8,17 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.diagnosis.findings import listed
-from gateway.cli.failing import DONE
+from gateway.cli.exit_codes import DONE
 from gateway.cli.terminal import say, say_table
-from gateway.config.finding import FILE_NAME, find_file
+from gateway.config.find_config import FILE_NAME, find_file
 from gateway.core.wording import counted
 from gateway.errors import ConfigError
+from gateway.hosts.config_files.discover import discover
 from gateway.hosts.config_files.files import read_bytes, replace_file
-from gateway.hosts.config_files.importing import ImportPlan, plan_import
+from gateway.hosts.config_files.import_servers import ImportPlan, plan_import
 from gateway.hosts.config_files.login_probe import ask_for_logins
-from gateway.hosts.config_files.looking import look
-from gateway.hosts.config_files.starting import HEAD, first_configuration, upstreams_of
-from gateway.hosts.config_files.surroundings import Surroundings
+from gateway.hosts.config_files.machine import Machine
+from gateway.hosts.config_files.starter_config import HEAD, first_configuration, upstreams_of
 
 
 def init(
@@ -63,7 +63,7 @@ def _file(path: str) -> Path:
 
 def _found(file: Path, *, probe: bool) -> ImportPlan:
     """What the hosts on this machine have, as a first configuration; `probe`: asked whether it wants a login."""
-    servers = look((), Surroundings.here()).servers
+    servers = discover((), Machine.here()).servers
     answers = ask_for_logins([one.upstream for one in servers if one.upstream], os.environ) if probe else {}
     return plan_import(servers, HEAD, str(file), logins=[url for url, wants in answers.items() if wants])
 

@@ -10,30 +10,30 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from gateway.cli.command_context import AsJson, ConfigFile
 from gateway.cli.completion import host_names
-from gateway.cli.failing import DONE, complain, refuse
-from gateway.cli.started import AsJson, ConfigFile
+from gateway.cli.exit_codes import DONE, complain, refuse
 from gateway.cli.terminal import remark, say, say_json, say_table
 from gateway.config.builtin_profiles import load_profiles
-from gateway.config.finding import cache_folder
-from gateway.config.loading import load_settings
+from gateway.config.find_config import cache_folder
+from gateway.config.load_settings import load_settings
 from gateway.config.schema import Settings
 from gateway.config.secrets import HIDDEN, hide, longest_first
-from gateway.core.profiles.matching import find
+from gateway.core.profiles.match_profile import find_profile
 from gateway.core.wording import counted
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.backups import Backups
 from gateway.hosts.config_files.files import as_text, read_bytes
+from gateway.hosts.config_files.gateway_entry import NAME
 from gateway.hosts.config_files.host_environment import missing_in_host
-from gateway.hosts.config_files.hosts import HOSTS, Host, find_host
-from gateway.hosts.config_files.importing import known_to, wants_login
-from gateway.hosts.config_files.installing import NAME
-from gateway.hosts.config_files.launching import Launch, given_in, is_own, launch_in, lives_in_cache, own_launch
+from gateway.hosts.config_files.hosts import HOSTS, HostFiles, find_host
+from gateway.hosts.config_files.import_servers import known_to, wants_login
+from gateway.hosts.config_files.launch_command import Launch, given_in, is_own, launch_in, lives_in_cache, own_launch
 from gateway.hosts.config_files.login_probe import ask_for_logins
-from gateway.hosts.config_files.registering import Registered, host_document, register, unregister, user_file
+from gateway.hosts.config_files.machine import Machine
+from gateway.hosts.config_files.register_gateway import Registered, host_document, register, unregister, user_file
+from gateway.hosts.config_files.registration_status import Standing, standing
 from gateway.hosts.config_files.servers import read_servers
-from gateway.hosts.config_files.standing import Standing, standing
-from gateway.hosts.config_files.surroundings import Surroundings
 
 HostName = Annotated[
     str | None, typer.Argument(metavar="HOST", help=f"One of {', '.join(HOSTS)}.", autocompletion=host_names)
@@ -73,7 +73,7 @@ def install(
     as_json: AsJson = False,
 ) -> int:
     """Register the gateway in a host; its other servers stay, unless --only."""
-    at = Surroundings.here()
+    at = Machine.here()
     if listing:
         return _list(at, as_json)
     if as_json:
@@ -116,7 +116,7 @@ def uninstall(
 ) -> int:
     """Take the gateway out of a host: its file is again what it was, whatever else was changed meanwhile stays."""
     known = find_host(host)
-    target = file.absolute() if file is not None else user_file(known, Surroundings.here())
+    target = file.absolute() if file is not None else user_file(known, Machine.here())
     done = unregister(known, target, Backups.of_user(), name=name, dry_run=dry_run)
     if done is None:
         say(f"{target}: the gateway is not registered as {name!r}; nothing to do")
@@ -141,11 +141,11 @@ def _configuration(asked: Path | None, profile: str | None) -> tuple[Path, Setti
         raise ConfigError("there is no configuration to register", remedy=remedy)
     profiles = load_profiles(loaded.settings)
     if profile is not None:
-        find(profiles, profile)
+        find_profile(profiles, profile)
     return loaded.path.absolute(), loaded.settings
 
 
-def _given(env: Sequence[str], at: Surroundings) -> dict[str, str]:
+def _given(env: Sequence[str], at: Machine) -> dict[str, str]:
     """The variables of `--env`, with a value or as they are here."""
     given: dict[str, str] = {}
     for one in env:
@@ -158,7 +158,7 @@ def _given(env: Sequence[str], at: Surroundings) -> dict[str, str]:
     return given
 
 
-def _given_before(host: Host, file: Path, name: str) -> dict[str, str]:
+def _given_before(host: HostFiles, file: Path, name: str) -> dict[str, str]:
     """The variables that the host's entry of ours has already."""
     document, _ = host_document(host, file)
     entry = (document.table(host.table) or {}).get(name)
@@ -166,7 +166,7 @@ def _given_before(host: Host, file: Path, name: str) -> dict[str, str]:
     return given_in(launch) if launch is not None else {}
 
 
-def _say_variables(host: Host, configuration: Path, launch: Launch, at: Surroundings, again: str) -> None:
+def _say_variables(host: HostFiles, configuration: Path, launch: Launch, at: Machine, again: str) -> None:
     """Which variables of the configuration the host may start the gateway without, and how it gets them.
 
     `again` is the command line that installs once more, as it was given.
@@ -195,7 +195,7 @@ def _say_first_starts(settings: Settings, config: Path | None) -> None:
         say(f"run `{tools}` once: {', '.join(new)} {'is' if len(new) == 1 else 'are'} {_NEVER_STARTED}")
 
 
-def _say_registered(done: Registered, host: Host, name: str, configuration: Path) -> None:
+def _say_registered(done: Registered, host: HostFiles, name: str, configuration: Path) -> None:
     if not done.diff:
         say(f"{done.file}: {host.title} has the gateway already, as {name!r}, with {configuration}")
         return
@@ -204,7 +204,7 @@ def _say_registered(done: Registered, host: Host, name: str, configuration: Path
         say(f"what it was before is kept in {done.backup}; `mcp-gateway uninstall {host.name}` gives it back")
 
 
-def _say_others(done: Registered, host: Host, others: "Others") -> None:
+def _say_others(done: Registered, host: HostFiles, others: "Others") -> None:
     """What becomes of the host's other servers, and which of them the gateway does not have."""
     beside = [name for name in done.installation.beside if name not in others.login]
     if beside:
@@ -221,7 +221,7 @@ def _say_others(done: Registered, host: Host, others: "Others") -> None:
         remark(f"warning: not enabled behind the gateway: {names} (`mcp-gateway enable NAME` switches one on)")
 
 
-def _say_kept(done: Registered, host: Host, others: "Others") -> None:
+def _say_kept(done: Registered, host: HostFiles, others: "Others") -> None:
     kept = [name for name in others.login if name in done.installation.beside]
     if kept:
         names = ", ".join(kept)
@@ -239,7 +239,7 @@ class Others:
     off: tuple[str, ...] = ()
 
 
-def _others(host: Host, file: Path, at: Surroundings, configuration: Path) -> Others:
+def _others(host: HostFiles, file: Path, at: Machine, configuration: Path) -> Others:
     """The host's own servers, compared with the configuration, and asked whether they want a login."""
     document, _ = host_document(host, file)
     servers = [one for one in read_servers(document, host, at) if not one.own and not one.project]
@@ -257,7 +257,7 @@ def _others(host: Host, file: Path, at: Surroundings, configuration: Path) -> Ot
     )
 
 
-def _list(at: Surroundings, as_json: bool) -> int:
+def _list(at: Machine, as_json: bool) -> int:
     hosts = [standing(host, at) for host in HOSTS.values()]
     if as_json:
         say_json([one.to_json() for one in hosts])

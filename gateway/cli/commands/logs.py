@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.failing import DONE, INTERRUPTED
-from gateway.cli.running import Name, Pid, matching, the_one
+from gateway.cli.exit_codes import DONE, INTERRUPTED
+from gateway.cli.running_gateways import Name, Pid, matching, the_one
 from gateway.cli.terminal import remark, say
 from gateway.errors import GatewayError
 from gateway.serving.control.log_file import last_lines, left_logs
-from gateway.serving.control.records import Record, running
+from gateway.serving.control.records import GatewayRecord, running
 
 _PAUSE_SECONDS = 0.25
 _LIVENESS_SECONDS = 2.0
@@ -41,7 +41,7 @@ def logs(
     return DONE
 
 
-def _log(pid: int | None, name: str | None) -> tuple[Path, Record | None]:
+def _log(pid: int | None, name: str | None) -> tuple[Path, GatewayRecord | None]:
     """The log to show, and whose it is if that one still runs."""
     try:
         if pid is not None or name is not None or running():
@@ -103,5 +103,5 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _runs(record: Record) -> bool:
+def _runs(record: GatewayRecord) -> bool:
     return any(one.stem == record.stem for one in running())

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
+from gateway.cli.command_context import AsJson, ConfigFile, settings_if_any
 from gateway.cli.completion import profile_names
-from gateway.cli.failing import DONE
-from gateway.cli.started import AsJson, ConfigFile, settings_if_any
+from gateway.cli.exit_codes import DONE
 from gateway.cli.terminal import say, say_json, say_table
 from gateway.config.builtin_profiles import builtin_profiles, load_profiles
 from gateway.core.profiles.host_profiles import PATHS, value_at
-from gateway.core.profiles.matching import find
+from gateway.core.profiles.match_profile import find_profile
 from gateway.core.profiles.profile import Match, Profile
 
 _OF_THE_HOST = frozenset({"wait.call", "wait.start", "wait.progress_resets"})
@@ -59,7 +59,7 @@ def show(
 ) -> int:
     """Show everything in a profile, and how it is known."""
     profiles = load_profiles(settings_if_any(config).settings)
-    profile = find(profiles, name)
+    profile = find_profile(profiles, name)
     if as_json:
         say_json(profile.model_dump(mode="json"))
         return DONE

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import anyio
 import typer
 
-from gateway.cli.failing import DONE, TERMINATED
-from gateway.cli.started import ConfigFile, Started, run_until_signal, settings_if_any
+from gateway.cli.command_context import ConfigFile, Started, run_until_signal, settings_if_any
+from gateway.cli.exit_codes import DONE, TERMINATED
 from gateway.cli.terminal import remark
 from gateway.config.schema import ModelProxySettings, Settings
 from gateway.errors import ConfigError, GatewayError, InvalidRequest
@@ -58,11 +58,11 @@ def _changed(settings: ModelProxySettings, changes: Mapping[str, object]) -> Mod
 async def _serve(settings: Settings, *, explain: bool) -> int:
     from gateway.content.describe import open_describer
     from gateway.content.media import MediaWorkers
-    from gateway.content.shaping.remembering import RememberingMedia
-    from gateway.content.shaping.repairing import RepairedRequest, Repairer
+    from gateway.content.shaping.effect_cache import RememberingMedia
+    from gateway.content.shaping.repair_request import RepairedRequest, Repairer
     from gateway.content.store import open_store
     from gateway.serving.model_proxy import check_bind, serve_model_proxy
-    from gateway.serving.model_proxy.explaining import explanation
+    from gateway.serving.model_proxy.explain_repair import explanation
 
     proxied = settings.model_proxy
     if proxied.to is None:

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from gateway.cli.failing import DONE, FAILED, UNUSABLE, complain
-from gateway.cli.running import All, Name, Pid, chosen
-from gateway.cli.started import AsJson
+from gateway.cli.command_context import AsJson
+from gateway.cli.exit_codes import DONE, FAILED, UNUSABLE, complain
+from gateway.cli.running_gateways import All, Name, Pid, chosen
 from gateway.cli.terminal import say, say_json
 from gateway.errors import GatewayError
-from gateway.serving.control.client import RELOAD_SECONDS, NoAnswer, ask
-from gateway.serving.control.reloading import lines_of
+from gateway.serving.control.client import RELOAD_SECONDS, ControlUnanswered, ask
+from gateway.serving.control.reload_config import lines_of
 
 
 def reload(pid: Pid = None, name: Name = None, everyone: All = False, as_json: AsJson = False) -> int:
@@ -25,7 +25,7 @@ def reload(pid: Pid = None, name: Name = None, everyone: All = False, as_json: A
         except GatewayError as error:
             complain(str(error))
             answers.append({**about, "problem": str(error)})
-            code = max(code, FAILED if isinstance(error, NoAnswer) else UNUSABLE)
+            code = max(code, FAILED if isinstance(error, ControlUnanswered) else UNUSABLE)
             continue
         answers.append({**about, "problem": None, **difference})
         if not as_json:

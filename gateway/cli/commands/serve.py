@@ -13,24 +13,24 @@ import anyio
 import typer
 
 from gateway._version import __version__
-from gateway.cli.attended import Reached, Start, attended_gateway
+from gateway.cli.command_context import ConfigFile, Started, UpstreamUrls, loaded_for, run_until_signal
 from gateway.cli.commands.proxy import proxy_beside
 from gateway.cli.completion import profile_names
-from gateway.cli.failing import DONE, TERMINATED, refuse
-from gateway.cli.started import ConfigFile, Started, UpstreamUrls, loaded_for, run_until_signal
+from gateway.cli.controlled_gateway import HostFacingState, Start, attended_gateway
+from gateway.cli.exit_codes import DONE, TERMINATED, refuse
 from gateway.cli.terminal import remark
 from gateway.config.builtin_profiles import load_profiles
 from gateway.config.schema import LogFormat, LogLevel, Settings
-from gateway.core.profiles.matching import find
+from gateway.core.profiles.match_profile import find_profile
 from gateway.core.tools.instructions import Introductions
-from gateway.serving.control.reporting import Serving
+from gateway.serving.control.status_report import Serving
 from gateway.telemetry import configure_logging
-from gateway.telemetry.exporting import exporting_traces
 from gateway.telemetry.logs import announce
+from gateway.telemetry.trace_export import exporting_traces
 
 if TYPE_CHECKING:
     from gateway.routing import Router
-    from gateway.serving.mcp.opening import Opening
+    from gateway.serving.mcp.early_stdio import EarlyStdio
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ def serve(
     configure_logging(settings, debug=started.debug)
     profiles = load_profiles(settings)
     if profile is not None:
-        find(profiles, profile)
+        find_profile(profiles, profile)
     with exporting_traces(os.environ, settings.gateway.name):
         if http:
             ended = run_until_signal(partial(_serve_http, start), fast_loop=True)
@@ -119,22 +119,22 @@ def _logging(settings: Settings, log_format: LogFormat | None, level: LogLevel |
     return settings.model_copy(update={"logging": settings.logging.model_copy(update=changes)})
 
 
-def _opening(settings: Settings) -> "Opening":
+def _opening(settings: Settings) -> "EarlyStdio":
     """For whoever calls the command without `main`, which opens the connection before anything is imported."""
+    from gateway.serving.mcp.early_stdio import EarlyStdio
     from gateway.serving.mcp.handshake import Identity
-    from gateway.serving.mcp.opening import Opening
 
-    opening = Opening(Identity(settings.gateway.name, __version__, instructions=settings.gateway.instructions))
+    opening = EarlyStdio(Identity(settings.gateway.name, __version__, instructions=settings.gateway.instructions))
     opening.start()
     return opening
 
 
-async def _serve_stdio(start: Start, opening: "Opening") -> int:
+async def _serve_stdio(start: Start, opening: "EarlyStdio") -> int:
     from gateway.serving.mcp.stdio import expected_host, serve_stdio
 
     settings = start.settings
     serving = Serving(start.path, time.time(), ["stdio"])
-    reached = Reached(serving)
+    reached = HostFacingState(serving)
 
     def applied(settings: Settings) -> None:
         opening.introduce(opening.identity._replace(instructions=settings.gateway.instructions))
@@ -165,8 +165,8 @@ async def _serve_stdio(start: Start, opening: "Opening") -> int:
 
 
 async def _serve_http(start: Start) -> int:
-    from gateway.config.finding import state_folder
-    from gateway.content.links.bases import Bases
+    from gateway.config.find_config import state_folder
+    from gateway.content.links.base_url import Bases
     from gateway.content.links.links import link_key
     from gateway.serving.content.routes import content_routes
     from gateway.serving.mcp.handshake import Identity
@@ -178,7 +178,7 @@ async def _serve_http(start: Start) -> int:
     identity = Identity(settings.gateway.name, __version__, instructions=settings.gateway.instructions)
     host = f"[{settings.http.bind}]" if ":" in settings.http.bind else settings.http.bind
     serving = Serving(start.path, time.time(), principal="token" if settings.http.token else "local")
-    reached = Reached(serving)
+    reached = HostFacingState(serving)
     own = settings.gateway
     key = link_key(settings.content.key, state_folder(os.environ))
 

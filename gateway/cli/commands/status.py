@@ -4,18 +4,18 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from gateway.cli.failing import DONE, FAILED, complain
-from gateway.cli.running import Name, Pid, matching
-from gateway.cli.started import AsJson
+from gateway.cli.command_context import AsJson
+from gateway.cli.exit_codes import DONE, FAILED, complain
+from gateway.cli.running_gateways import Name, Pid, matching
 from gateway.cli.terminal import say, say_json, say_table
 from gateway.core.wording import counted, plain, size_words
 from gateway.errors import GatewayError
 from gateway.serving.control.client import ask
-from gateway.serving.control.records import Record
+from gateway.serving.control.records import GatewayRecord
 
 _AT_ONCE = 8
 
-Answer = tuple[Record, dict[str, Any] | None, str | None]
+Answer = tuple[GatewayRecord, dict[str, Any] | None, str | None]
 
 
 def status(pid: Pid = None, name: Name = None, as_json: AsJson = False) -> int:
@@ -43,7 +43,7 @@ def status(pid: Pid = None, name: Name = None, as_json: AsJson = False) -> int:
     return FAILED if silent else DONE
 
 
-def _asked(record: Record) -> Answer:
+def _asked(record: GatewayRecord) -> Answer:
     try:
         return record, ask(record, "status"), None
     except GatewayError as error:

@@ -5,12 +5,12 @@ import sys
 import time
 from pathlib import Path
 
-from gateway.cli.failing import DONE, FAILED, complain
-from gateway.cli.running import All, Name, Pid, chosen
+from gateway.cli.exit_codes import DONE, FAILED, complain
+from gateway.cli.running_gateways import All, Name, Pid, chosen
 from gateway.cli.terminal import say
 from gateway.errors import GatewayError
 from gateway.serving.control.client import ask
-from gateway.serving.control.records import Record, running
+from gateway.serving.control.records import GatewayRecord, running
 
 _PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.05
@@ -34,7 +34,7 @@ def stop(pid: Pid = None, name: Name = None, everyone: All = False) -> int:
     return code
 
 
-def _ended(record: Record) -> bool:
+def _ended(record: GatewayRecord) -> bool:
     until = time.monotonic() + _PATIENCE_SECONDS
     while time.monotonic() < until:
         if not _is_there(record):
@@ -43,7 +43,7 @@ def _ended(record: Record) -> bool:
     return False
 
 
-def _is_there(record: Record) -> bool:
+def _is_there(record: GatewayRecord) -> bool:
     if sys.platform == "win32":  # where asking for a process by its id ends it
         return any(one.stem == record.stem for one in running())
     try:

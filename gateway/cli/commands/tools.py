@@ -6,10 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gateway.cli.failing import DONE, UNAVAILABLE, complain
-from gateway.cli.pages import WithPages, declaring, expected, shows_pages
-from gateway.cli.progress import Wait, is_there, standing_words
-from gateway.cli.started import (
+from gateway.cli.command_context import (
     AsJson,
     ConfigFile,
     Revision,
@@ -19,6 +16,9 @@ from gateway.cli.started import (
     settings_for,
     without_waiting,
 )
+from gateway.cli.exit_codes import DONE, UNAVAILABLE, complain
+from gateway.cli.pages import WithPages, declaring, expected, shows_pages
+from gateway.cli.progress import Wait, is_there, standing_words
 from gateway.cli.terminal import say_json, say_table
 from gateway.config.schema import Settings
 from gateway.core.apps import for_the_model, pages

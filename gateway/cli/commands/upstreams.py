@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
+from gateway.cli.command_context import ConfigFile
 from gateway.cli.configuration_file import ConfigurationFile
-from gateway.cli.failing import DONE
-from gateway.cli.started import ConfigFile
+from gateway.cli.exit_codes import DONE
 from gateway.cli.terminal import say
 
 UpstreamName = Annotated[str, typer.Argument(metavar="NAME", help="The server's name in the configuration.")]

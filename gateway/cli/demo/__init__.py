@@ -16,6 +16,6 @@ def run_demo(report: Path = DEFAULT_REPORT, *, json_output: bool = False) -> int
     so, or could not be run; what it is stands on stderr and in the report. 130: interrupted.
     """
     # Imported here so that a command line which only offers the demo does not pay for an MCP client.
-    from gateway.cli.demo.running import run
+    from gateway.cli.demo.demo_run import run_demo
 
-    return run(report, json_output=json_output)
+    return run_demo(report, json_output=json_output)

@@ -22,8 +22,8 @@ from mcp.shared.transport_context import TransportContext
 
 from gateway.core.model.revisions import NEWEST_HANDSHAKE, NEWEST_MODERN
 from gateway.core.model.wire import METHOD_NOT_FOUND
-from gateway.hosts.simulators.host import Host
-from gateway.upstream.bridging.asking import INPUT_REQUIRED, input_requests
+from gateway.hosts.simulators.host import SimulatedHost
+from gateway.upstream.bridging.input_requests import INPUT_REQUIRED, input_requests
 
 CALL_SECONDS = 90.0
 MAX_EVENT_BYTES = 64 * 1024 * 1024
@@ -62,10 +62,10 @@ Target = Stdio | StreamableHttp | Sse
 
 
 @dataclass
-class Connection:
+class DemoConnection:
     """An open connection of one host. `revision` is the one that both sides speak."""
 
-    host: Host
+    host: SimulatedHost
     revision: str
     _dispatcher: JSONRPCDispatcher[TransportContext] = field(repr=False)
 
@@ -135,7 +135,7 @@ class Connection:
 
 
 @asynccontextmanager
-async def connected(target: Target, host: Host) -> AsyncGenerator[Connection]:
+async def connected(target: Target, host: SimulatedHost) -> AsyncGenerator[DemoConnection]:
     """Connect to `target` as `host`, until the block is left.
 
     HTTP+SSE is a transport of the handshake revisions, so over it a newer host speaks the last of those.
@@ -148,13 +148,13 @@ async def connected(target: Target, host: Host) -> AsyncGenerator[Connection]:
         dispatcher = JSONRPCDispatcher[TransportContext](read, write)
         async with anyio.create_task_group() as tasks:
             await tasks.start(dispatcher.run, _answer, _ignore)
-            connection = Connection(host, revision, dispatcher)
+            connection = DemoConnection(host, revision, dispatcher)
             await connection.open()
             yield connection
             tasks.cancel_scope.cancel()
 
 
-def _transport(target: Target, host: Host) -> AbstractAsyncContextManager[Any]:
+def _transport(target: Target, host: SimulatedHost) -> AbstractAsyncContextManager[Any]:
     match target:
         case Stdio():
             program = StdioServerParameters(
@@ -168,7 +168,7 @@ def _transport(target: Target, host: Host) -> AbstractAsyncContextManager[Any]:
 
 
 @asynccontextmanager
-async def _streamable_http(target: StreamableHttp, host: Host) -> AsyncGenerator[Any]:
+async def _streamable_http(target: StreamableHttp, host: SimulatedHost) -> AsyncGenerator[Any]:
     async with (
         _http_client(_headers(target, host), httpx2.Timeout(30, read=300)) as client,
         streamable_http_client(target.url, http_client=client, max_sse_event_size=MAX_EVENT_BYTES) as streams,
@@ -176,7 +176,7 @@ async def _streamable_http(target: StreamableHttp, host: Host) -> AsyncGenerator
         yield streams
 
 
-def _headers(target: StreamableHttp | Sse, host: Host) -> dict[str, str]:
+def _headers(target: StreamableHttp | Sse, host: SimulatedHost) -> dict[str, str]:
     headers = {"Authorization": f"Bearer {target.token}"} if target.token else {}
     return {**headers, "User-Agent": host.user_agent} if host.user_agent else headers
 

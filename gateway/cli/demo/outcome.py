@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gateway.cli.demo.cases import Case
-from gateway.hosts.simulators.host import Host
+from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument
 from gateway.hosts.simulators.verdict import Verdict, judge
 
@@ -56,7 +56,7 @@ class Side:
 class Cell:
     """One host and one case, without the gateway and with it."""
 
-    host: Host
+    host: SimulatedHost
     case: Case
     direct: Side
     through: Side
@@ -66,7 +66,7 @@ class Cell:
 class Outcome:
     """The whole demo, cells in the order of the cases and hosts; `seconds` it took."""
 
-    hosts: tuple[Host, ...]
+    hosts: tuple[SimulatedHost, ...]
     cases: tuple[Case, ...]
     cells: tuple[Cell, ...]
     seconds: float
@@ -111,7 +111,9 @@ class Outcome:
         }
 
 
-def side(original: Mapping[str, Any], result: Mapping[str, Any], tool: Mapping[str, Any] | None, host: Host) -> Side:
+def side(
+    original: Mapping[str, Any], result: Mapping[str, Any], tool: Mapping[str, Any] | None, host: SimulatedHost
+) -> Side:
     """What `host` makes of `result`, judged by the upstream's own result."""
     seen = host.see(result, tool)
     texts = [block["text"] for block in original.get("content", ()) if block.get("type") == "text"]

@@ -11,7 +11,7 @@ from gateway.cli.demo.cases import Case
 from gateway.cli.demo.outcome import Cell, Outcome, Side, summary
 from gateway.cli.demo.thumbnails import Gallery
 from gateway.hosts.simulators.base64_runs import base64_runs
-from gateway.hosts.simulators.host import Host
+from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText
 
 HEAD_CHARS = 420
@@ -138,7 +138,7 @@ def _part(part: SeenPart, cell: Cell, gallery: Gallery) -> str:
             return f'<div class="text {part.form}">{label}<pre>{_shortened(part.text)}</pre></div>'
 
 
-def _image(image: SeenImage, host: Host, gallery: Gallery) -> str:
+def _image(image: SeenImage, host: SimulatedHost, gallery: Gallery) -> str:
     size = _size(image.data)
     pixels = f"{image.pixels[0]} × {image.pixels[1]}, " if image.pixels else ""
     where = "" if image.where == "in the result" else f", {image.where}"
@@ -216,7 +216,7 @@ def _score(count: int, total: int, words: str, seen: int) -> str:
     return f'<div class="score {tone}"><b>{count}<small> of {total}</small></b><span>{said}</span></div>'
 
 
-def _anchor(case: Case, host: Host | None = None) -> str:
+def _anchor(case: Case, host: SimulatedHost | None = None) -> str:
     """A name for a place on the page; tools may be called anything."""
     tool = NO_WORD.sub(lambda found: f".{ord(found[0]):x}", case.tool)
     return f"{tool}-{host.name}" if host else tool
@@ -227,6 +227,6 @@ def _foot(outcome: Outcome) -> str:
     return f"<footer><p>{hosts}.</p><p>{len(outcome.cells)} cells in {outcome.seconds:.0f} seconds.</p></footer>"
 
 
-def _identity(host: Host) -> str:
+def _identity(host: SimulatedHost) -> str:
     name = f"{host.client_info['name']} {host.client_info['version']}"
     return f"<code>{escape(name)}</code>, revision {escape(host.revision)}"

@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from gateway.cli.diagnosis.cures import split_cause
-from gateway.cli.diagnosis.findings import Finding, listed
-from gateway.cli.diagnosis.patient import Patient
+from gateway.cli.diagnosis.check_context import CheckContext
+from gateway.cli.diagnosis.findings import CheckResult, listed
+from gateway.cli.diagnosis.remedies import split_cause
 from gateway.config.builtin_profiles import builtin_profiles, load_profiles
-from gateway.config.finding import FILE_NAME, places
-from gateway.config.loading import LoadedSettings, load_settings
+from gateway.config.find_config import FILE_NAME, config_candidates
+from gateway.config.load_settings import LoadedSettings, load_settings
 from gateway.config.schema import Settings
-from gateway.core.profiles.matching import find, known_name
+from gateway.core.profiles.match_profile import find_profile, known_name
 from gateway.core.profiles.profile import Profile
 from gateway.core.wording import counted
 from gateway.errors import ConfigError, GatewayError, ProfileError
 from gateway.hosts.config_files.hosts import HOSTS
-from gateway.hosts.config_files.surroundings import Surroundings
+from gateway.hosts.config_files.machine import Machine
 
 ABOUT = "configuration"
 EVERY_HOST = "all"
@@ -30,13 +30,13 @@ _REMEDY = re.compile(r"(?:did you|known here|set|write|leave|give|save|a name is
 
 def examine_configuration(
     config: Path | None, environ: Mapping[str, str], host: str | None
-) -> tuple[Patient, list[Finding]]:
+) -> tuple[CheckContext, list[CheckResult]]:
     """The patient, and the findings on the configuration itself: a problem among them means that it cannot be used.
 
     Raises:
         ProfileError: `host` names neither a profile nor a host, and is not EVERY_HOST.
     """
-    findings: list[Finding] = []
+    findings: list[CheckResult] = []
     loaded = LoadedSettings(Settings(), None)
     try:
         loaded = load_settings(config, environ=environ)
@@ -55,19 +55,19 @@ def examine_configuration(
     if host is None:
         here = _here(settings, profiles, environ)
         findings.append(_judged_for(here, profiles))
-        return Patient(settings, loaded.path, profiles, environ, here=here), findings
+        return CheckContext(settings, loaded.path, profiles, environ, here=here), findings
     if host.casefold() == EVERY_HOST:
-        return Patient(settings, loaded.path, profiles, environ), findings
+        return CheckContext(settings, loaded.path, profiles, environ), findings
     known = known_name(HOSTS, host)
-    name = find(profiles, (HOSTS[known].profile if known is not None else None) or host).name
-    return Patient(settings, loaded.path, profiles, environ, name), findings
+    name = find_profile(profiles, (HOSTS[known].profile if known is not None else None) or host).name
+    return CheckContext(settings, loaded.path, profiles, environ, name), findings
 
 
 def _here(settings: Settings, profiles: Mapping[str, Profile], environ: Mapping[str, str]) -> frozenset[str]:
     """The profiles that hosts get here: of those that have a configuration file, of one's own, and of unknown ones."""
     if settings.gateway.profile is not None:
-        return frozenset({find(profiles, settings.gateway.profile).name})
-    at = replace(Surroundings.here(), environ=environ)
+        return frozenset({find_profile(profiles, settings.gateway.profile).name})
+    at = replace(Machine.here(), environ=environ)
     there = {
         host.profile or name
         for name, host in HOSTS.items()
@@ -77,34 +77,36 @@ def _here(settings: Settings, profiles: Mapping[str, Profile], environ: Mapping[
     return frozenset({"default", *own, *there.intersection(profiles)})
 
 
-def _judged_for(here: frozenset[str], profiles: Mapping[str, Profile]) -> Finding:
+def _judged_for(here: frozenset[str], profiles: Mapping[str, Profile]) -> CheckResult:
     titles = [profiles[name].title for name in profiles if name in here and name != "default"]
     unknown = ["clients that are not known"] if "default" in here else []
     text = f"tools are judged for {listed([*titles, *unknown])}"
-    return Finding(_PROFILES, "ok", text, f"mcp-gateway doctor --host {EVERY_HOST} judges them for every known host")
+    return CheckResult(
+        _PROFILES, "ok", text, f"mcp-gateway doctor --host {EVERY_HOST} judges them for every known host"
+    )
 
 
-def _contents(loaded: LoadedSettings) -> Iterator[Finding]:
+def _contents(loaded: LoadedSettings) -> Iterator[CheckResult]:
     add = (
         "mcp-gateway import takes over what other hosts have, mcp-gateway init begins a new file; "
         'or write [upstreams.NAME] with command = "..." or url = "..."'
     )
     if loaded.path is None:
-        looked = " and ".join(str(place) for place in places())
-        yield Finding(ABOUT, "problem", f"there is no configuration: looked for {looked}", add)
+        looked = " and ".join(str(place) for place in config_candidates())
+        yield CheckResult(ABOUT, "problem", f"there is no configuration: looked for {looked}", add)
         return
     upstreams = loaded.settings.upstreams
-    yield Finding(ABOUT, "ok", f"{loaded.path}: {counted(len(upstreams), 'upstream')}")
+    yield CheckResult(ABOUT, "ok", f"{loaded.path}: {counted(len(upstreams), 'upstream')}")
     if not upstreams:
-        yield Finding(ABOUT, "problem", "no upstream is configured: there will be no tools", add)
+        yield CheckResult(ABOUT, "problem", "no upstream is configured: there will be no tools", add)
     elif not any(upstream.enabled for upstream in upstreams.values()):
         first = next(iter(upstreams))
         text = "no upstream is enabled: there will be no tools"
-        yield Finding(ABOUT, "problem", text, f"upstreams.{first}.enabled = true")
+        yield CheckResult(ABOUT, "problem", text, f"upstreams.{first}.enabled = true")
     yield from _permissions(loaded)
 
 
-def _permissions(loaded: LoadedSettings) -> Iterator[Finding]:
+def _permissions(loaded: LoadedSettings) -> Iterator[CheckResult]:
     """Whether others on this machine can read a token that stands in the file."""
     if os.name != "posix" or loaded.path is None:
         return
@@ -115,37 +117,37 @@ def _permissions(loaded: LoadedSettings) -> Iterator[Finding]:
         return
     if holds and mode & 0o044:
         text = f"{loaded.path} holds a token, and others on this machine can read it"
-        yield Finding(ABOUT, "warning", text, f'chmod 600 {loaded.path}, or token = "${{MCP_GATEWAY_TOKEN}}"')
+        yield CheckResult(ABOUT, "warning", text, f'chmod 600 {loaded.path}, or token = "${{MCP_GATEWAY_TOKEN}}"')
 
 
-def _profiles(settings: Settings, profiles: Mapping[str, Profile]) -> Iterator[Finding]:
+def _profiles(settings: Settings, profiles: Mapping[str, Profile]) -> Iterator[CheckResult]:
     own = [name for name in profiles if name not in builtin_profiles()]
     yours = f", {len(own)} of your own: {listed(own)}" if own else ""
-    yield Finding(_PROFILES, "ok", f"{counted(len(profiles) - len(own), 'profile')} built in{yours}")
+    yield CheckResult(_PROFILES, "ok", f"{counted(len(profiles) - len(own), 'profile')} built in{yours}")
     if settings.gateway.profile is not None:
         text = f"every host gets the profile {settings.gateway.profile!r}, whatever it is"
-        yield Finding(_PROFILES, "ok", text, "take gateway.profile out, and each host is recognised")
+        yield CheckResult(_PROFILES, "ok", text, "take gateway.profile out, and each host is recognised")
     if settings.gateway.model is not None:
         text = f"the model behind every host is taken to be {settings.gateway.model!r}"
-        yield Finding(_PROFILES, "ok", text, "take gateway.model out where hosts have different ones")
+        yield CheckResult(_PROFILES, "ok", text, "take gateway.model out where hosts have different ones")
     variants = {variant for profile in profiles.values() for variant in profile.variants}
     for name in own:
         if not profiles[name].match and settings.gateway.profile != name and name not in variants:
             text = f"no client gets {name!r} by itself: it matches none"
             cure = f'profiles.{name}.match = [{{ client_name = "..." }}], or choose it with --profile {name}'
-            yield Finding(_PROFILES, "warning", text, cure)
+            yield CheckResult(_PROFILES, "warning", text, cure)
 
 
-def _problems(about: str, error: GatewayError) -> Iterator[Finding]:
+def _problems(about: str, error: GatewayError) -> Iterator[CheckResult]:
     """A finding for each line of the error: one that has several problems has their remedies inside."""
     lines = error.message.splitlines()
     if len(lines) == 1:
-        yield Finding(about, "problem", error.message, error.remedy or _cure(error.message))
+        yield CheckResult(about, "problem", error.message, error.remedy or _cure(error.message))
         return
     for line in lines:
         words, remedy = split_cause(line)
         told = remedy is not None and _REMEDY.match(remedy)
-        yield Finding(about, "problem", words if told else line, remedy if told else _cure(line))
+        yield CheckResult(about, "problem", words if told else line, remedy if told else _cure(line))
 
 
 def _cure(words: str) -> str:

@@ -1,7 +1,7 @@
 """The examination: a list of checks on one configuration. Another check is one more entry in the list.
 
-A check is an async function from the `Patient` to its findings. It takes what it needs from there, starts and ends what
-it needs beside, and never raises for what it finds.
+A check is an async function from the `CheckContext` to its findings. It takes what it needs from there, starts and ends
+what it needs beside, and never raises for what it finds.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -9,23 +9,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+from gateway.cli.diagnosis.check_context import CheckContext, Shown, unseen
 from gateway.cli.diagnosis.configuration import examine_configuration
 from gateway.cli.diagnosis.environment import check_environment
-from gateway.cli.diagnosis.findings import Diagnosis, Finding
-from gateway.cli.diagnosis.machinery import check_media, check_store
-from gateway.cli.diagnosis.patient import Patient, Shown, unseen
+from gateway.cli.diagnosis.findings import CheckResult, Diagnosis
+from gateway.cli.diagnosis.media_and_store import check_media, try_store
 from gateway.cli.diagnosis.ports import check_port
 from gateway.cli.diagnosis.registration import check_registration
 from gateway.cli.diagnosis.upstreams import check_upstreams
 
-Check: TypeAlias = Callable[[Patient], Awaitable[Iterable[Finding]]]
+Check: TypeAlias = Callable[[CheckContext], Awaitable[Iterable[CheckResult]]]
 
 CHECKS: tuple[Check, ...] = (
     check_environment,
     check_upstreams,
     check_registration,
     check_port,
-    check_store,
+    try_store,
     check_media,
 )
 """What is examined beside the configuration, in this order."""

@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gateway._version import __version__
-from gateway.cli.diagnosis.findings import Finding
-from gateway.cli.diagnosis.patient import Patient
+from gateway.cli.diagnosis.check_context import CheckContext
+from gateway.cli.diagnosis.findings import CheckResult
 from gateway.config.schema import UpstreamSettings
 
 ABOUT = "environment"
@@ -19,7 +19,7 @@ DISTRIBUTION = "mcp-multimodal-gateway"
 OLDEST_PYTHON = (3, 11)
 
 
-async def check_environment(patient: Patient) -> list[Finding]:
+async def check_environment(patient: CheckContext) -> list[CheckResult]:
     """Python and the gateway, the extra packages, the PATH."""
     missing = [name for name in FAST if find_spec(name) is None]
     programs = {
@@ -37,30 +37,32 @@ def program_path(upstream: UpstreamSettings, environ: Mapping[str, str]) -> str 
     return shutil.which(upstream.command, path=upstream.env.get("PATH") or environ.get("PATH"))
 
 
-def _python(version: tuple[int, ...]) -> Iterator[Finding]:
+def _python(version: tuple[int, ...]) -> Iterator[CheckResult]:
     words = f"mcp-gateway {__version__}, Python {platform.python_version()} ({sys.executable}), {platform.system()}"
     if version < OLDEST_PYTHON:
-        yield Finding(ABOUT, "problem", words, "Python 3.11 or newer is needed")
+        yield CheckResult(ABOUT, "problem", words, "Python 3.11 or newer is needed")
     else:
-        yield Finding(ABOUT, "ok", words)
+        yield CheckResult(ABOUT, "ok", words)
 
 
-def _extras(missing: list[str]) -> Iterator[Finding]:
+def _extras(missing: list[str]) -> Iterator[CheckResult]:
     if not missing:
-        yield Finding(ABOUT, "ok", f"{' and '.join(FAST)} are there: HTTP is fast")
+        yield CheckResult(ABOUT, "ok", f"{' and '.join(FAST)} are there: HTTP is fast")
     elif sys.platform != "win32":  # they do not exist there
         text = f"{' and '.join(missing)} not installed: HTTP works, a little slower"
-        yield Finding(ABOUT, "ok", text, f"pip install '{DISTRIBUTION}[fast]'")
+        yield CheckResult(ABOUT, "ok", text, f"pip install '{DISTRIBUTION}[fast]'")
 
 
-def _path(path: str | None, programs: Mapping[str, str | None]) -> Iterator[Finding]:
+def _path(path: str | None, programs: Mapping[str, str | None]) -> Iterator[CheckResult]:
     if not path:
         text = "PATH is empty, so that no program can be found by its name"
-        yield Finding(ABOUT, "problem" if programs else "warning", text, "set PATH, or give absolute paths as command")
+        yield CheckResult(
+            ABOUT, "problem" if programs else "warning", text, "set PATH, or give absolute paths as command"
+        )
         return
     by_name = {name: place for name, place in programs.items() if not Path(name).is_absolute()}
     bare = [f"{name} ({place})" for name, place in by_name.items() if place is not None]
     if bare:
         text = f"found on the PATH: {', '.join(bare)}"
         cure = "a desktop program starts the gateway with a PATH of its own: absolute paths are safe there"
-        yield Finding(ABOUT, "ok", text, cure)
+        yield CheckResult(ABOUT, "ok", text, cure)

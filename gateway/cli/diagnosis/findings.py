@@ -11,7 +11,7 @@ _LISTED = 8
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """One finding.
 
     `about` is what was examined, as `configuration` or `upstream charts`: findings of one thing are shown together.
@@ -42,7 +42,7 @@ class Finding:
 class Diagnosis:
     """All findings, in the order of the examination. `usable`: whether the gateway would start at all."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
     usable: bool = True
 
     def count(self, level: Level) -> int:

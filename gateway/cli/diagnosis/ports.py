@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from anyio import to_thread
 
-from gateway.cli.diagnosis.findings import Finding
-from gateway.cli.diagnosis.patient import Patient
+from gateway.cli.diagnosis.check_context import CheckContext
+from gateway.cli.diagnosis.findings import CheckResult
 from gateway.config.schema import HttpSettings
 from gateway.core.wording import plain
 from gateway.errors import ConfigError
@@ -30,7 +30,7 @@ class Listener(NamedTuple):
     is_gateway: bool
 
 
-async def check_port(patient: Patient) -> list[Finding]:
+async def check_port(patient: CheckContext) -> list[CheckResult]:
     """Whether the gateway could listen where it is configured to."""
     http = patient.settings.http
     findings = list(_reach(http))
@@ -39,28 +39,30 @@ async def check_port(patient: Patient) -> list[Finding]:
     return [*findings, _verdict(http, failure, taken_by)]
 
 
-def _reach(http: HttpSettings) -> Iterator[Finding]:
+def _reach(http: HttpSettings) -> Iterator[CheckResult]:
     try:
         check_bind(http)
     except ConfigError as error:
-        yield Finding(ABOUT, "problem", error.message, error.remedy)
+        yield CheckResult(ABOUT, "problem", error.message, error.remedy)
 
 
-def _verdict(http: HttpSettings, failure: int | None, taken_by: Listener | None) -> Finding:
+def _verdict(http: HttpSettings, failure: int | None, taken_by: Listener | None) -> CheckResult:
     place = f"port {http.port} of {http.bind}"
     if failure is None:
-        return Finding(ABOUT, "ok", f"{place} is free" if http.port else f"any free port of {http.bind}")
+        return CheckResult(ABOUT, "ok", f"{place} is free" if http.port else f"any free port of {http.bind}")
     if failure == errno.EADDRINUSE:
         if taken_by is not None and taken_by.is_gateway:
-            return Finding(ABOUT, "ok", f"{place} is taken by a gateway that is running (process {taken_by.pid})")
+            return CheckResult(ABOUT, "ok", f"{place} is taken by a gateway that is running (process {taken_by.pid})")
         by = f"by {taken_by.name} (process {taken_by.pid})" if taken_by else "by another program"
         ask = "" if taken_by or sys.platform == "win32" else f"; `lsof -nP -iTCP:{http.port}` tells which"
-        return Finding(ABOUT, "warning", f"{place} is taken {by}", f"serve --http --port 0, or another http.port{ask}")
+        return CheckResult(
+            ABOUT, "warning", f"{place} is taken {by}", f"serve --http --port 0, or another http.port{ask}"
+        )
     if failure == errno.EACCES:
-        return Finding(ABOUT, "warning", f"{place} may not be listened on", "http.port = 8484: any above 1023")
+        return CheckResult(ABOUT, "warning", f"{place} may not be listened on", "http.port = 8484: any above 1023")
     why = os.strerror(failure).lower()
     cure = 'http.bind = "127.0.0.1", or an address that this machine has'
-    return Finding(ABOUT, "problem", f"{place} cannot be listened on: {why}", cure)
+    return CheckResult(ABOUT, "problem", f"{place} cannot be listened on: {why}", cure)
 
 
 def _bind(http: HttpSettings) -> int | None:

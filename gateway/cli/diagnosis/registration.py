@@ -11,33 +11,33 @@ from urllib.parse import urlsplit
 
 from anyio import to_thread
 
-from gateway.cli.diagnosis.findings import Finding, listed
-from gateway.cli.diagnosis.patient import Patient
+from gateway.cli.diagnosis.check_context import CheckContext
+from gateway.cli.diagnosis.findings import CheckResult, listed
 from gateway.config.builtin_profiles import builtin_profiles
-from gateway.config.finding import FILE_VARIABLE, find_file
+from gateway.config.find_config import FILE_VARIABLE, find_file
 from gateway.core.model.caller import Caller
-from gateway.core.profiles.matching import choose
+from gateway.core.profiles.match_profile import choose_profile
 from gateway.core.profiles.profile import Profile
 from gateway.core.wording import counted
 from gateway.errors import ConfigError, ProfileError
+from gateway.hosts.config_files.gateway_entry import NAME
 from gateway.hosts.config_files.host_environment import missing_in_host
-from gateway.hosts.config_files.hosts import HOSTS, Host
-from gateway.hosts.config_files.installing import NAME
-from gateway.hosts.config_files.launching import Launch, address_in, launch_in
-from gateway.hosts.config_files.standing import Standing, standing
-from gateway.hosts.config_files.surroundings import Surroundings
+from gateway.hosts.config_files.hosts import HOSTS, HostFiles
+from gateway.hosts.config_files.launch_command import Launch, address_in, launch_in
+from gateway.hosts.config_files.machine import Machine
+from gateway.hosts.config_files.registration_status import Standing, standing
 
 _REFERENCES = ("$", "{env:", "{file:")
 """What a path may hold that only its host can replace (`gateway.hosts.config_files.variables`)."""
 
 
-async def check_registration(patient: Patient) -> list[Finding]:
+async def check_registration(patient: CheckContext) -> list[CheckResult]:
     """Each host that has a configuration file; one without is not spoken of."""
     return await to_thread.run_sync(lambda: list(_hosts(patient)))
 
 
-def _hosts(patient: Patient) -> Iterator[Finding]:
-    at = replace(Surroundings.here(), environ=patient.environ)
+def _hosts(patient: CheckContext) -> Iterator[CheckResult]:
+    at = replace(Machine.here(), environ=patient.environ)
     for host in HOSTS.values():
         if patient.host in (None, host.profile or host.name):
             one = standing(host, at)
@@ -45,16 +45,16 @@ def _hosts(patient: Patient) -> Iterator[Finding]:
                 yield from _host(one, patient)
 
 
-def _host(one: Standing, patient: Patient) -> Iterator[Finding]:
+def _host(one: Standing, patient: CheckContext) -> Iterator[CheckResult]:
     about, title = _about(one.host), one.host.title
     if one.problem is not None:
-        yield Finding(about, "problem", one.problem.message, _mended(one, one.problem))
+        yield CheckResult(about, "problem", one.problem.message, _mended(one, one.problem))
         return
     if not one.own:
         has = f"{counted(len(one.others), 'server')} of its own: {listed(one.others)}" if one.others else "no servers"
         moved = f"mcp-gateway import {one.host.name} puts them behind the gateway; then " if one.others else ""
         text = f"{title} does not have the gateway ({one.file}; {has})"
-        yield Finding(about, "ok", text, moved + _install(one.host, NAME, patient), is_next_step=True)
+        yield CheckResult(about, "ok", text, moved + _install(one.host, NAME, patient), is_next_step=True)
         return
     for name, entry in one.own.items():
         yield from _entry(one, name, entry, patient)
@@ -62,22 +62,22 @@ def _host(one: Standing, patient: Patient) -> Iterator[Finding]:
         text = f"the gateway is registered more than once ({listed(one.own)}): every tool is there as often"
         spare = next(name for name in reversed(list(one.own)) if name != NAME)
         cure = f"mcp-gateway uninstall {one.host.name} --name {shlex.quote(spare)}"
-        yield Finding(about, "warning", text, cure)
+        yield CheckResult(about, "warning", text, cure)
     if one.others:
         text = f"beside the gateway {title} has {counted(len(one.others), 'other server')}: {listed(one.others)}"
         cure = (
             f"mcp-gateway import {one.host.name} puts them behind it; then mcp-gateway install {one.host.name} --only"
         )
-        yield Finding(about, "ok", text, cure)
+        yield CheckResult(about, "ok", text, cure)
 
 
-def _entry(one: Standing, name: str, entry: Mapping[str, Any], patient: Patient) -> Iterator[Finding]:
+def _entry(one: Standing, name: str, entry: Mapping[str, Any], patient: CheckContext) -> Iterator[CheckResult]:
     """One registration: what is wrong with it, else that nothing is, and the profile that its host gets."""
     about = _about(one.host)
     launch = launch_in(entry)
     if launch is None:
         address = address_in(entry)
-        yield Finding(about, "ok", f"{one.host.title} calls the gateway at {address}, as {name!r} ({one.file})")
+        yield CheckResult(about, "ok", f"{one.host.title} calls the gateway at {address}, as {name!r} ({one.file})")
         # The last segment of the path chooses a profile, and no other configuration can be meant than the one here.
         chosen = urlsplit(address).path.strip("/").split("/")[1:2]
         yield from _profile(one.host, name, patient, in_path=chosen[0] if chosen else None)
@@ -90,29 +90,29 @@ def _entry(one: Standing, name: str, entry: Mapping[str, Any], patient: Patient)
     ]
     if not any(finding.level == "problem" for finding in broken):
         text = f"the gateway is registered in {one.host.title} as {name!r} ({one.file})"
-        yield Finding(about, "ok", text)
+        yield CheckResult(about, "ok", text)
     yield from broken
     if entry.get("disabled") is True or entry.get("enabled") is False:
-        yield Finding(about, "warning", f"{name!r} is switched off there", f"switch it on in {one.host.title}")
+        yield CheckResult(about, "warning", f"{name!r} is switched off there", f"switch it on in {one.host.title}")
     if not broken:
         yield from _profile(one.host, name, patient, configured=profile)
         yield from _variables(one.host, launch, name, patient)
 
 
-def _program(host: Host, launch: Launch, name: str, again: str, patient: Patient) -> Iterator[Finding]:
+def _program(host: HostFiles, launch: Launch, name: str, again: str, patient: CheckContext) -> Iterator[CheckResult]:
     if _is_reference(launch.command, host):
         return
     found = shutil.which(launch.command, path=launch.env.get("PATH") or patient.environ.get("PATH"))
     if found is None:
         there = os.path.isabs(launch.command) and os.path.exists(launch.command)
         what = "may not be run" if there else "is not there"
-        yield Finding(_about(host), "problem", f"{name!r} starts {launch.command}, which {what}", again)
+        yield CheckResult(_about(host), "problem", f"{name!r} starts {launch.command}, which {what}", again)
     elif (interpreter := _interpreter(Path(found))) is not None and not os.path.exists(interpreter):
         text = f"{name!r} starts {launch.command}, whose interpreter {interpreter} is not there"
-        yield Finding(_about(host), "problem", text, again)
+        yield CheckResult(_about(host), "problem", text, again)
 
 
-def _variables(host: Host, launch: Launch, name: str, patient: Patient) -> Iterator[Finding]:
+def _variables(host: HostFiles, launch: Launch, name: str, patient: CheckContext) -> Iterator[CheckResult]:
     """Variables of the configuration that the host may start the gateway without."""
     if patient.path is None:
         return
@@ -122,7 +122,7 @@ def _variables(host: Host, launch: Launch, name: str, patient: Patient) -> Itera
         return
     cure = f"{_install(host, name, patient)} {missing.options(patient.environ)}"
     for sentence in missing.sentences(patient.path, host.title):
-        yield Finding(_about(host), "warning", sentence, cure)
+        yield CheckResult(_about(host), "warning", sentence, cure)
 
 
 def _interpreter(script: Path) -> str | None:
@@ -136,39 +136,41 @@ def _interpreter(script: Path) -> str | None:
     return words[0] if words else None
 
 
-def _configuration(host: Host, launch: Launch, name: str, again: str, patient: Patient) -> Iterator[Finding]:
+def _configuration(
+    host: HostFiles, launch: Launch, name: str, again: str, patient: CheckContext
+) -> Iterator[CheckResult]:
     """Whether the configuration that the entry names is there, and the one that is examined."""
     given = _option(launch.args, "--config") or launch.env.get(FILE_VARIABLE)
     if given is None:
         text = f"{name!r} names no configuration: which one it gets hangs on where it is started"
-        yield Finding(_about(host), "warning", text, again)
+        yield CheckResult(_about(host), "warning", text, again)
     elif _is_reference(given, host):
         return
     elif not os.path.isabs(given):
         text = f"{name!r} names its configuration as {given}: where that is hangs on the folder it is started in"
-        yield Finding(_about(host), "warning", text, again)
+        yield CheckResult(_about(host), "warning", text, again)
     elif not os.path.isfile(given):
         first = "" if patient.path is not None else "mcp-gateway init writes a configuration; then "
-        yield Finding(
+        yield CheckResult(
             _about(host), "problem", f"{name!r} names the configuration {given}, which is not there", first + again
         )
     elif patient.path is not None and os.path.realpath(given) != os.path.realpath(patient.path):
         text = f"{name!r} has another configuration than the one examined here: {given}"
         cure = f"mcp-gateway doctor --config {shlex.quote(given)} examines that one; {again} changes it"
-        yield Finding(_about(host), "warning", text, cure)
+        yield CheckResult(_about(host), "warning", text, cure)
 
 
 def _profile(
-    host: Host, name: str, patient: Patient, *, configured: str | None = None, in_path: str | None = None
-) -> Iterator[Finding]:
+    host: HostFiles, name: str, patient: CheckContext, *, configured: str | None = None, in_path: str | None = None
+) -> Iterator[CheckResult]:
     """The profile that the host gets, by the name that it gives itself where that is known."""
     called, settings = _client_name(host), patient.settings.gateway
     try:
         caller = Caller(client_name=called, profile=in_path)
-        choice = choose(patient.profiles, caller, configured or settings.profile, settings.model)
+        choice = choose_profile(patient.profiles, caller, configured or settings.profile, settings.model)
     except ProfileError as error:
         text = f"{name!r} asks for a profile that does not exist: {error.message}"
-        yield Finding(
+        yield CheckResult(
             _about(host), "problem", text, f"{error.remedy}; {_install(host, name, patient)} leaves it to the host"
         )
         return
@@ -177,11 +179,11 @@ def _profile(
         because = "its entry sets it with --profile"
     elif in_path is None and patient.settings.gateway.profile is None and called is None:
         because = f"none is built in for {host.title}; one of your own may match its name"
-    yield Finding(_about(host), "ok", f"{host.title} gets the profile {choice.profile.name}: {because}")
+    yield CheckResult(_about(host), "ok", f"{host.title} gets the profile {choice.profile.name}: {because}")
     yield from _patience(host, choice.profile, patient)
 
 
-def _patience(host: Host, profile: Profile, patient: Patient) -> Iterator[Finding]:
+def _patience(host: HostFiles, profile: Profile, patient: CheckContext) -> Iterator[CheckResult]:
     """Upstreams that were given more time for a call, in the configuration itself, than the host waits for one."""
     seconds = profile.wait.call
     if seconds is None or profile.wait.progress_resets:
@@ -194,10 +196,10 @@ def _patience(host: Host, profile: Profile, patient: Patient) -> Iterator[Findin
     if longer:
         text = f"{host.title} gives a call up after {seconds:g} s, and more time is set for calls of {listed(longer)}"
         cure = f"raise the limit in {host.title}, if it has one; upstreams.{longer[0]}.timeout.call cannot help it"
-        yield Finding(_about(host), "warning", text, cure)
+        yield CheckResult(_about(host), "warning", text, cure)
 
 
-def _client_name(host: Host) -> str | None:
+def _client_name(host: HostFiles) -> str | None:
     """How the host calls itself, by the built-in profile that is its own; none where it has none."""
     profile = builtin_profiles().get(host.profile or host.name)
     globs = [match.client_name for match in profile.match if match.client_name is not None] if profile else []
@@ -214,7 +216,7 @@ def _option(args: tuple[str, ...], name: str) -> str | None:
     return None
 
 
-def _install(host: Host, name: str, patient: Patient, profile: str | None = None) -> str:
+def _install(host: HostFiles, name: str, patient: CheckContext, profile: str | None = None) -> str:
     """The command that registers the gateway with the configuration that is examined."""
     words = ["mcp-gateway", "install", host.name]
     if name != NAME:
@@ -226,7 +228,7 @@ def _install(host: Host, name: str, patient: Patient, profile: str | None = None
     return shlex.join(words)
 
 
-def _about(host: Host) -> str:
+def _about(host: HostFiles) -> str:
     return f"host {host.name}"
 
 
@@ -236,5 +238,5 @@ def _mended(one: Standing, error: ConfigError) -> str:
     return f"mend it at this place: {one.host.title} may not read it either; then mcp-gateway install {one.host.name}"
 
 
-def _is_reference(path: str, host: Host) -> bool:
+def _is_reference(path: str, host: HostFiles) -> bool:
     return host.variables != "none" and any(mark in path for mark in _REFERENCES)

@@ -21,7 +21,7 @@ _LIST = "list it in --arguments"
 
 
 @dataclass(frozen=True)
-class Call:
+class PlannedCall:
     """One call to make: of which tool, with which arguments, and whether those were made up here."""
 
     tool: Mapping[str, Any]
@@ -76,7 +76,7 @@ def select(
     *,
     everything: bool,
     only: Sequence[str] = (),
-) -> tuple[list[Call], list[Skipped]]:
+) -> tuple[list[PlannedCall], list[Skipped]]:
     """What to call, and what not. A tool is called when it is listed in `given`, or says that it only reads.
 
     `everything` calls the others too. `only` are shell globs: tools that match none of them are not mentioned.
@@ -87,7 +87,7 @@ def select(
     """
     names = [str(tool["name"]) for tool in tools if unusable(tool) is None]
     _check_names(names, given, only)
-    calls: list[Call] = []
+    calls: list[PlannedCall] = []
     skipped: list[Skipped] = []
     seen: set[str] = set()
     for place, tool in enumerate(tools, 1):
@@ -104,14 +104,14 @@ def select(
             continue
         seen.add(name)
         if name in given:
-            calls.extend(Call(tool, one, False, number) for number, one in enumerate(given[name], 1))
+            calls.extend(PlannedCall(tool, one, False, number) for number, one in enumerate(given[name], 1))
         elif not for_the_model(tool):
             skipped.append(Skipped(plain(name, _NAME), f"only pages call it (MCP Apps), no model: {_LIST}"))
         elif (why := None if everything else _dangerous(tool)) is not None:
             skipped.append(Skipped(plain(name, _NAME), why))
         else:
             try:
-                calls.append(Call(tool, example_arguments(tool["inputSchema"]), True))
+                calls.append(PlannedCall(tool, example_arguments(tool["inputSchema"]), True))
             except NoExample as error:
                 skipped.append(
                     Skipped(plain(name, _NAME), f"no arguments could be made up ({plain(str(error), 200)}): {_LIST}")

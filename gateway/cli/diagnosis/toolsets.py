@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from gateway.cli.diagnosis.findings import Finding, listed
+from gateway.cli.diagnosis.findings import CheckResult, listed
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import Catalogue
 from gateway.core.tools.catalogue.faults import Fault, faults
@@ -19,7 +19,7 @@ _AUTHOR = "the server's author has to mend it"
 
 
 @dataclass(frozen=True)
-class Offer:
+class HostOffer:
     """What the hosts of one profile would be offered, from a gateway that they know as `registered_as`."""
 
     profile: Profile
@@ -32,33 +32,35 @@ class Offer:
         return NameRules.of(self.profile.tools, self.registered_as)
 
 
-def declared(upstream: str, tools: Sequence[Any]) -> Iterator[Finding]:
+def declared(upstream: str, tools: Sequence[Any]) -> Iterator[CheckResult]:
     """What is wrong with the tools of an upstream, whatever the host."""
     about = f"upstream {upstream}"
     out = [f"{name} ({why})" for name, why in withheld(tools)]
     if out:
         text = f"{counted(len(out), 'tool')} withheld, because hosts would refuse them: {listed(out)}"
-        yield Finding(about, "problem", text, f'{_AUTHOR}: a name, and a valid inputSchema with "type": "object"')
+        yield CheckResult(about, "problem", text, f'{_AUTHOR}: a name, and a valid inputSchema with "type": "object"')
     good = [cast("Mapping[str, Any]", tool) for tool in tools if unusable(tool) is None]
     counts = Counter(str(tool["name"]) for tool in good)
     if twice := [plain(name, _NAME) for name, count in counts.items() if count > 1]:
         text = f"several tools have the same name, and only the first is offered: {listed(twice)}"
-        yield Finding(about, "problem", text, f"{_AUTHOR}: a call cannot tell two tools of one name apart")
+        yield CheckResult(about, "problem", text, f"{_AUTHOR}: a call cannot tell two tools of one name apart")
     yield from _schemas(upstream, good)
     changed = [
         f"{plain(str(tool['name']), _NAME)} ({', '.join(changes)})" for tool in good if (changes := _mended(tool))
     ]
     if changed:
         text = f"declared in a way that hosts stumble over, and mended by the gateway: {listed(changed)}"
-        yield Finding(about, "warning", text, _AUTHOR)
+        yield CheckResult(about, "warning", text, _AUTHOR)
     if silent := [plain(str(tool["name"]), _NAME) for tool in good if not _has_text(tool.get("description"))]:
         text = f"a model cannot know what these are for, they have no description: {listed(silent)}"
-        yield Finding(about, "warning", text, f'upstreams.{upstream}.tools.describe = {{ {_key(silent[0])} = "..." }}')
+        yield CheckResult(
+            about, "warning", text, f'upstreams.{upstream}.tools.describe = {{ {_key(silent[0])} = "..." }}'
+        )
 
 
 def offered(
-    upstream: str, names: Sequence[str], renamed: Mapping[str, str], offers: Iterable[Offer]
-) -> Iterator[Finding]:
+    upstream: str, names: Sequence[str], renamed: Mapping[str, str], offers: Iterable[HostOffer]
+) -> Iterator[CheckResult]:
     """What becomes of the tools of an upstream on the way to the hosts: names that do not fit, names that collide.
 
     `names` are its usable tools, `renamed` the configuration's own names for them.
@@ -89,14 +91,14 @@ def offered(
             if shortest[tool] >= 4
             else f"give the upstream {upstream!r} a shorter name"
         )
-        yield Finding(about, "warning", text, cure, tuple(hosts))
+        yield CheckResult(about, "warning", text, cure, tuple(hosts))
     for tool, hosts in clash.items():
         text = f"another tool has the name of {plain(tool, _NAME)!r} already, so it is offered as {_first(hosts)!r}"
         cure = f'upstreams.{upstream}.tools.rename = {{ {_key(tool)} = "another name" }}'
-        yield Finding(about, "warning", text, cure, tuple(hosts))
+        yield CheckResult(about, "warning", text, cure, tuple(hosts))
 
 
-def beyond(offers: Iterable[Offer]) -> Iterator[Finding]:
+def beyond(offers: Iterable[HostOffer]) -> Iterator[CheckResult]:
     """Tools that a host is not offered because it takes only so many; and settings for tools that are not there."""
     said: dict[str, list[str]] = {}
     for offer in offers:
@@ -105,13 +107,13 @@ def beyond(offers: Iterable[Offer]) -> Iterator[Finding]:
                 said.setdefault(note.text, []).append(offer.profile.name)
     for text, hosts in said.items():
         if text.startswith("upstreams."):
-            yield Finding("tools", "warning", text, "mend the name there, or take the line out")
+            yield CheckResult("tools", "warning", text, "mend the name there, or take the line out")
         else:
             cure = "choose with upstreams.<name>.tools.include and exclude which ones matter"
-            yield Finding("tools", "warning", text, cure, tuple(hosts))
+            yield CheckResult("tools", "warning", text, cure, tuple(hosts))
 
 
-def _schemas(upstream: str, tools: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+def _schemas(upstream: str, tools: Sequence[Mapping[str, Any]]) -> Iterator[CheckResult]:
     about = f"upstream {upstream}"
     for tool in tools:
         name = plain(str(tool["name"]), _NAME)
@@ -121,10 +123,10 @@ def _schemas(upstream: str, tools: Sequence[Mapping[str, Any]]) -> Iterator[Find
             found = [fault for fault in faults(tool[member]) if fault.kind != "root"]
             if found:
                 text = f"{member} of {name!r}: {plain('; '.join(map(str, found[:3])), 400)}"
-                yield Finding(about, "problem", text, _schema_cure(upstream, str(tool["name"]), found))
+                yield CheckResult(about, "problem", text, _schema_cure(upstream, str(tool["name"]), found))
             elif member == "outputSchema" and not is_object_schema(tool[member]):
                 text = f'outputSchema of {name!r} is none of type "object", and left out for hosts before 2026-07-28'
-                yield Finding(about, "warning", text, _AUTHOR)
+                yield CheckResult(about, "warning", text, _AUTHOR)
 
 
 def _schema_cure(upstream: str, tool: str, found: Sequence[Fault]) -> str:

@@ -7,11 +7,11 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from gateway.cli.diagnosis.cures import cured
-from gateway.cli.diagnosis.findings import Finding, listed
-from gateway.cli.diagnosis.patient import Patient
-from gateway.cli.diagnosis.toolsets import Offer, beyond, declared, offered
-from gateway.config.finding import cache_folder
+from gateway.cli.diagnosis.check_context import CheckContext
+from gateway.cli.diagnosis.findings import CheckResult, listed
+from gateway.cli.diagnosis.remedies import cured
+from gateway.cli.diagnosis.toolsets import HostOffer, beyond, declared, offered
+from gateway.config.find_config import cache_folder
 from gateway.config.schema import UpstreamSettings
 from gateway.content.arguments import ways_of_giving
 from gateway.core.apps import for_the_model
@@ -33,7 +33,7 @@ _ABOUT_THE_REQUEST = ("HTTP 400", "HTTP 404", "HTTP 405", "HTTP 406", "HTTP 415"
 """Causes that another transport or path at the same server may not have."""
 
 
-async def check_upstreams(patient: Patient) -> list[Finding]:
+async def check_upstreams(patient: CheckContext) -> list[CheckResult]:
     """Every upstream by itself, then what the hosts are offered of all together."""
     settings = patient.settings
     took: dict[str, _Took] = {}
@@ -53,7 +53,7 @@ async def check_upstreams(patient: Patient) -> list[Finding]:
     states = {name: seen if seen.state is UpstreamState.READY else first.get(name, seen) for name, seen in now.items()}
     cures = await _other_ways(settings.upstreams, states)
     offers = _offers(patient, states)
-    findings: list[Finding] = []
+    findings: list[CheckResult] = []
     for name, seen in states.items():
         findings += _state(name, seen, settings.upstreams[name], took[name], cures.get(name), patient.environ)
         if seen.state is UpstreamState.READY:
@@ -114,7 +114,7 @@ def _state(
     took: _Took,
     other_way: str | None,
     environ: Mapping[str, str],
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     about = f"upstream {name}"
     match seen.state:
         case UpstreamState.READY:
@@ -122,31 +122,39 @@ def _state(
             server = f"{seen.server}, " if seen.server else ""
             waited = f", and {took.waiting:.0f} s of waiting for its turn" if took.waiting else ""
             text = f"ready after {took.own:.1f} s{waited}: {server}{seen.transport}, {seen.revision} ({era})"
-            yield Finding(about, "ok", f"{text}, {counted(len(seen.tools), 'tool')}")
+            yield CheckResult(about, "ok", f"{text}, {counted(len(seen.tools), 'tool')}")
             for why in seen.left_out:
-                yield Finding(about, "warning", why, f"raise upstreams.{name}.limits.list_bytes, or have it list less")
+                yield CheckResult(
+                    about, "warning", why, f"raise upstreams.{name}.limits.list_bytes, or have it list less"
+                )
             if took.own > settings.timeout.start / 2 and longest_start(settings) == settings.timeout.start:
                 text = f"it takes {took.own:.0f} of the {settings.timeout.start:g} s that it may take to start"
-                yield Finding(about, "warning", text, f"upstreams.{name}.timeout = {{ start = {4 * took.own:.0f} }}")
+                yield CheckResult(
+                    about, "warning", text, f"upstreams.{name}.timeout = {{ start = {4 * took.own:.0f} }}"
+                )
         case UpstreamState.DISABLED:
-            yield Finding(about, "ok", "not enabled", f"upstreams.{name}.enabled = true")
+            yield CheckResult(about, "ok", "not enabled", f"upstreams.{name}.enabled = true")
         case UpstreamState.STARTING | UpstreamState.INSTALLING:  # it was not waited for any longer
             cause = f": {seen.cause}" if seen.cause else ""
             text = f"{seen.state.value} for {took.all:.0f} s{cause}"
-            yield Finding(about, "warning", text, "run mcp-gateway doctor again, and let it wait")
+            yield CheckResult(about, "warning", text, "run mcp-gateway doctor again, and let it wait")
         case _:
             words, cure = cured(name, settings, seen.cause or f"is {seen.state.value}")
-            yield Finding(about, "problem", words, other_way or cure)
+            yield CheckResult(about, "problem", words, other_way or cure)
             if launcher_of(settings.command, settings.args) and (names := held_back(settings.env, environ)):
                 text = f"{', '.join(names)} did not reach it: a password is in it, which not every server is to get"
                 given = ", ".join(f'{each} = "${{{each}}}"' for each in names)
-                yield Finding(about, "warning", text, f"upstreams.{name}.env = {{ {given} }}, if it needs the proxy")
+                yield CheckResult(
+                    about, "warning", text, f"upstreams.{name}.env = {{ {given} }}, if it needs the proxy"
+                )
 
 
-def _tools(name: str, seen: _Seen, settings: UpstreamSettings, offers: Sequence[Offer]) -> Iterator[Finding]:
+def _tools(name: str, seen: _Seen, settings: UpstreamSettings, offers: Sequence[HostOffer]) -> Iterator[CheckResult]:
     about = f"upstream {name}"
     if not seen.tools:
-        yield Finding(about, "warning", "it has no tools", f"see whether it needs more in upstreams.{name}.args or env")
+        yield CheckResult(
+            about, "warning", "it has no tools", f"see whether it needs more in upstreams.{name}.args or env"
+        )
         return
     yield from declared(name, seen.tools)
     usable = list(dict.fromkeys(str(tool["name"]) for tool in seen.tools if unusable(tool) is None))
@@ -158,7 +166,7 @@ def _tools(name: str, seen: _Seen, settings: UpstreamSettings, offers: Sequence[
         filtered = "by tools.include and exclude" if kept or settings.tools.include != ("*",) else "by tools.exclude"
         level = "ok" if kept else "problem"
         text = f"{counted(len(left_out), 'tool')} left out {filtered}: {listed(plain(tool, 80) for tool in left_out)}"
-        yield Finding(about, level, text, f"change upstreams.{name}.tools" if not kept else None)
+        yield CheckResult(about, level, text, f"change upstreams.{name}.tools" if not kept else None)
     yield from offered(name, usable, settings.tools.rename, offers)
     taking = {
         f"{plain(route.tool, 80)} ({', '.join(plain(path_words(each.path), 80) for each in route.parameters)})"
@@ -167,10 +175,10 @@ def _tools(name: str, seen: _Seen, settings: UpstreamSettings, offers: Sequence[
         if route.upstream == name and route.parameters
     }
     if taking:
-        yield Finding(about, "ok", f"content is taken by its handle: {listed(sorted(taking))}")
+        yield CheckResult(about, "ok", f"content is taken by its handle: {listed(sorted(taking))}")
 
 
-def _offers(patient: Patient, states: Mapping[str, _Seen]) -> tuple[Offer, ...]:
+def _offers(patient: CheckContext, states: Mapping[str, _Seen]) -> tuple[HostOffer, ...]:
     gateway = patient.settings.gateway
     lists = {name: seen.tools for name, seen in states.items()}
     selections = {name: upstream.tools for name, upstream in patient.settings.upstreams.items()}
@@ -180,7 +188,7 @@ def _offers(patient: Patient, states: Mapping[str, _Seen]) -> tuple[Offer, ...]:
         for name, upstream in patient.settings.upstreams.items()
     }
     return tuple(
-        Offer(
+        HostOffer(
             profile,
             build(
                 {OWN: TOOLS, **lists} if profile.tools.helpers else lists,

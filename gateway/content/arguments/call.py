@@ -25,7 +25,7 @@ from gateway.core.wording import kind_words, plain, size_words
 from gateway.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from gateway.content.arguments.resolving import Fetch, Links
+    from gateway.content.arguments.resolve_content import ContentLinks, Fetch
 
 _LARGE = 256 * 1024
 """Bytes from which on content is encoded in a thread, so that others are not kept waiting."""
@@ -44,7 +44,7 @@ class _Told(NamedTuple):
     media_type: str
 
 
-class Call:
+class ContentLookup:
     """Content for one call. What is opened for it is closed with `stack`."""
 
     def __init__(
@@ -53,7 +53,7 @@ class Call:
         limits: LimitSettings,
         files: TemporaryFiles,
         fetch: "Fetch | None",
-        links: "Links | None",
+        links: "ContentLinks | None",
         stack: AsyncExitStack,
         owner: str,
         upstream: str,

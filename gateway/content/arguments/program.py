@@ -5,9 +5,9 @@ from typing import Any
 
 from gateway.config.schema import LimitSettings
 from gateway.content.arguments.files import TemporaryFiles
-from gateway.content.arguments.resolving import Arguments
+from gateway.content.arguments.resolve_content import Arguments
 from gateway.content.store import ContentStore
-from gateway.core.tools.arguments import Giving, find
+from gateway.core.tools.arguments import ContentForm, find_parameters
 
 _PROGRAM = "this program"
 
@@ -37,7 +37,7 @@ async def resolve_arguments(
     Raises:
         ArgumentError: content is not there, of the wrong kind, or too large. The message names the argument.
     """
-    parameters = find({"inputSchema": schema}, {}, Giving()).parameters
+    parameters = find_parameters({"inputSchema": schema}, {}, ContentForm()).parameters
     resolver = Arguments(store, limits or LimitSettings(), TemporaryFiles(None))
     async with resolver.given(arguments, parameters, owner=owner, upstream=_PROGRAM, accept="any") as resolved:
         return dict(resolved)

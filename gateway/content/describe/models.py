@@ -8,7 +8,7 @@ from typing import Any, cast
 import httpx2
 
 from gateway.config.schema import DescribeModel
-from gateway.content.describe.fitting import Fitting, fit
+from gateway.content.describe.fit_for_describer import Fitting, fit
 from gateway.core.model.effects import AudioTarget, ImageTarget
 from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.model.media_types import family

@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-from gateway.content.describe.fitting import Fitting, fit
+from gateway.content.describe.fit_for_describer import Fitting, fit
 from gateway.core.model.effects import AudioTarget, ImageTarget
 from gateway.core.model.json_values import as_list, is_dict
 from gateway.core.wording import plain

@@ -1,8 +1,8 @@
 """Fetching what the configuration allows, from where it allows it, and from nowhere else."""
 
 from gateway.content.fetch.data_uris import percent_decoded
-from gateway.content.fetch.fetching import Fetched, Fetcher, fetch
-from gateway.content.fetch.naming import clean_name, name_in_disposition
-from gateway.content.fetch.telling import peeked, typed
+from gateway.content.fetch.fetch_url import Fetched, Fetcher, fetch
+from gateway.content.fetch.file_names import clean_name, name_in_disposition
+from gateway.content.fetch.sniff import peeked, typed
 
 __all__ = ["Fetched", "Fetcher", "clean_name", "fetch", "name_in_disposition", "peeked", "percent_decoded", "typed"]

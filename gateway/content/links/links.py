@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from gateway.content.links.bases import current_base
+from gateway.content.links.base_url import current_base
 from gateway.content.store import Stored, handle_from
 from gateway.errors import BadLink, ExpiredLink
 from gateway.system.files import write_new_file

@@ -10,8 +10,8 @@ import pypdfium2  # pyright: ignore[reportMissingTypeStubs]
 from PIL import Image
 
 from gateway.content.media import colours
-from gateway.content.media.encoding import ENCODABLE, LARGEST_EDGE, encode
-from gateway.content.media.images import Picture
+from gateway.content.media.encode_image import ENCODABLE, LARGEST_EDGE, encode
+from gateway.content.media.images import DecodedImage
 from gateway.core.model.effects import ImageTarget
 from gateway.core.model.media_types import PixelSize
 from gateway.errors import MediaError
@@ -62,7 +62,7 @@ def read(content: bytes, max_pages: int, max_chars: int) -> Read:
         return Read(count, tuple(texts), _title(document))
 
 
-def render(content: bytes, page: int, target: ImageTarget, max_pixels: int) -> Picture:
+def render(content: bytes, page: int, target: ImageTarget, max_pixels: int) -> DecodedImage:
     """The page (the first is 1) as an image that `target` takes; `original` is the size that it was drawn at.
 
     Raises PageError when it does not exist or cannot be drawn, MediaError when the document is broken or wants a
@@ -79,7 +79,7 @@ def render(content: bytes, page: int, target: ImageTarget, max_pixels: int) -> P
     original = PixelSize(*image.size)
     graphic = colours.is_graphic(image)
     encoded = encode(image, "image/png" if graphic else "image/jpeg", target, graphic=graphic)
-    return Picture(encoded.content, encoded.media_type, PixelSize(*encoded.size), original)
+    return DecodedImage(encoded.content, encoded.media_type, PixelSize(*encoded.size), original)
 
 
 @contextmanager
@@ -103,7 +103,7 @@ def _opened(content: bytes) -> Generator[Any]:
 def _text(document: Any, index: int, most: int) -> str:
     try:
         with closing(document[index]) as page, closing(page.get_textpage()) as text:
-            return plain(text.get_text_bounded())[:most]
+            return visible_text(text.get_text_bounded())[:most]
     except _pdfium.PdfiumError:
         return ""
 
@@ -116,7 +116,7 @@ _NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\u
 _EMPTY_LINES = re.compile(r"\n{4,}")
 
 
-def plain(text: str) -> str:
+def visible_text(text: str) -> str:
     """`text` without control characters, lone surrogates and what is no character; lines end in a line feed."""
     text = _NO_TEXT.sub("", _HYPHEN.sub("-", _LINE_END.sub("\n", text)))
     return _EMPTY_LINES.sub("\n\n\n", text).strip()
@@ -127,7 +127,7 @@ def _title(document: Any) -> str | None:
         title = document.get_metadata_value("Title")
     except (_pdfium.PdfiumError, UnicodeDecodeError):
         return None
-    return " ".join(plain(title).split())[:_MOST_TITLE] or None
+    return " ".join(visible_text(title).split())[:_MOST_TITLE] or None
 
 
 # ------------------------------------------------------------------------------------------------------------- drawing

@@ -25,7 +25,7 @@ LARGEST_BODY = 1024 * 1024 * 1024
 READY: Mapping[str, Any] = {"ready": True}
 
 
-class Job(NamedTuple):
+class WorkerJob(NamedTuple):
     """One piece of work. `media_type` is what the content really is; the worker's alarm is at `seconds`."""
 
     operation: str
@@ -42,15 +42,15 @@ def pack(header: Mapping[str, Any], body: bytes = b"") -> bytes:
     return PREFIX.pack(len(encoded), len(body)) + encoded
 
 
-def pack_job(job: Job) -> bytes:
+def pack_job(job: WorkerJob) -> bytes:
     """Everything of a job's frame before its content."""
     header = {key: value for key, value in job._asdict().items() if key != "content"}
     return pack(header, job.content)
 
 
-def unpack_job(header: Mapping[str, Any], body: bytes) -> Job:
+def unpack_job(header: Mapping[str, Any], body: bytes) -> WorkerJob:
     """The job that `pack_job` packed."""
-    return Job(content=body, **header)
+    return WorkerJob(content=body, **header)
 
 
 def packed(value: ImageTarget | AudioTarget | Crop | None) -> dict[str, Any] | None:

@@ -1,7 +1,7 @@
 """Fitting one image to a target. Runs in a worker, on hostile bytes: nothing here may be called in the gateway itself.
 
 What is decoded at all: the first frame, once the header's pixel count is within the limit, by the one decoder that the
-bytes ask for. Animations that must change but keep moving are the business of `gateway.content.media.moving`.
+bytes ask for. Animations that must change but keep moving are the business of `gateway.content.media.animations`.
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from PIL import Image
 
 from gateway.content.media import colours, pillow
-from gateway.content.media.encoding import ENCODABLE, LARGEST_EDGE, encode
+from gateway.content.media.encode_image import ENCODABLE, LARGEST_EDGE, encode
 from gateway.core.model.effects import Crop, ImageTarget
 from gateway.core.model.media_types import PixelSize
 from gateway.core.model.png import without_broken_extras
@@ -50,7 +50,7 @@ Region: TypeAlias = tuple[int, int, int, int]
 """Left, top, right, bottom, in pixels of the upright original."""
 
 
-class Picture(NamedTuple):
+class DecodedImage(NamedTuple):
     """An encoded image, its type and size, and the upright size of what it was made from.
 
     `frames`: of how many frames it shows the first alone; 1 where nothing is left out.
@@ -70,7 +70,7 @@ def limit_pixels(max_pixels: int) -> None:
     warnings.simplefilter("error", Image.DecompressionBombWarning)
 
 
-def fit(content: bytes, media_type: str, target: ImageTarget, crop: Crop | None, max_pixels: int) -> Picture:
+def fit(content: bytes, media_type: str, target: ImageTarget, crop: Crop | None, max_pixels: int) -> DecodedImage:
     """`content`, which really is of `media_type`, made to fit `target`.
 
     Returns the very bytes that came when they fit as they are. Raises MediaError where the cause is known, MemoryError,
@@ -94,12 +94,12 @@ def fit(content: bytes, media_type: str, target: ImageTarget, crop: Crop | None,
     frames = _frames(content, media_type, max_pixels)
     as_it_is = region is None and turn is None and (frames == 1 or target.animation)
     if as_it_is and _fits_already(image, content, media_type, target, original):
-        return Picture(content, media_type, original, original)
+        return DecodedImage(content, media_type, original, original)
     if frames > 1 and target.animation and region is None and media_type != "image/tiff":
-        from gateway.content.media import moving
+        from gateway.content.media import animations
 
-        if moved := moving.refit(opened(content, media_type, max_pixels), media_type, target, turn, max_pixels):
-            return Picture(moved.content, moved.media_type, PixelSize(*moved.size), original)
+        if moved := animations.refit(opened(content, media_type, max_pixels), media_type, target, turn, max_pixels):
+            return DecodedImage(moved.content, moved.media_type, PixelSize(*moved.size), original)
     return _refit(image, original, turn, media_type, target, region)._replace(frames=frames)
 
 
@@ -185,7 +185,7 @@ def _refit(
     media_type: str,
     target: ImageTarget,
     region: Region | None,
-) -> Picture:
+) -> DecodedImage:
     profile = colours.profile_of(image)
     graphic = media_type != "image/jpeg" and colours.is_graphic(image)
     image = colours.scalable(image)
@@ -196,7 +196,7 @@ def _refit(
     if turn is not None:
         image = image.transpose(turn)
     encoded = encode(colours.to_srgb(image, profile), media_type, target, graphic=graphic)
-    return Picture(encoded.content, encoded.media_type, PixelSize(*encoded.size), original)
+    return DecodedImage(encoded.content, encoded.media_type, PixelSize(*encoded.size), original)
 
 
 def _edge(target: ImageTarget) -> int:
@@ -236,7 +236,7 @@ def _scaled(image: Image.Image, box: tuple[float, float, float, float], edge: in
     return pillow.resized(image, size, box)
 
 
-def _fit_vector(content: bytes, target: ImageTarget, crop: Crop | None, max_pixels: int) -> Picture:
+def _fit_vector(content: bytes, target: ImageTarget, crop: Crop | None, max_pixels: int) -> DecodedImage:
     # Only now: most workers never see a vector graphic.
     from gateway.content.media import vector
 
@@ -246,5 +246,5 @@ def _fit_vector(content: bytes, target: ImageTarget, crop: Crop | None, max_pixe
     natural = drawn.natural
     region = clamped(crop, natural) if crop and not drawn.is_part else None
     if region is None and _fits_already(image, drawn.png, "image/png", target, PixelSize(*image.size)):
-        return Picture(drawn.png, "image/png", PixelSize(*image.size), natural)
+        return DecodedImage(drawn.png, "image/png", PixelSize(*image.size), natural)
     return _refit(image, natural, None, "image/png", target, region)

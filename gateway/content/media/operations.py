@@ -21,24 +21,24 @@ from gateway.content.media import frames, images
 Answer: TypeAlias = tuple[dict[str, Any], bytes]
 
 
-def _fit(job: frames.Job, max_pixels: int) -> Answer:
+def _fit(job: frames.WorkerJob, max_pixels: int) -> Answer:
     target, crop = frames.image_target(job.options["target"]), frames.crop(job.options["crop"])
     return _picture(images.fit(job.content, job.media_type, target, crop, max_pixels))
 
 
-def _picture(picture: images.Picture) -> Answer:
+def _picture(picture: images.DecodedImage) -> Answer:
     header = {key: value for key, value in picture._asdict().items() if key != "content"}
     return header, pybase64.b64encode(picture.content)
 
 
-def _read(job: frames.Job, max_pixels: int) -> Answer:
+def _read(job: frames.WorkerJob, max_pixels: int) -> Answer:
     from gateway.content.media import documents
 
     read = documents.read(job.content, job.options["max_pages"], job.options["max_chars"])
     return {}, json.dumps(read._asdict()).encode()
 
 
-def _render(job: frames.Job, max_pixels: int) -> Answer:
+def _render(job: frames.WorkerJob, max_pixels: int) -> Answer:
     from gateway.content.media import documents
 
     target = frames.image_target(job.options["target"])
@@ -50,21 +50,21 @@ def _render(job: frames.Job, max_pixels: int) -> Answer:
         return {"failed": "it needs more memory than a media worker may use", "last": True}, b""
 
 
-def _convert(job: frames.Job, max_pixels: int) -> Answer:
-    from gateway.content.media import converting
+def _convert(job: frames.WorkerJob, max_pixels: int) -> Answer:
+    from gateway.content.media import convert_sound
 
-    sound = converting.convert(job.content, job.media_type, frames.audio_target(job.options["target"]))
+    sound = convert_sound.convert(job.content, job.media_type, frames.audio_target(job.options["target"]))
     header = {"media_type": sound.media_type, "seconds": sound.seconds, "original": sound.original}
     return header, pybase64.b64encode(sound.content)
 
 
-def _probe(job: frames.Job, max_pixels: int) -> Answer:
-    from gateway.content.media import probing
+def _probe(job: frames.WorkerJob, max_pixels: int) -> Answer:
+    from gateway.content.media import probe_media
 
-    return probing.probe(job.content, job.media_type)._asdict(), b""
+    return probe_media.probe(job.content, job.media_type)._asdict(), b""
 
 
-OPERATIONS: Mapping[str, Callable[[frames.Job, int], Answer]] = {
+OPERATIONS: Mapping[str, Callable[[frames.WorkerJob, int], Answer]] = {
     "fit": _fit,
     "read": _read,
     "render": _render,

@@ -8,10 +8,10 @@ import anyio
 from anyio.abc import TaskGroup
 
 from gateway.config.schema import MediaSettings
-from gateway.content.media.frames import Job
-from gateway.content.media.process import Answer, Worker, WorkerEnded
+from gateway.content.media.frames import WorkerJob
+from gateway.content.media.process import Worker, WorkerEnded, WorkerReply
 from gateway.content.media.share import Share, current_share
-from gateway.content.media.turns import Turns
+from gateway.content.media.turns import FairQueue
 from gateway.errors import MediaError
 
 IDLE_SECONDS = 60.0
@@ -53,7 +53,7 @@ class Pool:
         self._settings = settings = settings or MediaSettings()
         self._patience = patience
         self._idle_seconds = idle
-        self._turns = Turns(settings.workers)
+        self._turns = FairQueue(settings.workers)
         self._workers: dict[Worker, int] = {}
         """The living workers, and how many jobs each has done."""
         self._idle: list[Worker] = []
@@ -87,14 +87,16 @@ class Pool:
         """The process ids of the workers that are running now."""
         return frozenset(worker.pid for worker in self._workers if worker.alive)
 
-    async def do(self, operation: str, content: bytes, media_type: str, options: Mapping[str, Any]) -> Answer:
+    async def do(self, operation: str, content: bytes, media_type: str, options: Mapping[str, Any]) -> WorkerReply:
         """What a worker answers to the job. Raises MediaError when it cannot do it. Cancelled, it kills the worker."""
         if self._tasks is None:
             raise MediaError("the media workers are not running")
         share = current_share() or Share("")
         async with self._turns.seat(share.caller, self._patience):
             left = self._left(share)
-            answer = await self._do(Job(operation, content, media_type, options, left + _OWN_ALARM_GRACE), share, left)
+            answer = await self._do(
+                WorkerJob(operation, content, media_type, options, left + _OWN_ALARM_GRACE), share, left
+            )
         if error := answer.header.get("error"):
             remedy = answer.header.get("remedy")
             raise MediaError(str(error)[:500], remedy=str(remedy)[:500] if remedy else None)
@@ -109,9 +111,9 @@ class Pool:
             raise _out_of_time(self._settings)
         return left
 
-    async def _do(self, job: Job, share: Share, seconds: float) -> Answer:
+    async def _do(self, job: WorkerJob, share: Share, seconds: float) -> WorkerReply:
         worker = await self._take()
-        answer: Answer | None = None
+        answer: WorkerReply | None = None
         began = anyio.current_time()
         try:
             with anyio.move_on_after(seconds):

@@ -15,7 +15,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from gateway.config.schema import MediaSettings
-from gateway.content.media.frames import LARGEST_BODY, LARGEST_HEADER, PREFIX, READY, Job, pack_job
+from gateway.content.media.frames import LARGEST_BODY, LARGEST_HEADER, PREFIX, READY, WorkerJob, pack_job
 from gateway.errors import MediaError
 from gateway.system.processes import start_process
 
@@ -41,7 +41,7 @@ _INHERITED = (
 )
 
 
-class Answer(NamedTuple):
+class WorkerReply(NamedTuple):
     """A frame from a worker: its header and its body."""
 
     header: Mapping[str, Any]
@@ -99,7 +99,7 @@ class Worker:
         """Whether the process runs, as far as is known."""
         return self._process.returncode is None
 
-    async def ask(self, job: Job) -> Answer:
+    async def ask(self, job: WorkerJob) -> WorkerReply:
         """The worker's answer. Raises WorkerEnded when the process ends before it has answered."""
         try:
             await self._stdin.send(pack_job(job))
@@ -117,13 +117,13 @@ class Worker:
                 self._process.kill()
             await self._process.aclose()
 
-    async def _receive(self) -> Answer:
+    async def _receive(self) -> WorkerReply:
         try:
             header_size, body_size = PREFIX.unpack(await self._stdout.receive_exactly(PREFIX.size))
             if header_size > LARGEST_HEADER or body_size > LARGEST_BODY:
                 raise WorkerEnded("its worker answered with more than can be true")
             header = loads(await self._stdout.receive_exactly(header_size))
-            return Answer(header, await self._stdout.receive_exactly(body_size))
+            return WorkerReply(header, await self._stdout.receive_exactly(body_size))
         except (anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
             raise WorkerEnded(await self._cause()) from error
         except (JSONDecodeError, UnicodeDecodeError) as error:

@@ -10,7 +10,7 @@ import anyio
 from gateway.errors import MediaError
 
 
-class Turns:
+class FairQueue:
     """Hands out `seats`: to the caller with the fewest first, and of those in turn; each caller's own in order.
 
     A caller who has none does not wait for those of others to end: one `spare` seat more is for such callers alone.

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, TypeAlias
 from gateway.content.media import frames
 from gateway.errors import MediaError
 
-Operations: TypeAlias = "Mapping[str, Callable[[frames.Job, int], tuple[dict[str, Any], bytes]]]"
+Operations: TypeAlias = "Mapping[str, Callable[[frames.WorkerJob, int], tuple[dict[str, Any], bytes]]]"
 
 
 def main(memory_bytes: int, max_pixels: int) -> None:
@@ -50,7 +50,7 @@ def _serve_one(jobs: BinaryIO, answers: BinaryIO, operations: Operations, max_pi
     return not header.get("last")
 
 
-def _answer(operations: Operations, job: frames.Job, max_pixels: int) -> tuple[dict[str, Any], bytes]:
+def _answer(operations: Operations, job: frames.WorkerJob, max_pixels: int) -> tuple[dict[str, Any], bytes]:
     try:
         return operations[job.operation](job, max_pixels)
     except MediaError as error:

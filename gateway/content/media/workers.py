@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.content.media.frames import packed
 from gateway.content.media.pool import Pool, TookTooLong, WorkerLost
-from gateway.content.media.process import Answer
+from gateway.content.media.process import WorkerReply
 from gateway.core.model.effects import (
     AudioTarget,
     Converted,
@@ -172,7 +172,7 @@ def _sound_type(content: bytes, declared: str) -> str | None:
     return _EITHER.get(really or "", really) if family(told) == "audio" else really
 
 
-def _fitted(answer: Answer) -> Fitted:
+def _fitted(answer: WorkerReply) -> Fitted:
     header = answer.header
     try:
         pixels, original = (PixelSize(*map(int, header[key])) for key in ("pixels", "original"))

@@ -56,7 +56,7 @@ class MediaWork(Protocol):
     async def probe(self, content: bytes, media_type: str) -> Probed: ...
 
 
-class Keeper(Protocol):
+class ContentSink(Protocol):
     """What shaping needs of a store."""
 
     async def put(
@@ -66,15 +66,15 @@ class Keeper(Protocol):
         ...
 
 
-class Linker(Protocol):
+class ContentLinker(Protocol):
     """What makes links to kept content: `gateway.content.links.links.Links` is one."""
 
     def link(self, stored: Any, owner: str) -> str | None:
-        """A link to what `Keeper.put` returned; None where nobody would answer to it."""
+        """A link to what `ContentSink.put` returned; None where nobody would answer to it."""
         ...
 
 
-class Describer(Protocol):
+class MediaDescriber(Protocol):
     """Says in words what an image shows or a sound says."""
 
     @property
@@ -99,8 +99,8 @@ class CallersTools:
     call: Callable[[str, str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 
 
-class ToolDescriber(Describer, Protocol):
-    """A `Describer` that may call a tool for it: then in the sessions of the caller whose result it is."""
+class ToolDescriber(MediaDescriber, Protocol):
+    """A `MediaDescriber` that may call a tool for it: then in the sessions of the caller whose result it is."""
 
     async def describe(self, content: bytes, media_type: str, tools: CallersTools | None = None) -> Described:
         """The description. Raises MediaError."""
@@ -109,7 +109,7 @@ class ToolDescriber(Describer, Protocol):
 
 @dataclass(frozen=True)
 class DescriberFor:
-    """A `Describer` for the results of one caller."""
+    """A `MediaDescriber` for the results of one caller."""
 
     describer: ToolDescriber
     tools: CallersTools | None
@@ -154,17 +154,17 @@ class Reach:
 
 
 @dataclass(frozen=True)
-class Hands:
+class EffectRunner:
     """Whoever performs effects. Without `describer` or `files`, these effects fail, and shaping falls back.
 
     `links` lead to what is kept; `origin` is the upstream that it is kept as.
     """
 
-    store: Keeper
+    store: ContentSink
     media: MediaWork
-    describer: Describer | None = None
+    describer: MediaDescriber | None = None
     files: FileWriter | None = None
-    links: Linker | None = None
+    links: ContentLinker | None = None
     reach: Reach = field(default_factory=Reach)
     origin: str | None = None
 
@@ -174,7 +174,7 @@ class Hands:
         return frozenset(self.describer.kinds) if self.describer is not None else frozenset()
 
 
-async def perform(effects: Mapping[str, Effect], hands: Hands, owner: str) -> dict[str, Outcome]:
+async def perform(effects: Mapping[str, Effect], hands: EffectRunner, owner: str) -> dict[str, Outcome]:
     """The outcomes of all effects of one round, performed side by side, under the same keys. Never raises for one."""
     outcomes: dict[str, Outcome] = {}
 
@@ -188,7 +188,7 @@ async def perform(effects: Mapping[str, Effect], hands: Hands, owner: str) -> di
     return outcomes
 
 
-async def _outcome(effect: Effect, hands: Hands, owner: str) -> Outcome:
+async def _outcome(effect: Effect, hands: EffectRunner, owner: str) -> Outcome:
     try:
         match effect:
             case Keep():
@@ -226,7 +226,7 @@ async def _worked(
             return await media.probe(content, effect.media_type)
 
 
-async def _told(effect: WriteFile | Describe, hands: Hands) -> Outcome:
+async def _told(effect: WriteFile | Describe, hands: EffectRunner) -> Outcome:
     content = pybase64.b64decode(effect.data)
     if isinstance(effect, Describe):
         if hands.describer is None:

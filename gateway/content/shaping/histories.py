@@ -6,7 +6,7 @@ from typing import Any
 
 import pybase64
 
-from gateway.content.shaping.effects import Hands
+from gateway.content.shaping.effects import EffectRunner
 from gateway.content.shaping.settle import settle_turn
 from gateway.content.shaping.turns import BOTO3_TARGET, Nowhere, media_or_shared, profile_of
 from gateway.content.store import ContentStore, fetch_bytes
@@ -19,7 +19,7 @@ from gateway.core.model_apis.registry import APIS
 from gateway.core.model_apis.requests.accepted_media import in_user_message
 from gateway.core.model_apis.requests.handle_mentions import Mention, mentions, with_media
 from gateway.core.profiles.model_profile import ModelProfile
-from gateway.core.results.lifting import lift
+from gateway.core.results.lift_result import lift
 from gateway.errors import ContentError, InvalidRequest
 
 _MOST = 200
@@ -118,5 +118,5 @@ async def _parts(
     calls = [Call(handle, handle, envelope) for handle, envelope in opened.items()]
     everywhere = in_user_message(profile)
     async with media_or_shared(None) as workers:
-        done = await settle_turn(calls, everywhere, Hands(Nowhere(), workers), "")
+        done = await settle_turn(calls, everywhere, EffectRunner(Nowhere(), workers), "")
     return {answer.call.id: answer.parts for answer in done.turn.answers}, done.notes

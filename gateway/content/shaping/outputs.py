@@ -6,7 +6,7 @@ from typing import Any
 
 from anyio import to_thread
 
-from gateway.content.shaping.effects import Hands
+from gateway.content.shaping.effects import EffectRunner
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
 from gateway.core.profiles.profile import Profile
@@ -24,7 +24,7 @@ TOOL_NAME = "tool"
 
 
 async def with_outputs(
-    result: dict[str, Any], envelope: Envelope, profile: Profile, hands: Hands, owner: str
+    result: dict[str, Any], envelope: Envelope, profile: Profile, hands: EffectRunner, owner: str
 ) -> tuple[dict[str, Any], tuple[Note, ...]]:
     """The shaped result with what the profile adds, and a note for each part that there is no room for."""
     wanted = profile.output
@@ -46,7 +46,7 @@ async def with_outputs(
     return ({**rest, "_meta": meta} if meta else rest), tuple(notes)
 
 
-async def _outputs(envelope: Envelope, profile: Profile, hands: Hands, owner: str) -> dict[str, Any]:
+async def _outputs(envelope: Envelope, profile: Profile, hands: EffectRunner, owner: str) -> dict[str, Any]:
     outputs: dict[str, Any] = {}
     if (target := profile.output.model_api) is not None:
         outputs[MODEL_API_KEY] = {"target": target, "messages": await _messages(envelope, target, hands, owner)}
@@ -55,7 +55,7 @@ async def _outputs(envelope: Envelope, profile: Profile, hands: Hands, owner: st
     return outputs
 
 
-async def _messages(envelope: Envelope, target: str, hands: Hands, owner: str) -> list[dict[str, Any]]:
+async def _messages(envelope: Envelope, target: str, hands: EffectRunner, owner: str) -> list[dict[str, Any]]:
     # Here, because no other profile needs the model APIs.
     from gateway.config.builtin_profiles import model_profiles
     from gateway.content.shaping.settle import settle_turn

@@ -7,7 +7,7 @@ import pybase64
 
 from gateway.core.model.envelope import Envelope
 from gateway.core.model_apis import openai_view as view
-from gateway.core.results.lifting import lift
+from gateway.core.results.lift_result import lift
 from gateway.core.results.rescue import rescue
 from gateway.errors import InvalidRequest
 

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from gateway.content.shaping.effects import Hands, perform
+from gateway.content.shaping.effects import EffectRunner, perform
 from gateway.core.model.effects import Outcome
 from gateway.core.model.turn import Call
 from gateway.core.model_apis.turns import Assembled, Choices, assemble
 from gateway.core.profiles.model_profile import ModelProfile
-from gateway.core.results.planning import ROUNDS
+from gateway.core.results.plan_effects import ROUNDS
 
 
 async def settle_turn(
-    calls: Sequence[Call], profile: ModelProfile, hands: Hands, owner: str, choices: Choices | None = None
+    calls: Sequence[Call], profile: ModelProfile, hands: EffectRunner, owner: str, choices: Choices | None = None
 ) -> Assembled:
     """The turn with every effect performed that it needs. `owner` is whom kept content belongs to. Never raises."""
     outcomes: dict[str, Outcome] = {}

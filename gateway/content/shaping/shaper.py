@@ -7,11 +7,11 @@ from typing import Any
 from anyio import to_thread
 
 from gateway.content.shaping.effects import (
+    ContentLinker,
+    ContentSink,
     DescriberFor,
+    EffectRunner,
     FileWriter,
-    Hands,
-    Keeper,
-    Linker,
     MediaWork,
     Reach,
     ToolDescriber,
@@ -28,10 +28,10 @@ from gateway.core.model.json_values import is_list
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
-from gateway.core.results.deciding.structured import is_said
-from gateway.core.results.lifting import lift
-from gateway.core.results.lowering import Lowered, lower
-from gateway.core.results.planning import ROUNDS, plan
+from gateway.core.results.decisions.structured import is_said
+from gateway.core.results.lift_result import lift
+from gateway.core.results.lower_mcp import Lowered, lower
+from gateway.core.results.plan_effects import ROUNDS, plan
 from gateway.core.results.rescue import rescue
 from gateway.core.wording import counted
 
@@ -58,15 +58,15 @@ class Shaper:
 
     def __init__(
         self,
-        store: Keeper,
+        store: ContentSink,
         media: MediaWork,
         *,
         max_blocks: int = 1_000,
         describer: ToolDescriber | None = None,
         files: FileWriter | None = None,
-        links: Linker | None = None,
+        links: ContentLinker | None = None,
     ) -> None:
-        self._hands = Hands(store, media, files=files, links=links)
+        self._hands = EffectRunner(store, media, files=files, links=links)
         self._describer = describer
         self._max_blocks = max_blocks
 

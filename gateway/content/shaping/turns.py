@@ -8,8 +8,8 @@ from uuid import uuid4
 
 from gateway.config.builtin_profiles import model_profiles
 from gateway.content.media.share import media_share
-from gateway.content.shaping.effects import Describer, Hands, MediaWork
-from gateway.content.shaping.rehosting import Files, with_files_fetched, with_files_uploaded
+from gateway.content.shaping.effects import EffectRunner, MediaDescriber, MediaWork
+from gateway.content.shaping.provider_file_links import Files, with_files_fetched, with_files_uploaded
 from gateway.content.shaping.results import as_envelope
 from gateway.content.shaping.settle import settle_turn
 from gateway.content.store import ContentStore
@@ -22,7 +22,7 @@ from gateway.core.model_apis.registry import APIS
 from gateway.core.model_apis.turns import Assembled, Choices, assemble
 from gateway.core.profiles.model_profile import ModelProfile
 from gateway.core.profiles.model_profiles import choose_model_profile, with_tool_images
-from gateway.core.results.planning import ROUNDS
+from gateway.core.results.plan_effects import ROUNDS
 from gateway.core.results.rescue import rescue
 from gateway.errors import InvalidRequest, UnsupportedContent
 
@@ -57,7 +57,7 @@ async def lower_turn(
     on_unsupported: OnUnsupported = "note",
     links: Links = "text",
     tool_images: ToolImages | None = None,
-    describer: Describer | None = None,
+    describer: MediaDescriber | None = None,
     media: MediaWork | None = None,
 ) -> LoweredTurn:
     """The messages that give a model the results of all its calls, in the one form that its API accepts.
@@ -109,7 +109,9 @@ async def lower_turn(
     turn = await with_files_fetched(_calls(calls), profile, files)
     async with media_or_shared(media) as workers:
         with media_share(uuid4().hex):
-            done = await settle_turn(turn, profile, Hands(store or Nowhere(), workers, describer), owner, choices)
+            done = await settle_turn(
+                turn, profile, EffectRunner(store or Nowhere(), workers, describer), owner, choices
+            )
     uploaded, told = await with_files_uploaded(done.turn, profile, files)
     return _written(replace(done, turn=uploaded, notes=(*done.notes, *told)), profile, target, on_unsupported)
 

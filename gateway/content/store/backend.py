@@ -13,9 +13,9 @@ import anyio
 import anyio.to_thread
 
 from gateway.config.locations import Location
-from gateway.content.store.failing import failing
+from gateway.content.store.obstore_errors import failing
 from gateway.content.store.records import ABOUT, BYTES, GONE, USED
-from gateway.content.store.uploading import Upload
+from gateway.content.store.upload_stream import Upload
 from gateway.errors import StoreUnavailable
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _STAGED = re.compile(r".*#\d+")
 """Files that obstore is writing, or was when it was killed: they get their names when they are whole."""
 
 
-class Found(NamedTuple):
+class FoundObject(NamedTuple):
     """An object in a list: its name, what changes with its content, its size, and when it was written."""
 
     name: str
@@ -131,12 +131,12 @@ class Backend:
             except FileNotFoundError:
                 continue
 
-    async def list(self, prefix: str) -> list[Found]:
+    async def list(self, prefix: str) -> list[FoundObject]:
         """The objects whose names begin with `prefix` and a slash, in no order."""
         import obstore
 
         objects = await self._objects()
-        found: list[Found] = []
+        found: list[FoundObject] = []
         try:
             with failing(self.where, absence_is_answer=True):
                 # Its overloads name a package for Arrow tables, which is not asked for.
@@ -148,7 +148,7 @@ class Backend:
                         break
                     for meta in metas:
                         written = meta["last_modified"].timestamp()
-                        found.append(Found(meta["path"], f"{meta['e_tag']} {written}", meta["size"], written))
+                        found.append(FoundObject(meta["path"], f"{meta['e_tag']} {written}", meta["size"], written))
         except FileNotFoundError:
             pass  # removed while it was looked at: a later look will see
         return found

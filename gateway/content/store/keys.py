@@ -7,8 +7,8 @@ from pathlib import Path
 import anyio.to_thread
 
 from gateway.content.store.backend import Backend
-from gateway.content.store.failing import failing
 from gateway.content.store.handles import KEY_BYTES
+from gateway.content.store.obstore_errors import failing
 from gateway.content.store.records import KEY
 from gateway.errors import StoreUnavailable
 from gateway.system.files import write_new_file

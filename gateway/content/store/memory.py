@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gateway.config.schema import StoreSettings
-from gateway.content.store import refusals
+from gateway.content.store import store_errors
 from gateway.content.store.content import CHUNK_BYTES, UNTOLD_TYPE, Opened, Stored
+from gateway.content.store.digest import Hashing, sha256_of
 from gateway.content.store.handles import KEY_BYTES, content_id, id_in, new_handle
-from gateway.content.store.hashing import Hashing, sha256_of
-from gateway.content.store.ledger import Held, Ledger
+from gateway.content.store.lru_quota import Held, Ledger
 from gateway.core.model.kinds import kind_of
 from gateway.core.model.media_types import normalise
 
@@ -120,7 +120,7 @@ class MemoryStore:
     async def _whole(self, content: bytes | AsyncIterable[bytes]) -> tuple[bytes, bytes]:
         """The content and its sha256, which is made while it arrives; never more than the store may hold."""
         if isinstance(content, bytes):
-            refusals.check_size(len(content), self._settings)
+            store_errors.check_size(len(content), self._settings)
             return content, await sha256_of(content)
         arriving = Hashing(content, self._settings)
         kept = [chunk async for chunk in arriving]
@@ -134,8 +134,8 @@ class MemoryStore:
             self._ledger.use(ident)
             return entry
         if why := self._gone.get((owner, ident)):
-            raise refusals.gone(handle, why)
-        raise refusals.unknown(handle)
+            raise store_errors.gone(handle, why)
+        raise store_errors.unknown(handle)
 
     def _forget_expired(self) -> None:
         now = self._clock()
@@ -143,11 +143,11 @@ class MemoryStore:
             ident, entry = next(iter(self._entries.items()))
             if entry.stored.expires_at > now:
                 break
-            self._lose(ident, refusals.expired_after(self._settings.expires))
+            self._lose(ident, store_errors.expired_after(self._settings.expires))
 
     def _make_room(self, more: Held | None = None) -> None:
         for ident in self._ledger.surplus(self._settings, more):
-            self._lose(ident, refusals.EVICTED)
+            self._lose(ident, store_errors.EVICTED)
 
     def _lose(self, ident: str, why: str) -> None:
         self._gone[self._drop(ident).owner, ident] = why

@@ -11,15 +11,15 @@ import anyio
 
 from gateway.config.locations import location
 from gateway.config.schema import StoreSettings
-from gateway.content.store import refusals
+from gateway.content.store import store_errors
 from gateway.content.store.backend import Backend
 from gateway.content.store.content import CHUNK_BYTES, UNTOLD_TYPE, Opened, Stored
+from gateway.content.store.digest import Hashing, sha256_of
 from gateway.content.store.handles import content_id, id_in
-from gateway.content.store.hashing import Hashing, sha256_of
 from gateway.content.store.keys import key_of
-from gateway.content.store.records import About, is_id, new_object, owner_id
-from gateway.content.store.shelves import Shelves, Spot
-from gateway.content.store.uploading import PART_BYTES
+from gateway.content.store.object_index import ContentKey, ObjectIndex
+from gateway.content.store.records import ContentRecord, is_id, new_object, owner_id
+from gateway.content.store.upload_stream import PART_BYTES
 from gateway.core.model.media_types import normalise
 from gateway.errors import StoreUnavailable
 
@@ -40,11 +40,11 @@ class ObjectStore:
         self._settings = settings
         self._clock = clock
         self._backend = Backend(location(settings.url), settings.timeout)
-        self._shelves = Shelves(self._backend, clock)
+        self._shelves = ObjectIndex(self._backend, clock)
         self._key: bytes | None = None
         self._finding_key = anyio.Lock()
         self._numbers = count()
-        self._locks: WeakValueDictionary[Spot, anyio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[ContentKey, anyio.Lock] = WeakValueDictionary()
 
     @property
     def where(self) -> str:
@@ -81,14 +81,14 @@ class ObjectStore:
         """Keep `content`; see ContentStore."""
         key = await self._keyed()
         media_type = normalise(media_type) or UNTOLD_TYPE
-        about = About("", media_type, name, 0, "", new_object(), 0.0, next(self._numbers), origin)
+        about = ContentRecord("", media_type, name, 0, "", new_object(), 0.0, next(self._numbers), origin)
         if isinstance(content, bytes):
-            refusals.check_size(len(content), self._settings)
+            store_errors.check_size(len(content), self._settings)
             sha256 = await sha256_of(content)
             about = replace(about, size=len(content), sha256=sha256.hex(), ident=content_id(key, owner, sha256))
             return await self._keep(about, owner_id(key, owner), content)
         arriving = Hashing(content, self._settings)
-        bytes_name = Spot(owner_id(key, owner), "").bytes(about.object)
+        bytes_name = ContentKey(owner_id(key, owner), "").bytes(about.object)
         async with aclosing(aiter(arriving)) as chunks:
             await self._backend.upload(bytes_name, chunks)
         try:
@@ -109,8 +109,8 @@ class ObjectStore:
         if start < end:
             part = await self._backend.get(name, start=start, end=min(start + _READ_BYTES, end))
             if part is None:
-                await self._shelves.lose(spot, refusals.LOST)
-                raise refusals.gone(handle, refusals.LOST)
+                await self._shelves.lose(spot, store_errors.LOST)
+                raise store_errors.gone(handle, store_errors.LOST)
             first = part
         self._shelves.use(spot)
         async with aclosing(self._chunks(name, first, start, end)) as chunks:
@@ -139,9 +139,9 @@ class ObjectStore:
             with suppress(StoreUnavailable):
                 await self._shelves.mark_used()
 
-    async def _keep(self, about: About, owner: str, content: bytes | None) -> Stored:
+    async def _keep(self, about: ContentRecord, owner: str, content: bytes | None) -> Stored:
         """Write what is known of the content, and its bytes, unless they were uploaded; or live anew what is there."""
-        spot = Spot(owner, about.ident)
+        spot = ContentKey(owner, about.ident)
         async with self._locks.setdefault(spot, anyio.Lock()):
             about = replace(about, put_at=self._clock())
             known = await self._shelves.about(spot)
@@ -169,20 +169,20 @@ class ObjectStore:
         async with aclosing(_slices(content)) as chunks:
             await self._backend.upload(name, chunks)
 
-    async def _find(self, handle: str, owner: str) -> tuple[Spot, About]:
+    async def _find(self, handle: str, owner: str) -> tuple[ContentKey, ContentRecord]:
         ident = id_in(handle)
         if not is_id(ident):
-            raise refusals.unknown(handle)
-        spot = Spot(owner_id(await self._keyed(), owner), ident)
+            raise store_errors.unknown(handle)
+        spot = ContentKey(owner_id(await self._keyed(), owner), ident)
         about = await self._shelves.about(spot)
         if about is None:
             why = await self._shelves.why_gone(spot)
-            raise refusals.unknown(handle) if why is None else refusals.gone(handle, why)
+            raise store_errors.unknown(handle) if why is None else store_errors.gone(handle, why)
         if self._is_expired(about):
-            raise refusals.gone(handle, refusals.expired_after(self._settings.expires))
+            raise store_errors.gone(handle, store_errors.expired_after(self._settings.expires))
         return spot, about
 
-    def _is_expired(self, about: About) -> bool:
+    def _is_expired(self, about: ContentRecord) -> bool:
         return about.put_at + self._settings.expires <= self._clock()
 
     async def _chunks(self, name: str, first: bytes, start: int, end: int) -> AsyncGenerator[bytes]:

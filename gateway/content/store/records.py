@@ -28,7 +28,7 @@ _ID = r"^[0-9a-hjkmnp-tv-z]{12}$"
 
 
 @dataclass(frozen=True)
-class About:
+class ContentRecord:
     """What is written about a piece of content."""
 
     ident: Annotated[str, Field(pattern=_ID)]
@@ -57,11 +57,11 @@ class About:
         return json.dumps(asdict(self)).encode()
 
 
-_ABOUT = TypeAdapter(About)
+_ABOUT = TypeAdapter(ContentRecord)
 
 
-def read_about(content: bytes) -> About | None:
-    """What `About.written` wrote; None for what is no such thing, which others may have put there."""
+def read_about(content: bytes) -> ContentRecord | None:
+    """What `ContentRecord.written` wrote; None for what is no such thing, which others may have put there."""
     try:
         return _ABOUT.validate_python(json.loads(content))
     except (ValueError, RecursionError):

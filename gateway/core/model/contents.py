@@ -31,9 +31,9 @@ def found_in(mended: Mended, declared: str | None) -> Found | None:
     finding = media_types.inspect_base64(mended.data)
     told = media_types.normalise(declared) or media_types.normalise(mended.media_type)
     if finding.media_type == "application/zip" and told is not None and told.startswith(media_types.ZIPPED):
-        finding = media_types.Finding(told)
+        finding = media_types.SniffedType(told)
     if finding.media_type in _SOUND_ALONE and told is not None and told.startswith("audio/"):
-        finding = media_types.Finding(_SOUND_ALONE[finding.media_type])
+        finding = media_types.SniffedType(_SOUND_ALONE[finding.media_type])
     return Found(
         data=mended.data,
         byte_size=decoded_size(mended.data),

@@ -95,7 +95,7 @@ class PixelSize(NamedTuple):
     height: int
 
 
-class Finding(NamedTuple):
+class SniffedType(NamedTuple):
     """What content really is: its media type (None: cannot be told), and its pixel size if it is an image."""
 
     media_type: str | None
@@ -126,25 +126,25 @@ def family(media_type: str | None) -> str:
     return top if top in ("image", "audio", "video", "text") else "other"
 
 
-def inspect_base64(data: str) -> Finding:
+def inspect_base64(data: str) -> SniffedType:
     """`inspect` on the beginning of well-formed base64."""
     return inspect(head(data, HEAD_BYTES))
 
 
-def inspect(content: bytes) -> Finding:
+def inspect(content: bytes) -> SniffedType:
     """What the first bytes of `content` say it is. Never raises; what cannot be told is None."""
     for magic, reader in _READERS:
         if content.startswith(magic):
             return reader(content)
     for magic, media_type in _TYPES:
         if content.startswith(magic):
-            return Finding(media_type)
+            return SniffedType(media_type)
     if content[4:8] == b"ftyp":
-        return Finding(_FTYP.get(content[8:12], "video/mp4"))
+        return SniffedType(_FTYP.get(content[8:12], "video/mp4"))
     beginning = content[:HEAD_BYTES]
     if (at := _svg_at(beginning)) is not None:
-        return Finding("image/svg+xml", _svg_size(beginning, at))
-    return Finding(None)
+        return SniffedType("image/svg+xml", _svg_size(beginning, at))
+    return SniffedType(None)
 
 
 def may_be_animated(content: bytes) -> bool:
@@ -157,31 +157,31 @@ def may_be_animated(content: bytes) -> bool:
     return content.startswith((b"GIF87a", b"GIF89a"))
 
 
-def _png(content: bytes) -> Finding:
+def _png(content: bytes) -> SniffedType:
     if len(content) < 24 or content[12:16] != b"IHDR":
-        return Finding("image/png")
-    return Finding("image/png", PixelSize(*struct.unpack(">II", content[16:24])))
+        return SniffedType("image/png")
+    return SniffedType("image/png", PixelSize(*struct.unpack(">II", content[16:24])))
 
 
-def _gif(content: bytes) -> Finding:
-    return Finding("image/gif", PixelSize(*struct.unpack("<HH", content[6:10])) if len(content) >= 10 else None)
+def _gif(content: bytes) -> SniffedType:
+    return SniffedType("image/gif", PixelSize(*struct.unpack("<HH", content[6:10])) if len(content) >= 10 else None)
 
 
 _BMP_HEADERS = frozenset({40, 52, 56, 64, 108, 124})
 
 
-def _bmp(content: bytes) -> Finding:
+def _bmp(content: bytes) -> SniffedType:
     if len(content) < 26 or int.from_bytes(content[14:18], "little") not in _BMP_HEADERS:
-        return Finding(None)
+        return SniffedType(None)
     width, height = struct.unpack("<ii", content[18:26])
-    return Finding("image/bmp", PixelSize(abs(width), abs(height)))
+    return SniffedType("image/bmp", PixelSize(abs(width), abs(height)))
 
 
 _SOF = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _BARE_MARKERS = frozenset({0x01, *range(0xD0, 0xD9)})
 
 
-def _jpeg(content: bytes) -> Finding:
+def _jpeg(content: bytes) -> SniffedType:
     at = 2
     while at + 9 <= len(content):
         if content[at] != 0xFF:
@@ -193,19 +193,19 @@ def _jpeg(content: bytes) -> Finding:
             at += 2
         elif marker in _SOF:
             height, width = struct.unpack(">HH", content[at + 5 : at + 9])
-            return Finding("image/jpeg", PixelSize(width, height))
+            return SniffedType("image/jpeg", PixelSize(width, height))
         else:
             at += 2 + struct.unpack(">H", content[at + 2 : at + 4])[0]
-    return Finding("image/jpeg")
+    return SniffedType("image/jpeg")
 
 
-def _riff(content: bytes) -> Finding:
+def _riff(content: bytes) -> SniffedType:
     kind = content[8:12]
     if kind == b"WAVE":
-        return Finding("audio/wav")
+        return SniffedType("audio/wav")
     if kind != b"WEBP":
-        return Finding("video/x-msvideo" if kind == b"AVI " else None)
-    return Finding("image/webp", _webp_size(content))
+        return SniffedType("video/x-msvideo" if kind == b"AVI " else None)
+    return SniffedType("image/webp", _webp_size(content))
 
 
 def _webp_size(content: bytes) -> PixelSize | None:
@@ -279,7 +279,7 @@ _FTYP = {
     b"M4B ": "audio/mp4",
     b"qt  ": "video/quicktime",
 }
-_READERS: tuple[tuple[bytes, Callable[[bytes], Finding]], ...] = (
+_READERS: tuple[tuple[bytes, Callable[[bytes], SniffedType]], ...] = (
     (b"\x89PNG\r\n\x1a\n", _png),
     (b"\xff\xd8\xff", _jpeg),
     (b"GIF87a", _gif),

@@ -7,7 +7,7 @@ from gateway.core.model import media_types
 from gateway.core.model.blocks import AudioBlock, ImageBlock, LinkBlock, ResourceBlock, TextBlock
 from gateway.core.model.envelope import Envelope
 from gateway.core.profiles.profile import Profile, StructuredRules
-from gateway.core.results.deciding.structured import structured_as_text
+from gateway.core.results.decisions.structured import structured_as_text
 
 _RULES = Profile(name="openai_view", structured=StructuredRules(send="never"))
 

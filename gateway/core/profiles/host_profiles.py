@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from gateway.core.model.revisions import at_least
+from gateway.core.profiles.inheritance import Resolver, value_at
 from gateway.core.profiles.profile import Evidence, Profile, ProfileSource, Variant
-from gateway.core.profiles.resolving import Resolver, value_at
 from gateway.errors import ProfileError
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from gateway.core.model.turn import MediaKind
-from gateway.core.profiles.profile import Count, Evidence, Rules, Source
+from gateway.core.profiles.profile import Count, Evidence, FactSource, Rules
 
 Place = Literal["in_tool", "follow_up", "none"]
 """Where content goes: into the tool's message, into one message after all tool messages of the turn, or nowhere."""
@@ -101,7 +101,7 @@ class ModelMatch(Rules):
     base_url: str | None = None
 
 
-class ModelSource(Source):
+class ModelSource(FactSource):
     """A model profile's file: only what differs from what it extends."""
 
     match: tuple[ModelMatch, ...] = ()

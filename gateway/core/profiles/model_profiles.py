@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
+from gateway.core.profiles.inheritance import Resolver
 from gateway.core.profiles.model_profile import ImagePlace, ModelMatch, ModelProfile, ModelSource
-from gateway.core.profiles.resolving import Resolver
 from gateway.errors import ProfileError
 
 

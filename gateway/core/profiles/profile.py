@@ -58,7 +58,7 @@ class Fact(Evidence):
     sets: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
-class Source(Rules):
+class FactSource(Rules):
     """A profile file, or a `[profiles.<name>]` table: only what differs from what it extends."""
 
     title: str | None = None
@@ -84,7 +84,7 @@ class Variant(Rules):
     sets: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
-class ProfileSource(Source):
+class ProfileSource(FactSource):
     """A profile file, or a `[profiles.<name>]` table: only what differs from what it extends."""
 
     match: tuple[Match, ...] = ()

@@ -15,7 +15,7 @@ _KEPT = 5
 
 
 @dataclass(frozen=True)
-class Record:
+class BackupRecord:
     """What was done to a file: it held `written` (a digest) afterwards, with the gateway under `names`.
 
     `existed`: there was a file before. `exact`: nobody else changed it between our own changes, so that undoing them
@@ -48,14 +48,14 @@ class Backups:
         """Where the content of before is kept; there is no such file where the host had none."""
         return self._home(host, file) / "before"
 
-    def record(self, host: str, file: Path) -> Record | None:
+    def record(self, host: str, file: Path) -> BackupRecord | None:
         """What was done to the file, if anything was and it is not undone."""
         content = read_bytes(self._home(host, file) / "record.json")
         try:
             said: dict[str, Any] = json.loads(content or b"null") or {}
             lists = {key: tuple(said.get(key, ())) for key in ("names", "taken_out", "made_folders")}
             fields: dict[str, Any] = {**said, **lists}
-            return Record(**fields) if said else None
+            return BackupRecord(**fields) if said else None
         except (ValueError, TypeError):
             where = str(self._home(host, file))
             raise ConfigError("is damaged", where=where, remedy="its file `before` is the host's old file") from None
@@ -70,7 +70,7 @@ class Backups:
         if content is not None:
             self._write(self.place(host, file), content)
 
-    def write(self, host: str, file: Path, record: Record) -> None:
+    def write(self, host: str, file: Path, record: BackupRecord) -> None:
         """Remember what was done."""
         self._write(self._home(host, file) / "record.json", json.dumps(asdict(record), indent=2).encode())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from gateway.config.documents import read_document
 from gateway.config.expansion import references
 from gateway.config.foreign import translate
-from gateway.config.loading import PYTHON_VARIABLE
+from gateway.config.load_settings import PYTHON_VARIABLE
 
 _EVERYWHERE = frozenset(
     [

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Literal
 
-from gateway.core.profiles.matching import known_name
+from gateway.core.profiles.match_profile import known_name
 from gateway.core.profiles.near_names import did_you_mean
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.documents import Syntax
-from gateway.hosts.config_files.launching import Launch
-from gateway.hosts.config_files.surroundings import Surroundings
+from gateway.hosts.config_files.launch_command import Launch
+from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.variables import Dialect
 
 
@@ -29,7 +29,7 @@ class ConfigPlace:
 
 
 @dataclass(frozen=True)
-class Host:
+class HostFiles:
     """A host's configuration format.
 
     `table` is where its servers stand; `variables` whose references its values may hold; `timeout_seconds` how long one
@@ -42,7 +42,7 @@ class Host:
     page: str
     table: tuple[str, ...]
     variables: Dialect
-    places: Callable[[Surroundings], tuple[ConfigPlace, ...]]
+    places: Callable[[Machine], tuple[ConfigPlace, ...]]
     entry: Callable[[Launch], dict[str, Any]]
     syntax: Syntax = "json"
     timeout_seconds: float | None = None
@@ -67,7 +67,7 @@ def _opencode_entry(launch: Launch) -> dict[str, Any]:
     }
 
 
-def _claude_desktop(at: Surroundings) -> tuple[ConfigPlace, ...]:
+def _claude_desktop(at: Machine) -> tuple[ConfigPlace, ...]:
     usual = ConfigPlace(at.in_application_data("Claude", "claude_desktop_config.json"))
     if at.platform != "win32":
         return (usual,)
@@ -76,36 +76,36 @@ def _claude_desktop(at: Surroundings) -> tuple[ConfigPlace, ...]:
     return (ConfigPlace(package / "claude_desktop_config.json", only_if_there=True, packaged=True), usual)
 
 
-def _claude_code(at: Surroundings) -> tuple[ConfigPlace, ...]:
+def _claude_code(at: Machine) -> tuple[ConfigPlace, ...]:
     user = at.in_variable("CLAUDE_CONFIG_DIR", ".claude.json") or at.in_home(".claude.json")
     return (ConfigPlace(user), ConfigPlace(at.in_project(".mcp.json"), "project"))
 
 
-def _cursor(at: Surroundings) -> tuple[ConfigPlace, ...]:
+def _cursor(at: Machine) -> tuple[ConfigPlace, ...]:
     return (
         ConfigPlace(at.in_home(".cursor", "mcp.json")),
         ConfigPlace(at.in_project(".cursor", "mcp.json"), "project"),
     )
 
 
-def _vscode(at: Surroundings) -> tuple[ConfigPlace, ...]:
+def _vscode(at: Machine) -> tuple[ConfigPlace, ...]:
     return (
         ConfigPlace(at.in_application_data("Code", "User", "mcp.json")),
         ConfigPlace(at.in_project(".vscode", "mcp.json"), "project"),
     )
 
 
-def _windsurf(at: Surroundings) -> tuple[ConfigPlace, ...]:
+def _windsurf(at: Machine) -> tuple[ConfigPlace, ...]:
     return (ConfigPlace(at.in_home(".codeium", "windsurf", "mcp_config.json")),)
 
 
-def _zed(at: Surroundings) -> tuple[ConfigPlace, ...]:
+def _zed(at: Machine) -> tuple[ConfigPlace, ...]:
     windows = at.platform == "win32"
     user = at.in_roaming("Zed", "settings.json") if windows else at.in_xdg_config("zed", "settings.json")
     return (ConfigPlace(user), ConfigPlace(at.in_project(".zed", "settings.json"), "project"))
 
 
-def _gemini_cli(at: Surroundings) -> tuple[ConfigPlace, ...]:
+def _gemini_cli(at: Machine) -> tuple[ConfigPlace, ...]:
     home = at.in_variable("GEMINI_CLI_HOME") or at.in_home()
     return (
         ConfigPlace(home / ".gemini" / "settings.json"),
@@ -113,12 +113,12 @@ def _gemini_cli(at: Surroundings) -> tuple[ConfigPlace, ...]:
     )
 
 
-def _codex(at: Surroundings) -> tuple[ConfigPlace, ...]:
+def _codex(at: Machine) -> tuple[ConfigPlace, ...]:
     user = at.in_variable("CODEX_HOME", "config.toml") or at.in_home(".codex", "config.toml")
     return (ConfigPlace(user), ConfigPlace(at.in_project(".codex", "config.toml"), "project"))
 
 
-def _opencode(at: Surroundings) -> tuple[ConfigPlace, ...]:
+def _opencode(at: Machine) -> tuple[ConfigPlace, ...]:
     return (
         ConfigPlace(at.in_xdg_config("opencode", "opencode.json")),
         ConfigPlace(at.in_xdg_config("opencode", "opencode.jsonc"), only_if_there=True),
@@ -127,7 +127,7 @@ def _opencode(at: Surroundings) -> tuple[ConfigPlace, ...]:
     )
 
 
-def _cline(at: Surroundings) -> tuple[ConfigPlace, ...]:
+def _cline(at: Machine) -> tuple[ConfigPlace, ...]:
     file = "cline_mcp_settings.json"
     data = at.in_variable("CLINE_DATA_DIR") or (at.in_variable("CLINE_DIR") or at.in_home(".cline")) / "data"
     shared = at.in_variable("CLINE_MCP_SETTINGS_PATH") or data / "settings" / file
@@ -137,7 +137,7 @@ def _cline(at: Surroundings) -> tuple[ConfigPlace, ...]:
     return (ConfigPlace(shared), ConfigPlace(former, only_if_there=True))
 
 
-def _lm_studio(at: Surroundings) -> tuple[ConfigPlace, ...]:
+def _lm_studio(at: Machine) -> tuple[ConfigPlace, ...]:
     return (
         ConfigPlace(at.in_home(".lmstudio", "mcp.json")),
         # Seen on macOS: https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/1371
@@ -148,7 +148,7 @@ def _lm_studio(at: Surroundings) -> tuple[ConfigPlace, ...]:
 _SERVERS = ("mcpServers",)
 
 _ALL = (
-    Host(
+    HostFiles(
         "claude-desktop",
         "Claude Desktop",
         "https://modelcontextprotocol.io/docs/develop/connect-local-servers",
@@ -158,7 +158,7 @@ _ALL = (
         _plain,
         after="quit it and start it again",
     ),
-    Host(
+    HostFiles(
         "claude-code",
         "Claude Code",
         "https://code.claude.com/docs/en/mcp",
@@ -168,7 +168,7 @@ _ALL = (
         _typed,
         after="start a new session",
     ),
-    Host(
+    HostFiles(
         "cursor",
         "Cursor",
         "https://cursor.com/docs/context/mcp",
@@ -178,7 +178,7 @@ _ALL = (
         _plain,
         after="switch the server on in its MCP settings",
     ),
-    Host(
+    HostFiles(
         "vscode",
         "VS Code",
         "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
@@ -189,7 +189,7 @@ _ALL = (
         after="start the server in it (MCP: List Servers)",
         profile="vscode-copilot",
     ),
-    Host(
+    HostFiles(
         "windsurf",
         "Windsurf",
         "https://docs.windsurf.com/windsurf/cascade/mcp",
@@ -199,7 +199,7 @@ _ALL = (
         _plain,
         after="refresh its MCP servers",
     ),
-    Host(
+    HostFiles(
         "zed",
         "Zed",
         "https://zed.dev/docs/ai/mcp",
@@ -209,7 +209,7 @@ _ALL = (
         _plain,
         after="it reads its settings at once",
     ),
-    Host(
+    HostFiles(
         "gemini-cli",
         "Gemini CLI",
         "https://geminicli.com/docs/tools/mcp-server",
@@ -220,7 +220,7 @@ _ALL = (
         timeout_seconds=0.001,
         after="start a new session",
     ),
-    Host(
+    HostFiles(
         "codex",
         "Codex",
         "https://developers.openai.com/codex/mcp",
@@ -231,7 +231,7 @@ _ALL = (
         syntax="toml",
         after="start a new session",
     ),
-    Host(
+    HostFiles(
         "opencode",
         "opencode",
         "https://opencode.ai/docs/mcp-servers",
@@ -241,7 +241,7 @@ _ALL = (
         _opencode_entry,
         after="start it again",
     ),
-    Host(
+    HostFiles(
         "cline",
         "Cline",
         "https://docs.cline.bot/mcp/configuring-mcp-servers",
@@ -252,7 +252,7 @@ _ALL = (
         timeout_seconds=1.0,
         after="it reads the file at once",
     ),
-    Host(
+    HostFiles(
         "lm-studio",
         "LM Studio",
         "https://lmstudio.ai/docs/app/mcp",
@@ -264,10 +264,10 @@ _ALL = (
     ),
 )
 
-HOSTS: Mapping[str, Host] = {host.name: host for host in _ALL}
+HOSTS: Mapping[str, HostFiles] = {host.name: host for host in _ALL}
 """Every known host by name; where a built-in profile is that host's, it has the same name."""
 
-_UNKNOWN = Host("file", "a file", "", _SERVERS, "any", lambda at: (), _plain)
+_UNKNOWN = HostFiles("file", "a file", "", _SERVERS, "any", lambda at: (), _plain)
 _TABLES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("mcpServers",), "file"),
     (("servers",), "vscode"),
@@ -288,7 +288,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
 )
 
 
-def find_host(name: str) -> Host:
+def find_host(name: str) -> HostFiles:
     """The host of this name.
 
     Raises:
@@ -301,7 +301,7 @@ def find_host(name: str) -> Host:
     raise ConfigError(f"no host {name!r} is known", remedy=remedy)
 
 
-def host_of_file(path: PurePath, data: Mapping[str, Any]) -> tuple[Host, tuple[str, ...]] | None:
+def host_of_file(path: PurePath, data: Mapping[str, Any]) -> tuple[HostFiles, tuple[str, ...]] | None:
     """Whose format a file has, by its name, else by the table of servers in it, and where that is; or none."""
     tail = path.as_posix()
     for ending, name in _NAMES:

@@ -13,10 +13,10 @@ from gateway.config.toml_text import table_text
 from gateway.config.validation import validate
 from gateway.core.model.json_values import as_object, is_list, is_object
 from gateway.hosts.config_files.documents import Document
-from gateway.hosts.config_files.hosts import Host
-from gateway.hosts.config_files.launching import is_own
-from gateway.hosts.config_files.surroundings import Surroundings
-from gateway.hosts.config_files.variables import Found, Place, translate, variable
+from gateway.hosts.config_files.hosts import HostFiles
+from gateway.hosts.config_files.launch_command import is_own
+from gateway.hosts.config_files.machine import Machine
+from gateway.hosts.config_files.variables import FoundVariable, Place, translate, variable
 
 _TRANSPORTS: Mapping[str, str | None] = {
     "stdio": None,
@@ -114,8 +114,8 @@ class Server:
 
 def read_servers(
     document: Document,
-    host: Host,
-    at: Surroundings,
+    host: HostFiles,
+    at: Machine,
     *,
     table: tuple[str, ...] | None = None,
     project: str | None = None,
@@ -139,8 +139,8 @@ def read_servers(
 def _in_table(
     table: Mapping[str, Any],
     document: Document,
-    host: Host,
-    at: Surroundings,
+    host: HostFiles,
+    at: Machine,
     project: str | None,
     off: Sequence[str],
 ) -> Iterator[Server]:
@@ -167,10 +167,10 @@ class _Reading:
     """One entry being read: what came of it so far."""
 
     entry: dict[str, Any]
-    host: Host
+    host: HostFiles
     place: Place
-    at: Surroundings
-    found: Found = field(default_factory=Found)
+    at: Machine
+    found: FoundVariable = field(default_factory=FoundVariable)
     remarks: list[str] = field(default_factory=list[str])
 
     def server(self, name: str, file: str) -> Server:

@@ -49,7 +49,7 @@ class Place:
 
 
 @dataclass
-class Found:
+class FoundVariable:
     """What came up on the way: variables that are not set, values that a host asks for, references left as they are."""
 
     unset: list[str] = field(default_factory=list[str])
@@ -63,7 +63,7 @@ class _Variable:
     default: str
 
 
-def translate(value: Any, dialect: Dialect, place: Place, found: Found) -> Any:
+def translate(value: Any, dialect: Dialect, place: Place, found: FoundVariable) -> Any:
     """The value with every text in it in our spelling; `found` learns what a user has to know."""
     if isinstance(value, str):
         return _text(value, dialect, place, found)
@@ -74,14 +74,14 @@ def translate(value: Any, dialect: Dialect, place: Place, found: Found) -> Any:
     return value
 
 
-def variable(name: str, place: Place, found: Found, default: str = "") -> str:
+def variable(name: str, place: Place, found: FoundVariable, default: str = "") -> str:
     """A reference to an environment variable, in our spelling."""
     if not default and name not in {*place.environ, *found.unset, *found.asked}:
         found.unset.append(name)
     return f"${{{name}:-{default}}}"
 
 
-def _text(text: str, dialect: Dialect, place: Place, found: Found) -> str:
+def _text(text: str, dialect: Dialect, place: Place, found: FoundVariable) -> str:
     if dialect == "none":
         return _escaped(text)
     meaning = _MEANINGS[dialect]
@@ -107,7 +107,7 @@ def _add(parts: list[str | _Variable], text: str) -> None:
         parts.append(text)
 
 
-def _joined(parts: list[str | _Variable], place: Place, found: Found) -> str:
+def _joined(parts: list[str | _Variable], place: Place, found: FoundVariable) -> str:
     joined = ""
     for part, following in zip(parts, [*parts[1:], ""], strict=True):
         if isinstance(part, _Variable):
@@ -128,32 +128,32 @@ Meaning = str | _Variable | None
 """A text in place of the reference, a variable, or nothing: the reference stands for itself."""
 
 
-def _with_default(reference: re.Match[str], place: Place, found: Found) -> Meaning:
+def _with_default(reference: re.Match[str], place: Place, found: FoundVariable) -> Meaning:
     name, _, default = reference[1].partition(":-")
     return _Variable(name, default) if _NAME.fullmatch(name) else None
 
 
-def _any(reference: re.Match[str], place: Place, found: Found) -> Meaning:
+def _any(reference: re.Match[str], place: Place, found: FoundVariable) -> Meaning:
     name, _, default = reference[1].removeprefix("env:").partition(":-")
     return _Variable(name, default) if _NAME.fullmatch(name) else None
 
 
-def _gemini(reference: re.Match[str], place: Place, found: Found) -> Meaning:
+def _gemini(reference: re.Match[str], place: Place, found: FoundVariable) -> Meaning:
     if reference[1] is not None:
         return _Variable(reference[1], reference[0]) if _NAME.fullmatch(reference[1]) else None
     name, _, default = reference[2].partition(":-")
     return _Variable(name, default) if _NAME.fullmatch(name) else None
 
 
-def _opencode(reference: re.Match[str], place: Place, found: Found) -> Meaning:
+def _opencode(reference: re.Match[str], place: Place, found: FoundVariable) -> Meaning:
     return _prefixed(reference[1], frozenset({"env", "file"}), place, found, reference[0])
 
 
-def _editor(kinds: frozenset[str]) -> Callable[[re.Match[str], Place, Found], Meaning]:
+def _editor(kinds: frozenset[str]) -> Callable[[re.Match[str], Place, FoundVariable], Meaning]:
     return lambda reference, place, found: _prefixed(reference[1], kinds, place, found, reference[0])
 
 
-def _prefixed(body: str, kinds: frozenset[str], place: Place, found: Found, whole: str) -> Meaning:
+def _prefixed(body: str, kinds: frozenset[str], place: Place, found: FoundVariable, whole: str) -> Meaning:
     kind, _, argument = body.partition(":")
     if kind not in kinds:
         return None
@@ -175,7 +175,7 @@ def _prefixed(body: str, kinds: frozenset[str], place: Place, found: Found, whol
     return None
 
 
-def _asked(identifier: str, place: Place, found: Found) -> _Variable:
+def _asked(identifier: str, place: Place, found: FoundVariable) -> _Variable:
     """What a host asks its user for has to come from the environment."""
     name = re.sub(r"[^A-Z0-9_]", "_", identifier.upper())
     name = name if _NAME.fullmatch(name) else f"INPUT_{name}"
@@ -185,7 +185,7 @@ def _asked(identifier: str, place: Place, found: Found) -> _Variable:
 
 
 _IN_EDITORS = frozenset({"env", "userHome", "pathSeparator", "/", "workspaceFolder", "workspaceFolderBasename"})
-_MEANINGS: Mapping[str, Callable[[re.Match[str], Place, Found], Meaning]] = {
+_MEANINGS: Mapping[str, Callable[[re.Match[str], Place, FoundVariable], Meaning]] = {
     "claude-code": _with_default,
     "any": _any,
     "gemini-cli": _gemini,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.pictures import look
 from gateway.hosts.simulators.results import blocks, dump, malformed
 from gateway.hosts.simulators.seen import Seen, SeenImage, SeenPart, SeenText, Where, failed, merged
@@ -62,9 +62,9 @@ def _as_json(block: Mapping[str, Any]) -> Mapping[str, Any]:
             return {"type": "text", "text": dump(block)}
 
 
-def _host(name: str, title: str, traits: Traits, profile: str | None = None) -> Host:
+def _host(name: str, title: str, traits: Traits, profile: str | None = None) -> SimulatedHost:
     # Measured: server/discover at 2026-07-28; no capabilities. It says nothing of the model or its API.
-    return Host(
+    return SimulatedHost(
         name=name,
         title=title,
         client_info={"name": "ai-sdk-mcp-client", "version": "1.0.0"},

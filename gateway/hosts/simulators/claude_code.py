@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from gateway.core.model.json_values import is_object
-from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.pictures import look
 from gateway.hosts.simulators.results import (
     VECTOR,
@@ -120,7 +120,7 @@ def _spilled(parts: list[SeenPart], tool: Mapping[str, Any] | None) -> list[Seen
 
 
 # Measured: server/discover at 2026-07-28; roots, elicitation by form and url. User-Agent: user reports.
-CLAUDE_CODE = Host(
+CLAUDE_CODE = SimulatedHost(
     name="claude-code",
     title="Claude Code",
     client_info={"name": "claude-code", "version": "2.1.329", "title": "Claude Code"},

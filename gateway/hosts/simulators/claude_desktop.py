@@ -4,7 +4,7 @@ on it."""
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.pictures import look
 from gateway.hosts.simulators.results import blocks, dump, is_error, lacks_structured, malformed, structured
 from gateway.hosts.simulators.seen import Seen, SeenImage, SeenPart, SeenText, failed
@@ -42,7 +42,7 @@ def _part(block: Mapping[str, Any]) -> SeenPart:
 
 # Name and version: a wire log and the client registries of 2026. Its revision is not reported; that it takes structured
 # content and MCP Apps means a recent one, and claude.ai, its sibling, speaks 2025-11-25.
-CLAUDE_DESKTOP = Host(
+CLAUDE_DESKTOP = SimulatedHost(
     name="claude-desktop",
     title="Claude Desktop",
     client_info={"name": "claude-ai", "version": "0.1.0"},

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.hosts.simulators.host import Host
+from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.results import is_error, malformed
 from gateway.hosts.simulators.seen import Seen, SeenText, failed
 
@@ -42,7 +42,7 @@ def _marker(removed: int) -> str:
 
 
 # Measured: initialize at 2024-11-05, hard-coded in its SDK; no capabilities.
-CLINE = Host(
+CLINE = SimulatedHost(
     name="cline",
     title="Cline",
     client_info={"name": "@cline/core", "version": "0.0.0"},

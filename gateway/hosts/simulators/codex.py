@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.pictures import look
 from gateway.hosts.simulators.results import VECTOR, blocks, dump, malformed, structured
 from gateway.hosts.simulators.seen import Seen, SeenImage, SeenPart, SeenText, failed
@@ -94,7 +94,7 @@ def _cut(parts: Sequence[SeenPart]) -> list[SeenPart]:
 
 
 # Measured: initialize at 2025-06-18; elicitation by form and url.
-CODEX = Host(
+CODEX = SimulatedHost(
     name="codex",
     title="Codex",
     client_info={"name": "codex-mcp-client", "version": "0.169.0", "title": "Codex"},

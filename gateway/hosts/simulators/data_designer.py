@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.hosts.simulators.host import RASTER, SDK_CLIENT, Host
+from gateway.hosts.simulators.host import RASTER, SDK_CLIENT, SimulatedHost
 from gateway.hosts.simulators.results import blocks, malformed
 from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, as_labelled, failed
 
@@ -34,7 +34,7 @@ def _part(block: Mapping[str, Any]) -> SeenPart:
 
 
 # Measured: the default clientInfo of the Python SDK, of which it takes no version from 2 on.
-DATA_DESIGNER = Host(
+DATA_DESIGNER = SimulatedHost(
     name="data-designer",
     title="NeMo Data Designer",
     client_info=SDK_CLIENT,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.results import (
     PDF,
     blob_of,
@@ -85,7 +85,7 @@ def _cut(parts: list[SeenPart]) -> list[SeenPart]:
 
 
 # Measured: initialize at 2025-06-18; roots.
-GEMINI_CLI = Host(
+GEMINI_CLI = SimulatedHost(
     name="gemini-cli",
     title="Gemini CLI",
     client_info={"name": "gemini-cli-mcp-client", "version": "0.61.0"},

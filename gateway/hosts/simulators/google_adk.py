@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.hosts.simulators.host import Host
+from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.results import dump, is_error, lacks_structured, malformed
 from gateway.hosts.simulators.seen import Seen, SeenText, failed
 
@@ -23,7 +23,7 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
 
 
 # Measured: initialize at 2025-11-25; no capabilities.
-GOOGLE_ADK = Host(
+GOOGLE_ADK = SimulatedHost(
     name="google-adk",
     title="Google ADK",
     client_info={"name": "google-adk", "version": "2.13.0"},

@@ -11,7 +11,7 @@ See: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any] | None], Seen]
 
 
 @dataclass(frozen=True)
-class Host:
+class SimulatedHost:
     """A simulated host.
 
     `client_info`, `revision` and `capabilities` are what it presents to an MCP server; `user_agent` is that of its HTTP
@@ -55,9 +55,9 @@ def nameless_host(
     profile: str,
     shows: frozenset[str] = frozenset(),
     revision: str = "2025-11-25",
-) -> Host:
+) -> SimulatedHost:
     """A host that introduces itself as the MCP Python SDK, so that its user has to name its profile."""
-    return Host(
+    return SimulatedHost(
         name=name,
         title=title,
         client_info=SDK_CLIENT,

@@ -12,21 +12,21 @@ from gateway.hosts.simulators.claude_desktop import CLAUDE_DESKTOP
 from gateway.hosts.simulators.cline import CLINE
 from gateway.hosts.simulators.codex import CODEX
 from gateway.hosts.simulators.gemini_cli import GEMINI_CLI
-from gateway.hosts.simulators.host import Host
+from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.inspector import INSPECTOR
 from gateway.hosts.simulators.openai_agents import UNKNOWN
 
-FIRST: tuple[Host, ...] = (CLAUDE_CODE, CLAUDE_DESKTOP, CODEX, GEMINI_CLI, CLINE, UNKNOWN, INSPECTOR)
+FIRST: tuple[SimulatedHost, ...] = (CLAUDE_CODE, CLAUDE_DESKTOP, CODEX, GEMINI_CLI, CLINE, UNKNOWN, INSPECTOR)
 """Those that are looked at where nobody names any: every way of treating a result that is known is among them."""
 
 
-def _defined() -> Iterator[Host]:
-    """Every `Host` that a module beside this one defines, so that a new one needs no entry in a list."""
+def _defined() -> Iterator[SimulatedHost]:
+    """Every `SimulatedHost` that a module beside this one defines, so that a new one needs no entry in a list."""
     here = __name__.rpartition(".")[2]
     for name in sorted(module.name for module in iter_modules(simulators.__path__) if module.name != here):
         module = import_module(f"{simulators.__name__}.{name}")
-        yield from (value for value in vars(module).values() if isinstance(value, Host))
+        yield from (value for value in vars(module).values() if isinstance(value, SimulatedHost))
 
 
-SIMULATORS: Mapping[str, Host] = MappingProxyType({host.name: host for host in (*FIRST, *_defined())})
+SIMULATORS: Mapping[str, SimulatedHost] = MappingProxyType({host.name: host for host in (*FIRST, *_defined())})
 """Every simulated host. `unknown` is the one that the gateway serves with its `default` profile."""

@@ -4,7 +4,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.pictures import look
 from gateway.hosts.simulators.results import (
     PDF,
@@ -56,7 +56,7 @@ def _part(block: Mapping[str, Any]) -> SeenPart:
 
 # Source: the web client passes no name, so the fallback of its client class is presumed; both eras, all capabilities
 # switchable.
-INSPECTOR = Host(
+INSPECTOR = SimulatedHost(
     name="inspector",
     title="MCP Inspector",
     client_info={"name": "mcp-inspector", "version": "0.0.0"},

@@ -4,7 +4,7 @@ OpenAI's Responses and Chat Completions."""
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.hosts.simulators.host import RASTER, SDK_CLIENT, Host
+from gateway.hosts.simulators.host import RASTER, SDK_CLIENT, SimulatedHost
 from gateway.hosts.simulators.results import (
     IMAGE_PREFIX,
     PDF,
@@ -56,7 +56,7 @@ def _part(block: Mapping[str, Any]) -> SeenPart:
 
 
 # Measured: the SDK's default clientInfo; initialize at 2025-11-25.
-LANGCHAIN = Host(
+LANGCHAIN = SimulatedHost(
     name="langchain",
     title="LangChain",
     client_info=SDK_CLIENT,

@@ -4,7 +4,7 @@ Responses."""
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.hosts.simulators.host import SDK_CLIENT, Host
+from gateway.hosts.simulators.host import SDK_CLIENT, SimulatedHost
 from gateway.hosts.simulators.python_objects import result_text
 from gateway.hosts.simulators.results import is_error, lacks_structured, malformed
 from gateway.hosts.simulators.seen import Seen, SeenText, failed
@@ -21,7 +21,7 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
 
 
 # Measured: the SDK's default clientInfo; initialize at 2025-11-25.
-LLAMA_INDEX = Host(
+LLAMA_INDEX = SimulatedHost(
     name="llama-index",
     title="LlamaIndex",
     client_info=SDK_CLIENT,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from gateway.hosts.simulators.host import RASTER, SDK_CLIENT, Host
+from gateway.hosts.simulators.host import RASTER, SDK_CLIENT, SimulatedHost
 from gateway.hosts.simulators.results import blocks, dump, lacks_structured, malformed, structured
 from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, as_labelled, failed
 
@@ -51,7 +51,7 @@ def _parts(traits: Traits, block: Mapping[str, Any]) -> list[SeenPart]:
 
 
 # Measured: the SDK's default clientInfo, no capabilities; server/discover at 2026-07-28.
-OPENAI_AGENTS = Host(
+OPENAI_AGENTS = SimulatedHost(
     name="openai-agents",
     title="OpenAI Agents SDK",
     client_info=SDK_CLIENT,

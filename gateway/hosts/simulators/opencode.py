@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.pictures import look
 from gateway.hosts.simulators.results import (
     PDF,
@@ -94,9 +94,9 @@ def _cut(parts: list[SeenPart]) -> list[SeenPart]:
     return [SeenText(text[:TEXT_CHARS] + note), *rest]
 
 
-def _host(name: str, title: str, where: Where) -> Host:
+def _host(name: str, title: str, where: Where) -> SimulatedHost:
     # Measured: initialize at 2025-11-25; roots. It says nothing of the model or its API.
-    return Host(
+    return SimulatedHost(
         name=name,
         title=title,
         client_info={"name": "opencode", "version": "1.18.33"},

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.core.model.json_values import as_list, is_dict, is_list
-from gateway.hosts.simulators.host import Host
+from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.pictures import Picture, look
 from gateway.hosts.simulators.results import VECTOR
 
@@ -53,7 +53,7 @@ def original_images(result: Mapping[str, Any]) -> tuple[OriginalImage, ...]:
     return tuple(found.values())
 
 
-def expected_images(result: Mapping[str, Any], host: Host) -> tuple[OriginalImage, ...]:
+def expected_images(result: Mapping[str, Any], host: SimulatedHost) -> tuple[OriginalImage, ...]:
     """The images of an upstream's result that this host can bring before its model, if it is given them as it takes
     them: all that can be decoded (a vector image can be drawn first), or none where the host shows no images."""
     return original_images(result) if host.shows_images else ()

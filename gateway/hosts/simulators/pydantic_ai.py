@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.results import (
     PDF,
     VECTOR,
@@ -86,9 +86,9 @@ def _parts(traits: Traits, block: Mapping[str, Any]) -> list[SeenPart]:
             return [SeenText(f"[{blob[1]}]", "placeholder")]  # other types: not measured, so taken as lost
 
 
-def _host(name: str, title: str, traits: Traits, profile: str = "pydantic-ai") -> Host:
+def _host(name: str, title: str, traits: Traits, profile: str = "pydantic-ai") -> SimulatedHost:
     # Measured: server/discover at 2026-07-28 under the name of every FastMCP client.
-    return Host(
+    return SimulatedHost(
         name=name,
         title=title,
         client_info={"name": "fastmcp", "version": "4.2.0"},

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.results import (
     PDF,
     VECTOR,
@@ -106,10 +106,10 @@ def _spilled(parts: list[SeenPart]) -> list[SeenPart]:
     return [SeenText(note), *(part for part in parts if not isinstance(part, SeenText))]
 
 
-def _host(name: str, title: str, traits: Traits, profile: str | None = None) -> Host:
+def _host(name: str, title: str, traits: Traits, profile: str | None = None) -> SimulatedHost:
     # Measured: initialize at 2025-11-25; it puts the server's name into its own.
     shown = RASTER if traits.where else frozenset[str]()
-    return Host(
+    return SimulatedHost(
         name=name,
         title=title,
         client_info={"name": "qwen-cli-mcp-client-lab", "version": "0.0.1"},

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from gateway.hosts.simulators.host import RASTER, Host, nameless_host
+from gateway.hosts.simulators.host import RASTER, SimulatedHost, nameless_host
 from gateway.hosts.simulators.results import blob_of, blocks, image_of, malformed
 from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, Where, as_labelled, failed, merged
 
@@ -45,7 +45,7 @@ def _parts(traits: Traits, block: Mapping[str, Any]) -> list[SeenPart]:
     return []  # measured for sound, PDF and links: they vanish without a word; other bytes are taken as lost
 
 
-def _host(name: str, title: str, traits: Traits) -> Host:
+def _host(name: str, title: str, traits: Traits) -> SimulatedHost:
     # Measured: the SDK's default clientInfo; server/discover at 2026-07-28.
     return nameless_host(name, title, partial(see, traits), profile="strands", shows=RASTER, revision="2026-07-28")
 

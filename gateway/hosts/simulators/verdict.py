@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.hosts.simulators.host import Host
+from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.originals import OriginalImage, expected_images, original_images
 from gateway.hosts.simulators.pictures import Picture
-from gateway.hosts.simulators.reading import named_images, openings, read_again, read_by, unnamed
+from gateway.hosts.simulators.readable_text import named_images, openings, read_again, read_by, unnamed
 from gateway.hosts.simulators.results import VECTOR, is_error
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenText
 
@@ -55,7 +55,7 @@ class Verdict:
         return bool(self.unnamed) and len(self.problems) == len(self.unnamed)
 
 
-def judge(original: Mapping[str, Any], seen: Seen, host: Host) -> Verdict:
+def judge(original: Mapping[str, Any], seen: Seen, host: SimulatedHost) -> Verdict:
     """The verdict on what `host` showed its model (`seen`) of a tool's own result (`original`)."""
     expected = expected_images(original, host)
     missing = unseen(expected, seen, host)
@@ -98,7 +98,7 @@ def judge(original: Mapping[str, Any], seen: Seen, host: Host) -> Verdict:
     )
 
 
-def unseen(expected: tuple[OriginalImage, ...], seen: Seen, host: Host) -> tuple[OriginalImage, ...]:
+def unseen(expected: tuple[OriginalImage, ...], seen: Seen, host: SimulatedHost) -> tuple[OriginalImage, ...]:
     """Those of the expected images that no picture before the model shows."""
     if host.can_show(VECTOR):
         vectors = {image.data for image in seen.images if image.media_type == VECTOR}

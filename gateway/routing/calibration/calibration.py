@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import is_list
-from gateway.core.profiles.calibrating import (
+from gateway.core.profiles.calibrate_profile import (
     PARTS,
     REPORT_TOOL,
     SHOW_TOOL,
@@ -25,8 +25,8 @@ from gateway.core.wording import failure_text, plain
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.routing.calibration import wording
 from gateway.routing.calibration.declarations import DECLARED
-from gateway.routing.calibration.painting import Painter
-from gateway.routing.calibration.session import LENGTH, Session
+from gateway.routing.calibration.parts import Painter
+from gateway.routing.calibration.session import LENGTH, CalibrationSession
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ _CODE = re.compile(rf"(?<!\d)\d{{{LENGTH}}}(?!\d)")
 _LONGEST_REPORT = 10_000
 
 
-class Kept(NamedTuple):
+class KeptProfile(NamedTuple):
     """Where a profile is now, and whether it is the one in force for its host: another may be chosen explicitly."""
 
     place: str
@@ -45,7 +45,7 @@ class Kept(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class HostWorkspace:
     """What a calibration needs of the gateway around it.
 
     `base_of`: the profile that a measured one extends, where the one of this name is in force. `model_of`: the model
@@ -55,7 +55,7 @@ class Surroundings:
 
     base_of: Callable[[str], Profile]
     model_of: Callable[[Caller], str | None]
-    keep: Callable[[str, ProfileSource, Caller], Awaitable[Kept]]
+    keep: Callable[[str, ProfileSource, Caller], Awaitable[KeptProfile]]
     changed: Callable[[], None]
     today: Callable[[], date]
     clock: Callable[[], float]
@@ -78,14 +78,14 @@ class Finished:
 class _Host:
     client_name: str
     client_version: str | None
-    session: Session = field(default_factory=Session)
+    session: CalibrationSession = field(default_factory=CalibrationSession)
     finished: Finished | None = None
 
 
 class Calibration:
     """Which hosts are being calibrated, and the two tools that do it."""
 
-    def __init__(self, media: Painter, surroundings: Surroundings) -> None:
+    def __init__(self, media: Painter, surroundings: HostWorkspace) -> None:
         self._media = media
         self._around = surroundings
         self._until: float | None = None

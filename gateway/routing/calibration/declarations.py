@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway.core.profiles.calibrating import PARTS, REPORT_TOOL, SHOW_TOOL
+from gateway.core.profiles.calibrate_profile import PARTS, REPORT_TOOL, SHOW_TOOL
 
 _SAFE = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": False, "openWorldHint": False}
 

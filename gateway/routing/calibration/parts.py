@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import anyio.to_thread
 import pybase64
 from PIL.Image import Image
 
-from gateway.core.model.effects import ImageTarget
-from gateway.core.profiles.calibrating import KINDS, LARGE_EDGE, PARTS, PLAIN, TEXTS
+from gateway.core.model.effects import Fitted, ImageTarget
+from gateway.core.profiles.calibrate_profile import KINDS, LARGE_EDGE, PARTS, PLAIN, TEXTS
 from gateway.routing.calibration import digits, samples
-from gateway.routing.calibration.painting import Painter
 from gateway.routing.calibration.wording import instruction
 
 Codes = Mapping[str, str]
@@ -19,6 +18,12 @@ Codes = Mapping[str, str]
 
 _LARGE = (LARGE_EDGE, 3_000)
 _FINE_AT = (301, 203)  # odd, so that halving blurs what is two pixels wide
+
+
+class Painter(Protocol):
+    """What rasterizes the SVG (`gateway.content.media`). Raises MediaError."""
+
+    async def fit_image(self, content: bytes, media_type: str, target: ImageTarget) -> Fitted: ...
 
 
 async def result_of(part: str, codes: Codes, media: Painter) -> dict[str, Any]:

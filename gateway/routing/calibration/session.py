@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gateway.core.profiles.calibrating import PARTS, Sight, is_answered
+from gateway.core.profiles.calibrate_profile import PARTS, Sight, is_answered
 
 Phase = Literal["showing", "waiting", "over"]
 """`waiting`: for what can be read after the user's next message."""
@@ -15,7 +15,7 @@ _TONES = frozenset({"sound"})
 
 
 @dataclass
-class Session:
+class CalibrationSession:
     """Codes belong to the blocks that were shown last; each report is judged once, and no more codes of it are looked
     at than were asked for, so that guessing is worth nothing."""
 

@@ -1,6 +1,6 @@
 """What the calibrating tools say to the model and, through it, to the user."""
 
-from gateway.core.profiles.calibrating import PARTS, REPORT_TOOL, SHOW_TOOL, TEXTS
+from gateway.core.profiles.calibrate_profile import PARTS, REPORT_TOOL, SHOW_TOOL, TEXTS
 
 _NUMBERS = {part: number for number, part in enumerate(PARTS, 1)}
 

@@ -24,9 +24,9 @@ from gateway.errors import (
 )
 from gateway.routing.own_tools.declarations import TOOLS
 from gateway.routing.own_tools.directory import DIRECTORY_URI, PROMPTS, RESOURCE, directory_prompt, read_directory
-from gateway.routing.own_tools.putting import Putting
-from gateway.routing.own_tools.reading import MOST_BYTES, ReadResource, Sources, is_text, read
-from gateway.routing.own_tools.viewing import view
+from gateway.routing.own_tools.gateway_put import Putting
+from gateway.routing.own_tools.gateway_read import MOST_BYTES, ReadResource, Sources, is_text, read
+from gateway.routing.own_tools.gateway_view import view
 
 logger = logging.getLogger(__name__)
 

@@ -5,13 +5,13 @@ from starlette.routing import BaseRoute, Route
 from gateway.config.schema import ContentSettings
 from gateway.content.links.links import PATH, Links
 from gateway.content.store import ContentStore
-from gateway.serving.content.giving import Giving
-from gateway.serving.content.taking import Taking
+from gateway.serving.content.download import Download
+from gateway.serving.content.upload import Upload
 
 
 def content_routes(store: ContentStore, links: Links, settings: ContentSettings) -> list[BaseRoute]:
     """`POST /content`, and `GET /content/<handle>`."""
     return [
-        Route(PATH, Taking(store, links, settings.max_upload_bytes), methods=["POST"]),
-        Route(PATH + "/{handle}", Giving(store, links), methods=["GET", "HEAD"]),
+        Route(PATH, Upload(store, links, settings.max_upload_bytes), methods=["POST"]),
+        Route(PATH + "/{handle}", Download(store, links), methods=["GET", "HEAD"]),
     ]

@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.errors import GatewayError
 from gateway.serving.control.protocol import MAX_REPLY_BYTES, Command, read, write
-from gateway.serving.control.records import Record
+from gateway.serving.control.records import GatewayRecord
 
 STATUS_SECONDS = 5.0
 """How long a gateway may take to say how it is; one that is busy for longer is named as such."""
@@ -13,11 +13,11 @@ STATUS_SECONDS = 5.0
 RELOAD_SECONDS = 30.0
 
 
-class NoAnswer(GatewayError):
+class ControlUnanswered(GatewayError):
     """A running gateway could not be asked, or did not answer in time."""
 
 
-def ask(record: Record, command: Command, seconds: float = STATUS_SECONDS, **details: Any) -> dict[str, Any]:
+def ask(record: GatewayRecord, command: Command, seconds: float = STATUS_SECONDS, **details: Any) -> dict[str, Any]:
     """What the gateway answers to a command; `details` that are None are not said.
 
     Raises:
@@ -31,15 +31,15 @@ def ask(record: Record, command: Command, seconds: float = STATUS_SECONDS, **det
         line = _exchange(record, write(request), time.monotonic() + seconds)
         reply = read(line)
     except TimeoutError:
-        raise NoAnswer(f"the gateway {record.pid} did not answer within {seconds:g} s") from None
+        raise ControlUnanswered(f"the gateway {record.pid} did not answer within {seconds:g} s") from None
     except (OSError, ValueError) as error:
-        raise NoAnswer(f"the gateway {record.pid} cannot be asked: {error}") from None
+        raise ControlUnanswered(f"the gateway {record.pid} cannot be asked: {error}") from None
     if reply.get("ok") is True and isinstance(reply.get("result"), dict):
         return reply["result"]
     raise GatewayError(str(reply.get("error") or "the gateway refused"))
 
 
-def _exchange(record: Record, request: bytes, deadline: float) -> bytes:
+def _exchange(record: GatewayRecord, request: bytes, deadline: float) -> bytes:
     with record.endpoint.connect(max(0.1, deadline - time.monotonic())) as connection:
         connection.sendall(request)
         parts: list[bytes] = []

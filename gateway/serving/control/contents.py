@@ -14,7 +14,7 @@ from contextlib import aclosing
 from typing import Any, Protocol
 
 from gateway.content.fetch import clean_name, peeked, typed
-from gateway.content.links.telling import told
+from gateway.content.links.content_json import told
 from gateway.content.store import ContentStore, Stored
 from gateway.core.model.caller import Caller
 from gateway.core.model.media_types import extension
@@ -25,7 +25,7 @@ MOST_LISTED = 2_000
 """So many pieces are listed, the newest: an answer is one line."""
 
 
-class Linker(Protocol):
+class LinkSigner(Protocol):
     """Makes links to stored content; None where there is no HTTP side."""
 
     def link(self, stored: Stored, owner: str) -> str | None: ...
@@ -34,7 +34,7 @@ class Linker(Protocol):
 class Contents:
     """What the door does with content. `owner` is whose it is where nobody says."""
 
-    def __init__(self, store: ContentStore, links: Linker, max_bytes: int, owner: str = Caller().principal) -> None:
+    def __init__(self, store: ContentStore, links: LinkSigner, max_bytes: int, owner: str = Caller().principal) -> None:
         self._store = store
         self._links = links
         self._max_bytes = max_bytes

@@ -16,7 +16,7 @@ from typing import Literal, cast
 import anyio
 from anyio.abc import SocketAttribute, SocketListener
 
-from gateway.system.places import PRIVATE_FILE
+from gateway.system.runtime_dir import PRIVATE_FILE
 
 _LONGEST_PATH = 100
 """Bytes of a socket's path: systems take 104 to 108 of them, the end included."""

@@ -10,7 +10,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from gateway.serving.control.records import stem
-from gateway.system.places import PRIVATE_FILE, existing_folders
+from gateway.system.runtime_dir import PRIVATE_FILE, existing_folders
 
 SUFFIX = ".log"
 MAX_BYTES = 1024 * 1024

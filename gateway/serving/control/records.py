@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from gateway.serving.control.endpoint import Endpoint
 from gateway.system.files import write_file
-from gateway.system.places import existing_folders
+from gateway.system.runtime_dir import existing_folders
 
 _SUFFIX = ".json"
 _LARGEST = 64 * 1024
@@ -22,7 +22,7 @@ _PROBE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Record:
+class GatewayRecord:
     """One running gateway: process, when it was started (seconds since 1970), its name, file and door."""
 
     pid: int
@@ -44,22 +44,22 @@ def stem(pid: int, started: float) -> str:
     return f"{pid}-{int(started)}"
 
 
-def write_record(folder: Path, record: Record) -> Path:
+def write_record(folder: Path, record: GatewayRecord) -> Path:
     """Write the record, whole or not at all, for its owner alone. Raises OSError."""
     path = folder / (record.stem + _SUFFIX)
     write_file(path, json.dumps(asdict(record)).encode())
     return path
 
 
-def running() -> list[Record]:
+def running() -> list[GatewayRecord]:
     """The gateways of this user that run, the oldest first. What others have left behind is removed."""
-    found: list[Record] = []
+    found: list[GatewayRecord] = []
     for folder in existing_folders():
         found += _running_in(folder)
     return sorted(found, key=lambda record: record.started)
 
 
-def _running_in(folder: Path) -> Iterator[Record]:
+def _running_in(folder: Path) -> Iterator[GatewayRecord]:
     known: set[str] = set()
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         record = _read(path)
@@ -79,13 +79,13 @@ def _running_in(folder: Path) -> Iterator[Record]:
                 path.unlink(missing_ok=True)
 
 
-def _read(path: Path) -> Record | None:
+def _read(path: Path) -> GatewayRecord | None:
     """The record; None for a file that is none, or is gone by now."""
     try:
         with path.open("rb") as file:
             fields = cast("dict[str, Any]", json.loads(file.read(_LARGEST)))
         endpoint = Endpoint(**fields.pop("endpoint"))
-        return Record(endpoint=endpoint, **fields)
+        return GatewayRecord(endpoint=endpoint, **fields)
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

@@ -1,9 +1,9 @@
 """A port of our own: who may call, and how it is served and ended. The same for hosts and for the model proxy."""
 
 from gateway.serving.http.allowed import LOOPBACK, Allowed
+from gateway.serving.http.http_server import Listening, TcpListener, serve
 from gateway.serving.http.limits import Limits
 from gateway.serving.http.repeated import RepeatedLines
-from gateway.serving.http.serving import Listening, TcpListener, serve
 from gateway.serving.http.tokens import KNOWN, STANDING, WrongTokens, address_of
 
 __all__ = [

@@ -43,7 +43,7 @@ class Connections:
         self.limits = limits
         self.clock = clock
         self._most = limits.connections_at_most
-        self._open: dict[Connection, None] = {}  # in the order in which they were opened
+        self._open: dict[LimitedConnection, None] = {}  # in the order in which they were opened
         self._by_address: Counter[str] = Counter()
         self._lines = RepeatedLines(logger)
         self._swept = clock()
@@ -52,7 +52,7 @@ class Connections:
     def __len__(self) -> int:
         return len(self._open)
 
-    def admit(self, new: "Connection") -> bool:
+    def admit(self, new: "LimitedConnection") -> bool:
         """Take a connection in, if there is room or another makes way."""
         if len(self._open) >= self._most:
             why = "" if self._most == self.limits.connections else ", for want of files (ulimit -n)"
@@ -73,7 +73,7 @@ class Connections:
         self._by_address[new.address] += 1
         return True
 
-    def left(self, connection: "Connection") -> None:
+    def left(self, connection: "LimitedConnection") -> None:
         """A connection is closed."""
         if connection in self._open:
             del self._open[connection]
@@ -111,7 +111,7 @@ class Connections:
     def _make_way(self, count: int, address: str | None = None) -> int:
         """Close connections that nothing is lost with; how many there were."""
         made = 0
-        for rank in (Connection.is_stranger, Connection.is_idle):
+        for rank in (LimitedConnection.is_stranger, LimitedConnection.is_idle):
             for connection in [one for one in self._open if address in (None, one.address) and rank(one)]:
                 if made >= count:
                     return made
@@ -130,7 +130,7 @@ class Connections:
         return not any(given in ipaddress.ip_network(proxy, strict=False) for proxy in self.limits.proxies)
 
 
-class Connection(asyncio.Protocol):
+class LimitedConnection(asyncio.Protocol):
     """One connection: uvicorn's protocol, and how long its peer lets us wait."""
 
     def __init__(self, connections: Connections, inner: HttpProtocol) -> None:
@@ -264,10 +264,10 @@ class Connection(asyncio.Protocol):
         return now - self._begun > limits.request + (self._body_bytes / limits.bytes_per_second if in_body else 0)
 
 
-def limited_protocol(connections: Connections) -> Callable[..., Connection]:
+def limited_protocol(connections: Connections) -> Callable[..., LimitedConnection]:
     """Makes the protocol of each new connection, for uvicorn."""
 
-    def make(*given: Any, **options: Any) -> Connection:
-        return Connection(connections, http_protocol(*given, **options))
+    def make(*given: Any, **options: Any) -> LimitedConnection:
+        return LimitedConnection(connections, http_protocol(*given, **options))
 
     return make

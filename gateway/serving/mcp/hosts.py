@@ -45,7 +45,7 @@ def set_level(connection: Connection, level: str) -> None:
     connection.state[_LEVEL] = level
 
 
-class AHost:
+class HostChannel:
     """One host over one channel: a request's own (the answer's stream), or its connection beyond any request.
 
     A host of the stateless era is never asked anything here, and told only what its request asks for.
@@ -67,9 +67,9 @@ class AHost:
         self.party = host_of_caller(caller)
 
     @property
-    def connection(self) -> "AHost | None":
+    def connection(self) -> "HostChannel | None":
         """The same host beyond its request; None in the stateless era."""
-        return None if self._beyond is None else AHost(self._beyond, self._caller, None)
+        return None if self._beyond is None else HostChannel(self._beyond, self._caller, None)
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """The host's result.
@@ -109,12 +109,12 @@ class AHost:
         return known and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
 
 
-def host_of(context: ServerRequestContext[Any, Any], caller: Caller) -> AHost:
+def host_of(context: ServerRequestContext[Any, Any], caller: Caller) -> HostChannel:
     """The host that has sent this request."""
     # The SDK hands out neither channel; raw messages need both.
     session = context.session
     request = session._request_outbound  # pyright: ignore[reportPrivateUsage]
     if caller.is_modern:
-        return AHost(request, caller, None)
+        return HostChannel(request, caller, None)
     connection = session._connection  # pyright: ignore[reportPrivateUsage]
-    return AHost(request, caller, connection, context.close_sse_stream)
+    return HostChannel(request, caller, connection, context.close_sse_stream)

@@ -13,18 +13,18 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from gateway.config.schema import HttpSettings
-from gateway.content.links.bases import Bases
+from gateway.content.links.base_url import Bases
 from gateway.serving.http import Listening, serve
-from gateway.serving.mcp.agreeing import Agreeing
 from gateway.serving.mcp.attendance import AttendanceMiddleware
-from gateway.serving.mcp.choosing import ChoosingProfile, ProfileNames
-from gateway.serving.mcp.draining import Draining
+from gateway.serving.mcp.drain_streams import Draining
+from gateway.serving.mcp.era_headers import EraHeaderMiddleware
 from gateway.serving.mcp.events import Events, ResumableSessions
 from gateway.serving.mcp.handshake import Identity
-from gateway.serving.mcp.observing import observing
+from gateway.serving.mcp.health_routes import observing
+from gateway.serving.mcp.mcp_server import Downstream
+from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
 from gateway.serving.mcp.security import Guard, allowed_by, check_bind, for_sdk, limits_of, refusal
 from gateway.serving.mcp.service import Service
-from gateway.serving.mcp.serving import Downstream
 from gateway.serving.mcp.sse import MESSAGES_PATH, SseEndpoints
 from gateway.telemetry import Telemetry
 
@@ -67,7 +67,7 @@ def http_app(
             yield
 
     def endpoint(path: str, app: ASGIApp, *, by_header: bool = True) -> list[BaseRoute]:
-        chosen = draining.ending_streams(ChoosingProfile(app, profile_names, by_header=by_header))
+        chosen = draining.ending_streams(ProfileMiddleware(app, profile_names, by_header=by_header))
         return [Route(form, chosen) for form in (path, f"{path}/", path + "/{profile}")]
 
     observed: list[BaseRoute] = []
@@ -79,7 +79,7 @@ def http_app(
             Route("/", partial(_front_page, identity)),
             *observed,
             *content,
-            *endpoint("/mcp", AttendanceMiddleware(Agreeing(manager.handle_request), downstream.attending)),
+            *endpoint("/mcp", AttendanceMiddleware(EraHeaderMiddleware(manager.handle_request), downstream.attending)),
             *endpoint("/sse", sse.stream),
             # Which profile is settled when the stream is opened: it stands in the path that the host is given.
             *endpoint(MESSAGES_PATH, sse.messages, by_header=False),

@@ -15,7 +15,7 @@ _MOST = 1_000
 
 
 @dataclass
-class Guest:
+class ConnectedHost:
     """A host: who it says it is, since when it is there (seconds since 1970), and what it has asked."""
 
     caller: Caller
@@ -29,8 +29,8 @@ class Presence:
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._connected: OrderedDict[Hashable, Guest] = OrderedDict()
-        self._stateless: OrderedDict[Hashable, Guest] = OrderedDict()
+        self._connected: OrderedDict[Hashable, ConnectedHost] = OrderedDict()
+        self._stateless: OrderedDict[Hashable, ConnectedHost] = OrderedDict()
 
     def asked(self, caller: Caller, connection: Hashable = None, ending: AsyncExitStack | None = None) -> None:
         """A host has asked something, over a connection that `ending` is left with, or without one."""
@@ -39,20 +39,20 @@ class Presence:
         elif self._saw(self._connected, connection, caller):
             ending.callback(self._connected.pop, connection, None)
 
-    def guests(self) -> list[Guest]:
+    def guests(self) -> list[ConnectedHost]:
         """The hosts that are connected, in the order in which they came."""
         recent = self._clock() - STATELESS_SECONDS
         for key in [key for key, guest in self._stateless.items() if guest.last < recent]:
             del self._stateless[key]
         return sorted((*self._connected.values(), *self._stateless.values()), key=lambda guest: guest.since)
 
-    def _saw(self, guests: OrderedDict[Hashable, Guest], key: Hashable, caller: Caller) -> bool:
+    def _saw(self, guests: OrderedDict[Hashable, ConnectedHost], key: Hashable, caller: Caller) -> bool:
         """Whether it is a new one."""
         now = self._clock()
         guest = guests.get(key)
         is_new = guest is None
         if guest is None:
-            guest = guests[key] = Guest(caller, now, now)
+            guest = guests[key] = ConnectedHost(caller, now, now)
             if len(guests) > _MOST:
                 guests.popitem(last=False)
         guest.caller, guest.last = caller, now

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.config.schema import HttpSettings
-from gateway.content.links.bases import PRINCIPAL_SCOPE, Bases
+from gateway.content.links.base_url import PRINCIPAL_SCOPE, Bases
 from gateway.content.links.links import is_link
 from gateway.errors import ConfigError
 from gateway.serving.http import KNOWN, STANDING, Allowed, Limits, WrongTokens

@@ -9,10 +9,10 @@ from mcp.shared.message import SessionMessage
 from starlette.types import Receive, Scope, Send
 
 from gateway.serving.http import address_of
-from gateway.serving.mcp.calling import PROFILE_SCOPE
 from gateway.serving.mcp.handshake import Handshake
+from gateway.serving.mcp.mcp_server import Downstream
+from gateway.serving.mcp.request_caller import PROFILE_SCOPE
 from gateway.serving.mcp.security import refusal
-from gateway.serving.mcp.serving import Downstream
 from gateway.serving.mcp.streams import StreamConnection
 from gateway.upstream.transports.backlog import Backlog
 from gateway.upstream.transports.bounded import json_in

@@ -1,4 +1,4 @@
-"""Serving the one host of a stdio connection, from where its `Opening` got to."""
+"""Serving the one host of a stdio connection, from where its `EarlyStdio` got to."""
 
 import asyncio
 import logging
@@ -19,10 +19,10 @@ from pydantic import ValidationError
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, INVALID_REQUEST, PROTOCOL_VERSION
+from gateway.serving.mcp.early_stdio import EarlyStdio
 from gateway.serving.mcp.handshake import Handshake, Refusal
-from gateway.serving.mcp.opening import Opening
+from gateway.serving.mcp.mcp_server import Downstream
 from gateway.serving.mcp.service import Service
-from gateway.serving.mcp.serving import Downstream
 from gateway.serving.mcp.streams import StreamConnection
 from gateway.upstream.transports.messages import write_message
 
@@ -36,7 +36,7 @@ _logger = logging.getLogger(__name__)
 
 
 async def serve_stdio(
-    opening: Opening,
+    opening: EarlyStdio,
     open_service: Callable[[], AbstractAsyncContextManager[Service]],
     *,
     linger: float = LINGER_SECONDS,
@@ -90,7 +90,7 @@ class _Inbox(AsyncResource):
     """
 
     def __init__(
-        self, opening: Opening, loop: asyncio.AbstractEventLoop, starting: anyio.CancelScope, linger: float
+        self, opening: EarlyStdio, loop: asyncio.AbstractEventLoop, starting: anyio.CancelScope, linger: float
     ) -> None:
         self._opening = opening
         self._starting = starting
@@ -153,7 +153,7 @@ class _Outbox(AsyncResource):
     A thread writes, so that a host that does not read stops nothing; it never keeps the process from ending.
     """
 
-    def __init__(self, opening: Opening, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, opening: EarlyStdio, loop: asyncio.AbstractEventLoop) -> None:
         self._opening = opening
         self._loop = loop
         self._queue = queue.SimpleQueue[bytes | None]()

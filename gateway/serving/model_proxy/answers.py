@@ -16,7 +16,7 @@ _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 """Has zlib tell the two apart."""
 
 
-class Answer:
+class UpstreamAnswer:
     """An answer of which the head has come. It has to be closed."""
 
     def __init__(self, response: httpx2.Response) -> None:

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from gateway.config.builtin_profiles import model_profiles
 from gateway.config.schema import ModelProxySettings
 from gateway.content.provider_files import ProviderFiles
-from gateway.content.shaping.repairing import RepairedRequest, Repairer
+from gateway.content.shaping.repair_request import RepairedRequest, Repairer
 from gateway.core.model.notes import Note
 from gateway.core.profiles.model_profile import ImagePlace, ModelProfile
 from gateway.core.profiles.model_profiles import choose_model_profile, leaves_choice, with_tool_images
@@ -27,14 +27,14 @@ from gateway.core.wording import plain
 from gateway.errors import ConfigError
 from gateway.serving.http import KNOWN, STANDING, Allowed, WrongTokens
 from gateway.serving.model_proxy import problems
-from gateway.serving.model_proxy.answers import Answer
+from gateway.serving.model_proxy.answers import UpstreamAnswer
 from gateway.serving.model_proxy.client import BodyTooLarge, ClientSide
-from gateway.serving.model_proxy.headers import PROXY_HEADER, onward, value_of
-from gateway.serving.model_proxy.problems import Problem, problem_response
+from gateway.serving.model_proxy.headers import PROXY_HEADER, forwarded_headers, value_of
+from gateway.serving.model_proxy.problems import ProxyProblem, problem_response
 from gateway.serving.model_proxy.routes import (
     REPAIRED,
     WRITINGS,
-    Route,
+    ApiRoute,
     climbs,
     is_spoken,
     path_behind,
@@ -93,7 +93,7 @@ def proxy_app(
 class _Refused(Exception):
     """The request is answered by the proxy itself."""
 
-    def __init__(self, problem: Problem, message: str) -> None:
+    def __init__(self, problem: ProxyProblem, message: str) -> None:
         super().__init__(message)
         self.problem = problem
         self.message = message
@@ -112,7 +112,7 @@ class _Repaired(_Sent):
     """One that was looked into: as the client sent it, and what was made of it."""
 
     repairs: int
-    route: Route
+    route: ApiRoute
     body: bytes
     repaired: RepairedRequest
 
@@ -185,7 +185,7 @@ class _Proxy:
             f"dialect; there, tool results are repaired in POST {spoken_words(self._to)}"
         )
 
-    async def _pass_on(self, scope: Scope, side: ClientSide, send: Send, route: Route | None) -> None:
+    async def _pass_on(self, scope: Scope, side: ClientSide, send: Send, route: ApiRoute | None) -> None:
         refused: list[_Refused] = []
         async with anyio.create_task_group() as tasks:
 
@@ -204,7 +204,7 @@ class _Proxy:
         for refusal in refused:
             raise refusal
 
-    async def _exchange(self, scope: Scope, side: ClientSide, send: Send, route: Route | None) -> None:
+    async def _exchange(self, scope: Scope, side: ClientSide, send: Send, route: ApiRoute | None) -> None:
         async with AsyncExitStack() as opened:
             answer, repairs = await self._answered(scope, side, route, opened)
             await answer.pass_back(send, repairs)
@@ -212,8 +212,8 @@ class _Proxy:
             logger.warning("the model API answered %d: does it speak %s?", answer.status, route.dialect)
 
     async def _answered(
-        self, scope: Scope, side: ClientSide, route: Route | None, opened: AsyncExitStack
-    ) -> tuple[Answer, int | None]:
+        self, scope: Scope, side: ClientSide, route: ApiRoute | None, opened: AsyncExitStack
+    ) -> tuple[UpstreamAnswer, int | None]:
         """The answer to give, and the number of repairs. Nothing has gone to the client yet."""
         try:
             sent = await self._request(scope, side, route)
@@ -233,8 +233,8 @@ class _Proxy:
             words = f"the model API at {self._url.host} cannot be reached: {plain(str(error), 200)}"
             raise _Refused(problems.UNREACHABLE, words) from None
 
-    async def _send(self, request: httpx2.Request, opened: AsyncExitStack) -> Answer:
-        answer = Answer(await self.client.send(request, stream=True))
+    async def _send(self, request: httpx2.Request, opened: AsyncExitStack) -> UpstreamAnswer:
+        answer = UpstreamAnswer(await self.client.send(request, stream=True))
 
         async def close() -> None:
             with anyio.CancelScope(shield=True):
@@ -243,7 +243,9 @@ class _Proxy:
         opened.push_async_callback(close)
         return answer
 
-    async def _tried_elsewhere(self, sent: "_Repaired", first: Answer, opened: AsyncExitStack) -> tuple[Answer, int]:
+    async def _tried_elsewhere(
+        self, sent: "_Repaired", first: UpstreamAnswer, opened: AsyncExitStack
+    ) -> tuple[UpstreamAnswer, int]:
         """The answer with the images of tools elsewhere, where the API refused them because of their place.
 
         Once in each other place. One that is taken is remembered; where none is, the first answer is the answer.
@@ -282,8 +284,8 @@ class _Proxy:
             note = Note(kind="moved", text=f"tried again: {words}, and took them {place_words(place)}")
             self._explain(replace(again, notes=(*again.notes, note)))
 
-    async def _request(self, scope: Scope, side: ClientSide, route: Route | None) -> "_Sent":
-        url, headers = self._url_of(scope), onward(scope["headers"])
+    async def _request(self, scope: Scope, side: ClientSide, route: ApiRoute | None) -> "_Sent":
+        url, headers = self._url_of(scope), forwarded_headers(scope["headers"])
         length = value_of(scope["headers"], b"content-length")
         if route is None:
             has_body = bool(length) or bool(value_of(scope["headers"], b"transfer-encoding"))
@@ -314,7 +316,7 @@ class _Proxy:
             raise _Refused(problems.BAD_PATH, "the path cannot be read") from None
         return url
 
-    async def _repaired(self, body: bytes, route: Route) -> RepairedRequest:
+    async def _repaired(self, body: bytes, route: ApiRoute) -> RepairedRequest:
         def choose(model: str | None) -> ModelProfile:
             return self._known.applied(route.dialect, model, self._profile_of(route.dialect, model))
 

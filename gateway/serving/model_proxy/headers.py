@@ -16,7 +16,7 @@ _HOP_BY_HOP = frozenset(
 _OURS = frozenset({b"host", b"content-length", b"expect", PROXY_HEADER.encode()})
 
 
-def onward(headers: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
+def forwarded_headers(headers: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
     """A client's headers for the model API; the length of the body is for whoever sends it to say."""
     given = list(headers)
     dropped = _HOP_BY_HOP | _OURS | _named_by_connection(given)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 
-class Problem(NamedTuple):
+class ProxyProblem(NamedTuple):
     """An error of the proxy's own: its status, and what each API calls such a thing."""
 
     status: int
@@ -16,24 +16,24 @@ class Problem(NamedTuple):
     gemini: str
 
 
-BAD_PATH = Problem(400, "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT")
-NO_TOKEN = Problem(401, "invalid_request_error", "authentication_error", "UNAUTHENTICATED")
-FOREIGN_ORIGIN = Problem(403, "invalid_request_error", "permission_error", "PERMISSION_DENIED")
-WRONG_DIALECT = Problem(404, "invalid_request_error", "not_found_error", "NOT_FOUND")
-TOO_LARGE = Problem(413, "invalid_request_error", "request_too_large", "INVALID_ARGUMENT")
-FOREIGN_HOST = Problem(421, "invalid_request_error", "permission_error", "PERMISSION_DENIED")
-UNREACHABLE = Problem(502, "api_error", "api_error", "UNAVAILABLE")
-TOO_SLOW = Problem(504, "api_error", "timeout_error", "DEADLINE_EXCEEDED")
+BAD_PATH = ProxyProblem(400, "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT")
+NO_TOKEN = ProxyProblem(401, "invalid_request_error", "authentication_error", "UNAUTHENTICATED")
+FOREIGN_ORIGIN = ProxyProblem(403, "invalid_request_error", "permission_error", "PERMISSION_DENIED")
+WRONG_DIALECT = ProxyProblem(404, "invalid_request_error", "not_found_error", "NOT_FOUND")
+TOO_LARGE = ProxyProblem(413, "invalid_request_error", "request_too_large", "INVALID_ARGUMENT")
+FOREIGN_HOST = ProxyProblem(421, "invalid_request_error", "permission_error", "PERMISSION_DENIED")
+UNREACHABLE = ProxyProblem(502, "api_error", "api_error", "UNAVAILABLE")
+TOO_SLOW = ProxyProblem(504, "api_error", "timeout_error", "DEADLINE_EXCEEDED")
 
 
-def problem_response(problem: Problem, message: str, dialect: str | None) -> Response:
+def problem_response(problem: ProxyProblem, message: str, dialect: str | None) -> Response:
     """The error as a client of this dialect expects it; of OpenAI's shape where the dialect is not known."""
     body = json.dumps(_shape(problem, f"mcp-gateway proxy: {message}", dialect), ensure_ascii=False)
     # The rest of a request that is refused is not read, so the connection cannot go on.
     return Response(body, problem.status, {"Connection": "close"}, media_type="application/json")
 
 
-def _shape(problem: Problem, message: str, dialect: str | None) -> Mapping[str, Any]:
+def _shape(problem: ProxyProblem, message: str, dialect: str | None) -> Mapping[str, Any]:
     match dialect:
         case "anthropic_messages":
             return {"type": "error", "error": {"type": problem.anthropic, "message": message}}

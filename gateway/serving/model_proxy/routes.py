@@ -44,19 +44,19 @@ _TARGETS = {"api.mistral.ai": "mistral"}
 """The target of APIs that speak a dialect with parts of their own."""
 
 
-class Route(NamedTuple):
+class ApiRoute(NamedTuple):
     """A request that is looked into: its dialect, and the model where the path names it."""
 
     dialect: str
     model: str | None
 
 
-def route_of(path: str) -> Route | None:
+def route_of(path: str) -> ApiRoute | None:
     """What a POST to this path is; None for one that passes untouched. Never raises."""
     for dialect, pattern in _PATHS:
         if match := pattern.search(path):
             named = match.groupdict().get("model")
-            return Route(dialect, unquote(named) if named else None)
+            return ApiRoute(dialect, unquote(named) if named else None)
     return None
 
 

@@ -18,7 +18,7 @@ from gateway.testing.model_apis.mistral import MISTRAL
 from gateway.testing.model_apis.ollama import OLLAMA
 from gateway.testing.model_apis.openai_chat import PROFILES
 from gateway.testing.model_apis.openai_responses import OPENAI_RESPONSES
-from gateway.testing.model_apis.reading import Conversation, Dialect, Seen
+from gateway.testing.model_apis.read_request import Conversation, Dialect, Seen
 from gateway.testing.model_apis.shapes import mismatches
 
 __all__ = ["APIS", "Seen", "conversation", "refusals", "seen"]

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from gateway.testing.model_apis.reading import Conversation, Dialect, Media, Message, Ref, lines
+from gateway.testing.model_apis.read_request import Conversation, Dialect, Media, Message, Ref, lines
 from gateway.testing.model_apis.rules import RASTER, answered, at_most, labelled, lighter, named, no_wider, whole_base64
 from gateway.testing.model_apis.shapes import OTHERS, AnyOf, Many, Tagged
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gateway.testing.model_apis.reading import Conversation, Dialect, Kind, Media, Message, Ref, lines
+from gateway.testing.model_apis.read_request import Conversation, Dialect, Kind, Media, Message, Ref, lines
 from gateway.testing.model_apis.rules import answered, at_most, labelled, lighter, named, no_wider, whole_base64
 from gateway.testing.model_apis.shapes import OTHERS, OneMember, Tagged
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
-from gateway.testing.model_apis.reading import Conversation, Rule
+from gateway.testing.model_apis.read_request import Conversation, Rule
 
 ALTERNATION = (
     "After the optional system message, conversation roles must alternate user and assistant roles except for tool "

@@ -4,7 +4,7 @@ Types: cohere 7.3.1, `ToolMessageV2`, `UserMessageV2`. Formats of images: https:
 """
 
 from gateway.testing.model_apis.openai_chat import IMAGES, NAMED, PARTS, messages_shape, reader, tools_of
-from gateway.testing.model_apis.reading import Dialect
+from gateway.testing.model_apis.read_request import Dialect
 from gateway.testing.model_apis.rules import answered, whole_base64
 from gateway.testing.model_apis.shapes import OTHERS, AnyOf, Tagged
 

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from gateway.core.model.json_values import is_list, is_object
-from gateway.testing.model_apis.reading import Conversation, Dialect, Kind, Media, Message, Ref, Rule, lines
+from gateway.testing.model_apis.read_request import Conversation, Dialect, Kind, Media, Message, Ref, Rule, lines
 from gateway.testing.model_apis.rules import named, whole_base64
 from gateway.testing.model_apis.shapes import OTHERS, OneMember
 

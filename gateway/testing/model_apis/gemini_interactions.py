@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from gateway.core.model.json_values import is_object
-from gateway.testing.model_apis.reading import Conversation, Dialect, Kind, Media, Message, Ref, lines
+from gateway.testing.model_apis.read_request import Conversation, Dialect, Kind, Media, Message, Ref, lines
 from gateway.testing.model_apis.rules import named, types, whole_base64
 from gateway.testing.model_apis.shapes import OTHERS, AnyOf, Many, Tagged
 

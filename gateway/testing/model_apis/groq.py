@@ -5,7 +5,7 @@ in the types is answered with 400, "property ... is unsupported".
 """
 
 from gateway.testing.model_apis.openai_chat import RULES, messages_shape, reader, tools_of
-from gateway.testing.model_apis.reading import Dialect
+from gateway.testing.model_apis.read_request import Dialect
 from gateway.testing.model_apis.shapes import OTHERS, AnyOf, Tagged
 
 _PARTS = {

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from gateway.testing.model_apis.openai_chat import NAMED, messages_shape, reader, tools_of, uri_part
-from gateway.testing.model_apis.reading import Conversation, Dialect, Media
+from gateway.testing.model_apis.read_request import Conversation, Dialect, Media
 from gateway.testing.model_apis.rules import RASTER, answered, readable, role_runs, whole_base64
 from gateway.testing.model_apis.shapes import AnyOf, Tagged
 

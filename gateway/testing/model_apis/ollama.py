@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.testing.model_apis.openai_chat import TOOL, tools_of
-from gateway.testing.model_apis.reading import Dialect, Media, Message, Ref
+from gateway.testing.model_apis.read_request import Dialect, Media, Message, Ref
 from gateway.testing.model_apis.rules import readable, whole_base64
 from gateway.testing.model_apis.shapes import OTHERS, Many
 

@@ -10,7 +10,17 @@ from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
 from gateway.testing.model_apis.chat_templates import alternating, answered_first, tools_write
-from gateway.testing.model_apis.reading import Conversation, Dialect, Kind, Media, Message, Ref, Rule, from_uri, lines
+from gateway.testing.model_apis.read_request import (
+    Conversation,
+    Dialect,
+    Kind,
+    Media,
+    Message,
+    Ref,
+    Rule,
+    from_uri,
+    lines,
+)
 from gateway.testing.model_apis.rules import RASTER, answered, named, readable, types, whole_base64
 from gateway.testing.model_apis.shapes import OTHERS, AnyOf, Tagged
 from gateway.testing.model_apis.strict_tools import strict_tools

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from gateway.testing.model_apis.openai_chat import IMAGES
-from gateway.testing.model_apis.reading import Conversation, Dialect, Kind, Media, Message, Ref, from_uri, lines
+from gateway.testing.model_apis.read_request import Conversation, Dialect, Kind, Media, Message, Ref, from_uri, lines
 from gateway.testing.model_apis.rules import named, whole_base64
 from gateway.testing.model_apis.shapes import OTHERS, AnyOf, Tagged
 from gateway.testing.model_apis.strict_tools import strict_tools

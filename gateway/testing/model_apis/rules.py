@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 
 from gateway.core.model.media_types import inspect
-from gateway.testing.model_apis.reading import Conversation, Kind, Rule
+from gateway.testing.model_apis.read_request import Conversation, Kind, Rule
 
 RASTER = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 

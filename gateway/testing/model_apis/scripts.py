@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from gateway.core.model.json_values import is_dict
 from gateway.core.model.media_types import inspect
-from gateway.testing.model_apis.reading import Conversation, Seen
+from gateway.testing.model_apis.read_request import Conversation, Seen
 
 
 @dataclass(frozen=True)

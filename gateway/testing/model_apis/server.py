@@ -19,7 +19,7 @@ from gateway.testing.model_apis.replies.gemini import GEMINI, GEMINI_INTERACTION
 from gateway.testing.model_apis.replies.openai_chat import GROQ, MISTRAL, OPENAI_CHAT
 from gateway.testing.model_apis.replies.openai_responses import OPENAI_RESPONSES
 from gateway.testing.model_apis.replies.others import BEDROCK_CONVERSE, COHERE, OLLAMA
-from gateway.testing.model_apis.replies.writing import Asked, Writer
+from gateway.testing.model_apis.replies.write_reply import Asked, Writer
 from gateway.testing.model_apis.scripts import LookingModel, Reply, Script
 
 Pause = Callable[[], Awaitable[object]]

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gateway.core.model.json_values import as_list, as_object, is_list
-from gateway.testing.model_apis.reading import Conversation, Rule
+from gateway.testing.model_apis.read_request import Conversation, Rule
 
 _TYPES = frozenset({"string", "number", "integer", "boolean", "null", "object", "array"})
 _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})

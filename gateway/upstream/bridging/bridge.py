@@ -13,12 +13,12 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import INTERNAL_ERROR
 from gateway.errors import InvalidRequest, UpstreamRefused
-from gateway.upstream.bridging.asking import INPUT_REQUIRED, RETRYABLE
-from gateway.upstream.bridging.driving import drive
-from gateway.upstream.bridging.parking import Parked, Parking
-from gateway.upstream.bridging.sealing import MARK, Seal
+from gateway.upstream.bridging.input_requests import INPUT_REQUIRED, RETRYABLE
+from gateway.upstream.bridging.input_rounds import drive
+from gateway.upstream.bridging.signed_state import MARK, Seal
+from gateway.upstream.bridging.suspended_calls import SuspendedCall, SuspendedCalls
 from gateway.upstream.connection.calls import CallLimits
-from gateway.upstream.connection.guise import guise_of
+from gateway.upstream.connection.client_identity import identity_of
 from gateway.upstream.connection.request_context import RequestContext
 
 CARRIED_SECONDS = 86_400.0
@@ -28,7 +28,7 @@ _PARKED = "parked"
 _UPSTREAM = "upstream"
 
 
-class AnUpstream(Protocol):
+class UpstreamPort(Protocol):
     """The upstream that a request goes to (`gateway.upstream.Upstream` is one)."""
 
     @property
@@ -49,21 +49,21 @@ class Bridge:
 
         host        upstream
         handshake   handshake   the upstream's requests go to the host as they are
-        handshake   modern      `input_required` is answered by asking the host (`driving`)
+        handshake   modern      `input_required` is answered by asking the host (`input_rounds`)
         modern      modern      `input_required` goes to the host; only its `requestState` is sealed
-        modern      handshake   the upstream's requests become `input_required` (`parking`)
+        modern      handshake   the upstream's requests become `input_required` (`suspended_calls`)
 
-    Which era an upstream speaks need not be known beforehand: what does not happen costs nothing. Without `parking` a
+    Which era an upstream speaks need not be known beforehand: what does not happen costs nothing. Without `suspended` a
     stateless host cannot be asked by an upstream of the handshake era.
     """
 
-    def __init__(self, parking: Parking | None = None, seal: Seal | None = None) -> None:
-        self._parking = parking
+    def __init__(self, suspended: SuspendedCalls | None = None, seal: Seal | None = None) -> None:
+        self._suspended = suspended
         self._seal = seal or Seal()
 
     async def request(
         self,
-        upstream: AnUpstream,
+        upstream: UpstreamPort,
         method: str,
         params: Mapping[str, Any],
         context: RequestContext,
@@ -87,25 +87,25 @@ class Bridge:
         if not caller.is_modern:
             first = await send(params)
             return await drive(first, send, params, caller, host, upstream=upstream.name, patience=patience)
-        params, parked = self._opened(upstream.name, method, params, caller)
-        if parked is not None and self._parking is not None:
+        params, suspended_id = self._opened(upstream.name, method, params, caller)
+        if suspended_id is not None and self._suspended is not None:
             answers = _answers(params)
-            result, waiting = await self._parking.resume(parked, answers, context, patience)
-        elif self._parking is not None and guise_of(caller).is_interactive:
+            result, waiting = await self._suspended.resume(suspended_id, answers, context, patience)
+        elif self._suspended is not None and identity_of(caller).is_interactive:
 
-            async def work(call: Parked) -> dict[str, Any]:
+            async def work(call: SuspendedCall) -> dict[str, Any]:
                 front = replace(context, host=call, on_progress=call.progress)
                 return await upstream.request(method, params, front, timeout)
 
-            result, waiting = await self._parking.begin(work, context, patience)
+            result, waiting = await self._suspended.begin(work, context, patience)
         else:
             result, waiting = await send(params), None
         return self._closed(upstream.name, method, params, caller, result, waiting, patience)
 
     def left(self, session: str) -> None:
         """A host's session has ended: what waits for its answers is given up."""
-        if self._parking is not None:
-            self._parking.left(session)
+        if self._suspended is not None:
+            self._suspended.left(session)
 
     def _opened(
         self, upstream: str, method: str, params: Mapping[str, Any], caller: Caller
@@ -130,7 +130,7 @@ class Bridge:
         params: Mapping[str, Any],
         caller: Caller,
         result: dict[str, Any],
-        waiting: Parked | None,
+        waiting: SuspendedCall | None,
         patience: float,
     ) -> dict[str, Any]:
         """The result with a state of ours, when it asks for input."""
@@ -150,7 +150,7 @@ class Bridge:
 async def open_bridge() -> AsyncGenerator[Bridge]:
     """A bridge, for as long as this is open; leaving gives up every call that waits for its host."""
     async with anyio.create_task_group() as tasks:
-        yield Bridge(Parking(tasks))
+        yield Bridge(SuspendedCalls(tasks))
         tasks.cancel_scope.cancel()
 
 

@@ -13,13 +13,13 @@ import anyio.to_thread
 
 from gateway.core.wording import counted, size_words
 from gateway.errors import UpstreamError
-from gateway.upstream.connection.calls import Deadline, Obstacle
+from gateway.upstream.connection.calls import Deadline, WaitReason
 from gateway.upstream.transports.failures import Failure, OverMemory, Resting
 from gateway.upstream.transports.platforms import resident_memory
 
 if TYPE_CHECKING:
     from gateway.config.schema import UpstreamSettings
-    from gateway.upstream.connection.counting import Counts
+    from gateway.upstream.connection.counters import Counts
     from gateway.upstream.connection.session import Session
 
 HOUR = 3_600.0
@@ -38,7 +38,7 @@ _TURN = "try again in a moment, or raise limits.calls if the server can take mor
 _READING = "the server works on one call after the other: try again in a moment, or raise timeout.call"
 
 
-class Turns:
+class CallQueue:
     """Who may call now: at most `limit` at once (0: no limit), and at most `AHEAD` that the upstream has not read.
 
     The parties that wait get their turns one after the other, each party's calls in the order in which they came:
@@ -97,7 +97,7 @@ class Turns:
             if busy
             else "the server did not read on"
         )
-        deadline.obstacle = Obstacle(f"did not get its turn: {words}", _TURN if busy else _READING)
+        deadline.wait_reason = WaitReason(f"did not get its turn: {words}", _TURN if busy else _READING)
         try:
             await place.given.wait()
         except BaseException:
@@ -108,7 +108,7 @@ class Turns:
                 if not self._waiting[party]:
                     del self._waiting[party]
             raise
-        deadline.obstacle = None
+        deadline.wait_reason = None
         assert place.number is not None
         return place.number
 

@@ -33,7 +33,7 @@ class CallLimits(Protocol):
         ...
 
 
-class Obstacle(NamedTuple):
+class WaitReason(NamedTuple):
     """What a call waits for before it is sent, as in `tools/call did not get its turn`, and what to do about that."""
 
     words: str
@@ -43,11 +43,11 @@ class Obstacle(NamedTuple):
 class Deadline:
     """The deadline of one call: run the call inside `scope`, and `touch` it at every sign of life.
 
-    `obstacle` is set while the call is not sent yet: then that is why it ran out of time.
+    `wait_reason` is set while the call is not sent yet: then that is why it ran out of time.
     """
 
     def __init__(self, limits: CallLimits) -> None:
-        self.obstacle: Obstacle | None = None
+        self.wait_reason: WaitReason | None = None
         self._limits = limits
         self._end = anyio.current_time() + limits.call
         self._held = 0
@@ -76,9 +76,9 @@ class Deadline:
 
     def error(self, upstream: str, doing: str) -> UpstreamTimeout:
         """The error for a call that ran out of time."""
-        if self.obstacle is not None:
-            words = f"{doing} {self.obstacle.words}, for {self._limits.call:g} s"
-            return UpstreamTimeout(upstream, words, remedy=self.obstacle.remedy)
+        if self.wait_reason is not None:
+            words = f"{doing} {self.wait_reason.words}, for {self._limits.call:g} s"
+            return UpstreamTimeout(upstream, words, remedy=self.wait_reason.remedy)
         if anyio.current_time() >= self._end:
             words, key, seconds = "took longer than", "call", self._limits.call
         else:

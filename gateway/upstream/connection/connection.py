@@ -14,8 +14,8 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.transport_context import TransportContext
 
 from gateway.errors import HostRefused
-from gateway.upstream.connection.asking import Conversation
-from gateway.upstream.connection.guise import Guise
+from gateway.upstream.connection.client_identity import ClientIdentity
+from gateway.upstream.connection.host_requests import HostRequests
 from gateway.upstream.connection.session import OnNotification, Session
 from gateway.upstream.transports.bounded import BoundedDispatcher
 from gateway.upstream.transports.channel import Channel
@@ -32,14 +32,14 @@ OnHint = Callable[[Callable[[], str | None]], None]
 async def connect(
     transport: TransportName,
     subject: Subject,
-    guise: Guise,
-    conversation: Conversation,
+    identity: ClientIdentity,
+    host_requests: HostRequests,
     on_notification: OnNotification,
     on_hint: OnHint,
 ) -> AsyncGenerator[Session]:
     """Connect to an upstream over one transport. To be entered and left by one task (the SDK's transports demand it).
 
-    What the upstream asks is answered by the `conversation`.
+    What the upstream asks is answered by the `host_requests`.
 
     Raises whatever the transport raises, nested in groups; `failures.explain` understands it.
     """
@@ -54,7 +54,7 @@ async def connect(
             if method == "ping":
                 return {}
             try:
-                return await conversation.answer(method, params or {})
+                return await host_requests.answer(method, params or {})
             except HostRefused as refusal:
                 raise MCPError(refusal.code, refusal.message, refusal.data) from None
 
@@ -70,7 +70,7 @@ async def connect(
 
         await tasks.start(run)
         try:
-            yield Session(dispatcher, channel, subject, guise)
+            yield Session(dispatcher, channel, subject, identity)
         finally:
             channel.ending.name(Stopping())
             tasks.cancel_scope.cancel()

@@ -34,8 +34,8 @@ from gateway.core.wording import nested_too_deeply, plain
 from gateway.errors import GatewayError, UpstreamLost, UpstreamRefused
 from gateway.upstream.connection.allowance import Allowance
 from gateway.upstream.connection.calls import Deadline, ProgressCallback, ProgressRelay
-from gateway.upstream.connection.guise import Guise
-from gateway.upstream.connection.opening import Opening, agree, envelope
+from gateway.upstream.connection.client_identity import ClientIdentity
+from gateway.upstream.connection.negotiate_era import Opening, agree, envelope
 from gateway.upstream.transports.channel import Channel
 from gateway.upstream.transports.failures import ConnectionEnded, NotMcp, SessionExpired, Subject, explain
 from gateway.upstream.transports.platforms import Work
@@ -59,12 +59,12 @@ class Session:
     """
 
     def __init__(
-        self, dispatcher: Dispatcher[TransportContext], channel: Channel, subject: Subject, guise: Guise
+        self, dispatcher: Dispatcher[TransportContext], channel: Channel, subject: Subject, identity: ClientIdentity
     ) -> None:
         self._dispatcher = dispatcher
         self._channel = channel
         self._subject = subject
-        self.guise = guise
+        self.identity = identity
         self._level: str | None = None
         self._header_maps: dict[str, dict[tuple[str, ...], str]] = {}
         self._running = 0
@@ -124,7 +124,7 @@ class Session:
         `patience`: seconds for an answer to the question of the stateless era (`opening.PATIENCE`).
         """
         with self._ours(None):
-            opening = await agree(self._ask, self.guise, first, patience)
+            opening = await agree(self._ask, self.identity, first, patience)
         self.opening = opening
         if opening.era == "handshake":
             await self._dispatcher.notify("notifications/initialized", None, {"headers": self._version_header()})
@@ -136,12 +136,12 @@ class Session:
         params: Mapping[str, Any],
         deadline: Deadline,
         on_progress: ProgressCallback | None = None,
-        guise: Guise | None = None,
+        identity: ClientIdentity | None = None,
     ) -> dict[str, Any]:
         """Send a request; its raw result, complete or asking for input.
 
-        Progress is asked for always, since it is what keeps a long call alive. `guise` is as whom a stateless upstream
-        is asked, in place of the one that opened the session.
+        Progress is asked for always, since it is what keeps a long call alive. `identity` is as whom a stateless
+        upstream is asked, in place of the one that opened the session.
 
         An UpstreamLost whose cause is SessionExpired says that the upstream refused the request without looking at it.
         """
@@ -150,7 +150,7 @@ class Session:
         try:
             deadline.touch()
             with self._ours(method):
-                answer = _answer(method, await self._send(method, params, relay, guise), guise)
+                answer = _answer(method, await self._send(method, params, relay, identity), identity)
                 await relay.drain()
                 return answer
         finally:
@@ -253,7 +253,7 @@ class Session:
         method: str,
         params: Mapping[str, Any],
         on_progress: ProgressFnT | None = None,
-        guise: Guise | None = None,
+        identity: ClientIdentity | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         options: CallOptions = {"headers": self._headers(method, params)}
@@ -263,7 +263,7 @@ class Session:
             options["on_progress"] = on_progress
         try:
             result = await self._dispatcher.send_raw_request(
-                method, self._stamped(params, guise or self.guise), options
+                method, self._stamped(params, identity or self.identity), options
             )
         except MCPError as error:
             await self._raise(error, method)
@@ -286,12 +286,12 @@ class Session:
                 shallow["isError"] = True  # clients fail a call that was to have it, unless it failed
         return shallow
 
-    def _stamped(self, params: Mapping[str, Any], guise: Guise) -> dict[str, Any]:
+    def _stamped(self, params: Mapping[str, Any], identity: ClientIdentity) -> dict[str, Any]:
         """Params with this hop's own `_meta`. What belongs to the host's hop was taken out when they came in."""
         if self.opening.era != "modern":
             return dict(params)
         meta: Mapping[str, Any] = params.get("_meta") or {}
-        return {**params, "_meta": {**meta, **envelope(self.opening.revision, guise)}}
+        return {**params, "_meta": {**meta, **envelope(self.opening.revision, identity)}}
 
     def _headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
         headers = self._version_header()
@@ -347,10 +347,10 @@ class Session:
             raise failure.error(self._subject.name, doing) from error
 
 
-def _answer(method: str, result: dict[str, Any], guise: Guise | None = None) -> dict[str, Any]:
+def _answer(method: str, result: dict[str, Any], identity: ClientIdentity | None = None) -> dict[str, Any]:
     """The result, if it is of a kind that can be carried: a task only for a host that takes them."""
     kind = result.get("resultType") or "complete"
-    takes = guise is not None and guise.takes_tasks and method == "tools/call"
+    takes = identity is not None and identity.takes_tasks and method == "tools/call"
     if kind not in ANSWERED and not (kind == "task" and takes):
         raise NotMcp(f"answered {method} with a result of the unknown type {str(kind)[:40]!r}")
     return result

@@ -1,4 +1,4 @@
-"""The links of one upstream by whom they belong to: each owner's state stays its own, and there for its next call."""
+"""The connections of one upstream by owner: each owner's state stays its own, and is there for its next call."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import anyio
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import Era
 from gateway.errors import UpstreamUnavailable
-from gateway.upstream.connection.guise import Guise, guise_of
-from gateway.upstream.connection.link import Link
+from gateway.upstream.connection.client_identity import ClientIdentity, identity_of
 from gateway.upstream.connection.owners import SHARED, client_of, host_of, owner_by_session, owner_of
 from gateway.upstream.connection.states import UpstreamState
+from gateway.upstream.connection.supervised_connection import SupervisedConnection
 
 logger = logging.getLogger(__name__)
 
 _MOST_HOSTS = 64
-"""How many hosts of a seat are kept in mind, the newest: hosts of the stateless era name themselves."""
+"""How many hosts of a slot are kept in mind, the newest: hosts of the stateless era name themselves."""
 
 _LOOKS = 60.0
 """The most seconds between two looks for sessions that nobody has used for long."""
@@ -35,13 +35,13 @@ class Key(NamedTuple):
 
 
 @dataclass(eq=False)
-class Seat:
-    """A link and who uses it: `client` is who did last, `hosts` are those who did and have not left, the last one last.
+class SessionSlot:
+    """A connection and who uses it: `client` is who did last, `hosts` are those who did and have not left, in order.
 
     Nobody inherits it: whoever comes next under the same name, with the same token, may be somebody else.
     """
 
-    link: Link
+    connection: SupervisedConnection
     client: str | None = None
     hosts: dict[str, None] = field(default_factory=dict[str, None])
 
@@ -54,7 +54,7 @@ class Seat:
         if len(self.hosts) > _MOST_HOSTS:
             del self.hosts[next(iter(self.hosts))]
 
-    def displaced(self) -> Seat:
+    def displaced(self) -> SessionSlot:
         """The same, when it is nobody's any more."""
         self.client, self.hosts = None, {}
         return self
@@ -89,10 +89,11 @@ class Eras:
 
 
 class Sessions:
-    """Finds the link for a caller, and makes it when there is none: at most `max_sessions` of them.
+    """Finds the connection for a caller, and makes it when there is none: at most `max_sessions` of them.
 
-    The standing link serves the first owner whom it suits; it stays that one's for as long as its connection holds, and
-    when the owner is gone, so is the connection. `end` is told of every other link that has no owner any more.
+    The default connection serves the first owner whom it suits; it stays that one's for as long as its connection
+    holds, and when the owner is gone, so is the connection. `end` is told of every other connection that has no owner
+    any more.
 
     Hosts leave without a word. So where there is no room for another owner, a session makes way that no call runs on,
     and whose hosts have nothing open (`is_there`): the newcomer's own client's first, then the least recently used.
@@ -100,144 +101,145 @@ class Sessions:
 
     def __init__(
         self,
-        standing: Link,
+        default: SupervisedConnection,
         eras: Eras,
-        make: Callable[[Guise, Era], Link],
-        begin: Callable[[Link], None],
-        end: Callable[[Link], None],
+        make: Callable[[ClientIdentity, Era], SupervisedConnection],
+        begin: Callable[[SupervisedConnection], None],
+        end: Callable[[SupervisedConnection], None],
         is_there: Callable[[str], bool] = lambda host: False,
     ) -> None:
-        self._standing = standing
+        self._is_default = default
         self._eras = eras
         self._make = make
         self._begin = begin
         self._end = end
         self._is_there = is_there
-        self._seats: dict[Key, Seat] = {}
+        self._slots: dict[Key, SessionSlot] = {}
 
     def __len__(self) -> int:
-        return len(self._seats)
+        return len(self._slots)
 
-    def links(self) -> Iterator[Link]:
-        """The links that are somebody's, the standing one aside."""
-        return (seat.link for seat in tuple(self._seats.values()) if seat.link is not self._standing)
+    def connections(self) -> Iterator[SupervisedConnection]:
+        """The connections that are somebody's, the default one aside."""
+        return (slot.connection for slot in tuple(self._slots.values()) if slot.connection is not self._is_default)
 
-    def of(self, caller: Caller, *, displacing: bool = True) -> tuple[Link, Guise]:
-        """The link that serves this caller, and as whom it is to speak.
+    def of(self, caller: Caller, *, displacing: bool = True) -> tuple[SupervisedConnection, ClientIdentity]:
+        """The connection that serves this caller, and as whom it is to speak.
 
         Where there is no room for another, one that is not used makes way, if it may (`displacing`).
 
         Raises:
             UpstreamUnavailable: all sessions that the upstream may have are in use.
         """
-        guise = guise_of(caller)
-        key = self._key_of(caller, guise)
-        seat = self._seats.get(key)
-        if seat is None:
-            seat = self._seats[key] = Seat(self._link(key, guise, client_of(caller), displacing=displacing))
-        seat.used_by(caller)
-        return seat.link, guise
+        identity = identity_of(caller)
+        key = self._key_of(caller, identity)
+        slot = self._slots.get(key)
+        if slot is None:
+            connection = self._connection(key, identity, client_of(caller), displacing=displacing)
+            slot = self._slots[key] = SessionSlot(connection)
+        slot.used_by(caller)
+        return slot.connection, identity
 
-    def there(self, caller: Caller) -> Link | None:
-        """The link that serves this caller, if it has one already."""
-        seat = self._seats.get(self._key_of(caller, guise_of(caller)))
-        return None if seat is None else seat.link
+    def there(self, caller: Caller) -> SupervisedConnection | None:
+        """The connection that serves this caller, if it has one already."""
+        slot = self._slots.get(self._key_of(caller, identity_of(caller)))
+        return None if slot is None else slot.connection
 
     def left(self, session: str) -> None:
         """A host's session has ended, and with it what was its own."""
         owner = owner_by_session(session)
-        for key in [key for key in self._seats if key.owner == owner]:
-            self._vacate(self._seats.pop(key).link)
-        for seat in self._seats.values():
-            seat.hosts.pop(owner, None)
+        for key in [key for key in self._slots if key.owner == owner]:
+            self._vacate(self._slots.pop(key).connection)
+        for slot in self._slots.values():
+            slot.hosts.pop(owner, None)
 
-    def of_session(self, session: str) -> list[Link]:
-        """The links that belong to a host's session."""
+    def of_session(self, session: str) -> list[SupervisedConnection]:
+        """The connections that belong to a host's session."""
         owner = owner_by_session(session)
-        return [seat.link for key, seat in self._seats.items() if key.owner == owner]
+        return [slot.connection for key, slot in self._slots.items() if key.owner == owner]
 
-    def opened(self, link: Link) -> None:
-        """A link has been connected: it is entered under the era that is really spoken on it.
+    def opened(self, connection: SupervisedConnection) -> None:
+        """A connection has been connected: it is entered under the era that is really spoken on it.
 
         One whose place is taken is nobody's any more: it is kept for the calls that run on it, until it is idle.
         """
-        assert link.era is not None
-        for key in [key for key, seat in self._seats.items() if seat.link is link]:
-            place = self._key(key.owner, link.era, link.guise)
+        assert connection.era is not None
+        for key in [key for key, slot in self._slots.items() if slot.connection is connection]:
+            place = self._key(key.owner, connection.era, connection.identity)
             if place != key:
-                seat = self._seats.pop(key)
-                if place in self._seats:
-                    seat, place = seat.displaced(), place._replace(owner=f"nobody {id(link)}")
-                self._seats[place] = seat
+                slot = self._slots.pop(key)
+                if place in self._slots:
+                    slot, place = slot.displaced(), place._replace(owner=f"nobody {id(connection)}")
+                self._slots[place] = slot
 
     def lost(self) -> None:
-        """The connection of the standing link is gone, and with it whatever state somebody had there.
+        """The connection of the default connection is gone, and with it whatever state somebody had there.
 
         Who is calling has the next one: his call may be what it is opened for.
         """
-        if not self._standing.is_idle:
+        if not self._is_default.is_idle:
             return
-        for key in [key for key, seat in self._seats.items() if seat.link is self._standing]:
-            del self._seats[key]
+        for key in [key for key, slot in self._slots.items() if slot.connection is self._is_default]:
+            del self._slots[key]
 
     async def expire(self) -> None:
         """End the sessions that nobody has used for `session_idle` seconds, for as long as this runs."""
         while True:
-            idle = self._standing.settings.session_idle
+            idle = self._is_default.settings.session_idle
             await anyio.sleep(min(_LOOKS, idle / 4))
             before = anyio.current_time() - idle
-            for key, seat in tuple(self._seats.items()):
-                link = seat.link
-                if link is self._standing and key.owner == SHARED:
+            for key, slot in tuple(self._slots.items()):
+                connection = slot.connection
+                if connection is self._is_default and key.owner == SHARED:
                     continue
-                if link.is_idle and not link.subscriptions.uris and link.last_use[0] < before:
-                    logger.debug("upstream %s: a session idle for %g s is closed", link.name, idle)
-                    del self._seats[key]
-                    self._vacate(link)
+                if connection.is_idle and not connection.subscriptions.uris and connection.last_use[0] < before:
+                    logger.debug("upstream %s: a session idle for %g s is closed", connection.name, idle)
+                    del self._slots[key]
+                    self._vacate(connection)
 
-    def _key_of(self, caller: Caller, guise: Guise) -> Key:
-        owner = owner_of(self._standing.settings.session, caller)
-        return self._key(owner, self._eras.for_host(caller.era), guise)
+    def _key_of(self, caller: Caller, identity: ClientIdentity) -> Key:
+        owner = owner_of(self._is_default.settings.session, caller)
+        return self._key(owner, self._eras.for_host(caller.era), identity)
 
-    def _key(self, owner: str, era: Era, guise: Guise) -> Key:
+    def _key(self, owner: str, era: Era, identity: ClientIdentity) -> Key:
         """A stateless upstream is told with each request who asks; over HTTP it has nothing that could be owned."""
         if era == "modern" and "modern" in self._eras.spoken:
-            remote = self._standing.settings.url is not None
+            remote = self._is_default.settings.url is not None
             return Key(SHARED if remote else owner, era, "")
-        return Key(owner, era, guise.mark)
+        return Key(owner, era, identity.mark)
 
-    def _link(self, key: Key, guise: Guise, client: str, *, displacing: bool) -> Link:
-        if not self._is_free_for(key) and len(self._seats) >= self._standing.settings.max_sessions:
+    def _connection(self, key: Key, identity: ClientIdentity, client: str, *, displacing: bool) -> SupervisedConnection:
+        if not self._is_free_for(key) and len(self._slots) >= self._is_default.settings.max_sessions:
             self._make_room(client, displacing=displacing)
         if self._is_free_for(key):
-            link = self._standing
+            connection = self._is_default
         else:
-            link = self._make(guise, key.era)
-            self._begin(link)
-        link.last_use[0] = anyio.current_time()
-        return link
+            connection = self._make(identity, key.era)
+            self._begin(connection)
+        connection.last_use[0] = anyio.current_time()
+        return connection
 
     def _is_free_for(self, key: Key) -> bool:
-        """Whether the standing link is nobody's, and suits."""
-        standing = self._standing
-        era, guise = standing.prospect
+        """Whether the default connection is nobody's, and suits."""
+        default = self._is_default
+        era, identity = default.prospect
         return (
-            not any(seat.link is standing for seat in self._seats.values())
-            and key == self._key(key.owner, era, guise)
-            and standing.state is not UpstreamState.DISABLED
+            not any(slot.connection is default for slot in self._slots.values())
+            and key == self._key(key.owner, era, identity)
+            and default.state is not UpstreamState.DISABLED
         )
 
-    def _vacate(self, link: Link) -> None:
-        """A link has no owner any more: nobody else may meet what he left there."""
-        if link is self._standing:
-            link.vacate()
+    def _vacate(self, connection: SupervisedConnection) -> None:
+        """A connection has no owner any more: nobody else may meet what he left there."""
+        if connection is self._is_default:
+            connection.vacate()
         else:
-            self._end(link)
+            self._end(connection)
 
     def _make_room(self, client: str, *, displacing: bool) -> None:
         """Close a session that nobody uses: one that is nobody's, else one of the client's, else the longest unused."""
-        name, most = self._standing.name, self._standing.settings.max_sessions
-        unused = [key for key, seat in self._seats.items() if self._is_unused(key, seat)] if displacing else []
+        name, most = self._is_default.name, self._is_default.settings.max_sessions
+        unused = [key for key, slot in self._slots.items() if self._is_unused(key, slot)] if displacing else []
         if not unused:
             raise UpstreamUnavailable(
                 name,
@@ -247,16 +249,16 @@ class Sessions:
             )
 
         def rank(key: Key) -> tuple[bool, bool, float]:
-            seat = self._seats[key]
-            return seat.client is not None, seat.client != client, seat.link.last_use[0]
+            slot = self._slots[key]
+            return slot.client is not None, slot.client != client, slot.connection.last_use[0]
 
-        seat = self._seats.pop(min(unused, key=rank))
-        idle = anyio.current_time() - seat.link.last_use[0]
+        slot = self._slots.pop(min(unused, key=rank))
+        idle = anyio.current_time() - slot.connection.last_use[0]
         logger.info("upstream %s: a session unused for %d s makes way for another (max_sessions)", name, idle)
-        self._vacate(seat.link)
+        self._vacate(slot.connection)
 
-    def _is_unused(self, key: Key, seat: Seat) -> bool:
+    def _is_unused(self, key: Key, slot: SessionSlot) -> bool:
         """Whether no call runs, and none of its hosts has anything open that it could still be waiting on."""
-        if seat.link is self._standing and key.owner == SHARED:
+        if slot.connection is self._is_default and key.owner == SHARED:
             return False
-        return seat.link.is_idle and not any(self._is_there(host) for host in seat.hosts)
+        return slot.connection.is_idle and not any(self._is_there(host) for host in slot.hosts)

@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import anyio
 
-from gateway.upstream.connection.counting import Counts
+from gateway.upstream.connection.counters import Counts
 from gateway.upstream.connection.states import UpstreamState
 from gateway.upstream.transports.failures import Failure
 
 logger = logging.getLogger(__name__)
 
 
-class LinkStatus:
+class ConnectionStatus:
     """State and cause of a link. `on_change` is called when one of them is another."""
 
     def __init__(self, name: str, counts: Counts, *, enabled: bool, on_change: Callable[[], None]) -> None:

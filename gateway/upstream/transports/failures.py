@@ -22,7 +22,7 @@ from gateway.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
-from gateway.upstream.transports.causes import Secrets, origin_of
+from gateway.upstream.transports.redaction import Secrets, origin_of
 
 
 class HttpStatus(Exception):

@@ -11,8 +11,8 @@ from anyio.abc import Process
 from gateway.config.schema import UpstreamSettings
 from gateway.system.processes import start_process
 from gateway.upstream.transports.environment import HELD_BACK, environment, held_back
-from gateway.upstream.transports.orphans import WATCH
 from gateway.upstream.transports.platforms import Tree, command_line, exit_words, spawn_options, tree_of
+from gateway.upstream.transports.process_reaper import WATCH
 
 __all__ = ["GENTLE", "HURRIED", "LEISURELY", "Child", "Graces", "end", "exit_words", "settled", "spawn"]
 

@@ -14,13 +14,13 @@ from anyio.abc import ByteReceiveStream
 from mcp.shared.message import SessionMessage
 
 from gateway.config.schema import UpstreamSettings
-from gateway.upstream.transports.causes import Secrets, telling_line
 from gateway.upstream.transports.channel import Channel, Ending
 from gateway.upstream.transports.failures import ConnectionEnded, MessageTooLarge, NotMcp, Stopping
 from gateway.upstream.transports.launchers import launcher_of
 from gateway.upstream.transports.lines import LineReader, LongLine
 from gateway.upstream.transports.messages import answered_id, failed_answer, failure_in, read_messages, write_message
 from gateway.upstream.transports.processes import GENTLE, HURRIED, LEISURELY, Child, end, exit_words, settled, spawn
+from gateway.upstream.transports.redaction import Secrets, last_meaningful_line
 
 logger = logging.getLogger(__name__)
 
@@ -181,7 +181,7 @@ class _Pipes:
 
     def _hint(self) -> str | None:
         parts: list[str] = []
-        if (line := telling_line(self._stderr)) is not None:
+        if (line := last_meaningful_line(self._stderr)) is not None:
             parts.append(self._secrets.cause(line))
         if self._garbage:
             count = f"{self._garbage} line{'s' if self._garbage > 1 else ''}"

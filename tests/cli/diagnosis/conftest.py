@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from gateway.cli.diagnosis.doctor import diagnose
-from gateway.cli.diagnosis.findings import Diagnosis, Finding
+from gateway.cli.diagnosis.findings import CheckResult, Diagnosis
 
 SERVERS = Path(__file__).parents[2] / "servers"
 
@@ -60,7 +60,7 @@ def examine(tmp_path: Path):
 def found():
     """The one finding whose text holds these words."""
 
-    def find(diagnosis: Diagnosis, words: str) -> Finding:
+    def find(diagnosis: Diagnosis, words: str) -> CheckResult:
         matching = [finding for finding in diagnosis.findings if words in finding.text]
         assert len(matching) == 1, [f"{one.level} {one.about}: {one.text}" for one in diagnosis.findings]
         return matching[0]

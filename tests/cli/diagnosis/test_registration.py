@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.diagnosis.patient import Patient
+from gateway.cli.diagnosis.check_context import CheckContext
 from gateway.cli.diagnosis.registration import check_registration
 from gateway.config.builtin_profiles import load_profiles
-from gateway.config.loading import load_settings
+from gateway.config.load_settings import load_settings
 from gateway.hosts.config_files.backups import Backups
 from gateway.hosts.config_files.hosts import HOSTS
-from gateway.hosts.config_files.launching import Launch
-from gateway.hosts.config_files.registering import register, user_file
-from gateway.hosts.config_files.surroundings import Surroundings
+from gateway.hosts.config_files.launch_command import Launch
+from gateway.hosts.config_files.machine import Machine
+from gateway.hosts.config_files.register_gateway import register, user_file
 
 pytestmark = pytest.mark.anyio
 FILES = Path(__file__).parents[2] / "hosts" / "config_files" / "files"
@@ -35,7 +35,7 @@ def look(config):
 
     async def run(*, file: Path | None = config, host: str | None = None):
         settings = load_settings(config).settings
-        patient = Patient(settings, file, load_profiles(settings), os.environ, host)
+        patient = CheckContext(settings, file, load_profiles(settings), os.environ, host)
         findings = await check_registration(patient)
         return [(one.about.removeprefix("host "), one.level, one.text, one.cure) for one in findings]
 
@@ -49,7 +49,7 @@ def put(config, tmp_path):
     def write(
         host: str, *more: str, command: str = sys.executable, file: Path | str = config, env=None, name="gateway"
     ):
-        target = user_file(HOSTS[host], Surroundings.here())
+        target = user_file(HOSTS[host], Machine.here())
         args = ("-m", "gateway", "serve", "--config", str(file), *more)
         backups = Backups(tmp_path / "backups")
         register(HOSTS[host], target, Launch(command, args, env or {}), backups, name=name, dry_run=False)
@@ -59,7 +59,7 @@ def put(config, tmp_path):
 
 
 def own(host: str, text: str):
-    target = user_file(HOSTS[host], Surroundings.here())
+    target = user_file(HOSTS[host], Machine.here())
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text)
     return target
@@ -228,7 +228,7 @@ async def test_a_file_that_is_broken_is_a_problem_with_its_place(look):
 
 
 async def test_what_is_no_file_is_a_problem(look):
-    file = user_file(HOSTS["codex"], Surroundings.here())
+    file = user_file(HOSTS["codex"], Machine.here())
     file.mkdir(parents=True)
     (found,) = await look()
     assert found[1] == "problem"

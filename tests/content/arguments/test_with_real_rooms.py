@@ -9,7 +9,7 @@ import pytest
 from gateway.config.schema import LimitSettings, StoreSettings, UpstreamSettings
 from gateway.content.arguments import Arguments, TemporaryFiles
 from gateway.content.links.links import Links
-from gateway.content.store.opening import open_store
+from gateway.content.store.open_store import open_store
 from gateway.core.tools.arguments import Parameter
 from gateway.errors import ArgumentError
 

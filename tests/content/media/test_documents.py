@@ -5,7 +5,7 @@ from io import BytesIO
 import pytest
 from PIL import Image, ImageStat
 
-from gateway.content.media.documents import PageError, plain, read, render
+from gateway.content.media.documents import PageError, read, render, visible_text
 from gateway.core.model.effects import ImageTarget
 from gateway.errors import MediaError
 from tests.content.media.pdf_files import Page, pdf
@@ -69,8 +69,8 @@ def test_a_scanned_document_has_no_text(encode, photo):
     ],
 )
 def test_text_has_no_control_characters_and_no_half_characters(text, wanted):
-    assert plain(text) == wanted
-    plain(text).encode()
+    assert visible_text(text) == wanted
+    visible_text(text).encode()
 
 
 def test_a_title_of_half_characters_is_none_and_a_long_one_is_cut():

@@ -7,8 +7,8 @@ from gateway.content.media import frames
 from gateway.core.model.effects import AudioTarget, Crop, ImageTarget
 
 JOBS = [
-    frames.Job("probe", b"", "image/png", {}, 20.0),
-    frames.Job("fit", b"\0" * 99, "image/svg+xml", {"crop": [1, 2], "x": None}, 0.5),
+    frames.WorkerJob("probe", b"", "image/png", {}, 20.0),
+    frames.WorkerJob("fit", b"\0" * 99, "image/svg+xml", {"crop": [1, 2], "x": None}, 0.5),
 ]
 IMAGE_TARGETS = [ImageTarget(), ImageTarget(("image/webp",), 5, 7, animation=False)]
 AUDIO_TARGETS = [AudioTarget(), AudioTarget((), 5, 7)]

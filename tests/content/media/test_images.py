@@ -5,7 +5,7 @@ from io import BytesIO
 import pytest
 from PIL import Image, ImageChops, ImageCms, ImageColor, ImageStat
 
-from gateway.content.media.images import Picture, fit, limit_pixels
+from gateway.content.media.images import DecodedImage, fit, limit_pixels
 from gateway.core.model.effects import Crop, ImageTarget
 from gateway.core.model.media_types import inspect
 from gateway.errors import MediaError
@@ -15,7 +15,7 @@ ANY = ImageTarget()
 QUADRANTS = {"top left": "red", "top right": "lime", "bottom left": "blue", "bottom right": "yellow"}
 
 
-def fitted(content, target=ANY, crop=None, max_pixels=LIMIT) -> Picture:
+def fitted(content, target=ANY, crop=None, max_pixels=LIMIT) -> DecodedImage:
     picture = fit(content, inspect(content).media_type or "", target, crop, max_pixels)
     decoded = Image.open(BytesIO(picture.content))
     decoded.load()

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
-from gateway.content.media.images import Picture, fit
+from gateway.content.media.images import DecodedImage, fit
 from gateway.core.model.effects import Crop, ImageTarget
 from gateway.core.model.media_types import inspect
 from gateway.errors import MediaError
@@ -142,7 +142,7 @@ NAMES = (
 )
 
 
-def fitted(content: bytes, target: ImageTarget, crop: Crop | None = None) -> tuple[Picture, Image.Image]:
+def fitted(content: bytes, target: ImageTarget, crop: Crop | None = None) -> tuple[DecodedImage, Image.Image]:
     picture = fit(content, inspect(content).media_type or "", target, crop, LIMIT)
     image = Image.open(BytesIO(picture.content))
     image.load()

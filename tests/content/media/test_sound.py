@@ -8,9 +8,9 @@ import av
 import pytest
 from av.audio.resampler import AudioResampler
 
-from gateway.content.media import converting, decoding, sound
-from gateway.content.media.converting import Sound, convert
-from gateway.content.media.probing import probe
+from gateway.content.media import convert_sound, decode_sound, sound
+from gateway.content.media.convert_sound import Sound, convert
+from gateway.content.media.probe_media import probe
 from gateway.content.media.sound import Facts
 from gateway.core.model.effects import AudioTarget
 from gateway.core.model.media_types import inspect
@@ -84,7 +84,7 @@ def test_what_has_no_loss_becomes_wav_and_what_has_becomes_mp3(tones):
 
 
 def test_a_wav_that_would_be_large_becomes_mp3_where_that_is_taken(monkeypatch, tones):
-    monkeypatch.setattr(converting, "LARGE_WAV", 100_000)
+    monkeypatch.setattr(convert_sound, "LARGE_WAV", 100_000)
     assert converted(tones["audio/flac"], "audio/flac", AudioTarget(BOTH)).media_type == "audio/mpeg"
     assert converted(tones["audio/flac"], "audio/flac", AudioTarget(("audio/wav",))).media_type == "audio/wav"
 
@@ -186,7 +186,7 @@ def test_sound_is_known_by_its_headers(tones, media_type):
 
 @pytest.mark.parametrize("media_type", ["audio/wav", "audio/mpeg", "audio/flac", "audio/ogg"])
 def test_the_headers_that_are_read_here_tell_what_ffmpeg_tells(tones, media_type):
-    ours, theirs = sound.facts(tones[media_type], media_type), decoding.facts(tones[media_type], media_type)
+    ours, theirs = sound.facts(tones[media_type], media_type), decode_sound.facts(tones[media_type], media_type)
     assert ours.seconds == pytest.approx(theirs.seconds, abs=0.05)
     assert ours[2:] == theirs[2:]
 

@@ -12,7 +12,7 @@ from gateway.config.schema import MediaSettings
 from gateway.content.media import MediaWorkers
 from gateway.content.media.pool import WorkedTooLong
 from gateway.content.media.share import current_share, media_share
-from gateway.content.media.turns import Turns
+from gateway.content.media.turns import FairQueue
 from gateway.core.model.effects import ImageTarget
 from gateway.errors import MediaError
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 class Line:
     """Callers who take a seat and keep it until they are told to leave."""
 
-    def __init__(self, tasks: anyio.abc.TaskGroup, turns: Turns) -> None:
+    def __init__(self, tasks: anyio.abc.TaskGroup, turns: FairQueue) -> None:
         self.tasks, self.turns = tasks, turns
         self.seated: list[str] = []
         self.leave: dict[str, anyio.Event] = {}
@@ -52,7 +52,7 @@ async def settle() -> None:
 
 
 async def in_line(act: Callable, seats: int = 2) -> None:
-    turns = Turns(seats)
+    turns = FairQueue(seats)
     async with anyio.create_task_group() as tasks:
         await act(Line(tasks, turns), turns)
         tasks.cancel_scope.cancel()
@@ -91,7 +91,7 @@ async def test_one_who_leaves_while_waiting_or_seated_takes_no_seat_away():
 @given(st.lists(st.sampled_from("aaaabc"), min_size=1, max_size=30), st.integers(1, 3))
 def test_everybody_is_seated_some_time_and_nobody_without_a_seat_waits_behind_one_who_has_some(callers, seats):
     async def run():
-        turns, taken, done = Turns(seats), dict.fromkeys("abc", 0), []
+        turns, taken, done = FairQueue(seats), dict.fromkeys("abc", 0), []
 
         async def work(caller):
             async with turns.seat(caller):

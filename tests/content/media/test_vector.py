@@ -7,7 +7,7 @@ import pytest
 from PIL import Image, ImageChops, ImageStat
 
 from gateway.content.media import fonts, vector
-from gateway.content.media.images import Picture, fit
+from gateway.content.media.images import DecodedImage, fit
 from gateway.content.media.svg import MOST_DEPTH
 from gateway.core.model.effects import Crop, ImageTarget
 from gateway.errors import MediaError
@@ -21,11 +21,11 @@ def svg(body: str, width=200, height=100) -> bytes:
     return f'<svg {NAMESPACES} width="{width}" height="{height}">{body}</svg>'.encode()
 
 
-def fitted(content: bytes, target=ANY, crop=None) -> Picture:
+def fitted(content: bytes, target=ANY, crop=None) -> DecodedImage:
     return fit(content, "image/svg+xml", target, crop, LIMIT)
 
 
-def shown(picture: Picture) -> Image.Image:
+def shown(picture: DecodedImage) -> Image.Image:
     image = Image.open(BytesIO(picture.content))
     image.load()
     assert image.size == picture.pixels

@@ -307,6 +307,6 @@ def test_a_worker_that_fits_images_loads_neither_pdf_nor_sound():
         "resvg_py",
         "numpy",
         "gateway.content.media.sound",
-        "gateway.content.media.moving",
+        "gateway.content.media.animations",
     }
     assert not unwanted & set(loaded.stdout.split())

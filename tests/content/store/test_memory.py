@@ -1,7 +1,7 @@
 import pytest
 
 from gateway.config.schema import StoreSettings
-from gateway.content.store import MemoryStore, fetch_bytes, ledger, memory
+from gateway.content.store import MemoryStore, fetch_bytes, lru_quota, memory
 from gateway.errors import ExpiredHandle, UnknownHandle
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +27,7 @@ async def test_what_is_read_whole_is_not_copied():
 
 
 async def test_there_is_a_bound_on_small_pieces_too(monkeypatch):
-    monkeypatch.setattr(ledger, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(lru_quota, "MOST_ENTRIES", 3)
     store = MemoryStore(StoreSettings())
     puts = [await store.put(bytes([n]), owner="ann", media_type="image/png") for n in range(5)]
     assert await store.list(owner="ann") == tuple(puts[2:])

@@ -16,8 +16,8 @@ import pytest
 from gateway.config.schema import StoreSettings
 from gateway.content.store import fetch_bytes, make_store, open_store
 from gateway.content.store.backend import Backend
+from gateway.content.store.object_index import LEFT_OVER_SECONDS
 from gateway.content.store.objects import ObjectStore
-from gateway.content.store.shelves import LEFT_OVER_SECONDS
 from gateway.errors import ExpiredHandle, StoreUnavailable, UnknownHandle
 
 pytestmark = pytest.mark.anyio

@@ -7,8 +7,16 @@ from typing import Any
 import pytest
 
 from gateway import audio_input, cad_input, file_input, image_input, three_d_input, video_input
-from gateway.core.tools.arguments import EVERYTHING, Found, Giving, Parameter, find, parameter_path, path_words
-from gateway.core.tools.arguments.finding import MOST_NODES
+from gateway.core.tools.arguments import (
+    EVERYTHING,
+    ContentForm,
+    FoundParameter,
+    Parameter,
+    find_parameters,
+    parameter_path,
+    path_words,
+)
+from gateway.core.tools.arguments.find_parameters import MOST_NODES
 
 TEXT = {"type": "string"}
 ENCODED = {"type": "string", "contentEncoding": "base64"}
@@ -22,12 +30,12 @@ class Said:
     form: Any = None
 
 
-def found(properties: dict[str, Any], *, giving: Giving = EVERYTHING, **more: Any) -> Found:
+def found(properties: dict[str, Any], *, giving: ContentForm = EVERYTHING, **more: Any) -> FoundParameter:
     settings = more.pop("settings", {})
     meta = {"_meta": more.pop("meta")} if "meta" in more else {}
     schema = {"type": "object", "properties": properties, **more}
     before = copy.deepcopy(schema)
-    result = find({"name": "tool", "inputSchema": schema, **meta}, settings, giving)
+    result = find_parameters({"name": "tool", "inputSchema": schema, **meta}, settings, giving)
     assert schema == before, "what the upstream declared was changed"
     return result
 
@@ -95,8 +103,8 @@ def test_everything_else_is_none_and_stays_the_same_object(schema: Any):
 
 def test_a_schema_without_content_is_given_back_as_it_is():
     schema = {"type": "object", "properties": {"a": TEXT}}
-    assert find({"inputSchema": schema}, {}, EVERYTHING).schema is schema
-    assert find({"inputSchema": None}, {}, EVERYTHING).schema is None
+    assert find_parameters({"inputSchema": schema}, {}, EVERYTHING).schema is schema
+    assert find_parameters({"inputSchema": None}, {}, EVERYTHING).schema is None
 
 
 @pytest.mark.parametrize(
@@ -173,7 +181,7 @@ def test_a_schema_that_contains_itself_and_one_without_end_are_looked_at_for_a_w
     deep: Any = ENCODED
     for number in range(5_000):
         deep = {"anyOf": [deep]} if number % 2 else {"properties": {"x": deep}}
-    assert find({"inputSchema": {"properties": {"x": deep}}}, {}, EVERYTHING).parameters == ()
+    assert find_parameters({"inputSchema": {"properties": {"x": deep}}}, {}, EVERYTHING).parameters == ()
     many = {f"p{number}": ENCODED for number in range(2 * MOST_NODES)}
     assert len(found(many).parameters) < MOST_NODES
 
@@ -223,7 +231,7 @@ def test_files_of_openai_are_found_at_the_top_in_lists_and_left_to_a_host_that_f
     assert result.schema["properties"]["file"]["type"] == "string"
     assert "properties" not in result.schema["properties"]["file"]
     assert result.schema["properties"]["other"] is file
-    for giving in (Giving(links=True, host_files=True), Giving(links=False)):
+    for giving in (ContentForm(links=True, host_files=True), ContentForm(links=False)):
         assert found(properties, meta=meta, giving=giving).parameters == ()
 
 
@@ -232,19 +240,24 @@ def test_what_cannot_be_given_is_not_offered():
     properties = {"path": TEXT, "url": TEXT}
     offered = [
         [path_words(each.path) for each in found(properties, settings=settings, giving=giving).parameters]
-        for giving in (Giving(), Giving(files=True), Giving(links=True), Giving(handles=False, files=True))
+        for giving in (
+            ContentForm(),
+            ContentForm(files=True),
+            ContentForm(links=True),
+            ContentForm(handles=False, files=True),
+        )
     ]
     assert offered == [[], ["path"], ["url"], []]
 
 
 def test_a_host_is_told_of_urls_only_where_they_are_possible():
-    def description(giving: Giving) -> str:
+    def description(giving: ContentForm) -> str:
         schema = found({"x": {**ENCODED, "contentMediaType": "image/png"}}, giving=giving).schema
         return schema["properties"]["x"]["description"]
 
-    assert "its URL" in description(Giving(fetched=True))
-    assert "URL" not in description(Giving())
-    assert "an image (image/png)" in description(Giving())
+    assert "its URL" in description(ContentForm(fetched=True))
+    assert "URL" not in description(ContentForm())
+    assert "an image (image/png)" in description(ContentForm())
 
 
 def test_what_would_refuse_a_handle_is_left_out_and_all_else_stays():
@@ -266,7 +279,7 @@ def test_what_would_refuse_a_handle_is_left_out_and_all_else_stays():
 )
 def test_the_schemas_for_people_who_write_tools_are_found_as_what_they_are(schema: dict[str, Any], kind: str):
     assert schema["required"] == ["f"]
-    (parameter,) = find({"inputSchema": schema}, {}, EVERYTHING).parameters
+    (parameter,) = find_parameters({"inputSchema": schema}, {}, EVERYTHING).parameters
     assert (parameter.path, parameter.kind, parameter.form) == (("f",), kind, "object")
 
 

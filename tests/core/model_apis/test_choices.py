@@ -10,8 +10,8 @@ from PIL import Image
 from gateway.config.builtin_profiles import builtin_profiles, model_profiles
 from gateway.content.shaping.turns import LoweredTurn, lower_turn, lower_turn_now
 from gateway.core.model.effects import Described
-from gateway.core.results.lifting import lift
-from gateway.core.results.lowering import lower
+from gateway.core.results.lift_result import lift
+from gateway.core.results.lower_mcp import lower
 from gateway.errors import ProfileError, UnsupportedContent
 from gateway.testing.model_apis import refusals, seen
 from gateway.testing.model_apis.histories import history

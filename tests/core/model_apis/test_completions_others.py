@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from gateway.core.model_apis import bedrock_converse, cohere, gemini_interactions, mistral, ollama
 from gateway.core.model_apis.completions import ToolCall
 from gateway.errors import InvalidRequest
-from gateway.testing.model_apis.replies.writing import Asked
+from gateway.testing.model_apis.replies.write_reply import Asked
 from gateway.testing.model_apis.scripts import Reply
 from gateway.testing.model_apis.scripts import ToolCall as Called
 from gateway.testing.model_apis.server import WRITERS

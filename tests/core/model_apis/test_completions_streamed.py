@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from gateway.core.model_apis.registry import APIS
 from gateway.errors import InvalidRequest
-from gateway.testing.model_apis.replies.writing import Asked
+from gateway.testing.model_apis.replies.write_reply import Asked
 from gateway.testing.model_apis.scripts import Reply, ToolCall
 from gateway.testing.model_apis.server import OPENAI_CHAT, WRITERS
 

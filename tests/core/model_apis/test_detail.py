@@ -12,7 +12,7 @@ from PIL import Image
 from gateway.config.builtin_profiles import model_profiles
 from gateway.config.schema import HistorySettings, MediaSettings
 from gateway.content.media import MediaWorkers
-from gateway.content.shaping.repairing import Repairer
+from gateway.content.shaping.repair_request import Repairer
 from gateway.content.shaping.turns import lower_turn, lower_turn_now
 from gateway.content.store import MemoryStore
 from tests.core.model_apis import cases

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gateway.config.builtin_profiles import model_profiles
 from gateway.content.shaping.turns import lower_turn_now
 from gateway.core.model.blocks import AudioBlock, ImageBlock, ResourceBlock
-from gateway.core.results.lifting import lift
+from gateway.core.results.lift_result import lift
 from gateway.core.results.rescue import rescue
 from gateway.testing.model_apis import refusals, seen
 from gateway.testing.model_apis.histories import history

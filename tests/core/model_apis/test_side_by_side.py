@@ -10,7 +10,7 @@ from PIL import Image
 
 import gateway
 from gateway.content.media.shared import shared_workers
-from gateway.content.media.turns import Turns
+from gateway.content.media.turns import FairQueue
 from gateway.errors import MediaError
 
 pytestmark = pytest.mark.anyio
@@ -72,7 +72,7 @@ async def test_one_who_is_cancelled_takes_nothing_from_the_others() -> None:
 
 
 async def test_waiting_for_a_turn_has_a_limit_of_its_own() -> None:
-    turns = Turns(1, spare=0)
+    turns = FairQueue(1, spare=0)
     async with turns.seat("one"):
         with pytest.raises(MediaError, match=r"no worker was free for it within 0\.01 s"):
             async with turns.seat("other", 0.01):

@@ -15,7 +15,7 @@ from PIL import Image
 
 from gateway.config.builtin_profiles import load_builtin_models, model_profiles
 from gateway.content.shaping.turns import LoweredTurn, lower_turn, lower_turn_now
-from gateway.core.results.lifting import lift
+from gateway.core.results.lift_result import lift
 from gateway.errors import InvalidRequest, ProfileError, UnsupportedContent
 from tests.core.model_apis import sdk_types
 

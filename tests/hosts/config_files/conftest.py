@@ -6,8 +6,8 @@ import pytest
 
 from gateway.hosts.config_files.documents import Document
 from gateway.hosts.config_files.hosts import HOSTS
-from gateway.hosts.config_files.launching import Launch
-from gateway.hosts.config_files.surroundings import Surroundings
+from gateway.hosts.config_files.launch_command import Launch
+from gateway.hosts.config_files.machine import Machine
 
 FILES = Path(__file__).parent / "files"
 
@@ -28,8 +28,8 @@ def sample():
 def at():
     """A place on a Linux machine; what is given differs."""
 
-    def place(**changed) -> Surroundings:
-        return Surroundings(**{"platform": "linux", "home": "/home/me", "cwd": "/work", "environ": {}, **changed})
+    def place(**changed) -> Machine:
+        return Machine(**{"platform": "linux", "home": "/home/me", "cwd": "/work", "environ": {}, **changed})
 
     return place
 

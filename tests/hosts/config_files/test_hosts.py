@@ -7,8 +7,8 @@ import pytest
 from gateway.config.builtin_profiles import load_builtin
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.hosts import HOSTS, find_host, host_of_file
-from gateway.hosts.config_files.launching import is_own
-from gateway.hosts.config_files.registering import user_file
+from gateway.hosts.config_files.launch_command import is_own
+from gateway.hosts.config_files.register_gateway import user_file
 
 CODE = "saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
 

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.config.documents import read_document
 from gateway.errors import ConfigError
-from gateway.hosts.config_files.starting import EXAMPLE, HEAD
+from gateway.hosts.config_files.starter_config import EXAMPLE, HEAD
 from gateway.hosts.config_files.upstream_edits import ConfigurationText
 
 NEW = {"command": "npx", "args": ["-y", "some server"], "env": {"A": "b"}}

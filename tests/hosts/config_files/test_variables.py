@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.config.expansion import expand
-from gateway.hosts.config_files.variables import Found, Place, translate
+from gateway.hosts.config_files.variables import FoundVariable, Place, translate
 
 ENVIRON = {"A": "one", "B_2": "two $A ${A}"}
 PLACE = Place("/home/me", "/", ENVIRON, "/work/shop")
@@ -15,7 +15,7 @@ UNSAID = object()
 
 
 def translated(text, dialect, place=PLACE):
-    found = Found()
+    found = FoundVariable()
     return translate(text, dialect, place, found), found
 
 

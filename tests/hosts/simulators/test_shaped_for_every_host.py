@@ -20,11 +20,11 @@ from gateway.content.shaping.shaper import Shaped
 from gateway.content.store import MemoryStore
 from gateway.core.model.caller import Caller
 from gateway.core.profiles.host_profiles import PATHS, narrow, value_at
-from gateway.core.profiles.matching import choose
+from gateway.core.profiles.match_profile import choose_profile
 from gateway.core.profiles.profile import Profile
-from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.hosts import SIMULATORS
-from gateway.hosts.simulators.reading import words
+from gateway.hosts.simulators.readable_text import words
 from gateway.hosts.simulators.results import PDF
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument
 from gateway.hosts.simulators.verdict import judge
@@ -68,14 +68,14 @@ class Remembering:
         return once
 
 
-def profile_for(host: Host, *, named: bool = True) -> Profile:
+def profile_for(host: SimulatedHost, *, named: bool = True) -> Profile:
     caller = Caller(
         revision=host.revision,
         client_name=str(host.client_info["name"]),
         user_agent=host.user_agent,
         profile=host.profile if named else None,
     )
-    return narrow(choose(builtin_profiles(), caller, None).profile, host.revision)
+    return narrow(choose_profile(builtin_profiles(), caller, None).profile, host.revision)
 
 
 def values_of(profile: Profile) -> str:
@@ -105,7 +105,7 @@ def shaped() -> Mapping[Key, Shaped]:
     return anyio.run(_shape_all)
 
 
-def seen_by(host: Host, sent: Shaped, profile: Profile) -> Seen:
+def seen_by(host: SimulatedHost, sent: Shaped, profile: Profile) -> Seen:
     """With the tool as it is offered: a schema of its output is dropped together with structured content."""
     keeps = profile.structured.send == "always"
     return host.see(sent.result, {"name": "give", "outputSchema": {"type": "object"}} if keeps else {"name": "give"})

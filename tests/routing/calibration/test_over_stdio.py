@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from gateway.config.local_profiles import load_local
-from gateway.core.profiles.calibrating import PARTS, TEXTS
+from gateway.core.profiles.calibrate_profile import PARTS, TEXTS
 from gateway.core.profiles.host_profiles import set_paths
 
 pytestmark = pytest.mark.anyio

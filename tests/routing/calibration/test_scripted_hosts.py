@@ -12,11 +12,11 @@ from gateway.config.builtin_profiles import builtin_profiles, load_builtin
 from gateway.config.schema import MediaSettings
 from gateway.content.media import MediaWorkers
 from gateway.core.model.caller import Caller
-from gateway.core.profiles.calibrating import PARTS, TOOLS
+from gateway.core.profiles.calibrate_profile import PARTS, TOOLS
 from gateway.core.profiles.host_profiles import resolve_profiles, set_paths, value_at
-from gateway.core.profiles.matching import choose
+from gateway.core.profiles.match_profile import choose_profile
 from gateway.errors import ConfigError
-from gateway.routing.calibration import Calibration, Kept, Surroundings, digits, samples
+from gateway.routing.calibration import Calibration, HostWorkspace, KeptProfile, digits, samples
 
 CALLER = Caller(revision="2025-11-25", client_name="Some Host", client_version="1.2.3")
 DAY = date(2026, 11, 21)
@@ -32,7 +32,7 @@ class Bench:
         self.model = None
         self.used = True
         self.base = builtin_profiles()[base]
-        around = Surroundings(
+        around = HostWorkspace(
             base_of=lambda name: builtin_profiles()[name],
             model_of=lambda caller: self.model,
             keep=self.keep,
@@ -48,7 +48,7 @@ class Bench:
 
     async def keep(self, name, source, caller):
         self.kept[name] = source
-        return Kept(f"/profiles/{name}.toml", self.used)
+        return KeptProfile(f"/profiles/{name}.toml", self.used)
 
     async def ask(self, tool, arguments):
         return await self.calibration.call(tool, arguments, CALLER, self.base)
@@ -211,8 +211,8 @@ async def test_the_profile_that_comes_out_is_used_for_this_host_alone(bench, mod
     (name,) = one.kept
     caller = replace(CALLER, model="gpt-5.5")
     assert name == "some-host-1.2.3-gpt-5.5"
-    assert choose(known, caller, None).profile.name == name
-    assert choose(known, replace(caller, client_version="1.2.4"), None).profile.name == "default"
+    assert choose_profile(known, caller, None).profile.name == name
+    assert choose_profile(known, replace(caller, client_version="1.2.4"), None).profile.name == "default"
     evidence = known[name].evidence["image.types"]
     assert (evidence.level, evidence.host_version, evidence.checked) == ("measured", "1.2.3", DAY)
     assert "model gpt-5.5" in evidence.source

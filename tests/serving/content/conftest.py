@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from gateway.config.schema import ContentSettings, HttpSettings, StoreSettings
-from gateway.content.links.bases import Bases
+from gateway.content.links.base_url import Bases
 from gateway.content.links.links import Links
 from gateway.content.store import MemoryStore
 from gateway.serving.content.routes import content_routes

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from gateway.content.links.bases import answering_under
+from gateway.content.links.base_url import answering_under
 from gateway.content.links.links import Links, link_key
 from gateway.content.store import Stored
 from gateway.errors import BadLink, ExpiredLink

@@ -10,9 +10,9 @@ import pytest
 
 from gateway.serving.control.client import ask
 from gateway.serving.control.endpoint import listen_on_loopback, listen_on_socket
-from gateway.serving.control.records import Record, stem, write_record
+from gateway.serving.control.records import GatewayRecord, stem, write_record
 from gateway.serving.control.server import Commands, attend
-from gateway.system.places import own_folder
+from gateway.system.runtime_dir import own_folder
 
 posix = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and file modes are POSIX's")
 
@@ -39,7 +39,7 @@ def door(runtime):
         folder = own_folder()
         listening = listen_on_socket(folder, stem(os.getpid(), started)) if kind == "unix" else listen_on_loopback()
         listener, endpoint = await listening
-        record = Record(os.getpid(), started, "mine", "1", None, None, endpoint)
+        record = GatewayRecord(os.getpid(), started, "mine", "1", None, None, endpoint)
         path = write_record(folder, record)
         with anyio.fail_after(30):
             async with anyio.create_task_group() as tasks:

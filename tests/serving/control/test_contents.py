@@ -15,14 +15,14 @@ import pytest
 from gateway.config.schema import StoreSettings
 from gateway.content.store import MemoryStore, fetch_bytes
 from gateway.errors import GatewayError
-from gateway.serving.control import transferring
-from gateway.serving.control.client import NoAnswer, ask
+from gateway.serving.control import transfer_content
+from gateway.serving.control.client import ControlUnanswered, ask
 from gateway.serving.control.contents import Contents
 from gateway.serving.control.endpoint import listen_on_loopback, listen_on_socket
 from gateway.serving.control.protocol import read, write
-from gateway.serving.control.records import Record
+from gateway.serving.control.records import GatewayRecord
 from gateway.serving.control.server import Commands, attend
-from gateway.system.places import own_folder
+from gateway.system.runtime_dir import own_folder
 
 pytestmark = pytest.mark.anyio
 
@@ -53,7 +53,7 @@ def door(runtime, store):
             async with anyio.create_task_group() as tasks:
                 commands = Commands(nothing, nothing, lambda: None, content=transfer)
                 tasks.start_soon(attend, listener, endpoint, commands)
-                yield Record(1, 1.0, "mine", "1", None, None, endpoint)
+                yield GatewayRecord(1, 1.0, "mine", "1", None, None, endpoint)
                 tasks.cancel_scope.cancel()
         endpoint.remove()
 
@@ -66,12 +66,12 @@ def quietly(done, size):
 
 def put(record, content, **described):
     whole = {"size": len(content), **described}
-    return anyio.to_thread.run_sync(transferring.put, record, BytesIO(content), whole, quietly)
+    return anyio.to_thread.run_sync(transfer_content.put, record, BytesIO(content), whole, quietly)
 
 
 async def get(record, handle, owner=None):
     pieces = []
-    told = await anyio.to_thread.run_sync(transferring.get, record, handle, owner, pieces.append, quietly)
+    told = await anyio.to_thread.run_sync(transfer_content.get, record, handle, owner, pieces.append, quietly)
     return told, b"".join(pieces)
 
 
@@ -108,8 +108,8 @@ async def test_what_is_too_large_is_refused_before_it_is_sent_or_by_the_store(do
 
 async def test_content_that_breaks_off_is_not_kept(door, store):
     async with door() as record:
-        with pytest.raises(NoAnswer, match="shorter"):
-            await anyio.to_thread.run_sync(transferring.put, record, BytesIO(b"half"), {"size": 8}, quietly)
+        with pytest.raises(ControlUnanswered, match="shorter"):
+            await anyio.to_thread.run_sync(transfer_content.put, record, BytesIO(b"half"), {"size": 8}, quietly)
         assert (await put(record, b"whole"))["size"] == 5  # the door is open for the next one
     assert store.usage[1] == 1
 
@@ -158,7 +158,7 @@ async def test_a_store_that_fails_costs_one_caller_and_not_the_door(door, store)
         with pytest.raises(GatewayError, match="KeyError") as told:
             await anyio.to_thread.run_sync(partial(ask, record, "content", do="list"))
         assert "secret" not in str(told.value)
-        with pytest.raises(NoAnswer, match="broke off after 4 of 10 bytes"):
+        with pytest.raises(ControlUnanswered, match="broke off after 4 of 10 bytes"):
             await get(record, "img_7h3k2m9q4w8x")
         assert await anyio.to_thread.run_sync(ask, record, "status") == {}
 
@@ -171,7 +171,7 @@ async def test_content_goes_in_with_more_than_1024_files_open(door, tmp_path):
         "import io, os, resource, sys\n"
         "from gateway.serving.control.endpoint import Endpoint\n"
         "from gateway.serving.control.records import Record\n"
-        "from gateway.serving.control.transferring import put\n"
+        "from gateway.serving.control.transfer_content import put\n"
         "_, most = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))\n"
         "kept = [os.open(os.devnull, os.O_RDONLY) for _ in range(1_100)]\n"

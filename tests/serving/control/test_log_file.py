@@ -8,7 +8,7 @@ import pytest
 from gateway.config.schema import Settings, UpstreamSettings
 from gateway.serving.control import log_file
 from gateway.serving.control.log_file import LogFile, last_lines, left_logs, log_path, prune
-from gateway.system.places import own_folder
+from gateway.system.runtime_dir import own_folder
 from gateway.telemetry import make_formatter
 
 

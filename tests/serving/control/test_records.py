@@ -10,8 +10,8 @@ import anyio.to_thread
 import pytest
 
 from gateway.serving.control.endpoint import Endpoint
-from gateway.serving.control.records import Record, running, write_record
-from gateway.system.places import own_folder
+from gateway.serving.control.records import GatewayRecord, running, write_record
+from gateway.system.runtime_dir import own_folder
 
 pytestmark = [
     pytest.mark.anyio,
@@ -42,8 +42,10 @@ async def test_what_a_killed_gateway_left_is_taken_away(door):
     left = folder / "1-1000.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(left))
-    write_record(folder, Record(1, 1000.0, "dead", "1", None, None, Endpoint("unix", str(left))))
-    write_record(folder, Record(1, 1001.0, "gone", "1", None, None, Endpoint("unix", str(folder / "1-1001.sock"))))
+    write_record(folder, GatewayRecord(1, 1000.0, "dead", "1", None, None, Endpoint("unix", str(left))))
+    write_record(
+        folder, GatewayRecord(1, 1001.0, "gone", "1", None, None, Endpoint("unix", str(folder / "1-1001.sock")))
+    )
     async with door() as record:
         assert await found() == [record]
         assert {path.stem for path in folder.iterdir()} == {record.stem}

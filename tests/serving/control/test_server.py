@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from gateway.errors import ConfigError, GatewayError
-from gateway.serving.control.client import NoAnswer
+from gateway.serving.control.client import ControlUnanswered
 from gateway.serving.control.endpoint import Endpoint
 from gateway.serving.control.protocol import MAX_REPLY_BYTES, MAX_REQUEST_BYTES
 from gateway.serving.http import WrongTokens
@@ -88,9 +88,9 @@ async def test_callers_that_say_nothing_keep_out_nobody(door, asked, kind):
 
 async def test_one_that_does_not_answer_in_time_is_named(door, asked):
     async with door(status=anyio.sleep_forever) as record:
-        with pytest.raises(NoAnswer, match=f"{record.pid} did not answer within 0.3 s"):
+        with pytest.raises(ControlUnanswered, match=f"{record.pid} did not answer within 0.3 s"):
             await asked(record, "status", 0.3)
-    with pytest.raises(NoAnswer, match="cannot be asked"):
+    with pytest.raises(ControlUnanswered, match="cannot be asked"):
         await asked(replace(record, endpoint=Endpoint("unix", "/nowhere/at/all.sock")), "status")
 
 

@@ -189,7 +189,7 @@ def test_an_address_has_its_own_bound_unless_it_is_a_proxys_or_the_loopback():
 async def test_a_request_that_does_not_end_when_the_gateway_stops_is_not_a_traceback(
     application, served, caplog, monkeypatch
 ):
-    monkeypatch.setattr("gateway.serving.http.serving.GRACE_SECONDS", 0.2)
+    monkeypatch.setattr("gateway.serving.http.http_server.GRACE_SECONDS", 0.2)
     async with served() as port:
         stream = await connected(port, HEAD % (b"/deaf", b""))
         await application.until_hanging(1)

@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 
 from gateway.config.schema import HttpSettings, ModelProxySettings, StoreSettings
-from gateway.content.shaping.repairing import Repairer
+from gateway.content.shaping.repair_request import Repairer
 from gateway.content.store import MemoryStore
 from gateway.serving.control.endpoint import listen_on_loopback
 from gateway.serving.control.server import Commands, attend

@@ -438,6 +438,6 @@ def test_a_host_whose_reading_end_is_gone_ends_the_process(stdio_host, wire):
 
 def test_the_opening_needs_nothing_but_the_standard_library():
     heavy = "{'mcp', 'mcp_types', 'pydantic', 'anyio', 'asyncio', 'logging', 'dataclasses', 'starlette', 'typer'}"
-    code = f"import sys, gateway.serving.mcp.opening; print(sorted({heavy} & set(sys.modules)))"
+    code = f"import sys, gateway.serving.mcp.early_stdio; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

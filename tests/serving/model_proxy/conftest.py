@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from gateway.config.schema import HistorySettings, ModelProxySettings, StoreSettings
-from gateway.content.shaping.repairing import Repairer
+from gateway.content.shaping.repair_request import Repairer
 from gateway.content.store import MemoryStore
 from gateway.core.model.effects import Crop, Fitted, ImageTarget
 from gateway.errors import MediaError

@@ -8,7 +8,7 @@ import pytest
 from gateway.config.builtin_profiles import builtin_profiles, model_profiles
 from gateway.config.schema import HistorySettings, StoreSettings
 from gateway.content.shaping import Shaper
-from gateway.content.shaping.repairing import Repairer
+from gateway.content.shaping.repair_request import Repairer
 from gateway.content.store import MemoryStore
 from gateway.core.model_apis.requests.gateway_lines import handles_in
 from gateway.core.model_apis.requests.result_formats import envelope_of

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.config.builtin_profiles import model_profiles
 from gateway.config.schema import HistorySettings, StoreSettings
-from gateway.content.shaping.repairing import Repairer
+from gateway.content.shaping.repair_request import Repairer
 from gateway.content.store import MemoryStore
 from gateway.errors import MediaError
 from gateway.testing.model_apis import conversation, refusals

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.config.builtin_profiles import model_profiles
 from gateway.core.profiles.model_profiles import with_tool_images
-from gateway.serving.model_proxy.explaining import explanation
+from gateway.serving.model_proxy.explain_repair import explanation
 from gateway.serving.model_proxy.tool_images import MOST_BYTES, KnownPlaces, is_refused
 from gateway.testing.model_apis import seen
 from gateway.testing.model_apis.server import model_server

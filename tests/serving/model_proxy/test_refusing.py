@@ -11,7 +11,7 @@ import pytest
 from gateway.config.schema import ModelProxySettings
 from gateway.errors import ConfigError, ProfileError
 from gateway.serving.model_proxy import base_urls, check_bind, proxy_app
-from gateway.serving.model_proxy.explaining import explanation
+from gateway.serving.model_proxy.explain_repair import explanation
 from gateway.serving.model_proxy.routes import climbs, path_behind, route_of, target_of
 
 pytestmark = pytest.mark.anyio

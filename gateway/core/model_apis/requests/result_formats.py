@@ -17,7 +17,7 @@ from gateway.core.model.blocks import AudioBlock, ImageBlock, ResourceBlock
 from gateway.core.model.contents import found_in
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.turn import DETAIL_KEY, DETAILS
-from gateway.core.results.lifting import lift
+from gateway.core.results.lift_result import lift
 from gateway.core.results.rescue import block_for, rescue
 
 _DEEPEST = 6

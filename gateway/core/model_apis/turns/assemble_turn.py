@@ -16,8 +16,8 @@ from gateway.core.model_apis.turns.model_rules import rules_for, shows_images
 from gateway.core.model_apis.turns.raw_content import raw_content
 from gateway.core.model_apis.turns.references import is_file, reference
 from gateway.core.profiles.model_profile import ImagePlace, ModelImages, ModelMedia, ModelProfile
-from gateway.core.results.deciding import AsImage, AsIs, AsLine, AsText, Fate, decide
-from gateway.core.results.deciding.links import link_words
+from gateway.core.results.decisions import AsImage, AsIs, AsText, BlockDecision, ToTextLine, decide
+from gateway.core.results.decisions.links import link_words
 
 
 @dataclass(frozen=True)
@@ -109,12 +109,12 @@ class _Assembler:
             parts.insert(0, Words(wording.NO_TEXT_ERROR))
         self.answers.append(Answer(call, tuple(parts), flagged))
 
-    def _place(self, parts: list[Part], call: Call, fate: Fate, *, text_only: bool) -> None:
+    def _place(self, parts: list[Part], call: Call, fate: BlockDecision, *, text_only: bool) -> None:
         match fate:
             case AsText():
                 if fate.text.strip():
                     parts.append(Words(fate.text))
-            case AsLine():
+            case ToTextLine():
                 parts.append(Words(self._line(fate)))
             case AsImage():
                 if fate.uri:
@@ -201,7 +201,7 @@ class _Assembler:
         self.numbers[kind] = self.numbers.get(kind, 0) + 1
         return wording.label(kind, self.numbers[kind])
 
-    def _line(self, fate: AsLine) -> str:
+    def _line(self, fate: ToTextLine) -> str:
         if fate.kind is None:
             return fate.text
         label = self._label(fate.kind)
@@ -211,7 +211,7 @@ class _Assembler:
         return wording.media_line(label, fate.known, fate.text or None, handle, fate.tool)
 
 
-def _with_captions(fates: Sequence[Fate]) -> Iterator[tuple[Fate, wording.Captioned | None]]:
+def _with_captions(fates: Sequence[BlockDecision]) -> Iterator[tuple[BlockDecision, wording.Captioned | None]]:
     """Each fate with the caption that stood before it, which names its handle, and is no text of its own any more.
 
     The gateway numbers the media of each result; here they get the numbers of the turn, and one picture must not have
@@ -230,11 +230,11 @@ def _with_captions(fates: Sequence[Fate]) -> Iterator[tuple[Fate, wording.Captio
         yield held[0], None
 
 
-def _kind_of(fate: Fate) -> str | None:
+def _kind_of(fate: BlockDecision) -> str | None:
     match fate:
         case AsImage():
             return "image"
-        case AsLine() | AsIs():
+        case ToTextLine() | AsIs():
             return fate.kind
         case AsText():
             return None

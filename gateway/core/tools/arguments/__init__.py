@@ -3,26 +3,26 @@
 Pure: what a handle stands for is found out by `gateway.content.arguments`.
 """
 
-from gateway.core.tools.arguments.building import Content, built, placed
-from gateway.core.tools.arguments.finding import Found, find, parameter_path
-from gateway.core.tools.arguments.parameters import EVERYTHING, Form, Giving, Parameter, Place, path_words
-from gateway.core.tools.arguments.values import DataUri, Handle, Reference, Url, Wanted, wanted
+from gateway.core.tools.arguments.content_forms import Content, built, placed
+from gateway.core.tools.arguments.find_parameters import FoundParameter, find_parameters, parameter_path
+from gateway.core.tools.arguments.parameters import EVERYTHING, ContentForm, Form, Parameter, Place, path_words
+from gateway.core.tools.arguments.values import DataUri, Handle, Reference, Url, WantedContent, wanted
 
 __all__ = [
     "EVERYTHING",
     "Content",
+    "ContentForm",
     "DataUri",
     "Form",
-    "Found",
-    "Giving",
+    "FoundParameter",
     "Handle",
     "Parameter",
     "Place",
     "Reference",
     "Url",
-    "Wanted",
+    "WantedContent",
     "built",
-    "find",
+    "find_parameters",
     "parameter_path",
     "path_words",
     "placed",

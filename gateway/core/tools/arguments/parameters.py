@@ -48,7 +48,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Giving:
+class ContentForm:
     """In which ways content may be given to one upstream.
 
     `handles`: at all. `fetched`: URLs are fetched for it. `links`: a URL can be made for stored content. `files`: it
@@ -74,7 +74,7 @@ class Giving:
                 return True
 
 
-EVERYTHING = Giving(fetched=True, links=True, files=True)
+EVERYTHING = ContentForm(fetched=True, links=True, files=True)
 
 
 def path_words(path: Sequence[str | int | None]) -> str:

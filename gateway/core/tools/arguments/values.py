@@ -46,7 +46,7 @@ Reference: TypeAlias = Handle | DataUri | Url
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedContent:
     """A value that stands for content: where it is, what it says, and the parameter that it is for."""
 
     place: Place
@@ -54,17 +54,19 @@ class Wanted:
     parameter: Parameter
 
 
-def wanted(arguments: Mapping[str, Any], parameters: Sequence[Parameter], *, fetched: bool) -> tuple[Wanted, ...]:
+def wanted(
+    arguments: Mapping[str, Any], parameters: Sequence[Parameter], *, fetched: bool
+) -> tuple[WantedContent, ...]:
     """The values that stand for content, in the order of the parameters, each place once.
 
     `fetched`: whether URLs are fetched here; if not, they are the tool's own business, as are all other values.
     """
-    found: dict[Place, Wanted] = {}
+    found: dict[Place, WantedContent] = {}
     for parameter in parameters:
         for place, value in _values(arguments, parameter.path, ()):
             reference = _reference(value, parameter, fetched=fetched)
             if reference is not None:
-                found.setdefault(place, Wanted(place, reference, parameter))
+                found.setdefault(place, WantedContent(place, reference, parameter))
     # What lies within a value that is replaced as a whole goes with it.
     return tuple(each for place, each in found.items() if not any(place[:end] in found for end in range(1, len(place))))
 

@@ -2,7 +2,7 @@
 
 from gateway.core.model.texts import cut
 from gateway.core.tools.catalogue.catalogue import Catalogue, Route, Selection
-from gateway.core.tools.catalogue.merging import build
+from gateway.core.tools.catalogue.merge_tools import build
 from gateway.core.tools.catalogue.prefixes import OWN, PrefixRule
 from gateway.core.tools.catalogue.prompts import PromptCatalogue, PromptRoute, build_prompts
 

@@ -8,7 +8,7 @@ from gateway.core import apps
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.arguments import Parameter
-from gateway.core.tools.arguments.finding import Setting
+from gateway.core.tools.arguments.find_parameters import SchemaPlace
 
 
 class Selection(Protocol):
@@ -27,7 +27,7 @@ class Selection(Protocol):
     @property
     def describe(self) -> Mapping[str, str]: ...
     @property
-    def content(self) -> Mapping[str, Mapping[str, Setting]]: ...
+    def content(self) -> Mapping[str, Mapping[str, SchemaPlace]]: ...
 
 
 @dataclass(frozen=True)

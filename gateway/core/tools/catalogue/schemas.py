@@ -8,9 +8,9 @@ from gateway.core.model.texts import cut
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import ToolRules
 from gateway.core.tools.catalogue.faults import Fault, faults
-from gateway.core.tools.catalogue.fitting import bare, bytes_of, fitted, is_too_deep
 from gateway.core.tools.catalogue.refs import inlined
 from gateway.core.tools.catalogue.roots import merged
+from gateway.core.tools.catalogue.schema_budget import bare, bytes_of, fitted, is_too_deep
 
 _BARE = 16_384
 """Bytes of the names and types of a schema that is too deep or too large, where the host has no limit of its own."""

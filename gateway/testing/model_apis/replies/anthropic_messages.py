@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from gateway.testing.model_apis.replies.writing import Asked, Writer, compact, pieces, sse
+from gateway.testing.model_apis.replies.write_reply import Asked, Writer, compact, pieces, sse
 from gateway.testing.model_apis.scripts import Reply
 
 _SIGNATURE = "c2lnbmVk"

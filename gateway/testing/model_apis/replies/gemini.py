@@ -6,7 +6,7 @@ https://ai.google.dev/api/generate-content; google-genai 3.4.0, `interactions`.
 from collections.abc import Iterator
 from typing import Any
 
-from gateway.testing.model_apis.replies.writing import Asked, Writer, compact, pieces, sse
+from gateway.testing.model_apis.replies.write_reply import Asked, Writer, compact, pieces, sse
 from gateway.testing.model_apis.scripts import Reply
 
 _USAGE = {"promptTokenCount": 10, "candidatesTokenCount": 10, "totalTokenCount": 20}

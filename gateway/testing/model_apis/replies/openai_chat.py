@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from gateway.testing.model_apis.replies.writing import MOMENT, Asked, Writer, compact, openai_error, pieces, sse
+from gateway.testing.model_apis.replies.write_reply import MOMENT, Asked, Writer, compact, openai_error, pieces, sse
 from gateway.testing.model_apis.scripts import Reply, ToolCall
 
 _USAGE = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}

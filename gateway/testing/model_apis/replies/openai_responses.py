@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
-from gateway.testing.model_apis.replies.writing import MOMENT, Asked, Writer, compact, openai_error, pieces, sse
+from gateway.testing.model_apis.replies.write_reply import MOMENT, Asked, Writer, compact, openai_error, pieces, sse
 from gateway.testing.model_apis.scripts import Reply
 
 _USAGE = {

@@ -7,7 +7,7 @@ V2ChatStreamResponse; https://docs.ollama.com/api/chat.
 from collections.abc import Iterator
 from typing import Any
 
-from gateway.testing.model_apis.replies.writing import Asked, Writer, compact, pieces, sse
+from gateway.testing.model_apis.replies.write_reply import Asked, Writer, compact, pieces, sse
 from gateway.testing.model_apis.scripts import Reply
 
 

@@ -11,8 +11,8 @@ from PIL import Image
 
 from gateway.config.builtin_profiles import model_profiles
 from gateway.config.schema import HistorySettings, StoreSettings
-from gateway.content.shaping.remembering import RememberingMedia
-from gateway.content.shaping.repairing import Repairer
+from gateway.content.shaping.effect_cache import RememberingMedia
+from gateway.content.shaping.repair_request import Repairer
 from gateway.content.store import MemoryStore, fetch_bytes
 from gateway.core.model_apis.requests.history_media import HistoryLimits, Weight, first_in_full
 from gateway.errors import MediaError

@@ -15,7 +15,7 @@ from PIL import Image
 
 from gateway.config.builtin_profiles import model_profiles
 from gateway.config.schema import HistorySettings, StoreSettings
-from gateway.content.shaping.repairing import RepairedRequest, Repairer
+from gateway.content.shaping.repair_request import RepairedRequest, Repairer
 from gateway.content.store import MemoryStore
 from gateway.core.model.effects import Crop, Fitted, ImageTarget
 from gateway.core.model_apis.registry import REQUEST_APIS

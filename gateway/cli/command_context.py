@@ -1,0 +1,197 @@
+"""What a command starts from: the connection opened before it, the settings, and a running gateway."""
+
+import gc
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import anyio
+import typer
+
+from gateway.cli.exit_codes import INTERRUPTED, TERMINATED, refuse
+from gateway.config.builtin_profiles import load_profiles
+from gateway.config.command_line import settings_from_arguments
+from gateway.config.find_config import FILE_NAME, FILE_VARIABLE
+from gateway.config.load_settings import LoadedSettings, load_settings
+from gateway.config.schema import Settings
+from gateway.core.model.caller import Caller
+from gateway.core.model.revisions import NEWEST_HANDSHAKE, REVISIONS
+from gateway.core.profiles.host_profiles import narrow
+from gateway.core.profiles.match_profile import choose_profile
+from gateway.core.profiles.profile import Profile, ProfileSource
+from gateway.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gateway.content.shaping import Shaper
+    from gateway.serving.mcp.early_stdio import EarlyStdio
+
+_COLLECT = (50_000, 20, 20)
+"""When the collector of cycles looks around: far less often than by default (700, 10, 10).
+
+Each look at everything stops everybody, and a result of millions of values has it look again and again: parsing
+8 MB of empty lists takes 0.1 s with this and 1.0 s without (measured, CPython 3.11).
+"""
+
+_OWN_PROFILE = "the command line"
+
+ALL = "all"
+"""In place of a profile's name: every one."""
+
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help=f"The configuration (else ${FILE_VARIABLE}, ./{FILE_NAME})."),
+]
+UpstreamUrls = Annotated[
+    list[str] | None,
+    typer.Option("--upstream", metavar="URL", help="An upstream server, in place of a configuration. Repeatable."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON on stdout.")]
+Revision = Annotated[
+    str, typer.Option("--revision", metavar="DATE", help=f"The host's protocol revision: {', '.join(REVISIONS)}.")
+]
+
+Returned = TypeVar("Returned")
+
+
+@dataclass(frozen=True)
+class Started:
+    """What was there before the command: the host's stdio connection, if it is answered already, and `--debug`.
+
+    `after_dashes`: whether a program's command line was given, after `--`.
+    """
+
+    opening: "EarlyStdio | None" = None
+    debug: bool = False
+    after_dashes: bool = False
+
+
+def settings_for(config: Path | None, urls: Sequence[str] | None, command: Sequence[str] | None = None) -> Settings:
+    """The settings of the file, or of the upstreams that the command line names; see `loaded_for`."""
+    return loaded_for(config, urls, command).settings
+
+
+def loaded_for(config: Path | None, urls: Sequence[str] | None, command: Sequence[str] | None = None) -> LoadedSettings:
+    """The settings of the file, or of the upstreams that the command line names: then there is no file.
+
+    Raises:
+        ConfigError: there is neither, or what there is cannot be used.
+    """
+    if urls or command:
+        if config is not None:
+            refuse("give either --config or upstreams, not both")
+        return LoadedSettings(settings_from_arguments(urls or (), command or ()), None)
+    loaded = load_settings(config)
+    if loaded.path is None:
+        raise ConfigError(
+            "there is no configuration",
+            remedy="`mcp-gateway add`, `import` or `init` writes one; or name a file with --config, a server with "
+            "--upstream",
+        )
+    return loaded
+
+
+def settings_if_any(config: Path | None) -> LoadedSettings:
+    """The settings, or the defaults where no file is found."""
+    return load_settings(config)
+
+
+def chosen_profiles(settings: Settings, name: str, revision: str) -> Mapping[str, Profile]:
+    """The profile of this name, as it is for gateway.model; or every one for `all`; narrowed to the revision."""
+    if revision not in REVISIONS:
+        refuse(f"--revision: there are {', '.join(REVISIONS)}")
+    profiles = load_profiles(settings)
+    names = list(profiles) if name == ALL else [_for_the_model(settings, profiles, name)]
+    return {each: narrow(profiles[each], revision) for each in names}
+
+
+def _for_the_model(settings: Settings, profiles: Mapping[str, Profile], name: str) -> str:
+    """The profile of this name, or the variant of it that is for gateway.model."""
+    return choose_profile(profiles, Caller(profile=name), None, settings.gateway.model).profile.name
+
+
+def without_waiting(settings: Settings, profile: str, revision: str) -> tuple[Settings, Caller]:
+    """Settings and a caller whose list of tools waits for nobody: whoever asks for it has waited already."""
+    extends = _for_the_model(settings, load_profiles(settings), profile)
+    return _calling(settings, extends, {"wait.tools_list": 0.0}, revision)
+
+
+def with_raw_profile(settings: Settings, names_of: Profile) -> tuple[Settings, Caller]:
+    """Settings and a caller who gets results as they came, from tools under the names that `names_of` gives them."""
+    tools = names_of.tools
+    names = {"name_max": tools.name_max, "host_prefix": tools.host_prefix, "name_chars": tools.name_chars}
+    sets = {"wait.tools_list": 0.0, "tools": {**names, "helpers": True}, "apps.host": "always"}
+    return _calling(settings, "passthrough", sets, NEWEST_HANDSHAKE)
+
+
+def _calling(settings: Settings, extends: str, sets: Mapping[str, Any], revision: str) -> tuple[Settings, Caller]:
+    source = ProfileSource(extends=extends, sets=dict(sets))
+    profiles = {**settings.profiles, _OWN_PROFILE: source}
+    return settings.model_copy(update={"profiles": profiles}), Caller(revision=revision, profile=_OWN_PROFILE)
+
+
+@asynccontextmanager
+async def open_shaper(settings: Settings) -> "AsyncGenerator[Shaper]":
+    """What shapes results, with a store and media workers of its own."""
+    from gateway.content.media import MediaWorkers
+    from gateway.content.shaping import Shaper
+    from gateway.content.store import MemoryStore
+
+    async with MediaWorkers(settings.media) as media:
+        yield Shaper(MemoryStore(settings.store), media, max_blocks=settings.limits.blocks)
+
+
+def run_until_signal(
+    work: Callable[[], Awaitable[Returned]], *, fast_loop: bool = False, interrupt: Callable[[], bool] | None = None
+) -> Returned | int:
+    """Run `work` to its end; a signal cancels it, so that no process is left behind, and its exit code is returned.
+
+    `fast_loop`: for a command that serves others. `interrupt` is called for a Ctrl-C before that, and returns whether
+    it ended something else, so that `work` goes on.
+    """
+    if fast_loop:
+        gc.set_threshold(*_COLLECT)
+    return anyio.run(_until_signal, work, interrupt, backend_options={"use_uvloop": fast_loop and _has_uvloop()})
+
+
+async def _until_signal(
+    work: Callable[[], Awaitable[Returned]], interrupt: Callable[[], bool] | None
+) -> Returned | int:
+    outcome: list[Returned | int] = []
+    async with anyio.create_task_group() as tasks:
+        if sys.platform != "win32":  # there, Ctrl-C arrives as KeyboardInterrupt
+            tasks.start_soon(_cancel_on_signal, tasks.cancel_scope, outcome, interrupt)
+        outcome.append(await work())
+        tasks.cancel_scope.cancel()
+    return outcome[0]
+
+
+async def _cancel_on_signal(
+    scope: anyio.CancelScope, outcome: "list[Returned | int]", interrupt: Callable[[], bool] | None
+) -> None:
+    # Left after the signal that ends it: another one ends the process, whatever it is doing.
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for number in signals:
+            if number == signal.SIGINT and interrupt is not None and interrupt():
+                continue
+            outcome.append(INTERRUPTED if number == signal.SIGINT else TERMINATED)
+            break
+    # Not by a KeyboardInterrupt, which would tear apart what is just being ended, with a traceback for each part. The
+    # watch over orphans ends the processes that are left.
+    signal.signal(signal.SIGINT, _end_now)
+    scope.cancel()
+
+
+def _end_now(_number: int, _frame: FrameType | None) -> None:
+    os._exit(INTERRUPTED)
+
+
+def _has_uvloop() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("uvloop") is not None

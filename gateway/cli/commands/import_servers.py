@@ -1,0 +1,163 @@
+"""`mcp-gateway import`: the servers that hosts have, put behind the gateway."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gateway.cli.command_context import AsJson, ConfigFile
+from gateway.cli.exit_codes import DONE, complain, refuse
+from gateway.cli.terminal import remark, say, say_json, say_table
+from gateway.config.find_config import config_candidates, find_file
+from gateway.config.logins import login_command
+from gateway.core.wording import counted
+from gateway.errors import ConfigError
+from gateway.hosts.config_files.discover import Looked, discover
+from gateway.hosts.config_files.files import as_text, read_bytes, replace_file
+from gateway.hosts.config_files.hosts import HOSTS
+from gateway.hosts.config_files.import_servers import ImportPlan, Row, plan_import
+from gateway.hosts.config_files.login_probe import ask_for_logins, may_want_a_login
+from gateway.hosts.config_files.machine import Machine
+from gateway.hosts.config_files.starter_config import HEAD
+
+
+def import_(
+    source: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[HOST|FILE]...", help=f"Where to look (else every host): {', '.join(HOSTS)}, a file."),
+    ] = None,
+    config: ConfigFile = None,
+    mcp_remote: Annotated[
+        bool,
+        typer.Option("--mcp-remote", help="Take over what wants a login (OAuth), too: through npx -y mcp-remote."),
+    ] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Do not ask servers whether they want a login.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Find the servers that your hosts have, and put them behind the gateway; hosts' files stay as they are."""
+    if as_json and not (yes or dry_run):
+        refuse("--json needs --yes or --dry-run: nothing is asked then")
+    target = configuration(config)
+    before = read_bytes(target)
+    looked = discover(source or (), Machine.here())
+    answers = {} if offline else ask_for_logins([one.upstream for one in looked.servers if one.upstream], os.environ)
+    logins = frozenset(url for url, wants in answers.items() if wants)
+    text = as_text(before, target) if before is not None else HEAD
+    plan = plan_import(looked.servers, text, str(target), logins=logins, mcp_remote=mcp_remote)
+    if as_json:
+        say_json(_as_json(plan, looked, target))
+    else:
+        _show(plan, looked)
+        _show_logins(plan, answers)
+    for problem in looked.problems:
+        complain(problem)
+    if dry_run or not plan.new:
+        return DONE
+    if not yes and not _agreed(len(plan.new), target):
+        return DONE
+    replace_file(target, plan.text.encode("utf-8"), expected=before)
+    if not as_json:
+        say(f"{target}: {counted(len(plan.new), 'upstream')} added")
+        say("next: `mcp-gateway tools` tries them; `mcp-gateway install <host> --only` puts the gateway in their place")
+    return DONE
+
+
+def configuration(asked: Path | None) -> Path:
+    """The configuration that is in force, or where a user's own would be; absolute, and never a JSON file."""
+    found = find_file(asked, environ=os.environ) or list(config_candidates())[-1]
+    if found.suffix.lower() == ".json":
+        raise ConfigError("is a JSON file of another program", where=str(found), remedy="name a .toml with --config")
+    return found.absolute()
+
+
+def _agreed(count: int, target: Path) -> bool:
+    if not sys.stdin.isatty():
+        refuse("there is nobody to ask: --yes writes, --dry-run only shows")
+    return typer.confirm(f"Put {counted(count, 'server')} into {target}?", default=True)
+
+
+def _show(plan: ImportPlan, looked: Looked) -> None:
+    if not plan.rows:
+        known = ", ".join(str(file) for file in looked.files) or "no known host has a configuration here"
+        say(f"no servers were found ({known})")
+        say("next: `mcp-gateway add` puts one behind the gateway, `mcp-gateway init` several")
+        return
+    say_table(
+        ("server", "from", "starts", "behind the gateway"),
+        [(row.server.name, row.server.origin, _starts(row), _becomes(row)) for row in plan.rows],
+    )
+    for row in plan.rows:
+        for line in row.server.remarks if row.what == "new" else ():
+            remark(f"{row.upstream}: {line}")
+
+
+def _show_logins(plan: ImportPlan, answers: Mapping[str, bool]) -> None:
+    """What wants a login and how it gets one; and what may want one, where nobody could be asked."""
+    wanting = {row.upstream: row.server for row in plan.rows if row.what == "login"}
+    if wanting:
+        want, stay = ("wants", "it stays") if len(wanting) == 1 else ("want", "they stay")
+        remark(
+            f"{', '.join(map(str, wanting))} {want} a login (OAuth), which the gateway cannot give by itself: {stay} "
+            "with the host. mcp-remote can log in, in your browser; `mcp-gateway import --mcp-remote` puts it in "
+            "between, and so does"
+        )
+        for name, server in wanting.items():
+            remark(f"  {login_command(str(name), (server.upstream or {})['url'], replace=False)}")
+    for row in plan.rows:
+        upstream = row.server.upstream or {}
+        if row.what == "known" and answers.get(upstream.get("url", "")) and "url" in upstream:
+            remark(f"{row.upstream} wants a login (OAuth), which the gateway cannot give by itself; mcp-remote can:")
+            remark(f"  {login_command(str(row.upstream), upstream['url'], replace=True)}")
+        elif row.what == "new" and may_want_a_login(upstream) and upstream["url"] not in answers:
+            remark(f"{row.upstream}: no token is sent; should it want a login (OAuth), `mcp-gateway tools` says so")
+
+
+def _starts(row: Row) -> str:
+    """The program or the transport; never arguments and addresses, which may hold secrets."""
+    if row.server.upstream is None:
+        return "-"
+    return str(row.server.upstream.get("command") or "a url")
+
+
+def _becomes(row: Row) -> str:
+    match row.what:
+        case "own":
+            return "(the gateway itself)"
+        case "unusable":
+            return f"no: {row.server.obstacle}"
+        case "login":
+            return "no: wants a login (OAuth)"
+        case "known":
+            return f"{row.upstream} (there already)"
+        case "twin":
+            return f"{row.upstream} (the same server)"
+        case "new":
+            disabled = row.server.upstream is not None and row.server.upstream.get("enabled") is False
+            return f"{row.upstream} (not enabled)" if disabled else str(row.upstream)
+
+
+def _as_json(plan: ImportPlan, looked: Looked, target: Path) -> dict[str, Any]:
+    return {
+        "config": str(target),
+        "files": [str(file) for file in looked.files],
+        "problems": looked.problems,
+        "servers": [
+            {
+                "name": row.server.name,
+                "host": row.server.host,
+                "file": row.server.file,
+                "project": row.server.project,
+                "result": row.what,
+                "upstream": None if row.what == "login" else row.upstream,
+                "enabled": (row.server.upstream or {}).get("enabled", True),
+                "remarks": list(row.server.remarks),
+                "obstacle": "wants a login (OAuth)" if row.what == "login" else row.server.obstacle,
+            }
+            for row in plan.rows
+        ],
+    }

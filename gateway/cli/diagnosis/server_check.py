@@ -1,0 +1,293 @@
+"""Checking a server: its tools called through a real gateway, and what every host makes of the results."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from anyio import to_thread
+
+from gateway.cli.demo.cases import Case
+from gateway.cli.demo.outcome import Cell, Outcome, Side, side
+from gateway.cli.diagnosis.selection import Arguments, PlannedCall, Skipped, select
+from gateway.config.schema import Settings
+from gateway.content.media import MediaWorkers
+from gateway.content.shaping import Shaper
+from gateway.content.store import MemoryStore
+from gateway.core.model.blocks import Block, ResourceBlock, TextBlock, UnknownBlock
+from gateway.core.model.caller import Caller
+from gateway.core.model.json_values import as_object
+from gateway.core.model.revisions import REVISIONS
+from gateway.core.profiles.profile import Profile, ProfileSource
+from gateway.core.results.lift_result import lift
+from gateway.core.wording import counted, facts, pixel_words, plain
+from gateway.errors import GatewayError, UpstreamUnavailable
+from gateway.hosts.simulators.host import SimulatedHost
+from gateway.hosts.simulators.hosts import FIRST
+from gateway.routing import Router
+from gateway.runtime import open_gateway
+from gateway.testing.advice import Advice, advise_on_tool, unique
+from gateway.testing.result_advice import advise_on_result
+from gateway.upstream.connection.first_start import longest_start
+
+Say = Callable[[str], None]
+
+_RAW = "as it came"
+_PATIENCE = 5.0
+"""Seconds beyond its start limit after which the server counts as hanging."""
+_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """What is to be checked: `given` arguments, `everything` that is not known to be harmless too, `only` these tools
+    (globs), at these `hosts` (none: the first that have a model), each call within `seconds`."""
+
+    given: Arguments = field(default_factory=dict[str, Sequence[Mapping[str, Any]]])
+    everything: bool = False
+    only: tuple[str, ...] = ()
+    hosts: tuple[SimulatedHost, ...] = ()
+    seconds: float = 60.0
+
+
+@dataclass(frozen=True)
+class Checkup:
+    """What came of it. `outcome` has a case for every call; `advice` and `failed` are keyed by the case's name.
+
+    `on_tools` is advice on tools that were not called. `failed` says why: an error of the tool's, or of the protocol.
+    """
+
+    server: str
+    outcome: Outcome
+    advice: Mapping[str, Sequence[Advice]]
+    on_tools: Mapping[str, Sequence[Advice]]
+    failed: Mapping[str, str]
+    skipped: Sequence[Skipped]
+
+    @property
+    def is_good(self) -> bool:
+        """Whether something was called, no call failed, and through the gateway every host's model sees it all."""
+        return self.outcome.is_good and not self.failed
+
+    @property
+    def advised(self) -> int:
+        """How many pieces of advice there are."""
+        return sum(map(len, (*self.advice.values(), *self.on_tools.values())))
+
+    def to_json(self) -> dict[str, Any]:
+        """The checkup for programs."""
+        return {
+            **self.outcome.to_json(),
+            "good": self.is_good,
+            "server": self.server,
+            "failed": dict(self.failed),
+            "advice": {
+                tool: [one.to_json() for one in some] for tool, some in {**self.advice, **self.on_tools}.items() if some
+            },
+            "skipped": [{"tool": one.tool, "why": one.why} for one in self.skipped],
+        }
+
+
+async def check_server(settings: Settings, wanted: CheckOptions, say: Say) -> Checkup:
+    """Check the one upstream of `settings`; `say` is told what is being done, a line each.
+
+    Raises:
+        UpstreamUnavailable: it cannot be connected to.
+        ConfigError: a tool is asked for that it does not have.
+    """
+    started = monotonic()
+    (server,) = settings.upstreams
+    hosts = wanted.hosts or tuple(host for host in FIRST if not host.for_people)
+    async with _opened(settings, wanted.seconds) as router:
+        check = _Check(server, router, hosts, settings)
+        await check.connected()
+        calls, skipped = select(check.tools, check.names, wanted.given, everything=wanted.everything, only=wanted.only)
+        async with MediaWorkers(settings.media) as media:
+            shaper = Shaper(MemoryStore(settings.store), media, max_blocks=settings.limits.blocks)
+            for call in calls:
+                say(f"calling {call.title}({_shown(call.arguments)})")
+                await check.call(call, shaper)
+    return check.done(skipped, monotonic() - started)
+
+
+@asynccontextmanager
+async def _opened(settings: Settings, seconds: float) -> AsyncGenerator[Router]:
+    """A gateway with a profile for results as they came, and calls that end after so many seconds."""
+    as_it_came = ProfileSource(extends="passthrough", sets={"wait.tools_list": 0.0, "apps.host": "always"})
+    limits = {"call": seconds, "idle": seconds}
+    upstreams = {
+        name: one.model_copy(update={"timeout": one.timeout.model_copy(update=limits), "idle_stop": 0.0})
+        for name, one in settings.upstreams.items()
+    }
+    gateway = settings.gateway.model_copy(update={"profile": None})
+    update = {"upstreams": upstreams, "gateway": gateway, "profiles": {**settings.profiles, _RAW: as_it_came}}
+    async with open_gateway(settings.model_copy(update=update)) as router:
+        yield router
+
+
+class _Check:
+    """One server being checked, and what has come of it so far."""
+
+    def __init__(self, server: str, router: Router, hosts: Sequence[SimulatedHost], settings: Settings) -> None:
+        self._server = server
+        self._router = router
+        self._hosts = hosts
+        self._settings = settings
+        self._raw = Caller(revision=REVISIONS[-1], profile=_RAW)
+        self._callers = {
+            host.name: Caller(
+                revision=host.revision,
+                client_name=str(host.client_info["name"]),
+                client_version=str(host.client_info["version"]),
+                user_agent=host.user_agent,
+                capabilities=host.capabilities,
+                profile=host.profile,
+            )
+            for host in hosts
+        }
+        self._cells: list[Cell] = []
+        self._cases: list[Case] = []
+        self._advice: dict[str, Sequence[Advice]] = {}
+        self._failed: dict[str, str] = {}
+
+    async def connected(self) -> None:
+        """Wait until the server is there. Raises UpstreamUnavailable when it is not."""
+        upstream = self._router.upstreams[self._server]
+        if not await upstream.ready(longest_start(upstream.settings) + _PATIENCE):
+            raise UpstreamUnavailable(self._server, upstream.cause or f"is {upstream.state.value}")
+
+    @property
+    def tools(self) -> Sequence[Any]:
+        """The tools as the server lists them."""
+        return self._router.upstreams[self._server].lists_for().tools
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Where the gateway offers them: by the server's own name of a tool."""
+        routes = self._router.catalogue(self._raw).routes
+        return {route.tool: name for name, route in routes.items() if route.upstream == self._server}
+
+    async def call(self, call: PlannedCall, shaper: Shaper) -> None:
+        """Make one call, and have every host look at its result."""
+        request = {"name": self.names[call.tool_name], "arguments": dict(call.arguments)}
+        try:
+            raw = await self._router.respond("tools/call", request, self._raw)
+        except GatewayError as error:
+            failure = plain(str(error), 600)
+            self._failed[call.title] = failure
+            case = self._case(call, "no result")
+            self._cells += [
+                Cell(host, case, Side(None, None, failure), Side(None, None, failure)) for host in self._hosts
+            ]
+            self._advice[call.title] = self._advised(call, None)
+            return
+        case = self._case(call, described(raw))
+        for host in self._hosts:
+            self._cells.append(await self._cell(host, case, call, raw, shaper))
+        if raw.get("isError") is True:
+            made_up = " (its arguments were made up: give real ones with --arguments)" if call.made_up else ""
+            self._failed[call.title] = f"it reports an error: {_first_text(raw)}{made_up}"
+        self._advice[call.title] = self._advised(call, raw)
+
+    async def _cell(
+        self, host: SimulatedHost, case: Case, call: PlannedCall, raw: Mapping[str, Any], shaper: Shaper
+    ) -> Cell:
+        caller = self._callers[host.name]
+        profile, catalogue = self._router.profile_of(caller), self._router.catalogue(caller)
+        offered = {
+            route.tool: (tool, route)
+            for tool in catalogue.tools
+            if (route := catalogue.routes[tool["name"]]).upstream == self._server
+            and tool["name"] not in catalogue.listed_for_pages
+        }
+        tool, route = offered.get(call.tool_name, (None, None))
+        app = route is not None and route.audience == "both"
+        shaped = await shaper.shape(raw, profile, owner=caller.principal, app=app)
+        original = readable(raw)
+        # Decoding pictures takes its time; whoever interrupts should not wait for it.
+        direct = await to_thread.run_sync(side, original, raw, call.tool, host)
+        through = await to_thread.run_sync(side, original, shaped.result, tool, host)
+        return Cell(host, case, direct, through)
+
+    def done(self, skipped: Sequence[Skipped], seconds: float) -> Checkup:
+        """Everything that came of it."""
+        called = {case.tool for case in self._cases}
+        on_tools = {
+            name: advice
+            for tool in self.tools
+            if (name := _name_of(tool)) not in called
+            and (advice := unique(advise_on_tool(tool, self._server, self._profiles())))
+        }
+        outcome = Outcome(tuple(self._hosts), tuple(self._cases), tuple(self._cells), seconds)
+        return Checkup(self._server, outcome, self._advice, on_tools, self._failed, skipped)
+
+    def _case(self, call: PlannedCall, shows: str) -> Case:
+        case = Case(
+            call.title, shows, self._server, call.title, {key: _short(value) for key, value in call.arguments.items()}
+        )
+        self._cases.append(case)
+        return case
+
+    def _profiles(self) -> list[Profile]:
+        return [
+            self._router.profile_of(caller)
+            for host in self._hosts
+            if not host.for_people and (caller := self._callers[host.name])
+        ]
+
+    def _advised(self, call: PlannedCall, raw: Mapping[str, Any] | None) -> Sequence[Advice]:
+        on_tool = list(advise_on_tool(call.tool, self._server, self._profiles())) if call.number == 1 else []
+        on_result = list(advise_on_result(raw, call.tool)) if raw is not None else []
+        return unique([*on_result, *on_tool])
+
+
+def readable(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The result with the blocks that can be judged: what a server really sends may be anything."""
+    blocks = [block.wire() for block in lift(raw).blocks if not isinstance(block, UnknownBlock)]
+    return {**raw, "content": blocks}
+
+
+def described(raw: Mapping[str, Any]) -> str:
+    """What a result is made of, in a line."""
+    envelope = lift(raw)
+    parts = [_kind(block) for block in envelope.blocks[:8]]
+    more = len(envelope.blocks) - len(parts)
+    return (
+        facts(
+            "an error" if envelope.is_error else None,
+            *parts,
+            f"{more} more" if more > 0 else None,
+            "structured content" if envelope.has_structured_content else None,
+        )
+        or "nothing"
+    )
+
+
+def _kind(block: Block) -> str:
+    if isinstance(block, TextBlock):
+        return f"text of {counted(len(block.text), 'character')}"
+    if isinstance(block, UnknownBlock):
+        return "a block of no known kind"
+    found = getattr(block, "found", None)
+    known = plain(found.media_type or "", 60) if found else ""
+    kind = "embedded resource" if isinstance(block, ResourceBlock) else block.type.replace("_", " ")
+    return " ".join(filter(None, (kind, known, pixel_words(found.pixels) if found and found.pixels else "")))
+
+
+def _first_text(raw: Mapping[str, Any]) -> str:
+    texts = [block.text for block in lift(raw).blocks if isinstance(block, TextBlock)]
+    return plain(texts[0], _SHOWN) if texts else "it does not say which"
+
+
+def _name_of(tool: Any) -> str:
+    name = as_object(tool).get("name")
+    return plain(name, 80) if isinstance(name, str) else "a tool without a name"
+
+
+def _shown(arguments: Mapping[str, Any]) -> str:
+    return plain(", ".join(f"{key}={value!r}" for key, value in arguments.items()), _SHOWN)
+
+
+def _short(value: Any) -> Any:
+    return value if len(repr(value)) <= _SHOWN else plain(repr(value), _SHOWN)

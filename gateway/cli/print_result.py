@@ -1,0 +1,88 @@
+"""A result as people read it: text as it is, media as a line with type and size."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gateway.cli.save_media import found_of
+from gateway.core.model.blocks import Block, LinkBlock, ResourceBlock, TextBlock, UnknownBlock
+from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_values import is_dict, is_list
+from gateway.core.wording import counted, facts, pixel_words, plain, size_words
+
+_SHOWN_CHARS = 2_000
+_SHOWN_BASE64 = 300
+"""Characters without a blank from which on a text is taken for encoded bytes."""
+
+Shown = TypeVar("Shown")
+
+
+def result_lines(envelope: Envelope, saved: Mapping[int, Path]) -> Iterator[str]:
+    """The result block by block: what the host would be sent."""
+    if envelope.is_error:
+        yield "(the result is marked as an error)"
+    for index, block in enumerate(envelope.blocks):
+        yield block.text if isinstance(block, TextBlock) else _line(block, saved.get(index))
+    if envelope.has_structured_content:
+        yield "structured content:"
+        yield json.dumps(_readable(envelope.structured_content), indent=2, ensure_ascii=False)
+    if not envelope.blocks and not envelope.has_structured_content:
+        yield "(nothing)"
+
+
+def _readable(value: Any) -> Any:
+    """A JSON value as people read it: base64, and whatever else is long and has no blanks, by its beginning."""
+    if is_dict(value):
+        return {key: _readable(member) for key, member in value.items()}
+    if is_list(value):
+        return [_readable(item) for item in value]
+    if isinstance(value, str) and len(value) > _SHOWN_BASE64 and not any(map(str.isspace, value[:_SHOWN_BASE64])):
+        return f"{value[:40]}… ({len(value) - 40:,} characters more)"
+    return value
+
+
+def grouped(by_profile: Mapping[str, Shown]) -> Iterator[tuple[list[str], Shown]]:
+    """What was found for each profile, the profiles with equal findings together: in the order of their first ones."""
+    groups: list[tuple[list[str], Shown]] = []
+    for name, found in by_profile.items():
+        names = next((names for names, other in groups if other == found), None)
+        if names is None:
+            groups.append(([name], found))
+        else:
+            names.append(name)
+    yield from groups
+
+
+def block_lines(envelope: Envelope) -> Iterator[str]:
+    """The envelope block by block, a line each: for looking at its shape."""
+    for index, block in enumerate(envelope.blocks):
+        if isinstance(block, TextBlock):
+            yield f"{index}  text, {counted(len(block.text), 'character')}: {plain(block.text, 80)}"
+        else:
+            yield f"{index}  {_line(block, None)[1:-1]}"
+    if envelope.has_structured_content:
+        yield f"-  structured content: {plain(json.dumps(envelope.structured_content, ensure_ascii=False), 80)}"
+    if envelope.is_error:
+        yield "-  marked as an error"
+
+
+def _line(block: Block, path: Path | None) -> str:
+    saved = f" saved as {path}" if path is not None else ""
+    if isinstance(block, UnknownBlock):
+        return f"[a block of no known kind: {plain(json.dumps(block.value, ensure_ascii=False), 200)}]"
+    if isinstance(block, LinkBlock):
+        return f"[link: {facts(plain(block.uri), plain(block.name or ''), block.mime_type and plain(block.mime_type))}]"
+    if isinstance(block, ResourceBlock) and block.resource.text is not None:
+        return f"[resource {plain(block.resource.uri)}]\n{_cut(block.resource.text)}"
+    kind = f"resource {plain(block.resource.uri)}" if isinstance(block, ResourceBlock) else block.type
+    found = found_of(block)
+    if found is None:
+        return f"[{kind}: its data is no base64]"
+    size = pixel_words(found.pixels) if found.pixels else None
+    return f"[{kind}: {facts(found.media_type, size, size_words(found.byte_size))}]{saved}"
+
+
+def _cut(text: str) -> str:
+    more = len(text) - _SHOWN_CHARS
+    return text if more <= 0 else f"{text[:_SHOWN_CHARS]}… ({more:,} characters more)"

@@ -1,0 +1,121 @@
+"""What a host is told first, read before anything else is loaded. Standard library only.
+
+`serve` over stdio answers its host's first message before the schema, and so the settings, can be imported, and before
+any upstream is there. What the upstreams say to a model comes therefore from a file that the last run kept beside the
+catalogues, for this configuration file and these upstreams.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from gateway.config.documents import read_document
+from gateway.config.expansion import expand
+from gateway.config.find_config import cache_folder, find_file
+from gateway.config.foreign import translate
+from gateway.core.model.json_values import as_object
+from gateway.core.tools.instructions import Introductions
+from gateway.errors import ConfigError
+
+NAME = "mcp-gateway"
+
+_VERSION = 2
+"""Of the kept file's format: a file of another version is not read."""
+_LARGEST = 1024 * 1024
+"""Bytes of the kept file beyond which it is neither written nor read."""
+
+
+class Greeting(NamedTuple):
+    """`[gateway] name` and `instructions`, and what the upstreams said in the last run."""
+
+    name: str = NAME
+    instructions: str | None = None
+    others: Introductions = Introductions()
+
+
+def read_greeting(path: Path | None, environ: Mapping[str, str]) -> Greeting:
+    """The greeting of the configuration that `load_settings` would read; the default one where it cannot be read.
+
+    What is wrong with the file is said by `load_settings`, which comes after.
+    """
+    try:
+        found = find_file(path, environ=environ)
+        document = {} if found is None else read_document(found)
+    except ConfigError:
+        return Greeting()
+    if found is None:
+        return Greeting()
+    if found.suffix.lower() == ".json":
+        document = translate(document).document
+    expanded, _ = expand(as_object(document.get("gateway")), environ)
+    name, instructions = expanded.get("name"), expanded.get("instructions")
+    upstreams = as_object(document.get("upstreams"))
+    enabled = [name for name, one in upstreams.items() if as_object(one).get("enabled") is not False]
+    return Greeting(
+        name if isinstance(name, str) else NAME,
+        instructions if isinstance(instructions, str) else None,
+        _recalled(_kept_file(found, enabled, environ)),
+    )
+
+
+def keep_introductions(
+    config: Path, upstreams: Iterable[str], introductions: Introductions, environ: Mapping[str, str]
+) -> None:
+    """Keep what the upstreams say for the next start with this configuration file and these (enabled) upstreams.
+
+    A disk that cannot be written to costs nothing but that. Blocks for the time of a small file.
+    """
+    # Here, because nothing that is not needed for the first answer is loaded before it.
+    from gateway.system.files import write_file
+
+    path = _kept_file(config, upstreams, environ)
+    content = json.dumps({"version": _VERSION, **introductions._asdict()}).encode("ascii")
+    if path is None:
+        return
+    with suppress(OSError):
+        if not (introductions.parts or introductions.handles) or len(content) > _LARGEST:
+            path.unlink(missing_ok=True)
+            return
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_file(path, content)
+
+
+def _kept_file(config: Path, upstreams: Iterable[str], environ: Mapping[str, str]) -> Path | None:
+    folder = cache_folder(environ)
+    if folder is None:
+        return None
+    key = json.dumps([str(config.absolute()), *upstreams]).encode("ascii")
+    # Among the catalogues, which are tidied by age.
+    return folder / "catalogues" / f"instructions-{hashlib.sha256(key).hexdigest()[:40]}.json"
+
+
+def _recalled(path: Path | None) -> Introductions:
+    """What was kept; whatever is wrong with the file, it is as if there were none."""
+    try:
+        if path is None or path.stat().st_size > _LARGEST:
+            return Introductions()
+        kept = as_object(json.loads(path.read_bytes()))
+        if kept.get("version") != _VERSION:
+            return Introductions()
+        longest = _limit(kept["longest"])
+        limits = tuple((_text(glob), _limit(limit)) for glob, limit in kept["limits"])
+        handles = tuple((_text(glob), told is True) for glob, told in kept["handles"])
+        parts = tuple((_text(name), _text(text)) for name, text in kept["parts"])
+        return Introductions(parts, limits, longest, handles)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return Introductions()
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _limit(value: object) -> int | None:
+    if value is not None and (not isinstance(value, int) or value <= 0):
+        raise TypeError
+    return value

@@ -1,0 +1,54 @@
+"""Where the configuration file is. Standard library only: this runs before a host's first message is answered."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+FILE_NAME = "mcp-gateway.toml"
+FILE_VARIABLE = "MCP_GATEWAY_CONFIG"
+CACHE_VARIABLE = "MCP_GATEWAY_CACHE"
+PROFILES_VARIABLE = "MCP_GATEWAY_PROFILES"
+STATE_VARIABLE = "MCP_GATEWAY_STATE"
+
+
+def find_file(path: Path | None, *, environ: Mapping[str, str], cwd: Path | None = None) -> Path | None:
+    """The configuration file to read: one that is asked for, existing or not; else the first that exists."""
+    if path is not None:
+        return path
+    if named := environ.get(FILE_VARIABLE):
+        return Path(named)
+    return next((place for place in config_candidates(cwd) if place.is_file()), None)
+
+
+def config_candidates(cwd: Path | None = None) -> Iterator[Path]:
+    """Where a configuration file is looked for when none is named, in order."""
+    yield Path(FILE_NAME) if cwd is None else cwd / FILE_NAME
+    import platformdirs  # here, because most starts do not need it
+
+    yield platformdirs.user_config_path("mcp-gateway", appauthor=False) / FILE_NAME
+
+
+def cache_folder(environ: Mapping[str, str]) -> Path | None:
+    """Where what can be found out again is kept between two runs; None when `$MCP_GATEWAY_CACHE` is set to nothing."""
+    if (named := environ.get(CACHE_VARIABLE)) is not None:
+        return Path(named) if named else None
+    import platformdirs
+
+    return platformdirs.user_cache_path("mcp-gateway", appauthor=False)
+
+
+def profiles_folder(environ: Mapping[str, str]) -> Path | None:
+    """Where the profiles are that `calibrate` has measured; None when `$MCP_GATEWAY_PROFILES` is set to nothing."""
+    if (named := environ.get(PROFILES_VARIABLE)) is not None:
+        return Path(named) if named else None
+    import platformdirs
+
+    return platformdirs.user_config_path("mcp-gateway", appauthor=False) / "profiles"
+
+
+def state_folder(environ: Mapping[str, str]) -> Path | None:
+    """Where what cannot be found out again is kept, as keys; None when `$MCP_GATEWAY_STATE` is set to nothing."""
+    if (named := environ.get(STATE_VARIABLE)) is not None:
+        return Path(named) if named else None
+    import platformdirs
+
+    return platformdirs.user_state_path("mcp-gateway", appauthor=False)

@@ -1,0 +1,137 @@
+"""The settings, from the configuration file and the environment. Only this package reads either."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from gateway.config.documents import read_document
+from gateway.config.expansion import expand
+from gateway.config.find_config import FILE_VARIABLE, find_file
+from gateway.config.foreign import translate
+from gateway.config.problems import Location, Problem, config_error
+from gateway.config.schema import Settings
+from gateway.config.validation import validate
+from gateway.core.model.json_values import is_dict, is_list
+from gateway.errors import ConfigError
+
+PYTHON_VARIABLE = "MCP_GATEWAY_PYTHON"
+"""Unless it is set, the Python that runs the gateway: for upstreams that need what is installed beside it."""
+
+TOKEN_VARIABLE = "MCP_GATEWAY_TOKEN"  # noqa: S105 - the variable's name, no token
+
+
+@dataclass(frozen=True)
+class LoadedSettings:
+    """The settings, and the file that they come from; without a file they are the defaults."""
+
+    settings: Settings
+    path: Path | None
+
+
+def load_settings(
+    path: Path | None = None, *, environ: Mapping[str, str] = os.environ, cwd: Path | None = None
+) -> LoadedSettings:
+    """The settings from `path`, else $MCP_GATEWAY_CONFIG, ./mcp-gateway.toml, or the user's config folder.
+
+    Values are expanded from `environ`; relative folders and commands are relative to the file. `cwd` is where relative
+    paths to the file itself, and `./mcp-gateway.toml`, are looked for (default: the working directory).
+
+    Raises:
+        ConfigError: one line for each thing that is wrong: file, dotted key, what, remedy. It never shows a value.
+    """
+    found = find_file(path, environ=environ, cwd=cwd)
+    if found is None:
+        return LoadedSettings(_with_token(Settings(), environ), None)
+    shown = found
+    if cwd is not None and not found.is_absolute():
+        found = cwd / found
+    try:
+        document = read_document(found)
+    except ConfigError as error:
+        if path is None and FILE_VARIABLE in environ:
+            raise ConfigError(str(error), remedy=f"the file is named by ${FILE_VARIABLE}") from None
+        raise
+    return LoadedSettings(_settings(document, found, shown, environ), found)
+
+
+def _settings(document: Mapping[str, Any], file: Path, shown: Path, environ: Mapping[str, str]) -> Settings:
+    def as_written(location: Location) -> Location:
+        return location
+
+    problems: tuple[Problem, ...] = ()
+    if file.suffix.lower() == ".json":
+        translation = translate(document)
+        document, problems, as_written = translation.document, translation.problems, translation.written
+    expanded, unset = expand(document, {PYTHON_VARIABLE: sys.executable, **environ})
+    problems += tuple(Problem(as_written(one.location), one.what, one.remedy) for one in unset)
+    settings, invalid = validate(Settings, _anchored(expanded, file.parent, environ), renamed=as_written)
+    # What could not be expanded is still there as written, and may fail once more for that.
+    reported = {problem.location for problem in problems}
+    problems += tuple(problem for problem in invalid if problem.location not in reported)
+    if settings is not None and settings.http.token is not None and not settings.http.token.strip():
+        problems += (Problem(("http", "token"), "is empty", "leave it out, or give one that cannot be guessed"),)
+    if settings is None or problems:
+        raise config_error(str(shown), problems)
+    return _with_token(settings, environ)
+
+
+def _with_token(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    token = environ.get(TOKEN_VARIABLE)
+    if settings.http.token is not None or not token:
+        return settings
+    return settings.model_copy(update={"http": settings.http.model_copy(update={"token": token})})
+
+
+def _anchored(document: Mapping[str, Any], folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    """The document with what is relative in it relative to `folder`.
+
+    These are every upstream's `cwd`, `files`, and `command` (a path), the `folders` of `[content]`, and what `[files]`
+    and `[describe]` name.
+    """
+    anchored = {**document, **_anchored_sections(document, folder, environ)}
+    if isinstance(content := document.get("content"), dict):
+        anchored["content"] = _anchored_list(cast("dict[str, Any]", content), "folders", folder, environ)
+    if isinstance(upstreams := document.get("upstreams"), dict):
+        named = cast("dict[str, Any]", upstreams)
+        anchored["upstreams"] = {name: _anchored_upstream(one, folder, environ) for name, one in named.items()}
+    return anchored
+
+
+def _anchored_list(table: dict[str, Any], key: str, folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    if not is_list(paths := table.get(key)):
+        return table
+    return {**table, key: [str(_absolute(one, folder, environ)) if isinstance(one, str) else one for one in paths]}
+
+
+def _anchored_sections(document: Mapping[str, Any], folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    anchored: dict[str, Any] = {}
+    files, describe = document.get("files"), document.get("describe")
+    if is_dict(files) and isinstance(path := files.get("dir"), str):
+        anchored["files"] = {**files, "dir": str(_absolute(path, folder, environ))}
+    if is_dict(describe) and is_list(command := describe.get("command")) and command:
+        program, *arguments = command
+        if isinstance(program, str) and ("/" in program or os.sep in program):
+            words = [str(_absolute(program, folder, environ)), *arguments]
+            anchored["describe"] = {**describe, "command": words}
+    return anchored
+
+
+def _anchored_upstream(upstream: Any, folder: Path, environ: Mapping[str, str]) -> Any:
+    if not is_dict(upstream):
+        return upstream
+    anchored = dict(_anchored_list(upstream, "files", folder, environ))
+    if isinstance(cwd := upstream.get("cwd"), str):
+        anchored["cwd"] = str(_absolute(cwd, folder, environ))
+    command = upstream.get("command")
+    if isinstance(command, str) and ("/" in command or os.sep in command):
+        anchored["command"] = str(_absolute(command, folder, environ))
+    return anchored
+
+
+def _absolute(path: str, folder: Path, environ: Mapping[str, str]) -> Path:
+    if path.startswith("~/") and (home := environ.get("HOME")):
+        return Path(home) / path[2:]
+    return (folder / path).absolute()

@@ -1,0 +1,139 @@
+"""What handles, data URIs and URLs in the arguments of a call stand for: looked up, judged, and put in their places."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any, Protocol
+
+from gateway.config.schema import LimitSettings, UpstreamSettings
+from gateway.content.arguments.call import ContentLookup
+from gateway.content.arguments.files import TemporaryFiles
+from gateway.content.store import ContentStore, Stored
+from gateway.core.tools.arguments import Content, ContentForm, Parameter, Place, path_words, placed, wanted
+from gateway.core.tools.arguments.values import MOST_VALUES
+from gateway.core.wording import plain
+from gateway.errors import ArgumentError, ContentError, FetchError
+
+
+class AFetched(Protocol):
+    """Content that is being fetched."""
+
+    @property
+    def media_type(self) -> str: ...
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def chunks(self) -> AsyncIterator[bytes]: ...
+
+
+class Fetch(Protocol):
+    """Fetches a URL, at most so many bytes. Raises FetchError."""
+
+    def __call__(self, url: str, *, max_bytes: int) -> AbstractAsyncContextManager[AFetched]: ...
+
+
+class ContentLinks(Protocol):
+    """Gives signed links to stored content; None where the gateway has no HTTP side."""
+
+    @property
+    def is_served(self) -> bool: ...
+    def link(self, stored: Stored, owner: str) -> str | None: ...
+
+
+def ways_of_giving(settings: UpstreamSettings, *, fetched: bool, links: bool) -> ContentForm:
+    """In which ways an upstream may be given content. `fetched`: URLs are; `links`: they can be made."""
+    has_files = settings.command is not None
+    return ContentForm(handles=settings.accept != "none", fetched=fetched, links=links, files=has_files)
+
+
+class Arguments:
+    """Puts content into the arguments of calls.
+
+    `fetch` None: URLs are not fetched, and are left to the tools. `links` None: no URL can be given away.
+    """
+
+    def __init__(
+        self,
+        store: ContentStore,
+        limits: LimitSettings,
+        files: TemporaryFiles,
+        *,
+        fetch: Fetch | None = None,
+        links: ContentLinks | None = None,
+    ) -> None:
+        self._store = store
+        self._limits = limits
+        self._files = files
+        self._fetch = fetch
+        self._links = links
+
+    def reconfigure(self, limits: LimitSettings) -> None:
+        """Keep to other limits from the next call on."""
+        self._limits = limits
+
+    def giving(self, settings: UpstreamSettings) -> ContentForm:
+        """In which ways an upstream may be given content."""
+        links = self._links is not None and self._links.is_served
+        return ways_of_giving(settings, fetched=self._fetch is not None, links=links)
+
+    @asynccontextmanager
+    async def resolved(
+        self,
+        arguments: Mapping[str, Any],
+        parameters: Sequence[Parameter],
+        *,
+        owner: str,
+        upstream: str,
+        settings: UpstreamSettings,
+    ) -> AsyncGenerator[Mapping[str, Any]]:
+        """The arguments as an upstream's tool wants them; see `given`."""
+        accept = settings.accept
+        async with self.given(arguments, parameters, owner=owner, upstream=upstream, accept=accept) as resolved:
+            yield resolved
+
+    @asynccontextmanager
+    async def given(
+        self,
+        arguments: Mapping[str, Any],
+        parameters: Sequence[Parameter],
+        *,
+        owner: str,
+        upstream: str,
+        accept: str,
+    ) -> AsyncGenerator[Mapping[str, Any]]:
+        """The arguments as the tool wants them; the same object where nothing stands for content.
+
+        Files that they name exist until this is left. Nothing that a value stands for is ever logged. `accept`: `own`
+        gives `upstream` only what came from itself.
+
+        Raises, on entering:
+            ArgumentError: content is not there, of the wrong kind, too large, or not to be given to this upstream. The
+                message names the argument.
+        """
+        found = wanted(arguments, parameters, fetched=self._fetch is not None)
+        if not found:
+            yield arguments
+            return
+        if len(found) > MOST_VALUES:
+            raise ArgumentError(f"{len(found):,} values name content, and a call may have {MOST_VALUES:,}")
+        async with AsyncExitStack() as stack:
+            call = ContentLookup(
+                self._store,
+                self._limits,
+                self._files,
+                self._fetch,
+                self._links,
+                stack,
+                owner,
+                upstream,
+                accept,
+            )
+            values: dict[Place, tuple[Parameter, Content]] = {}
+            for each in found:
+                try:
+                    content = await call.content(each.reference, each.parameter)
+                except (ContentError, FetchError, ArgumentError) as error:
+                    where = plain(path_words(each.place), 200)
+                    raise ArgumentError(f"{where}: {error.message}", remedy=error.remedy) from error
+                if content is not None:
+                    values[each.place] = (each.parameter, content)
+            yield placed(arguments, values)

@@ -1,0 +1,56 @@
+"""The describer that the configuration asks for."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import PurePath
+
+import httpx2
+
+from gateway.config.schema import DescribeSettings
+from gateway.content.describe.commands import describe_with_command
+from gateway.content.describe.describer import Describer
+from gateway.content.describe.fit_for_describer import Fitting
+from gateway.content.describe.models import describe_with_model
+from gateway.content.describe.tools import CallersTools, CallTool, describe_with_tool
+from gateway.system.tls import HOOKS, ssl_context
+
+
+@asynccontextmanager
+async def open_describer(
+    settings: DescribeSettings, media: Fitting, call_tool: CallTool
+) -> AsyncGenerator[Describer | None]:
+    """What describes, while it is open; None where nothing does.
+
+    `media` makes content fit what is asked; `call_tool` is used where it is a tool, and no caller is known.
+    """
+    if settings.model.url is not None:
+        async with httpx2.AsyncClient(timeout=settings.timeout, verify=ssl_context(), event_hooks=HOOKS) as client:
+            yield _with_model(settings, media, client)
+    elif settings.command:
+        yield _with_command(settings)
+    elif settings.tool is not None:
+        yield _with_tool(settings, settings.tool, media, call_tool)
+    else:
+        yield None
+
+
+def _with_model(settings: DescribeSettings, media: Fitting, client: httpx2.AsyncClient) -> Describer:
+    async def describe(content: bytes, media_type: str, _: CallersTools | None) -> str:
+        return await describe_with_model(client, settings.model, settings.prompt, media, content, media_type)
+
+    return Describer(describe, settings.model.model, settings)
+
+
+def _with_command(settings: DescribeSettings) -> Describer:
+    async def describe(content: bytes, media_type: str, _: CallersTools | None) -> str:
+        return await describe_with_command(settings.command, content, media_type)
+
+    return Describer(describe, PurePath(settings.command[0]).name, settings)
+
+
+def _with_tool(settings: DescribeSettings, tool: str, media: Fitting, call_tool: CallTool) -> Describer:
+    async def describe(content: bytes, media_type: str, tools: CallersTools | None) -> str:
+        call = call_tool if tools is None else tools.call
+        return await describe_with_tool(call, tool, settings.arguments, settings.prompt, media, content, media_type)
+
+    return Describer(describe, tool, settings, by_caller=True)

@@ -1,0 +1,320 @@
+"""A request to a model API, repaired: the media in its tool results where the model behind sees it.
+
+The same loop of planning and performing as for a turn, over every turn of the history.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeAlias
+
+import anyio.to_thread
+import pybase64
+
+from gateway.config.schema import HistorySettings
+from gateway.content.shaping.effects import EffectRunner, MediaDescriber, MediaWork
+from gateway.content.shaping.named_content import NamedContent, Room, open_named
+from gateway.content.shaping.provider_file_links import Files, with_files_fetched, with_files_uploaded
+from gateway.content.shaping.settle import settle_turn
+from gateway.content.store import ContentStore
+from gateway.core import wording
+from gateway.core.model.json_shape import is_deep
+from gateway.core.model.json_values import is_dict
+from gateway.core.model.notes import Note
+from gateway.core.model.turn import Answer, Call, Words
+from gateway.core.model_apis.registry import APIS, REQUEST_APIS, RequestApi
+from gateway.core.model_apis.requests.accepted_media import images_in, in_user_message, is_right, place_of
+from gateway.core.model_apis.requests.found_results import FoundTurn, Piece, RepairedTurn, drops_media
+from gateway.core.model_apis.requests.gateway_lines import CAPTION, NAMED, WHOLE_LINES, How, expanded, handles_in
+from gateway.core.model_apis.requests.history_media import HistoryLimits, Weight, first_in_full, older, once, weight_of
+from gateway.core.model_apis.requests.observations import find_observations, in_order
+from gateway.core.model_apis.requests.request_edits import value_at
+from gateway.core.model_apis.requests.result_formats import has_media
+from gateway.core.model_apis.requests.splice_results import splice
+from gateway.core.model_apis.turns import Assembled, Choices
+from gateway.core.profiles.model_profile import ModelProfile
+from gateway.errors import ContentError
+
+_IN_PLACE = 256 * 1024
+"""Bytes of a request up to which it is read on the event loop; larger ones are read in a thread."""
+
+_KINDS = {"image": "image", "image_url": "image", "input_image": "image", "video_url": "video", "audio_url": "audio"}
+
+
+Choose: TypeAlias = Callable[[str | None], ModelProfile]
+"""The model profile for a model's name, None where none was named."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One repair: where in the request, and what stood and stands there."""
+
+    where: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True)
+class RepairedRequest:
+    """The request as it goes on, the very bytes that came unless something was repaired; and what was done.
+
+    `profile` is that of the model, `model` its name; None where there was nothing to choose one for.
+    """
+
+    body: bytes
+    changes: tuple[Change, ...] = ()
+    notes: tuple[Note, ...] = ()
+    model: str | None = None
+    profile: ModelProfile | None = None
+
+
+@dataclass
+class Repairer:
+    """What repairs requests: a store for handles, workers for media, and what describes, all alive as long as this.
+
+    `files`: the files of the model API's provider, for what is too large to be sent with every request.
+    """
+
+    store: ContentStore
+    media: MediaWork
+    history: HistorySettings
+    describer: MediaDescriber | None = None
+    files: Files | None = None
+
+    async def repair(
+        self,
+        body: bytes,
+        dialect: str,
+        choose: Choose,
+        *,
+        model: str | None = None,
+        owner: str = "local",
+        reinject: bool = True,
+    ) -> RepairedRequest:
+        """The request with its tool results as the model behind takes them. Never raises for what is in the request.
+
+        Args:
+            body: the JSON of a request.
+            dialect: a key of `gateway.core.model_apis.registry.REQUEST_APIS`.
+            choose: gives the profile of the model of this name.
+            model: the model's name, where it is not in the request.
+            owner: whose handles are opened, and whom kept content belongs to.
+            reinject: whether content is put back where the gateway's own lines name it.
+        """
+        form = REQUEST_APIS[dialect]
+        texts_of = dialect if reinject else None
+        if len(body) <= _IN_PLACE:
+            request, turns = _read(body, form, texts_of)
+        else:
+            request, turns = await anyio.to_thread.run_sync(_read, body, form, texts_of)
+        if not turns:
+            return RepairedRequest(body)
+        told: Any = request.get("model")
+        model = model or (told if isinstance(told, str) else None)
+        profile = choose(model)
+        named = _Named()
+        if reinject:
+            named = await self._named(request, [piece for turn in turns for piece in turn.pieces], profile, owner, body)
+        repaired = await self._repaired(body, request, turns, named, form, profile, owner)
+        return replace(repaired, model=model, profile=profile)
+
+    async def _repaired(
+        self,
+        body: bytes,
+        request: Any,
+        turns: Sequence[FoundTurn],
+        named: "_Named",
+        form: RequestApi,
+        profile: ModelProfile,
+        owner: str,
+    ) -> RepairedRequest:
+        turns, notes = await self._weighed(request, turns, named, profile, len(body), owner)
+        repaired: list[RepairedTurn] = []
+        for turn in turns:
+            done, said = await self._lowered(request, turn, profile, owner)
+            if done.answers:
+                repaired.append(done)
+                notes += said
+        if not repaired:
+            return RepairedRequest(body)
+        spliced = partial(splice, request, repaired, form, APIS[profile.writing])
+        return await anyio.to_thread.run_sync(_written, body, request, repaired, spliced, tuple(notes))
+
+    async def _named(
+        self, request: Any, pieces: Sequence[Piece], profile: ModelProfile, owner: str, body: bytes
+    ) -> "_Named":
+        """What the pieces name, and in which ways it may be named."""
+        ways = CAPTION if drops_media(request, pieces) else frozenset[How]()
+        handles = [handle for piece in pieces for handle in handles_in(piece.call.envelope, _ways(piece, ways))]
+        most = profile.image.max_count
+        room = Room.of(None if most is None else max(0, most - images_in(request)), self.history.bytes)
+        return _Named(await open_named(self.store, handles, profile, owner, room, body), ways)
+
+    async def _weighed(
+        self, request: Any, turns: Sequence[FoundTurn], named: "_Named", profile: ModelProfile, size: int, owner: str
+    ) -> tuple[list[FoundTurn], list[Note]]:
+        """The turns with handles opened in results that stay in full, media once, and lines for that of older ones."""
+        opened = [named.put_into(piece) for turn in turns for piece in turn.pieces]
+        cut = _cut(request, opened, profile, self.history, size)
+        with_media = sorted({piece.result for piece in opened if piece.found})
+        oldest = with_media[cut] if cut < len(with_media) else (with_media[-1] + 1 if with_media else 0)
+        plain = {piece.where: piece for turn in turns for piece in turn.pieces}
+        kept = [piece for piece in opened if piece.result >= oldest]
+        contents = {piece.where: _with(piece, envelope) for piece, envelope in zip(kept, once(kept), strict=True)}
+        notes = [*named.content.notes]
+        for piece in opened:
+            if piece.result < oldest:
+                contents[piece.where] = await self._older(plain[piece.where], owner)
+                notes += [_stays(piece)] if piece.changed else []
+        weighed = [replace(turn, pieces=tuple(contents[piece.where] for piece in turn.pieces)) for turn in turns]
+        return weighed, notes
+
+    async def _older(self, piece: Piece, owner: str) -> Piece:
+        handles: dict[str, str] = {}
+        for found in piece.found:
+            try:
+                content = pybase64.b64decode(found.data)
+                kept = await self.store.put(content, owner=owner, media_type=found.media_type or "")
+                handles[found.data] = kept.handle
+            except ContentError:
+                continue  # too large to be kept: named all the same
+        return _with(piece, older(piece.call.envelope, handles))
+
+    async def _lowered(
+        self, request: Any, turn: FoundTurn, profile: ModelProfile, owner: str
+    ) -> tuple[RepairedTurn, tuple[Note, ...]]:
+        pieces = [piece for piece in turn.pieces if piece.changed or not is_right(piece, profile)]
+        if any(piece.into is not None for piece in pieces):
+            profile = in_user_message(profile)
+        done = await self._assembled([piece.call for piece in pieces if _has_content(piece)], profile, owner)
+        written = iter(done.turn.answers)
+        answers: list[tuple[Piece, Answer]] = []
+        carried: list[tuple[str, Any]] = []
+        for piece in pieces:
+            if piece.by_reference:
+                answer, more = _referring(piece, value_at(request, piece.where), profile, len(carried) + 1)
+                answers.append((piece, answer))
+                carried += more
+            elif _has_content(piece):
+                answers.append((piece, next(written)))
+        follow_ups, reply = done.turn.follow_ups, done.turn.reply
+        return RepairedTurn(tuple(answers), follow_ups, tuple(carried), turn.after, reply), done.notes
+
+    async def _assembled(self, calls: Sequence[Call], profile: ModelProfile, owner: str) -> Assembled:
+        hands = EffectRunner(self.store, self.media, self.describer)
+        choices = Choices(describes=hands.describes)
+        calls = await with_files_fetched(calls, profile, self.files)
+        done = await settle_turn(calls, profile, hands, owner, choices)
+        turn, told = await with_files_uploaded(done.turn, profile, self.files)
+        return replace(done, turn=turn, notes=(*done.notes, *told))
+
+
+@dataclass(frozen=True)
+class _Named:
+    """What a request names. `captions`: the ways of naming that count beside those that always do."""
+
+    content: NamedContent = field(default_factory=NamedContent)
+    captions: frozenset[How] = frozenset()
+
+    def put_into(self, piece: Piece) -> Piece:
+        """The piece with the content where it is named; after the text, where that cannot hold it."""
+        blocks, after = self.content.blocks, piece.into is not None and piece.where[: len(piece.into)] != piece.into
+        envelope = expanded(piece.call.envelope, blocks, _ways(piece, self.captions), after=after)
+        return _with(piece, envelope)
+
+
+def _ways(piece: Piece, captions: frozenset[How]) -> frozenset[How]:
+    return (NAMED if piece.into is None else WHOLE_LINES) | captions
+
+
+def _stays(piece: Piece) -> Note:
+    return Note(kind="named", text=f"content named in {_place(piece)} left out: more than the request may hold")
+
+
+def _read(body: bytes, form: RequestApi, texts_of: str | None) -> tuple[Any, Sequence[FoundTurn]]:
+    try:
+        request: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return None, ()  # the API says what is wrong with it
+    if is_deep(request):
+        return None, ()  # goes on as it came: nothing here could write it again for certain
+    if not is_dict(request):
+        return request, ()
+    results = form.find_results(request)
+    return request, in_order(results, find_observations(request, texts_of)) if texts_of else results
+
+
+def _written(
+    body: bytes,
+    request: Any,
+    turns: Sequence[RepairedTurn],
+    splicing: Callable[[], dict[str, Any]],
+    notes: tuple[Note, ...],
+) -> RepairedRequest:
+    spliced = splicing()
+    if spliced == request:
+        return RepairedRequest(body)
+    try:
+        text = json.dumps(spliced, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        return RepairedRequest(body)  # a number that no JSON can hold
+    changes = tuple(_change(request, piece, answer) for turn in turns for piece, answer in turn.answers)
+    try:
+        written = text.encode("utf-8")
+    except UnicodeEncodeError:
+        # A lone surrogate cannot be UTF-8; escaped, it travels as it came.
+        written = json.dumps(spliced, separators=(",", ":")).encode("ascii")
+    return RepairedRequest(written, changes, notes)
+
+
+def _change(request: Any, piece: Piece, answer: Answer) -> Change:
+    return Change(_place(piece), value_at(request, piece.where), answer.text)
+
+
+def _place(piece: Piece) -> str:
+    return ".".join(str(key) for key in piece.where)
+
+
+def _cut(request: Any, pieces: Sequence[Piece], profile: ModelProfile, history: HistorySettings, size: int) -> int:
+    """The first of the results with media that stays in full."""
+    weights: dict[int, Weight] = {}
+    for piece in pieces:
+        if piece.found:
+            one, before = weight_of(piece, profile), weights.get(piece.result, Weight(0, 0))
+            weights[piece.result] = Weight(before.images + one.images, before.chars + one.chars)
+    chars = sum(len(found.data) for piece in pieces if not piece.changed for found in piece.found)
+    images = profile.image.max_count
+    if images is not None:
+        native = sum(len(piece.found) for piece in pieces if piece.native)
+        images = max(0, images - max(0, images_in(request) - native))
+    beside = max(0, size - chars)
+    most = profile.max_request_bytes
+    limits = HistoryLimits(
+        results=history.results or None,
+        chars=history.bytes * 4 // 3 or None,
+        images=images,
+        request_chars=None if most is None else max(0, most - beside),
+    )
+    return first_in_full([weights[result] for result in sorted(weights)], limits)
+
+
+def _with(piece: Piece, envelope: Any) -> Piece:
+    if envelope is piece.call.envelope:
+        return piece
+    return replace(piece, call=replace(piece.call, envelope=envelope), changed=True)
+
+
+def _has_content(piece: Piece) -> bool:
+    """Whether there is something to write: not for a line that nothing came of."""
+    return piece.changed or piece.foreign or has_media(piece.call.envelope)
+
+
+def _referring(piece: Piece, part: Any, profile: ModelProfile, number: int) -> tuple[Answer, list[tuple[str, Any]]]:
+    """What stands in a result for a part without bytes, and the part itself where it may follow."""
+    kind = _KINDS.get(part.get("type"), "document")
+    label = wording.media_by_reference(kind, number)
+    if place_of(kind, profile) == "none":
+        return Answer(piece.call, (Words(wording.marker(label, "this model does not take it")),)), []
+    caption = wording.whose(label, piece.call.name, piece.call.id)
+    return Answer(piece.call, (Words(wording.marker(label, "after the tool results")),)), [(caption, part)]

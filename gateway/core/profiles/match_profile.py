@@ -1,0 +1,194 @@
+"""Which profile is this client's: an explicit choice, else what the client says it is, else the default.
+
+Pure. Clients name themselves in clientInfo (`initialize`, or `_meta` of every request from 2026-07-28 on); the name is
+good evidence but not exact, so it is normalised and matched with shell globs.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from gateway.core.model.apps_extension import undeclared
+from gateway.core.model.caller import Caller
+from gateway.core.profiles.client_names import LOOKED_AT, normalise_client_name, separated
+from gateway.core.profiles.near_names import did_you_mean
+from gateway.core.profiles.profile import Match, Profile
+from gateway.errors import ProfileError
+
+__all__ = [
+    "LOOKED_AT",
+    "Choice",
+    "Specificity",
+    "able",
+    "choose_profile",
+    "find_profile",
+    "glob_of",
+    "known_name",
+    "normalise_client_name",
+    "specificity",
+]
+
+_WILD = re.compile(r"\*|\?|\[[^\]]*\]")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The profile in force for a caller, and in one sentence why it is this one."""
+
+    profile: Profile
+    because: str
+
+
+@dataclass(frozen=True, order=True)
+class Specificity:
+    """How closely a Match fits, smallest first: a name without wildcards, then the longer literal part, then position.
+
+    `position` is the profile's place among all: of two equally close ones the later wins, so that users' profiles,
+    which come after the built-in ones, can take a client over.
+    """
+
+    exact: bool
+    literal: int
+    conditions: int
+    position: int
+
+
+def choose_profile(
+    profiles: Mapping[str, Profile], caller: Caller, configured: str | None, model: str | None = None
+) -> Choice:
+    """The profile for `caller`, not yet narrowed to its revision (`gateway.core.profiles.host_profiles.narrow`).
+
+    The first that there is: `caller.profile` (flag, path, header), `configured` (the configuration's
+    gateway.profile), a Match on the clientInfo name, a Match on the User-Agent alone, `default`. Then the variant of
+    it that is for the model behind the host, if one is: `model` (the configuration's gateway.model), else
+    `caller.model`.
+
+    Raises:
+        ProfileError: an explicit choice names no profile; the nearest known one is the remedy.
+    """
+    behind = caller.model if model is None else model
+    names = names_of_model(behind or "")
+    choice = _host(profiles, caller, configured, names)
+    variant = _variant(choice.profile, names)
+    if behind is None or variant is None:
+        return choice
+    source = "gateway.model" if model is not None else "the host tells it"
+    because = f"{choice.because}, and the model behind it is {behind[:LOOKED_AT]!a} ({source})"
+    return Choice(find_profile(profiles, variant), because)
+
+
+def _host(profiles: Mapping[str, Profile], caller: Caller, configured: str | None, models: tuple[str, ...]) -> Choice:
+    """The profile of the host, whatever variants of it there are."""
+    if caller.profile is not None:
+        return Choice(find_profile(profiles, caller.profile), "it was asked for explicitly")
+    if configured is not None:
+        return Choice(find_profile(profiles, configured), "the configuration sets it for every host (gateway.profile)")
+    if caller.client_name is not None:
+        name = normalise_client_name(caller.client_name)
+        if named := _closest(profiles, _by_name(profiles, name, caller, models)):
+            return Choice(named, f"the client calls itself {name!a}")
+    agent = caller.user_agent
+    if agent is not None and (found := _closest(profiles, _by_agent(profiles, agent, models))):
+        return Choice(found, f"the User-Agent is {agent[:LOOKED_AT]!a}")
+    unknown = "the client does not say what it is"
+    if caller.client_name is not None:
+        unknown = f"no profile is for a client that calls itself {normalise_client_name(caller.client_name)!a}"
+    return Choice(find_profile(profiles, "default"), unknown)
+
+
+def able(caller: Caller, profile: Profile) -> Caller:
+    """The caller with what it declares, less what its profile knows to be broken (`features.broken`, `apps.host`)."""
+    kept = undeclared(caller.capabilities) if profile.apps.host == "never" else caller.capabilities
+    if broken := set(profile.features.broken).intersection(kept):
+        kept = {key: value for key, value in kept.items() if key not in broken}
+    return caller if kept is caller.capabilities else replace(caller, capabilities=kept)
+
+
+def find_profile(profiles: Mapping[str, Profile], name: str) -> Profile:
+    """The profile of this name.
+
+    Raises:
+        ProfileError: there is none; the remedy names the nearest one, or all.
+    """
+    known = known_name(profiles, name)
+    if known is None:
+        remedy = did_you_mean(name, profiles) or f"there are: {', '.join(sorted(profiles))}"
+        raise ProfileError(f"no profile is called {name[:LOOKED_AT]!a}", remedy=remedy)
+    return profiles[known]
+
+
+def known_name(names: Collection[str], given: str) -> str | None:
+    """The name that somebody means who writes `given`: that very one, else one that differs only in its capitals."""
+    if given in names:
+        return given
+    folded = given.casefold()
+    return next((name for name in names if name.casefold() == folded), None)
+
+
+def glob_of(match: Match) -> str | None:
+    """The glob on the client's name, normalised like the names that it meets."""
+    return None if match.client_name is None else separated(match.client_name)
+
+
+def specificity(match: Match, position: int = 0) -> Specificity:
+    """How closely `match` fits what it matches."""
+    glob = glob_of(match)
+    literal = len(_WILD.sub("", glob)) if glob is not None else len(match.user_agent or "")
+    given = (match.client_name, match.client_version, match.user_agent, match.model)
+    conditions = sum(one is not None for one in given)
+    return Specificity(glob is not None and not _WILD.search(glob), literal, conditions, position)
+
+
+_Found = tuple[Specificity, str]
+
+
+def _by_name(profiles: Mapping[str, Profile], name: str, caller: Caller, models: tuple[str, ...]) -> Iterator[_Found]:
+    for position, profile in enumerate(profiles.values()):
+        for match in profile.match:
+            glob = glob_of(match)
+            if glob is None or not fnmatchcase(name, glob):
+                continue
+            if match.client_version not in (None, caller.client_version):
+                continue
+            if _agent_fits(match, caller.user_agent or "") and _model_fits(match, models):
+                yield specificity(match, position), profile.name
+
+
+def _by_agent(profiles: Mapping[str, Profile], user_agent: str, models: tuple[str, ...]) -> Iterator[_Found]:
+    for position, profile in enumerate(profiles.values()):
+        for match in profile.match:
+            if match.client_name is not None or match.user_agent is None:
+                continue
+            if _agent_fits(match, user_agent) and _model_fits(match, models):
+                yield specificity(match, position), profile.name
+
+
+def _agent_fits(match: Match, user_agent: str) -> bool:
+    return match.user_agent is None or re.search(match.user_agent, user_agent[:LOOKED_AT]) is not None
+
+
+def _model_fits(match: Match, models: tuple[str, ...]) -> bool:
+    return match.model is None or any(fnmatchcase(name, match.model.casefold()) for name in models)
+
+
+def names_of_model(model: str) -> tuple[str, ...]:
+    """The names that a model is matched by: with and without whose it is (`openai/gpt-5.5`)."""
+    whole = model[:LOOKED_AT].strip().casefold()
+    return tuple(dict.fromkeys((whole, whole.rsplit("/", 1)[-1]))) if whole else ()
+
+
+def _variant(profile: Profile, models: tuple[str, ...]) -> str | None:
+    """The variant whose glob fits most closely; the earlier of two that fit equally."""
+    found = [
+        (len(_WILD.sub("", glob)), -place, name)
+        for place, (name, globs) in enumerate(profile.variants.items())
+        for glob in globs
+        if any(fnmatchcase(one, glob.casefold()) for one in models)
+    ]
+    return max(found)[2] if found else None
+
+
+def _closest(profiles: Mapping[str, Profile], found: Iterator[_Found]) -> Profile | None:
+    best = max(found, default=None)
+    return None if best is None else profiles[best[1]]

@@ -1,0 +1,58 @@
+"""Deciding: what becomes of each block for a profile, from what is known so far.
+
+Planning and lowering both stand on this one function, so they cannot disagree: planning performs what is still
+`wanted`, lowering writes down what was decided. A decision that needs bytes to be changed or kept wants an effect; as
+long as its outcome is missing, the decision is provisional.
+"""
+
+from collections.abc import Collection, Mapping
+from functools import partial
+
+from gateway.core import wording
+from gateway.core.model.effects import Outcome
+from gateway.core.model.envelope import Envelope
+from gateway.core.profiles.profile import Profile
+from gateway.core.results.decisions.block_decisions import AsImage, AsIs, AsText, BlockDecision, Decisions, ToTextLine
+from gateway.core.results.decisions.blocks import decide_block, is_document
+from gateway.core.results.decisions.budget import fits, within_budget
+from gateway.core.results.decisions.decision_context import DecisionContext
+from gateway.core.results.decisions.structured import structured_as_text
+
+__all__ = ["AsImage", "AsIs", "AsText", "BlockDecision", "Decisions", "ToTextLine", "decide"]
+
+
+def decide(
+    envelope: Envelope, profile: Profile, outcomes: Mapping[str, Outcome], describes: Collection[str] = ()
+) -> Decisions:
+    """What becomes of each block of the envelope. Pure; never raises.
+
+    `describes`: the kinds of media (`image`, `audio`) that can be described in words where they cannot be shown.
+    """
+    desk = DecisionContext(envelope, profile, outcomes, describes)
+    decided: dict[int, list[BlockDecision]] = {}
+    # Documents last: their pages get the images that are left, whatever stands before them.
+    for index in sorted(range(len(envelope.blocks)), key=lambda index: is_document(envelope.blocks[index])):
+        decided[index] = decide_block(desk, index, envelope.blocks[index])
+    fates = [fate for index in range(len(envelope.blocks)) for fate in decided[index]]
+    desk.notes.sort(key=lambda note: note.block or 0)
+    folded = structured_as_text(envelope, profile, partial(fits, desk, fates))
+    if folded is not None:
+        desk.note("moved", "structured content as text", None)
+        fates.append(AsText(folded, key=str(len(envelope.blocks))))
+    elif envelope.has_structured_content and profile.structured.send == "never":
+        desk.note("repeated", "structured content, said by the result's blocks already", None)
+    fates = within_budget(desk, fates)
+    if profile.handles == "always":
+        fates = [desk.with_handle(fate) for fate in fates]
+    shows_media = any(isinstance(fate, AsImage) or (isinstance(fate, AsIs) and fate.has_bytes) for fate in fates)
+    unflagged = envelope.is_error and profile.error.media == "unflag" and shows_media
+    if unflagged:
+        desk.note("moved", "the error flag is said in text, because this host drops media beside it", None)
+    return Decisions(
+        fates=tuple(fates),
+        wanted=tuple(effect for key, effect in desk.wanted.items() if key not in outcomes),
+        notes=tuple(desk.notes),
+        is_error=envelope.is_error and not unflagged,
+        prefix=wording.ERROR_PREFIX if envelope.is_error and (unflagged or profile.error.prefix) else "",
+        structured=envelope.has_structured_content and profile.structured.send == "always",
+    )

@@ -1,0 +1,105 @@
+"""What becomes of an image."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.core import wording
+from gateway.core.model.blocks import Found
+from gateway.core.model.contents import may_be_animated, may_be_cut_off
+from gateway.core.model.effects import Failed, FitImage, Fitted, ImageTarget
+from gateway.core.profiles.profile import ImageRules
+from gateway.core.results.decisions.block_decisions import AsImage, AsIs, BlockDecision, BlockSource, ToTextLine
+from gateway.core.results.decisions.decision_context import DecisionContext, is_image, takes
+from gateway.core.wording import counted
+
+_ANY_IMAGE = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""What an image is fitted to where the profile takes every type."""
+
+
+def decide_image(
+    desk: DecisionContext,
+    source: BlockSource,
+    beside: Mapping[str, Any],
+    uri: str | None,
+    as_is: AsIs | None,
+    hidden: str | None,
+) -> BlockDecision:
+    """What becomes of an image. `as_is`: the block as it arrived, where it is an image block; `uri`: else its own."""
+    rules, found = desk.profile.image, source.found
+    is_taken = takes(rules.types, found) and _is_within(found, rules)
+    if as_is is not None and rules.show == "native" and not rules.types and not hidden and is_taken:
+        return as_is
+    if rules.show == "file" and is_image(found) and not hidden and not desk.hides_media:
+        return desk.filed(source, "image", described=True)
+    why = hidden or _why_not_shown(desk, found)
+    if why is not None:
+        blind = rules.show == "line" and is_image(found) and not hidden
+        return desk.line(source, "image", why, described=blind)
+    desk.images += 1
+    if is_taken and not may_be_cut_off(found):
+        # Not a byte is changed: the very string that arrived goes on.
+        media_type = found.media_type or "application/octet-stream"
+        return AsImage(found.data, media_type, found.pixels, beside, uri=uri, source=source)
+    return fitted(desk, source, f"fit:{source.key}", rules.max_bytes, beside, uri)
+
+
+def image_target(rules: ImageRules, max_bytes: int | None) -> ImageTarget:
+    """What an image has to be for the host."""
+    return ImageTarget(rules.types or _ANY_IMAGE, rules.max_edge, max_bytes, rules.animation == "kept")
+
+
+def fitted(
+    desk: DecisionContext,
+    source: BlockSource,
+    key: str,
+    max_bytes: int | None,
+    beside: Mapping[str, Any],
+    uri: str | None,
+) -> AsImage | ToTextLine:
+    """An image made to fit the profile; provisional (as it is) until the outcome is known."""
+    found = source.found
+    media_type = found.media_type or "application/octet-stream"
+    outcome = desk.want(FitImage(key, found.data, media_type, image_target(desk.profile.image, max_bytes)))
+    if isinstance(outcome, Failed):
+        desk.note("failed", f"image: {outcome.reason}", source.index)
+        return desk.line(source, "image", outcome.reason, is_intact=key.startswith("refit"))
+    if not isinstance(outcome, Fitted) or outcome.data == found.data:
+        return AsImage(found.data, media_type, found.pixels, beside, uri=uri, source=source)
+    is_scaled = outcome.pixels != outcome.original
+    if is_scaled:
+        was, now = wording.pixel_words(outcome.original), wording.pixel_words(outcome.pixels)
+        desk.note("resized", f"image {was} to {now}", source.index)
+    if outcome.frames > 1:
+        desk.note("converted", f"an animation to the {wording.first_frame(outcome.frames)}", source.index)
+    if outcome.media_type != media_type:
+        desk.note("converted", f"{media_type} to {outcome.media_type}", source.index)
+    elif not is_scaled and outcome.frames == 1:
+        desk.note("resized", f"image to {wording.size_words(len(outcome.data) * 3 // 4)}", source.index)
+    handle, url = desk.kept(source), desk.url(f"keep:{source.key}")
+    original = outcome.original if is_scaled else None
+    return AsImage(
+        outcome.data, outcome.media_type, outcome.pixels, beside, original, handle, uri, source, outcome.frames, url=url
+    )
+
+
+def _why_not_shown(desk: DecisionContext, found: Found) -> str | None:
+    rules = desk.profile.image
+    if rules.show == "line":
+        return "this host does not show images to its model"
+    if desk.hides_media:
+        return "this host does not show images of failed calls"
+    if not is_image(found):
+        return "no known image format"
+    if rules.max_count is not None and desk.images >= rules.max_count:
+        return f"only {counted(rules.max_count, 'image')} {'is' if rules.max_count == 1 else 'are'} shown at once"
+    return None
+
+
+def _is_within(found: Found, rules: ImageRules) -> bool:
+    if rules.max_bytes is not None and found.byte_size > rules.max_bytes:
+        return False
+    if rules.animation == "first-frame" and may_be_animated(found):
+        return False
+    if rules.max_edge is None:
+        return True
+    return found.pixels is not None and max(found.pixels) <= rules.max_edge

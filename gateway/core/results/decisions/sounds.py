@@ -1,0 +1,64 @@
+"""What becomes of sound."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.core import wording
+from gateway.core.model.blocks import Found
+from gateway.core.model.effects import AudioTarget, ConvertAudio, Converted, Failed
+from gateway.core.profiles.profile import AudioRules
+from gateway.core.results.decisions.block_decisions import AsIs, BlockDecision, BlockSource
+from gateway.core.results.decisions.decision_context import DecisionContext, takes
+
+_AUDIBLY = 0.05
+"""Seconds by which sound has to be shorter to count as cut: encoders pad and trim frames."""
+
+
+def decide_sound(
+    desk: DecisionContext, source: BlockSource, as_is: AsIs, beside: Mapping[str, Any], hidden: str | None
+) -> BlockDecision:
+    """What becomes of sound. `as_is`: as the block that it arrived as; `beside`: what stands beside data and type."""
+    rules = desk.profile.audio
+    if hidden or desk.hides_media:
+        return desk.line(source, "audio", hidden)
+    if rules.show == "file":
+        return desk.filed(source, "audio", described=True)
+    if rules.show == "line":
+        return desk.line(source, "audio", None, described=True)
+    if _fits(source.found, rules):
+        return as_is
+    return _converted(desk, source, as_is, beside)
+
+
+def _fits(found: Found, rules: AudioRules) -> bool:
+    if rules.max_bytes is not None and found.byte_size > rules.max_bytes:
+        return False
+    return takes(rules.types, found) and rules.max_seconds is None
+
+
+def _converted(desk: DecisionContext, source: BlockSource, as_is: AsIs, beside: Mapping[str, Any]) -> BlockDecision:
+    """The sound made to fit the profile; provisional (as it is) until the outcome is known."""
+    rules, found = desk.profile.audio, source.found
+    media_type = found.media_type or "application/octet-stream"
+    target = AudioTarget(rules.types, rules.max_bytes, rules.max_seconds)
+    outcome = desk.want(ConvertAudio(f"sound:{source.key}", found.data, media_type, target))
+    if isinstance(outcome, Failed):
+        desk.note("failed", f"sound: {outcome.reason}", source.index)
+        return desk.line(source, "audio", outcome.reason, described=True)
+    if not isinstance(outcome, Converted) or outcome.data == found.data:
+        return as_is
+    handle = desk.kept(source)
+    shown = Found(data=outcome.data, byte_size=len(outcome.data) * 3 // 4, media_type=outcome.media_type)
+    words = None
+    if outcome.media_type != media_type:
+        desk.note("converted", f"{media_type} to {outcome.media_type}", source.index)
+    if outcome.original - outcome.seconds > _AUDIBLY:
+        words = wording.first_seconds(outcome.seconds, outcome.original)
+        desk.note("cut", f"sound to {words}", source.index)
+    elif outcome.media_type == media_type:
+        desk.note("converted", f"{media_type} to {wording.size_words(shown.byte_size)}", source.index)
+    wire = {"type": "audio", **beside, "data": outcome.data, "mimeType": outcome.media_type}
+    size = wording.size_words(shown.byte_size)
+    known = wording.facts(outcome.media_type, words or wording.seconds_words(outcome.seconds), size)
+    caption = wording.kept_whole(words, handle) if words else ""
+    return AsIs(wire, "audio", known, has_bytes=True, source=source, shown=shown, caption=caption)

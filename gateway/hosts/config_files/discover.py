@@ -1,0 +1,86 @@
+"""Looking for servers: in every known host's files, in one host's, or in a file that a user names."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gateway.core.profiles.match_profile import known_name
+from gateway.errors import ConfigError
+from gateway.hosts.config_files.documents import Document
+from gateway.hosts.config_files.files import as_text, read_bytes
+from gateway.hosts.config_files.hosts import HOSTS, ConfigPlace, HostFiles, find_host, host_of_file
+from gateway.hosts.config_files.machine import Machine
+from gateway.hosts.config_files.servers import Server, read_servers
+
+
+@dataclass
+class Looked:
+    """What was found, in which files, and what is wrong with files that could not be read."""
+
+    servers: list[Server] = field(default_factory=list[Server])
+    files: list[Path] = field(default_factory=list[Path])
+    problems: list[str] = field(default_factory=list[str])
+
+
+def discover(sources: Sequence[str], at: Machine) -> Looked:
+    """The servers of the named hosts and files; of every known host where none is named.
+
+    A host's broken file costs that file, and is a problem; a broken file that was asked for by name is an error.
+
+    Raises:
+        ConfigError: a source is neither a host nor a file, or a named file cannot be read.
+    """
+    looked = Looked()
+    for source in sources or HOSTS:
+        host = known_name(HOSTS, source)
+        if host is not None:
+            _look_in_host(HOSTS[host], at, looked)
+        else:
+            _look_in_file(source, at, looked)
+    return looked
+
+
+def _look_in_host(host: HostFiles, at: Machine, looked: Looked) -> None:
+    for place in host.places(at):
+        file = Path(place.path)
+        if file in looked.files or not os.path.isfile(file):
+            continue
+        looked.files.append(file)
+        try:
+            document = Document(as_text(read_bytes(file), file), host.syntax, str(file))
+            looked.servers += read_servers(document, host, at, project=_project(place, at))
+        except ConfigError as error:
+            looked.problems.append(str(error))
+
+
+def _look_in_file(source: str, at: Machine, looked: Looked) -> None:
+    file = Path(source).absolute()
+    content = read_bytes(file)
+    if content is None:
+        if "/" not in source and "\\" not in source and "." not in source:
+            find_host(source)
+        raise ConfigError("there is no such file", where=source)
+    looked.files.append(file)
+    document = Document(as_text(content, file), "toml" if file.suffix.lower() == ".toml" else "json", str(file))
+    found = host_of_file(file, document.data)
+    if found is None:
+        remedy = "known are mcpServers, servers, context_servers, mcp_servers and mcp"
+        raise ConfigError("names no servers in a way that a known host would", where=source, remedy=remedy)
+    host, table = found
+    looked.servers += read_servers(document, host, at, table=table, project=_project_of(host, file, at))
+
+
+def _project(place: ConfigPlace, at: Machine) -> str | None:
+    return at.cwd if place.scope == "project" else None
+
+
+def _project_of(host: HostFiles, file: Path, at: Machine) -> str | None:
+    """The folder that a host's file belongs to: the one where it would be a project's file of that host."""
+    if any(Path(place.path) == file for place in host.places(at) if place.scope == "user"):
+        return None
+    for folder in file.parents:
+        there = Machine(at.platform, at.home, str(folder), at.environ)
+        if any(Path(place.path) == file for place in host.places(there) if place.scope == "project"):
+            return str(folder)
+    return None

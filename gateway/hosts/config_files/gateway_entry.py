@@ -1,0 +1,76 @@
+"""The gateway put into a host's configuration, and taken out again, as text: nothing is read or written here."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from gateway.errors import ConfigError
+from gateway.hosts.config_files.documents import Document
+from gateway.hosts.config_files.hosts import HostFiles
+from gateway.hosts.config_files.launch_command import Launch, is_own
+
+NAME = "gateway"
+"""What the gateway is called in a host, unless a user says otherwise."""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """The text with the gateway in it; the servers beside it that stay, and those that were taken out."""
+
+    text: str
+    beside: tuple[str, ...] = ()
+    taken_out: tuple[str, ...] = ()
+
+
+def plan_install(
+    document: Document, host: HostFiles, launch: Launch, *, name: str = NAME, only: bool, kept: Collection[str] = ()
+) -> Installation:
+    """The host's text with the gateway as server `name`: added, or in the place of its former entry.
+
+    With `only`, every other server is taken out but those that are `kept`.
+
+    Raises:
+        ConfigError: the text is malformed or cannot be edited exactly, or another server has that name.
+    """
+    servers = document.table(host.table) or {}
+    if name in servers and not is_own(servers[name]):
+        where = f"{document.where}: {'.'.join(host.table)}.{name}"
+        raise ConfigError("another server has this name", where=where, remedy="give the gateway another with --name")
+    others = tuple(other for other in servers if other != name)
+    entry = host.entry(launch)
+    if servers.get(name) != entry:
+        document = document.with_server(host.table, name, entry)
+    out = tuple(other for other in others if only and other not in kept)
+    if out:
+        beside = tuple(other for other in others if other not in out)
+        return Installation(document.without_servers(host.table, out).text, beside, out)
+    return Installation(document.text, beside=others)
+
+
+def own_names(document: Document, host: HostFiles) -> tuple[str, ...]:
+    """The names under which the gateway is registered in the text."""
+    return tuple(name for name, entry in (document.table(host.table) or {}).items() if is_own(entry))
+
+
+def plan_uninstall(
+    document: Document,
+    host: HostFiles,
+    *,
+    name: str = NAME,
+    before: Document | None = None,
+    give_back: Sequence[str] = (),
+) -> str | None:
+    """The text without the gateway's entry, or none where it has none of this name.
+
+    `give_back` are the servers that `only` took out: those that are still missing come back as they stand in `before`.
+
+    Raises:
+        ConfigError: one of the texts is malformed or cannot be edited exactly.
+    """
+    if name not in own_names(document, host):
+        return None
+    document = document.without_servers(host.table, [name])
+    had = (before.table(host.table) if before is not None else None) or {}
+    for other in give_back:
+        if other in had and other not in (document.table(host.table) or {}):
+            document = document.with_server(host.table, other, had[other])
+    return document.text

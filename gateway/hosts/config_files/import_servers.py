@@ -1,0 +1,214 @@
+"""Servers of hosts put behind the gateway: which become upstreams, under which names, and the text that says so."""
+
+import json
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from gateway.config.foreign import upstream_name
+from gateway.config.logins import through_mcp_remote, url_behind, with_time_to_log_in
+from gateway.config.schema import OWN_NAME
+from gateway.config.toml_text import table_text
+from gateway.core.model.json_values import as_object, is_dict
+from gateway.errors import ConfigError
+from gateway.hosts.config_files.login_probe import at_a_url_without_credentials
+from gateway.hosts.config_files.servers import Server
+
+What = Literal["new", "twin", "known", "own", "unusable", "login"]
+"""new: becomes an upstream. twin: equal to an earlier one. known: stands in mcp-gateway.toml already. own: the gateway
+itself. unusable: cannot be called by the gateway. login: wants a login (OAuth), and is left to its host."""
+
+_IDENTITY: Mapping[str, Any] = {"command": None, "args": [], "env": {}, "cwd": None, "url": None, "headers": {}}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What becomes of one server; `upstream` is its name behind the gateway, if it is there."""
+
+    server: Server
+    what: What
+    upstream: str | None = None
+
+
+@dataclass(frozen=True)
+class ImportPlan:
+    """What becomes of every server, and mcp-gateway.toml with them: `text` is the old one where nothing is new."""
+
+    rows: tuple[Row, ...]
+    text: str
+
+    @property
+    def new(self) -> tuple[Row, ...]:
+        """The servers that become upstreams."""
+        return tuple(row for row in self.rows if row.what == "new")
+
+
+def wants_login(server: Server, logins: Collection[str]) -> bool:
+    """Whether a server wants a login (OAuth): its host's entry says so, or its url is among `logins`."""
+    upstream = server.upstream or {}
+    return at_a_url_without_credentials(upstream) and (server.logs_in or upstream["url"] in logins)
+
+
+def plan_import(
+    servers: Sequence[Server], text: str, where: str, *, logins: Collection[str] = (), mcp_remote: bool = False
+) -> ImportPlan:
+    """The servers added to `text`, the mcp-gateway.toml that there is ("": none yet), which errors call `where`.
+
+    Equal servers of several hosts are one upstream; it is enabled if one of them is. Servers that want a login
+    (`logins` are urls known to) stay with their hosts; with `mcp_remote` they become upstreams that log in.
+
+    Raises:
+        ConfigError: `text` is no TOML, or its upstreams are written in a way that nothing can be added to.
+    """
+    existing = _upstreams(text, where)
+    names = {identity(as_object(upstream)): name for name, upstream in existing.items()}
+    known = frozenset(names)
+    taken = {OWN_NAME, *existing}
+    rows: list[Row] = []
+    reached = urls_behind(existing)
+    for server in servers:
+        if server.own or server.upstream is None:
+            rows.append(Row(server, "own" if server.own else "unusable"))
+            continue
+        if server.upstream.get("url") in reached:
+            rows.append(Row(server, "known", reached[server.upstream["url"]]))
+            continue
+        if wants_login(server, logins) and identity(server.upstream) not in known:
+            if not mcp_remote:
+                rows.append(Row(server, "login", upstream_name(server.name, taken)))
+                continue
+            server = replace(server, upstream=_with_login(server.upstream))
+            assert server.upstream is not None  # it was not before
+        key = identity(server.upstream)
+        if key in names:
+            rows.append(Row(server, "known" if key in known else "twin", names[key]))
+            if key not in known:
+                _enable_twin(rows, names[key], server)
+            continue
+        names[key] = upstream_name(server.name, taken)
+        taken.add(names[key])
+        rows.append(Row(server, "new", names[key]))
+    rows = _without_bridged(rows)
+    return ImportPlan(tuple(rows), _with_upstreams(text, rows, where))
+
+
+def urls_behind(upstreams: Mapping[str, Any]) -> dict[str, str]:
+    """The names of the upstreams that reach a url through mcp-remote, by that url."""
+    found = {
+        url_behind(as_object(one)): name
+        for name, one in upstreams.items()
+        if as_object(one).get("enabled") is not False
+    }
+    return {url: name for url, name in found.items() if url is not None}
+
+
+def _with_login(upstream: Mapping[str, Any]) -> dict[str, Any]:
+    rest = {key: value for key, value in upstream.items() if key not in ("url", "transport", "headers")}
+    return with_time_to_log_in({**through_mcp_remote(upstream["url"]), **rest})
+
+
+def _without_bridged(rows: Sequence[Row]) -> list[Row]:
+    """The rows; what wants a login is the twin of another host's server that reaches the same url by mcp-remote."""
+    servers = {row.upstream: row.server.upstream for row in rows if row.what in ("new", "known") and row.upstream}
+    reached = urls_behind(servers)
+    return [
+        replace(row, what="twin", upstream=reached[row.server.upstream["url"]])
+        if row.what == "login" and row.server.upstream and row.server.upstream["url"] in reached
+        else row
+        for row in rows
+    ]
+
+
+def identity(upstream: Mapping[str, Any]) -> str:
+    """What makes two upstreams the same server: program or address, and all that they are given."""
+    return json.dumps({key: upstream.get(key) or empty for key, empty in _IDENTITY.items()}, sort_keys=True)
+
+
+@dataclass(frozen=True)
+class KnownServers:
+    """The servers that a mcp-gateway.toml has: the identities of all upstreams and of those that are enabled, and the
+    urls that are reached through mcp-remote."""
+
+    identities: frozenset[str]
+    enabled: frozenset[str]
+    urls: frozenset[str]
+
+    def has(self, server: Server) -> bool:
+        """Whether the server is one of them."""
+        return server.upstream is not None and (identity(server.upstream) in self.identities or self.logs_in_to(server))
+
+    def logs_in_to(self, server: Server) -> bool:
+        """Whether one of them reaches the server's url through mcp-remote."""
+        return server.upstream is not None and server.upstream.get("url") in self.urls
+
+    def is_off(self, server: Server) -> bool:
+        """Whether the server is one of them, and is not enabled, though it is in its host."""
+        upstream = server.upstream or {}
+        on = (upstream.get("enabled") is not False or server.asks) and not self.logs_in_to(server)
+        return on and identity(upstream) in self.identities - self.enabled
+
+
+def known_to(text: str, where: str) -> KnownServers:
+    """The servers that a mcp-gateway.toml has.
+
+    Raises:
+        ConfigError: it is no TOML.
+    """
+    upstreams = {name: as_object(one) for name, one in _upstreams(text, where).items()}
+    on = (one for one in upstreams.values() if one.get("enabled") is not False)
+    return KnownServers(
+        frozenset(identity(one) for one in upstreams.values()),
+        frozenset(identity(one) for one in on),
+        frozenset(urls_behind(upstreams)),
+    )
+
+
+def _enable_twin(rows: list[Row], name: str, server: Server) -> None:
+    upstream = server.upstream or {}
+    if upstream.get("enabled") is False:
+        return
+    for place, row in enumerate(rows):
+        if row.what == "new" and row.upstream == name and row.server.upstream is not None:
+            first = {key: value for key, value in row.server.upstream.items() if key != "enabled"}
+            rows[place] = replace(row, server=replace(row.server, upstream=first))
+
+
+def _upstreams(text: str, where: str) -> dict[str, Any]:
+    try:
+        table: Any = tomllib.loads(text.removeprefix("\ufeff")).get("upstreams", {})
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"is not TOML: {error}", where=where, remedy="mcp-gateway config check says more") from None
+    if not is_dict(table):
+        raise ConfigError("must be a table", where=f"{where}: upstreams")
+    return table
+
+
+def _with_upstreams(text: str, rows: Sequence[Row], where: str) -> str:
+    added = {row.upstream: row for row in rows if row.what == "new" and row.upstream is not None}
+    if not added:
+        return text
+    newline = "\r\n" if "\r\n" in text else "\n"
+    parts = [_commented(name, row.server) for name, row in added.items()]
+    start = text if not text or text.endswith("\n") else text + newline
+    whole = start + newline * bool(start) + "\n".join(parts).replace("\n", newline)
+    expected = {**_upstreams(text, where), **{name: row.server.upstream for name, row in added.items()}}
+    try:
+        same = _upstreams(whole, where) == expected
+    except ConfigError:
+        same = False
+    if not same:
+        remedy = "give each upstream a table of its own, as [upstreams.name]"
+        raise ConfigError("nothing can be added to its upstreams as they are written", where=where, remedy=remedy)
+    return whole
+
+
+def _commented(name: str, server: Server) -> str:
+    upstream = server.upstream or {}
+    lines = [f"from {server.host}: {server.file}" + (f" (project {server.project})" if server.project else "")]
+    comments = "".join(f"# {_one_line(line)}\n" for line in [*lines, *server.remarks])
+    return comments + table_text(["upstreams", name], upstream)
+
+
+def _one_line(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text)

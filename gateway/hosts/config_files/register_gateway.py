@@ -1,0 +1,180 @@
+"""The gateway registered in a host's file on disk, with a backup, and the file of before given back."""
+
+import contextlib
+import difflib
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+
+from gateway.hosts.config_files.backups import BackupRecord, Backups, digest
+from gateway.hosts.config_files.documents import Document
+from gateway.hosts.config_files.files import as_text, read_bytes, remove_file, replace_file
+from gateway.hosts.config_files.gateway_entry import NAME, Installation, own_names, plan_install, plan_uninstall
+from gateway.hosts.config_files.hosts import HostFiles
+from gateway.hosts.config_files.launch_command import Launch
+from gateway.hosts.config_files.machine import Machine
+
+
+@dataclass(frozen=True)
+class Registered:
+    """What registering did, or would do: `diff` is the change as a unified diff, empty where there is none."""
+
+    file: Path
+    diff: str
+    installation: Installation
+    backup: Path | None
+
+
+@dataclass(frozen=True)
+class Unregistered:
+    """What unregistering did.
+
+    `exact`: the file is again what it was before; `removed`: there was none. `backup`: its former content, if kept.
+    """
+
+    file: Path
+    diff: str
+    exact: bool
+    backup: Path | None
+    removed: bool = False
+
+
+def user_file(host: HostFiles, at: Machine) -> Path:
+    """The user's file of a host: the first that exists, else one in a package's folder, else the usual one."""
+    places = [place for place in host.places(at) if place.scope == "user"]
+    existing = (place for place in places if os.path.exists(place.path))
+    packaged = (place for place in places if place.packaged and os.path.isdir(place.path.parent))
+    usual = (place for place in places if not place.only_if_there)
+    return Path(next(chain(existing, packaged, usual)).path)
+
+
+def host_document(host: HostFiles, file: Path) -> tuple[Document, bytes | None]:
+    """A host's file as a document, and its bytes.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    content = read_bytes(file)
+    return Document(as_text(content, file), host.syntax, str(file)), content
+
+
+def register(
+    host: HostFiles,
+    file: Path,
+    launch: Launch,
+    backups: Backups,
+    *,
+    name: str = NAME,
+    only: bool = False,
+    kept: Collection[str] = (),
+    dry_run: bool,
+) -> Registered:
+    """Put the gateway into the host's file; `dry_run`: only say how. `only` takes out the others but those `kept`.
+
+    Raises:
+        ConfigError: the file cannot be read, edited exactly, or written; it is as it was then.
+    """
+    document, content = host_document(host, file)
+    installation = plan_install(document, host, launch, name=name, only=only, kept=kept)
+    diff = unified(document.text, installation.text, file)
+    if dry_run or installation.text == document.text:
+        return Registered(file, diff, installation, None)
+    written = installation.text.encode("utf-8")
+    record = _record(host, file, document, content, backups)
+    # The backup comes first: whatever happens then, the content of before is there.
+    if record is None:
+        backups.keep(host.name, file, content)
+        record = BackupRecord(str(file), content is not None, "", ())
+    made = replace_file(file, written, expected=content)
+    backups.write(
+        host.name,
+        file,
+        replace(
+            record,
+            written=digest(written),
+            names=tuple(dict.fromkeys([*record.names, name])),
+            taken_out=tuple(dict.fromkeys([*record.taken_out, *installation.taken_out])),
+            made_folders=record.made_folders or tuple(map(str, made)),
+        ),
+    )
+    backup = backups.place(host.name, file)
+    return Registered(file, diff, installation, backup if backup.exists() else None)
+
+
+def unregister(
+    host: HostFiles, file: Path, backups: Backups, *, name: str = NAME, dry_run: bool
+) -> Unregistered | None:
+    """Take the gateway out of the host's file; none where it is not in it.
+
+    Where nobody else has changed the file since, it becomes what it was before, byte for byte.
+
+    Raises:
+        ConfigError: the file cannot be read, edited exactly, or written; it is as it was then.
+    """
+    document, content = host_document(host, file)
+    if content is None or name not in own_names(document, host):
+        return None
+    record, before = backups.record(host.name, file), backups.before(host.name, file)
+    untouched = record is not None and record.exact and record.written == digest(content)
+    complete = record is not None and (before is not None or not record.existed)
+    if record is not None and untouched and complete and record.names == (name,):
+        return _give_back(host, file, content, before, record, backups, dry_run=dry_run)
+    old = Document(as_text(before, file), host.syntax, str(backups.place(host.name, file)))
+    last = record is None or set(record.names) <= {name}
+    give_back: Sequence[str] = record.taken_out if record is not None and last else ()
+    text = plan_uninstall(document, host, name=name, before=old, give_back=give_back)
+    assert text is not None  # the entry is there
+    diff = unified(document.text, text, file)
+    if not dry_run:
+        written = text.encode("utf-8")
+        replace_file(file, written, expected=content)
+        if record is not None and not last:
+            rest = tuple(other for other in record.names if other != name)
+            backups.write(host.name, file, replace(record, names=rest, written=digest(written), exact=untouched))
+        elif record is not None:
+            backups.forget(host.name, file, drop_content=False)
+    backup = backups.place(host.name, file)
+    return Unregistered(file, diff, exact=False, backup=backup if backup.exists() else None)
+
+
+def unified(old: str, new: str, file: Path) -> str:
+    """The change as a unified diff; line ends are not shown."""
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), str(file), f"{file} (new)", lineterm="")
+    return "\n".join(lines)
+
+
+def _record(
+    host: HostFiles, file: Path, document: Document, content: bytes | None, backups: Backups
+) -> BackupRecord | None:
+    """The record that still holds: the gateway is in the file; `exact` only if nobody else has changed it since."""
+    record = backups.record(host.name, file)
+    if record is None or content is None:
+        return None
+    if not set(record.names) & set(own_names(document, host)):
+        return None
+    return replace(record, exact=record.exact and record.written == digest(content))
+
+
+def _give_back(
+    host: HostFiles,
+    file: Path,
+    content: bytes,
+    before: bytes | None,
+    record: BackupRecord,
+    backups: Backups,
+    *,
+    dry_run: bool,
+) -> Unregistered:
+    diff = unified(as_text(content, file), as_text(before, file), file)
+    if not dry_run:
+        if before is None:
+            remove_file(file, expected=content)
+            for folder in record.made_folders:
+                with contextlib.suppress(OSError):  # the host has put something else into it meanwhile
+                    Path(folder).rmdir()
+        else:
+            replace_file(file, before, expected=content)
+        backups.forget(host.name, file, drop_content=True)
+    return Unregistered(file, diff, exact=True, backup=None, removed=before is None)

@@ -1,0 +1,49 @@
+"""The four lists that a host may ask for: each merged over all upstreams, as one page."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.core.tools.catalogue import Catalogue
+from gateway.errors import UnknownMethod
+from gateway.routing.cache_hints import hints_of
+from gateway.routing.ports import OwnTools, UpstreamsPort
+from gateway.routing.prompts import Prompts
+from gateway.routing.resources import Resources
+from gateway.upstream.connection.request_context import RequestContext
+
+LISTS: Mapping[str, str] = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+    "prompts/list": "prompts",
+}
+"""The methods that are served here, each with what is announced when its list has changed."""
+
+
+class Listing:
+    """Puts a list together with what is said of it as a whole."""
+
+    def __init__(self, upstreams: UpstreamsPort, builtin: OwnTools, resources: Resources, prompts: Prompts) -> None:
+        self._upstreams = upstreams
+        self._builtin = builtin
+        self._resources = resources
+        self._prompts = prompts
+
+    async def result(self, method: str, context: RequestContext, catalogue: Catalogue) -> dict[str, Any]:
+        """The raw result of one of `LISTS`; `catalogue` is the caller's tools."""
+        caller = context.caller
+        match method:
+            case "tools/list":
+                return {"tools": list(catalogue.tools), **hints_of(self._upstreams, "tools", caller)}
+            case "prompts/list":
+                prompts = list(self._prompts.catalogue(context).prompts)
+                return {"prompts": prompts, **hints_of(self._upstreams, "prompts", caller)}
+            case "resources/list":
+                own = await self._builtin.resources(owner=caller.principal)
+                hints = hints_of(self._upstreams, "resources", caller, own=bool(own))
+                return {"resources": [*self._resources.listed(caller), *own], **hints}
+            case "resources/templates/list":
+                templates = self._resources.templates(caller)
+                return {"resourceTemplates": templates, **hints_of(self._upstreams, "templates", caller)}
+            case _:
+                raise UnknownMethod(f"{method!r} is no list")

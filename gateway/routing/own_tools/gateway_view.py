@@ -1,0 +1,155 @@
+"""`gateway_view`: a kept image, whole, at a size, or a part of it; or a page of a kept document."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pybase64
+
+from gateway.content.shaping.effects import MediaWork
+from gateway.content.store import ContentStore, fetch_bytes
+from gateway.core.model import media_types
+from gateway.core.model.effects import Crop, Failed, Fitted, ImageTarget
+from gateway.core.model.media_types import PixelSize, SniffedType
+from gateway.core.profiles.profile import Profile
+from gateway.core.wording import READ_TOOL, page_count, plain, size_words
+from gateway.errors import InvalidRequest, MediaError
+from gateway.routing.own_tools import wording
+from gateway.routing.own_tools.arguments import crop_in, handle_in, number_in
+from gateway.routing.own_tools.gateway_read import MOST_BYTES
+
+_AS_THEY_ARE = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""What a host is taken to show when its profile names no types."""
+
+_PDF = "application/pdf"
+_DRAWN = ("image/png", "image/jpeg")
+_LARGEST_EDGE = 2_000
+"""Pixels of a page's longer edge where the profile names none."""
+_LARGE_EDGE = 4_000
+"""Pixels of the longer edge of a page of which a part is shown."""
+_MOST_PAGES = 10_000
+_MOST_CHARS = 2_000_000
+"""How much of a document is read for the text of one of its pages."""
+
+_AROUND = 2_000
+"""Characters of a result that are not the image: its caption, and the JSON around both."""
+
+
+async def view(
+    arguments: Mapping[str, Any], store: ContentStore, media: MediaWork, profile: Profile, *, owner: str
+) -> list[dict[str, Any]]:
+    """The blocks that show a kept image, or a page: made to fit the host already, and a caption that says what it is.
+
+    Raises:
+        InvalidRequest: arguments that cannot be meant, or content that is no image.
+        ContentError: the handle is unknown or expired.
+        MediaError: the image cannot be decoded or made to fit.
+    """
+    handle = handle_in(arguments)
+    if handle is None:
+        raise InvalidRequest("handle is missing", remedy="give the handle that a line in an earlier result names")
+    size, crop = number_in(arguments, "size", least=1), crop_in(arguments)
+    stored = await store.metadata(handle, owner=owner)
+    content = await fetch_bytes(store, handle, owner=owner, limit=MOST_BYTES)
+    finding = media_types.inspect(content)
+    media_type = finding.media_type or stored.media_type
+    if media_type == _PDF:
+        page = number_in(arguments, "page", least=1) or 1
+        try:
+            return await _Page(media, profile, handle, content, page).view(size, crop)
+        except MediaError as error:
+            raise MediaError(f"{handle} cannot be shown: {error.message}", remedy=error.remedy) from error
+    if media_types.family(media_type) != "image":
+        known = f"{plain(media_type, 80)}, {size_words(stored.size)}"
+        raise InvalidRequest(f"{handle} is no image but {known}", remedy=f"text is read with {READ_TOOL}")
+    if profile.image.show != "native":
+        words = wording.images_not_shown(handle, plain(media_type, 80), finding.size, stored.size)
+        return [{"type": "text", "text": words}]
+    target = _target(profile, size)
+    if not profile.image.types and crop is None and _within(finding, len(content), target):
+        caption = wording.shown_whole(handle, finding.size, finding.size)
+        return _blocks(pybase64.b64encode_as_string(content), media_type, caption)
+    try:
+        fitted = await media.fit_image(content, media_type, target, crop)
+    except MediaError as error:
+        raise MediaError(f"{handle} cannot be shown so: {error.message}", remedy=error.remedy) from error
+    return _blocks(fitted.data, fitted.media_type, _caption(handle, fitted, crop))
+
+
+@dataclass(frozen=True)
+class _Page:
+    """One page of a document that is to be seen."""
+
+    media: MediaWork
+    profile: Profile
+    handle: str
+    content: bytes
+    number: int
+
+    async def view(self, size: int | None, crop: Crop | None) -> list[dict[str, Any]]:
+        """The page as an image; as text where the host shows none."""
+        shows_images = self.profile.image.show == "native"
+        # Pages before this one need not be read where only their number counts.
+        most = 1 if shows_images else min(self.number, _MOST_PAGES)
+        read = await self.media.read_document(self.content, most, _MOST_CHARS)
+        if self.number > read.pages:
+            raise InvalidRequest(
+                f"page {self.number:,} is after the end", remedy=f"the document has {page_count(read.pages)}"
+            )
+        if not shows_images:
+            text = read.texts[self.number - 1] if self.number <= len(read.texts) else ""
+            return [{"type": "text", "text": wording.page_as_text(self.handle, self.number, read.pages, text)}]
+        if crop is not None:
+            return await self._part(crop, size)
+        image = await self._drawn(_target(self.profile, size))
+        caption = wording.shown_page(self.handle, self.number, read.pages, image.pixels)
+        return _blocks(image.data, image.media_type, caption)
+
+    async def _part(self, crop: Crop, size: int | None) -> list[dict[str, Any]]:
+        """A part of the page, drawn large first: coordinates are those of the page as it was shown whole."""
+        whole = await self._drawn(_target(self.profile, None))
+        large = await self._drawn(ImageTarget(("image/png",), _LARGE_EDGE))
+        factor = large.pixels.width / whole.pixels.width
+        scaled = Crop(*(round(side * factor) for side in (crop.left, crop.top, crop.width, crop.height)))
+        target = _target(self.profile, size)
+        image = await self.media.fit_image(pybase64.b64decode(large.data), large.media_type, target, scaled)
+        caption = wording.page_part(self.handle, self.number, crop, whole.pixels, image.pixels)
+        return _blocks(image.data, image.media_type, caption)
+
+    async def _drawn(self, target: ImageTarget) -> Fitted:
+        types = tuple(kind for kind in target.types if kind in _DRAWN) or _DRAWN
+        edge = min(target.max_edge or _LARGEST_EDGE, _LARGE_EDGE)
+        asked = ImageTarget(types, edge, target.max_bytes)
+        rendered = await self.media.render_pages(self.content, (self.number,), asked)
+        image = rendered.images[0] if rendered.images else Failed("it was not drawn")
+        if isinstance(image, Failed):
+            raise MediaError(f"page {self.number:,}: {image.reason}")
+        return image
+
+
+def _blocks(data: str, media_type: str, caption: str) -> list[dict[str, Any]]:
+    return [{"type": "image", "data": data, "mimeType": media_type}, {"type": "text", "text": caption}]
+
+
+def _caption(handle: str, fitted: Fitted, crop: Crop | None) -> str:
+    if crop is None:
+        return wording.shown_whole(handle, fitted.original, fitted.pixels)
+    width, height = fitted.original
+    part = Crop(crop.left, crop.top, min(crop.width, width - crop.left), min(crop.height, height - crop.top))
+    return wording.shown_part(handle, PixelSize(width, height), part, fitted.pixels)
+
+
+def _target(profile: Profile, size: int | None) -> ImageTarget:
+    """What shaping would ask for, so that it has nothing left to change and the caption's numbers stay true."""
+    rules, result_chars = profile.image, profile.limits.result_chars
+    edges = [edge for edge in (size, rules.max_edge) if edge is not None]
+    sizes = [] if rules.max_bytes is None else [rules.max_bytes]
+    if result_chars is not None:
+        sizes.append(max(1, (result_chars * 9 // 10 - _AROUND) * 3 // 4))
+    return ImageTarget(rules.types or _AS_THEY_ARE, min(edges, default=None), min(sizes, default=None))
+
+
+def _within(finding: SniffedType, byte_size: int, target: ImageTarget) -> bool:
+    if target.max_bytes is not None and byte_size > target.max_bytes:
+        return False
+    return target.max_edge is None or (finding.size is not None and max(finding.size) <= target.max_edge)

@@ -1,0 +1,63 @@
+"""An upstream that gets content where the host gave a handle. What cannot be given is told in a result, not sent on."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.config.schema import UpstreamSettings
+from gateway.core.model.json_values import as_object
+from gateway.core.tools.catalogue import Route
+from gateway.core.wording import failure_text, plain
+from gateway.errors import ArgumentError
+from gateway.routing.ports import TheArguments, UpstreamPort
+from gateway.upstream.connection.calls import CallLimits
+from gateway.upstream.connection.request_context import RequestContext
+
+_LONGEST = 1_000
+
+
+class WithContent:
+    """Stands before an upstream for the calls of one tool.
+
+    Below whatever repeats or parks a call: so each time that the upstream is asked, handles stand for what they stand
+    for then, files last exactly as long as the call does there, and nothing else ever holds the content.
+    """
+
+    def __init__(self, upstream: UpstreamPort, route: Route, arguments: "TheArguments") -> None:
+        self._upstream = upstream
+        self._route = route
+        self._arguments = arguments
+
+    @property
+    def name(self) -> str:
+        """Its name in the configuration."""
+        return self._upstream.name
+
+    @property
+    def settings(self) -> UpstreamSettings:
+        """Its part of the configuration."""
+        return self._upstream.settings
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        context: RequestContext,
+        timeout: CallLimits | None = None,
+    ) -> dict[str, Any]:
+        """The upstream's raw result; a failed one of ours, where an argument names content that it cannot be given."""
+        arguments = as_object(params.get("arguments"))
+        owner = context.caller.principal
+        try:
+            async with self._arguments.resolved(
+                arguments, self._route.parameters, owner=owner, upstream=self.name, settings=self.settings
+            ) as resolved:
+                passed = params if resolved is arguments else {**params, "arguments": resolved}
+                return await self._upstream.request(method, passed, context, timeout)
+        except ArgumentError as error:
+            return _refused(self._route, error)
+
+
+def _refused(route: Route, error: ArgumentError) -> dict[str, Any]:
+    remedy = error.remedy[:1].upper() + error.remedy[1:] if error.remedy else None
+    words = f"{plain(route.tool, 100)} was not called: {plain(error.message, _LONGEST)}"
+    return {"content": [{"type": "text", "text": failure_text(words, remedy)}], "isError": True}

@@ -1,0 +1,232 @@
+"""What is offered to whom: catalogues per profile, revision and what the upstreams list for the host."""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from anyio import Lock, to_thread
+
+from gateway.config.schema import GatewaySettings, UpstreamSettings
+from gateway.core import apps
+from gateway.core.model.caller import Caller
+from gateway.core.model.json_shape import size_of
+from gateway.core.model.revisions import REVISIONS
+from gateway.core.model.wire import WireObject
+from gateway.core.profiles.profile import Profile
+from gateway.core.tools.catalogue import OWN, Catalogue, Route, build
+from gateway.core.tools.catalogue.faults import FaultMemo
+from gateway.core.tools.catalogue.names import SEPARATOR, NameRules
+from gateway.core.wording import plain
+from gateway.errors import GatewayError, UnknownTool
+from gateway.routing.availability import Availability
+from gateway.routing.log_once import Problems
+from gateway.routing.pages import OpenPages
+from gateway.routing.ports import Calibrating, OwnTools, TheArguments, UpstreamsPort
+from gateway.upstream import RequestContext, UpstreamState
+
+_Tools = Mapping[str, Sequence[WireObject]]
+"""The raw tools of each upstream."""
+
+logger = logging.getLogger(__name__)
+
+_LONGEST_NAME = 200
+_COMPARED = 500
+"""How many names are compared with one that is unknown: comparing costs, and strangers choose the name."""
+_KEPT = 128
+"""How many catalogues are kept, the last used: an upstream may list other tools for hosts of other capabilities."""
+_LARGE = 32 * 1024
+"""Characters of the lists of tools above which a catalogue is built in a thread, so that other hosts do not wait."""
+_TRIES = 3
+"""How often a catalogue is built in a thread whose lists have changed before it was done."""
+
+
+class _Wanted(NamedTuple):
+    """What a catalogue is built from, and the key that it is kept under."""
+
+    key: tuple[object, ...]
+    lists: _Tools
+    calibrating: Sequence[WireObject]
+    profile: Profile
+    revision: str
+    shows_apps: bool
+    settings: Mapping[str, UpstreamSettings]
+    gateway: GatewaySettings
+
+
+class Offering:
+    """The catalogues in force, and the way from an offered name to its upstream."""
+
+    def __init__(
+        self,
+        upstreams: UpstreamsPort,
+        own: OwnTools,
+        settings: GatewaySettings,
+        availability: Availability,
+        opened: OpenPages,
+        calibration: Calibrating | None = None,
+        arguments: TheArguments | None = None,
+    ) -> None:
+        self._upstreams = upstreams
+        self._own = own
+        self._settings = settings
+        self._availability = availability
+        self._opened = opened
+        self._calibration = calibration
+        self._arguments = arguments
+        self._catalogues: OrderedDict[tuple[object, ...], tuple[_Tools, Catalogue]] = OrderedDict()
+        self._schemas: dict[str, Mapping[str, Any]] = {}
+        self._problems = Problems()
+        self._faults = FaultMemo()
+        self._building = Lock()
+
+    def reconfigure(self, settings: GatewaySettings) -> None:
+        """Offer by other settings from now on."""
+        self._settings = settings
+        self.forget()
+
+    def forget(self) -> None:
+        """An upstream's list or state changed: the next question builds its catalogue anew."""
+        self._catalogues.clear()
+        self._schemas.clear()
+        self._faults = FaultMemo()
+
+    def catalogue(self, profile: Profile, caller: Caller) -> Catalogue:
+        """What a caller is offered now. `profile` is its own, narrowed to its revision already."""
+        wanted = self._wanted(profile, caller)
+        return self._remembered(wanted) or self._kept(wanted, self._built(wanted))
+
+    async def offered(self, context: RequestContext) -> Catalogue:
+        """What the host of a request is offered now; built in a thread where the lists are large."""
+        for _ in range(_TRIES):
+            wanted = self._wanted(context.listed, context.caller)
+            if (found := self._remembered(wanted)) is not None:
+                return found
+            if size_of(wanted.lists, most=_LARGE).total <= _LARGE:
+                return self._kept(wanted, self._built(wanted))
+            async with self._building:
+                if (found := self._remembered(wanted)) is not None:
+                    return found
+                before = self._faults
+                built = await to_thread.run_sync(self._built, wanted)
+                if self._faults is before:  # nothing has changed meanwhile
+                    return self._kept(wanted, built)
+        return self.catalogue(context.listed, context.caller)
+
+    def _wanted(self, profile: Profile, caller: Caller) -> "_Wanted":
+        lists = {name: self._upstreams[name].lists_for(caller).tools for name in self._upstreams}
+        revision = caller.revision if caller.revision in REVISIONS else REVISIONS[0]
+        # By the very lists, which are kept beside the catalogue: so no other list can come to have the same id.
+        calibrating = () if self._calibration is None else self._calibration.tools(caller, profile)
+        shows_apps = apps.shows_apps(caller.capabilities, profile.apps.host)
+        listed = ((name, id(tools)) for name, tools in lists.items())
+        key = (profile.name, revision, shows_apps, len(calibrating), *listed)
+        settings = {name: self._upstreams[name].settings for name in lists}
+        return _Wanted(key, lists, calibrating, profile, revision, shows_apps, settings, self._settings)
+
+    def _remembered(self, wanted: "_Wanted") -> Catalogue | None:
+        found = self._catalogues.get(wanted.key)
+        if found is None:
+            return None
+        self._catalogues.move_to_end(wanted.key)
+        return found[1]
+
+    def _kept(self, wanted: "_Wanted", catalogue: Catalogue) -> Catalogue:
+        self._catalogues[wanted.key] = (wanted.lists, catalogue)
+        self._schemas.update((tool["name"], tool["inputSchema"]) for tool in catalogue.tools)
+        self._report(catalogue, wanted.profile.name)
+        while len(self._catalogues) > _KEPT:
+            self._catalogues.popitem(last=False)
+        return catalogue
+
+    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        """The input schema of a tool that was offered to anybody under this name; None when none was."""
+        return self._schemas.get(name)
+
+    async def route(self, name: str, context: RequestContext) -> tuple[Route, Catalogue]:
+        """Where a call of `name` goes, and the catalogue that says so. Waits, within the profile's bound, for an
+        upstream that may bring it yet.
+
+        A name that no host was told may be the one by which a page knows a tool of its own upstream
+        (`Catalogue.own_names`).
+
+        Raises:
+            UpstreamUnavailable: the name is one of an upstream that is not there.
+            UnknownTool: it is nobody's, it may be that of several, or it is not for the page that calls it.
+        """
+        starting, profile = self._availability.starting(), context.listed
+        catalogue = await self.offered(context)
+        route = self._found(name, catalogue, context.caller, settled=not starting)
+        if route is not None:
+            return route, catalogue
+        owner = self._owner(name, profile)
+        awaited = [owner] if owner in starting else starting if owner is None else []
+        if awaited:
+            await self._availability.wait(awaited, profile.wait.tools_list)
+            catalogue = await self.offered(context)
+        route = self._found(name, catalogue, context.caller, settled=True)
+        if route is not None:
+            return route, catalogue
+        raise self._unknown(name, self._owner(name, profile), catalogue)
+
+    def _found(self, name: str, catalogue: Catalogue, caller: Caller, *, settled: bool) -> Route | None:
+        route = None if name in catalogue.listed_for_pages else catalogue.routes.get(name)
+        # What only pages call, by a name that several upstreams have, is called from the page that is open.
+        if route is None or (route.only_app and route.tool == name):
+            route = self._opened.chosen(catalogue.own_names.get(name, ()), caller, settled=settled) or route
+        if route is not None:
+            self._opened.check(route, caller)
+        return route
+
+    def _built(self, wanted: "_Wanted") -> Catalogue:
+        lists, profile = wanted.lists, wanted.profile
+        own = (*(self._own.tools() if profile.tools.helpers else ()), *wanted.calibrating)
+        if own:
+            lists = {OWN: own, **lists}
+        settings, arguments = wanted.settings, self._arguments
+        return build(
+            lists,
+            {name: upstream.tools for name, upstream in settings.items()},
+            wanted.gateway.prefix,
+            profile,
+            wanted.gateway.name,
+            revision=wanted.revision,
+            giving={name: arguments.giving(settings[name]) for name in settings} if arguments else None,
+            shows_apps=wanted.shows_apps,
+            faults=self._faults,
+        )
+
+    def _report(self, catalogue: Catalogue, profile: str) -> None:
+        logger.debug("profile %s: %d tools, %d notes", profile, len(catalogue.tools), len(catalogue.notes))
+        self._problems.report((note.text for note in catalogue.problems), f"tools for profile {profile}")
+
+    def _owner(self, name: str, profile: Profile) -> str | None:
+        """The upstream that a prefixed name belongs to, if it begins with one's prefix."""
+        rules = NameRules.of(profile.tools, self._settings.name)
+        return next((own for own in self._upstreams if name.startswith(rules.legal(own) + SEPARATOR)), None)
+
+    def _unknown(self, name: str, owner: str | None, catalogue: Catalogue) -> GatewayError:
+        shown = plain(name, _LONGEST_NAME)
+        if owner is not None and self._upstreams[owner].state is not UpstreamState.READY:
+            return self._availability.unavailable(owner, f"tool {shown!r}")
+        if several := catalogue.own_names.get(name):
+            return _ambiguous(shown, several, catalogue)
+        routes = catalogue.routes
+        likely = [offered for offered, route in routes.items() if route.upstream == owner] or list(routes)
+        near = get_close_matches(shown, likely[:_COMPARED], n=3)
+        hint = f"; the nearest: {', '.join(repr(match) for match in near)}" if near else ""
+        absent = self._availability.missing()
+        why = f"; not there now: {', '.join(absent)}" if absent else ""
+        return UnknownTool(f"no tool is named {shown!r}{hint}{why}", remedy="list the tools again")
+
+
+def _ambiguous(name: str, several: Sequence[Route], catalogue: Catalogue) -> UnknownTool:
+    meant = {(route.upstream, route.tool) for route in several}
+    offered = [name for name, route in catalogue.routes.items() if (route.upstream, route.tool) in meant]
+    # Where hosts are listed the names that pages know, the refused name is one that is offered.
+    names = ", ".join(repr(each) for each in offered[:_COMPARED] if each not in catalogue.listed_for_pages)
+    return UnknownTool(
+        f"{name!r} is a tool of {', '.join(sorted({route.upstream for route in several}))}; their names here: {names}",
+        remedy="call one of these, or open the page that calls it first",
+    )

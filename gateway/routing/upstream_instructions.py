@@ -1,0 +1,33 @@
+"""What the upstreams say to a model about themselves, and how much of it each host keeps."""
+
+from collections.abc import Mapping
+
+from gateway.core.profiles.match_profile import find_profile, glob_of, specificity
+from gateway.core.profiles.profile import Profile
+from gateway.core.tools.instructions import Introductions, part
+from gateway.routing.ports import UpstreamsPort
+from gateway.upstream import UpstreamState
+
+
+def introductions(upstreams: UpstreamsPort, profiles: Mapping[str, Profile], configured: str | None) -> Introductions:
+    """Of all upstreams that are not disabled, as last known. `configured` is the profile set for every host, if any.
+
+    A host is known by its name only: before it has said more, it is told.
+    """
+    enabled = [name for name in upstreams if upstreams[name].state is not UpstreamState.DISABLED]
+    parts = tuple((name, text) for name in enabled if (text := part(upstreams[name].instructions)))
+    if configured is not None:
+        rules = find_profile(profiles, configured).instructions
+        return Introductions(parts, (), rules.max_chars, (("*", True),) if rules.handles else ())
+    found = [
+        (specificity(match, position), glob, profile.instructions)
+        for position, profile in enumerate(profiles.values())
+        for match in profile.match
+        if (glob := glob_of(match)) is not None
+        and match.user_agent is match.model is match.client_version is None  # what is known by the name alone
+    ]
+    closest_first = [(glob, rules) for _, glob, rules in sorted(found, reverse=True, key=lambda each: each[0])]
+    others = find_profile(profiles, "default").instructions
+    limits = tuple((glob, rules.max_chars) for glob, rules in closest_first)
+    handles = (*((glob, rules.handles) for glob, rules in closest_first), ("*", others.handles))
+    return Introductions(parts, limits, others.max_chars, handles if any(told for _, told in handles) else ())

@@ -1,0 +1,145 @@
+"""A running gateway with its door open: log file, control endpoint and the watch on its configuration, around serving.
+
+None of it is needed to serve: what cannot be had costs one warning.
+"""
+
+import logging
+import os
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from gateway._version import __version__
+from gateway.config.schema import Settings
+from gateway.config.settings_diff import Difference
+from gateway.serving.control.contents import Contents
+from gateway.serving.control.endpoint import Endpoint, listen
+from gateway.serving.control.log_file import LogFile, log_path, prune
+from gateway.serving.control.pending_calibration import answer, apply_pending_calibration
+from gateway.serving.control.records import GatewayRecord, running, stem, write_record
+from gateway.serving.control.reload_config import Load, Reloader
+from gateway.serving.control.server import Commands, attend
+from gateway.serving.control.status_report import Running, Serving, report
+from gateway.serving.control.watch_config import watch
+from gateway.system.runtime_dir import own_folder
+from gateway.telemetry import make_formatter
+
+logger = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def attended(
+    gateway: Running,
+    serving: Serving,
+    *,
+    stop: Callable[[], None],
+    load: Load | None = None,
+    seen: bytes | None = None,
+    on_applied: Callable[[Settings], None] | None = None,
+) -> AsyncGenerator[None]:
+    """While this is open, `status`, `reload`, `calibrate` ... reach the gateway, and it follows its configuration.
+
+    `stop` is called when somebody asks for the end. `load` reads the configuration again, of which `seen` is the
+    fingerprint (`watching.fingerprint`); without it nothing is watched. `on_applied` is told the settings in force
+    after each change of them.
+    """
+
+    def apply(settings: Settings) -> Difference:
+        difference = gateway.apply(settings)
+        for handler in logging.root.handlers:  # they hide the secrets of the settings, which may be others now
+            handler.setFormatter(make_formatter(gateway.settings))
+        if on_applied is not None:
+            on_applied(gateway.settings)
+        return difference
+
+    raised: Exception | None = None
+    reloader = Reloader(load, apply)
+    folder = _folder()
+    with _logged(folder, serving, gateway.settings):
+        async with anyio.create_task_group() as tasks:
+            if folder is not None:
+                apply_pending_calibration(folder, gateway.calibration)
+                calibrate = partial(answer, gateway.calibration)
+                most = gateway.settings.content.max_upload_bytes
+                contents = Contents(gateway.store, gateway.links, most, serving.principal)
+                answers = (partial(report, gateway, serving, reloader), reloader.reload, stop)
+                commands = Commands(*answers, calibrate=calibrate, content=contents.answer)
+                tasks.start_soon(_answer, folder, serving, gateway, commands)
+            if load is not None and serving.config is not None:
+                tasks.start_soon(watch, serving.config, seen, reloader.reload_quietly)
+            try:
+                yield
+            except Exception as error:
+                # Raised below, as it is: the task group would wrap it in a group of its own.
+                raised = error
+            tasks.cancel_scope.cancel()
+    if raised is not None:
+        raise raised
+
+
+def _folder() -> Path | None:
+    try:
+        return own_folder()
+    except OSError as error:
+        logger.warning("no control endpoint and no log file: %s; `status` and `stop` cannot reach this gateway", error)
+        return None
+
+
+@contextmanager
+def _logged(folder: Path | None, serving: Serving, settings: Settings) -> Generator[None]:
+    """While this is open, what is logged goes to a file, too."""
+    if folder is None:
+        yield
+        return
+    path = log_path(folder, os.getpid(), serving.started)
+    try:
+        handler = LogFile(path, make_formatter(settings))
+    except OSError as error:
+        logger.warning("no log file: %s", error)
+        yield
+        return
+    serving.log = path
+    logging.root.addHandler(handler)
+    logger.info("mcp-gateway %s, process %d, %s", __version__, os.getpid(), serving.config or "no configuration file")
+    try:
+        yield
+    finally:
+        logging.root.removeHandler(handler)
+        handler.close()
+
+
+async def _answer(folder: Path, serving: Serving, gateway: Running, commands: Commands) -> None:
+    try:
+        await anyio.to_thread.run_sync(_tidy, folder, serving.log)
+        listener, endpoint = await listen(folder, stem(os.getpid(), serving.started))
+    except Exception as error:  # whatever it is, the gateway serves without
+        logger.warning("no control endpoint: %s; `status`, `reload` and `stop` cannot reach this gateway", error)
+        return
+    record: Path | None = None
+    try:
+        record = write_record(folder, _record(serving, gateway.settings.gateway.name, endpoint))
+        await attend(listener, endpoint, commands)
+    except Exception as error:  # as above
+        logger.warning("the control endpoint is closed: %s", error)
+    finally:
+        with suppress(OSError):  # what stays is taken away by whoever looks next
+            if record is not None:
+                record.unlink(missing_ok=True)
+            endpoint.remove()
+        with anyio.CancelScope(shield=True):
+            await listener.aclose()
+
+
+def _record(serving: Serving, name: str, endpoint: Endpoint) -> GatewayRecord:
+    config, log = (str(path) if path is not None else None for path in (serving.config, serving.log))
+    return GatewayRecord(os.getpid(), serving.started, name, __version__, config, log, endpoint)
+
+
+def _tidy(folder: Path, log: Path | None) -> None:
+    """Take away logs of long ago, and what gateways left behind that ended without a word (`running` does that)."""
+    logs = {Path(record.log) for record in running() if record.log is not None}
+    prune(folder, frozenset({*logs, log} if log is not None else logs))

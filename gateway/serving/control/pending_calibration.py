@@ -1,0 +1,71 @@
+"""Calibrating the hosts of running gateways, at the wish of the command line, and of those that start meanwhile.
+
+A gateway that is served over stdio is started by its host. So the wish is also left in the folder of what runs: a host
+that has to be restarted before it sees new tools finds them in the gateway that it then starts.
+"""
+
+import json
+import logging
+import math
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gateway.errors import InvalidRequest
+from gateway.serving.control import protocol
+from gateway.system.runtime_dir import PRIVATE_FILE
+
+if TYPE_CHECKING:
+    from gateway.routing.calibration import Calibration
+
+logger = logging.getLogger(__name__)
+
+LONGEST_SECONDS = 24 * 3_600.0
+"""For how long a wish may be good."""
+
+_FILE = "calibrate.wish"
+_LARGEST = 4_096
+
+
+def answer(calibration: "Calibration", request: Mapping[str, Any]) -> dict[str, Any]:
+    """Begin or go on calibrating (`until`, `host`), or end it (`close`); how far each host is.
+
+    Raises InvalidRequest: it does not say until when.
+    """
+    if request.get("close") is True:
+        calibration.close()
+    else:
+        until, host = _wished(request)
+        calibration.open(until, host)
+    return calibration.progress()
+
+
+def leave_wish(folder: Path, until: float, host: str | None) -> Path:
+    """Have gateways that start until then calibrate their hosts. Raises OSError."""
+    path = folder / _FILE
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(protocol.write({"until": until, "host": host}))
+    return path
+
+
+def apply_pending_calibration(folder: Path, calibration: "Calibration") -> None:
+    """Begin calibrating, if that is wished for. What cannot be read, or is past, is no wish."""
+    with suppress(OSError, ValueError, InvalidRequest):
+        with (folder / _FILE).open("rb") as file:
+            wish = protocol.read(file.read(_LARGEST))
+        until, host = _wished(wish)
+        calibration.open(until, host)
+        logger.info("calibrating %s, as `mcp-gateway calibrate` asks for", json.dumps(host) if host else "any host")
+
+
+def _wished(said: Mapping[str, Any]) -> tuple[float, str | None]:
+    until, host = said.get("until"), said.get("host")
+    if isinstance(until, bool) or not isinstance(until, int | float) or not math.isfinite(until):
+        raise InvalidRequest("calibrating needs a time until when")
+    if not 0 < until - time.time() <= LONGEST_SECONDS:
+        raise InvalidRequest("that time is past, or too far away")
+    return float(until), host if isinstance(host, str) and host else None

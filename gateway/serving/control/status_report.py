@@ -1,0 +1,153 @@
+"""What a running gateway says about itself, as JSON: names, states and numbers; no content, no secrets."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import anyio.to_thread
+
+from gateway._version import __version__
+from gateway.config.schema import Settings
+from gateway.config.settings_diff import Difference
+from gateway.core.model.caller import Caller
+from gateway.core.tools.catalogue.repair import withheld
+from gateway.errors import GatewayError
+from gateway.serving.control.reload_config import Reloader
+from gateway.system.memory import memory_of_groups, own_memory
+
+if TYPE_CHECKING:
+    from gateway.content.links.links import Links
+    from gateway.content.store import KeptStore
+    from gateway.routing import Router
+    from gateway.routing.calibration import Calibration
+    from gateway.upstream import Upstream, Upstreams
+
+
+class Running(Protocol):
+    """The gateway that is reported on (`gateway.runtime.Gateway` is one)."""
+
+    @property
+    def router(self) -> "Router": ...
+    @property
+    def upstreams(self) -> "Upstreams": ...
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def calibration(self) -> "Calibration": ...
+    @property
+    def store(self) -> "KeptStore": ...
+    @property
+    def links(self) -> "Links": ...
+    def apply(self, settings: Settings) -> Difference: ...
+
+
+class AGuest(Protocol):
+    """A host that is connected."""
+
+    @property
+    def caller(self) -> Caller: ...
+    @property
+    def since(self) -> float: ...
+    @property
+    def last(self) -> float: ...
+    @property
+    def requests(self) -> int: ...
+
+
+def nobody() -> Iterable[AGuest]:
+    """No hosts: as long as nothing serves them yet."""
+    return ()
+
+
+@dataclass
+class Serving:
+    """How the gateway is served: its file, and, once they are known, its transports and its hosts."""
+
+    config: Path | None
+    started: float
+    transports: list[str] = field(default_factory=list[str])
+    guests: Callable[[], Iterable[AGuest]] = nobody
+    log: Path | None = None
+    principal: str = Caller().principal
+    """Whose content the hosts' is."""
+
+
+async def report(running: Running, serving: Serving, reloader: Reloader) -> dict[str, Any]:
+    """All of it."""
+    upstreams = list(running.upstreams.values())
+    groups = [upstream.pid for upstream in upstreams if upstream.pid is not None]
+    memory = await anyio.to_thread.run_sync(memory_of_groups, groups)
+    return {
+        "pid": os.getpid(),
+        "name": running.settings.gateway.name,
+        "version": __version__,
+        "started": moment(serving.started),
+        "config": str(serving.config) if serving.config else None,
+        "log": str(serving.log) if serving.log else None,
+        "transports": list(serving.transports),
+        "memory_bytes": await anyio.to_thread.run_sync(own_memory),
+        "configuration": {
+            "read": moment(reloader.applied_at),
+            "problem": reloader.problem,
+            "restart_needed": list(reloader.restart_needed),
+        },
+        "store": _store(running),
+        "hosts": [_host(guest, running.router) for guest in serving.guests()],
+        "upstreams": [_upstream(upstream, memory) for upstream in upstreams],
+    }
+
+
+def moment(seconds: float) -> str:
+    """Seconds since 1970 as `2026-11-20T09:30:00Z`."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _store(running: Running) -> dict[str, Any]:
+    kept, pieces = running.store.usage
+    return {
+        "url": running.store.where,
+        "bytes": kept,
+        "pieces": pieces,
+        "max_bytes": running.settings.store.max_bytes,
+    }
+
+
+def _host(guest: AGuest, router: "Router") -> dict[str, Any]:
+    caller = guest.caller
+    try:
+        profile = router.profile_of(caller).name
+    except GatewayError:  # it asked for one that is not there, or not any more
+        profile = None
+    return {
+        "name": caller.client_name,
+        "version": caller.client_version,
+        "revision": caller.revision,
+        "profile": profile,
+        "since": moment(guest.since),
+        "last_request": moment(guest.last),
+        "requests": guest.requests,
+    }
+
+
+def _upstream(upstream: "Upstream", memory: Mapping[int, int]) -> dict[str, Any]:
+    counts, settings = upstream.counts, upstream.settings
+    return {
+        "name": upstream.name,
+        "state": upstream.state.value,
+        "cause": upstream.cause,
+        "since": moment(counts.since),
+        "transport": "stdio" if settings.command is not None else settings.transport,
+        "era": upstream.era,
+        "revision": upstream.revision,
+        "tools": len(upstream.tools()),
+        "withheld": [{"tool": tool, "why": why} for tool, why in withheld(upstream.tools())],
+        "left_out": list(upstream.left_out),
+        "sessions": upstream.sessions,
+        "calls": {"total": counts.total, "failed": counts.failed, "running": counts.running},
+        "restarts": counts.restarts,
+        "pid": upstream.pid,
+        "memory_bytes": memory.get(upstream.pid) if upstream.pid is not None else None,
+    }

@@ -1,0 +1,121 @@
+"""Content to and from a running gateway, from another process: plain sockets, in pieces."""
+
+import selectors
+import socket
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from gateway.errors import GatewayError
+from gateway.serving.control.client import ControlUnanswered
+from gateway.serving.control.protocol import MAX_REPLY_BYTES, read, write
+from gateway.serving.control.records import GatewayRecord
+
+SILENCE_SECONDS = 60.0
+"""How long nothing may happen: a store far away takes its time with the last piece."""
+
+_PIECE = 256 * 1024
+
+Progress = Callable[[int, int], object]
+"""Told bytes done, and bytes in all."""
+
+
+def put(record: GatewayRecord, file: BinaryIO, described: dict[str, Any], progress: Progress) -> dict[str, Any]:
+    """Give the gateway `described["size"]` bytes of the file; what it says of the content.
+
+    Raises:
+        NoAnswer: it cannot be asked, or the file has not as many bytes.
+        GatewayError: it refused, and why.
+    """
+    size = int(described["size"])
+    with _asked(record, {"do": "put", **described}) as connection:
+        try:
+            done = 0
+            # A refusal comes while there is still something to send.
+            while done < size and not _has_news(connection):
+                piece = file.read(min(_PIECE, size - done))
+                if not piece:
+                    raise ControlUnanswered("the file is shorter than it was")
+                connection.sendall(piece)
+                done += len(piece)
+                progress(done, size)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # why, it may have said
+        except TimeoutError:
+            raise ControlUnanswered(f"the gateway {record.pid} took nothing for {SILENCE_SECONDS:g} s") from None
+        return _reply(record, connection)[0]
+
+
+def get(
+    record: GatewayRecord, handle: str, owner: str | None, write_piece: Callable[[bytes], object], progress: Progress
+) -> dict[str, Any]:
+    """Take content out, piece by piece; what the gateway says of it.
+
+    Raises:
+        NoAnswer: it cannot be asked, or the content broke off.
+        GatewayError: it refused, and why.
+    """
+    with _asked(record, {"do": "get", "handle": handle, "owner": owner}) as connection:
+        told, rest = _reply(record, connection)
+        done, size = 0, int(told["size"])
+        while done < size:
+            piece = rest or _received(record, connection)
+            rest = b""
+            if not piece:
+                raise ControlUnanswered(f"the content broke off after {done:,} of {size:,} bytes")
+            write_piece(piece[: size - done])
+            done += len(piece)
+            progress(done, size)
+    return told
+
+
+def _has_news(connection: socket.socket) -> bool:
+    """Whether there is something to read. Not `select.select`, which fails for file descriptors from 1024 on."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection, selectors.EVENT_READ)
+        return bool(selector.select(0))
+
+
+def _asked(record: GatewayRecord, request: dict[str, Any]) -> socket.socket:
+    whole = {"command": "content", **{key: value for key, value in request.items() if value is not None}}
+    if record.endpoint.token is not None:
+        whole["token"] = record.endpoint.token
+    try:
+        connection = record.endpoint.connect(SILENCE_SECONDS)
+    except OSError as error:
+        raise ControlUnanswered(f"the gateway {record.pid} cannot be asked: {error}") from None
+    try:
+        connection.sendall(write(whole))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _reply(record: GatewayRecord, connection: socket.socket) -> tuple[dict[str, Any], bytes]:
+    """The result in the line of the reply, and what has come of the bytes after it."""
+    line = rest = b""
+    while True:
+        piece = _received(record, connection)
+        if not piece or len(line) > MAX_REPLY_BYTES:
+            raise ControlUnanswered(f"the gateway {record.pid} did not answer")
+        head, end, after = piece.partition(b"\n")
+        line += head
+        if end:
+            rest = after
+            break
+    try:
+        reply = read(line)
+    except ValueError as error:
+        raise ControlUnanswered(f"the gateway {record.pid} cannot be understood: {error}") from None
+    if reply.get("ok") is True and isinstance(reply.get("result"), dict):
+        return reply["result"], rest
+    raise GatewayError(str(reply.get("error") or "the gateway refused"))
+
+
+def _received(record: GatewayRecord, connection: socket.socket) -> bytes:
+    try:
+        return connection.recv(_PIECE)
+    except TimeoutError:
+        raise ControlUnanswered(f"the gateway {record.pid} said nothing for {SILENCE_SECONDS:g} s") from None
+    except OSError as error:
+        raise ControlUnanswered(f"the gateway {record.pid} cannot be asked: {error}") from None

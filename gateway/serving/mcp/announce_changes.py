@@ -1,0 +1,161 @@
+"""Telling hosts that a list has changed: the live connections of the handshake era, the listeners of the modern one."""
+
+import logging
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any
+
+import anyio
+from mcp.server.connection import Connection
+from mcp.server.context import ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ToolsListChanged,
+)
+from mcp.shared.exceptions import MCPError
+from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
+
+from gateway.core.model.caller import Caller
+from gateway.core.model.wire import INTERNAL_ERROR
+from gateway.errors import GatewayError, InvalidRequest
+from gateway.serving.mcp.request_caller import caller_of
+from gateway.serving.mcp.service import Service
+from gateway.upstream.connection.owners import host_of
+
+_PATIENCE_SECONDS = 5.0
+_EVENTS = {"tools": ToolsListChanged, "prompts": PromptsListChanged, "resources": ResourcesListChanged}
+_UPDATED = "updated:"
+_MOST_WATCHED = 1_000
+_MOST_STREAMS = 64
+"""Of the 1,024 that the SDK serves at once, those that one host may have."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Announcer:
+    """Knows who is to be told, and tells them. A host that does not read costs the others nothing."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._bus = InMemorySubscriptionBus()
+        self._listeners = ListenHandler(self._bus)
+        self._connections: dict[Connection, dict[str, Callable[[], None]]] = {}
+        """Those of the handshake era, each with the resources that it watches and how to end that."""
+        self._callers: dict[Connection, Caller] = {}
+        self._listening: Counter[str] = Counter()
+        """How many `subscriptions/listen` each host has open."""
+        self._changed: set[str] = set()
+        self._wake = anyio.Event()
+
+    @property
+    def connections(self) -> int:
+        """How many hosts of the handshake era are connected."""
+        return len(self._connections)
+
+    async def listen(
+        self, context: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
+    ) -> SubscriptionsListenResult:
+        """Serve one `subscriptions/listen`. Promised is what can happen: a resource that nobody has is left out."""
+        asked, caller = params.notifications, caller_of(context)
+        host = host_of(caller)
+        if self._listening[host] >= _MOST_STREAMS:
+            raise MCPError(INTERNAL_ERROR, f"a host may have {_MOST_STREAMS} subscriptions open; end one of them first")
+        async with AsyncExitStack() as watched:
+            self._listening[host] += 1
+            watched.callback(self._listened, host)
+            uris: list[str] = []
+            for uri in (asked.resource_subscriptions or ())[:_MOST_WATCHED]:
+                with suppress(GatewayError):
+                    watched.callback(await self._service.watch(uri, caller))
+                    uris.append(uri)
+            watched.enter_context(self._service.attending(host))
+            promised = asked.model_copy(update={"resource_subscriptions": uris or None})
+            return await self._listeners(context, params.model_copy(update={"notifications": promised}))
+
+    def _listened(self, host: str) -> None:
+        self._listening[host] -= 1
+        if not self._listening[host]:
+            del self._listening[host]
+
+    def follow(self, session: ServerSession, caller: Caller) -> Connection:
+        """Tell this host too, for as long as its connection lives (handshake era); returns the connection."""
+        # The SDK has no public handle for the end of a connection that its own HTTP manager opened.
+        connection = session._connection  # pyright: ignore[reportPrivateUsage]
+        if connection not in self._connections:
+            self._connections[connection], self._callers[connection] = {}, caller
+            connection.exit_stack.callback(self._forget, connection, caller.session)
+        return connection
+
+    async def subscribe(self, connection: Connection, uri: str, caller: Caller) -> None:
+        """Tell this host when the resource changes.
+
+        Raises `GatewayError` when there is none, or when the host watches too many.
+        """
+        watched = self._connections.get(connection)
+        if watched is None or uri in watched:
+            return
+        if len(watched) >= _MOST_WATCHED:
+            raise InvalidRequest(f"a host may subscribe to {_MOST_WATCHED:,} resources", remedy="unsubscribe from some")
+        watched[uri] = await self._service.watch(uri, caller)
+
+    def unsubscribe(self, connection: Connection, uri: str) -> None:
+        """Tell it no more."""
+        if (end := self._connections.get(connection, {}).pop(uri, None)) is not None:
+            end()
+
+    def _forget(self, connection: Connection, session: str | None) -> None:
+        self._callers.pop(connection, None)
+        for end in self._connections.pop(connection, {}).values():
+            end()
+        if session is not None:
+            self._service.left(session)
+
+    def changed(self, kind: str) -> None:
+        """A list ("tools", "prompts", "resources") or a resource (`updated:<uri>`) has changed.
+
+        Returns at once; what is due together is told once.
+        """
+        self._changed.add(kind)
+        self._wake.set()
+
+    def close(self) -> None:
+        """End every `subscriptions/listen` in good order."""
+        self._listeners.close()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """While this is open, changes are told."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._tell_all)
+            yield
+            self.close()
+            tasks.cancel_scope.cancel()
+
+    async def _tell_all(self) -> None:
+        async with anyio.create_task_group() as tasks:
+            while True:
+                await self._wake.wait()
+                self._wake = anyio.Event()
+                kinds, self._changed = sorted(self._changed), set[str]()
+                for kind in kinds:
+                    uri = kind.removeprefix(_UPDATED) if kind.startswith(_UPDATED) else None
+                    for connection, watched in tuple(self._connections.items()):
+                        if uri in watched if uri is not None else self._hears(connection, kind):
+                            tasks.start_soon(self._tell, connection, kind, uri)
+                    await self._bus.publish(_EVENTS[kind]() if uri is None else ResourceUpdated(uri=uri))
+
+    def _hears(self, connection: Connection, kind: str) -> bool:
+        return self._service.hears(self._callers[connection], kind)
+
+    async def _tell(self, connection: Connection, kind: str, uri: str | None) -> None:
+        method = f"notifications/{kind}/list_changed" if uri is None else "notifications/resources/updated"
+        with anyio.move_on_after(_PATIENCE_SECONDS) as patience:
+            await connection.notify(method, None if uri is None else {"uri": uri})
+        if patience.cancelled_caught:
+            _logger.debug("a host did not take %s", method)

@@ -1,0 +1,337 @@
+"""The host's end of a stdio connection, read and answered from the first moment on. Standard library only.
+
+Hosts give up soon: `@ai-sdk/mcp` waits one second for its first answer, and importing the MCP SDK alone takes about as
+long. So a thread reads the host's messages before anything else is imported. It answers what opens a connection
+(`Handshake`) at once, keeps everything else in order, and hands it over when the gateway is ready to serve.
+
+    opening = Opening(Identity(...))
+    opening.start()                 # first thing in the process
+    ... import, configure ...
+    await serve_stdio(opening, ...)   # takes what has gathered, and everything after it
+
+The thread goes on for as long as the process: it never keeps it from ending.
+"""
+
+import collections
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, cast
+
+from gateway.core.model.json_safe import read_leniently, to_json_safe
+from gateway.core.model.json_shape import DEEPEST, is_deep, may_be_deep
+from gateway.core.model.json_values import is_dict
+from gateway.core.model.wire import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
+from gateway.serving.mcp.handshake import Handshake, Identity, Refusal
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+"""The longest message that is taken, unless told otherwise: as for HTTP."""
+
+_CHUNK = 256 * 1024
+_MAX_WAITING = 1_000
+_IMPORT_SWITCH_SECONDS = 0.000_5
+
+
+class Lines:
+    """Bytes as they come, cut into lines in linear time. None stands for a line of more than `limit` bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._skipping = False
+
+    def feed(self, chunk: bytes) -> Iterator[bytes | None]:
+        """The lines that `chunk` completes, without their ends. A line that is too long is reported once, at once."""
+        start = 0
+        while (end := chunk.find(b"\n", start)) >= 0:
+            yield from self._keep(chunk[start:end])
+            yield from self.rest()
+            start = end + 1
+        yield from self._keep(chunk[start:])
+
+    def rest(self) -> Iterator[bytes | None]:
+        """What stands there without a line end; after it the next line begins."""
+        if self._skipping:
+            self._skipping = False
+        elif line := b"".join(self._parts).strip():
+            yield line
+        self._parts, self._size = [], 0
+
+    def _keep(self, part: bytes) -> Iterator[None]:
+        if self._skipping or not part:
+            return
+        self._parts.append(part)
+        self._size += len(part)
+        if self._size > self._limit:
+            self._parts, self._skipping = [], True
+            yield None
+
+
+class Arrival(NamedTuple):
+    """When a message came, by the clock of the opening that has read it."""
+
+    at: float
+    clock: Callable[[], float]
+
+    @property
+    def ago(self) -> float:
+        """Seconds since then."""
+        return max(0.0, self.clock() - self.at)
+
+
+class EarlyStdio:
+    """One stdio connection. `take`, `listen` and `write` may be called from any thread; `start` once."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        *,
+        max_line_bytes: int = MAX_LINE_BYTES,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.identity = identity
+        self.handshake = Handshake(identity)
+        self.is_by_hand = False
+        """Whether a terminal is at the other end, where a host should be."""
+        self.ended = False
+        """Whether the host has closed its end: what `take` still gives are the last messages."""
+        self._max_line_bytes = max_line_bytes
+        self._clock = clock
+        self._in = self._out = -1
+        self._writing = threading.Lock()
+        self._room = threading.Condition()
+        self._waiting: collections.deque[tuple[dict[str, Any], int, Arrival]] = collections.deque()
+        self._waiting_bytes = 0
+        self._wake: Callable[[], None] | None = None
+        self._switch_interval: float | None = None
+
+    def start(self) -> None:
+        """Take fd 0 and fd 1 for the protocol alone, and begin to read.
+
+        From here on fd 0 is empty and fd 1 is stderr, for this process and its children: whatever prints, and whatever
+        inherits, cannot touch the host's messages.
+        """
+        # The thread needs the interpreter while the main thread imports, and the default share is too coarse for that.
+        self._switch_interval = sys.getswitchinterval()
+        sys.setswitchinterval(_IMPORT_SWITCH_SECONDS)
+        self._in = _claim(0, _nothing)
+        self.is_by_hand = os.isatty(self._in)
+        self._out = _claim(1, _stderr)
+        threading.Thread(target=self._read, name="mcp-stdin", daemon=True).start()
+
+    def introduce(self, identity: Identity) -> None:
+        """Tell a host that opens its connection from now on that the gateway is this."""
+        self.identity = identity
+        self.handshake.introduce(identity)
+
+    def listen(self, wake: Callable[[], None]) -> None:
+        """Hand over: `wake` is called, from another thread, whenever there is something to take or the host is gone."""
+        if self._switch_interval is not None:
+            sys.setswitchinterval(self._switch_interval)
+        with self._room:
+            self._wake = wake
+        wake()
+
+    def take(self) -> tuple[dict[str, Any], Arrival] | None:
+        """The next message (a request, notification or response, checked for its form), or None when there is none.
+
+        With it, when it came: a host counts the time for an answer from then on, whatever was still being imported.
+        """
+        with self._room:
+            if not self._waiting:
+                return None
+            message, size, arrival = self._waiting.popleft()
+            self._waiting_bytes -= size
+            self._room.notify()
+            return message, arrival
+
+    @property
+    def waiting(self) -> int:
+        """How many messages there are to take."""
+        return len(self._waiting)
+
+    def write(self, message: bytes) -> None:
+        """Write one message, whole, and wait until the host's pipe has it. After the host is gone: nothing happens."""
+        rest = memoryview(message + b"\n")
+        with self._writing:
+            try:
+                while rest:
+                    rest = rest[os.write(self._out, rest) :]
+            except OSError:
+                # Nobody reads any more. Without a reader the connection is over, whatever stdin says.
+                self._end()
+
+    def refuse(self, request_id: Any, refusal: Refusal) -> None:
+        """Answer a request (or, with None, a message that cannot be told apart) with an error."""
+        self._reply({"jsonrpc": "2.0", "id": request_id, "error": refusal.wire()})
+
+    def _reply(self, message: Mapping[str, Any]) -> None:
+        # ASCII only: an id with half a surrogate pair in it is echoed as it came.
+        try:
+            line = json.dumps(message, separators=(",", ":"))
+        except (TypeError, ValueError, RecursionError):  # this thread has to live, whatever a host has said
+            line = json.dumps(
+                {
+                    "jsonrpc": "2.0",
+                    "id": _id(message),
+                    "error": {"code": INTERNAL_ERROR, "message": "the answer cannot be written as JSON"},
+                }
+            )
+        self.write(line.encode("ascii"))
+
+    def _end(self) -> None:
+        self.ended = True
+        self._awake()
+
+    def _awake(self) -> None:
+        with self._room:
+            wake = self._wake
+        if wake is not None:
+            wake()
+
+    # The thread
+
+    def _read(self) -> None:
+        lines = Lines(self._max_line_bytes)
+        try:
+            while chunk := os.read(self._in, _CHUNK):
+                for line in lines.feed(chunk):
+                    self._line(line)
+            for line in lines.rest():
+                self._line(line)
+        except OSError:
+            pass  # a pipe that broke is a pipe that ended
+        finally:
+            self._end()
+
+    def _line(self, line: bytes | None) -> None:
+        if line is None:
+            reason = f"a message may have at most {self._max_line_bytes} bytes"
+            return self.refuse(None, Refusal(INVALID_REQUEST, reason))
+        try:
+            message = _read(line)
+        except ValueError as error:
+            return self.refuse(None, Refusal(PARSE_ERROR, f"Parse error: {_reason(error)}"))
+        # 2025-03-26 knows batches; each message in one is answered on a line of its own.
+        batch = cast("list[Any]", message if isinstance(message, list) and message else [message])
+        suspect = _is_suspect(line)
+        for entry in batch:
+            self._message(entry, len(line) // len(batch), suspect=suspect)
+        return None
+
+    def _message(self, message: Any, size: int, *, suspect: bool) -> None:
+        fields = message if is_dict(message) else {}
+        if suspect and is_deep(fields):
+            return self._too_deep(fields, size)
+        if suspect:  # but the id, which is echoed as it came
+            fields = {**to_json_safe(fields), **{key: fields[key] for key in ("id",) if key in fields}}
+        method, params, request_id = fields.get("method"), fields.get("params"), _id(fields)
+        if fields.get("jsonrpc") != "2.0":
+            return self.refuse(request_id, Refusal(INVALID_REQUEST, "not a JSON-RPC 2.0 message"))
+        if "method" not in fields:
+            if request_id is not None and ("result" in fields or "error" in fields):
+                return self._keep(fields, size)
+            return self.refuse(request_id, Refusal(INVALID_REQUEST, "a message needs a method, or a result and its id"))
+        sound = isinstance(method, str) and (params is None or isinstance(params, dict))
+        if "id" not in fields:
+            return self._keep(fields, size) if sound else None  # a notification is never answered
+        if not sound or request_id is None:
+            reason = "a request needs an id (string or integer), a method (string) and params (object) if any"
+            return self.refuse(request_id, Refusal(INVALID_REQUEST, reason))
+        try:
+            result = self.handshake.answer(cast("str", method), cast("dict[str, Any] | None", params))
+        except Refusal as refusal:
+            return self.refuse(request_id, refusal)
+        if result is None:
+            return self._keep(fields, size)
+        return self._reply({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+    def _too_deep(self, fields: dict[str, Any], size: int) -> None:
+        if "method" in fields:
+            refusal = Refusal(INVALID_REQUEST, f"a message may not nest deeper than {DEEPEST} levels")
+            return self.refuse(_id(fields), refusal) if "id" in fields else None
+        return self._keep(to_json_safe(fields), size)  # an answer: whoever asked gets what is left of it
+
+    def _keep(self, message: dict[str, Any], size: int) -> None:
+        arrival = Arrival(self._clock(), self._clock)
+        with self._room:
+            # A host that sends faster than it is served waits in its own pipe, not in our memory.
+            while self._waiting and (
+                self._waiting_bytes + size > 2 * self._max_line_bytes or len(self._waiting) >= _MAX_WAITING
+            ):
+                self._room.wait()
+            self._waiting.append((message, size, arrival))
+            self._waiting_bytes += size
+        self._awake()
+
+
+def _read(line: bytes) -> Any:
+    """The value of a line. Raises ValueError when it is not JSON."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return read_leniently(line)
+
+
+def _is_suspect(line: bytes) -> bool:
+    """Whether a message may nest too deeply, or have half a surrogate pair in it. Takes next to no time."""
+    return may_be_deep(line) or b"\\ud" in line or b"\\uD" in line
+
+
+def _id(fields: Mapping[str, Any]) -> str | int | None:
+    given = fields.get("id")
+    return given if isinstance(given, (str, int)) and not isinstance(given, bool) else None
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, json.JSONDecodeError) else type(error).__name__
+
+
+def _claim(fd: int, diversion: Callable[[], int]) -> int:
+    """A private copy of `fd`, which itself now leads elsewhere. Raises OSError when `fd` is not open."""
+    private = _copy_above_standard(fd)
+    if os.name == "posix":
+        os.set_blocking(private, True)
+    elsewhere = diversion()
+    os.dup2(elsewhere, fd)
+    os.close(elsewhere)
+    if sys.platform == "win32":
+        _claim_on_windows(fd, private)
+    return private
+
+
+def _copy_above_standard(fd: int) -> int:
+    """A copy that is not mistaken for stdin, stdout or stderr when one of those is closed. Children do not get it."""
+    low: list[int] = []
+    try:
+        while (copy := os.dup(fd)) <= 2:
+            low.append(copy)
+        return copy
+    finally:
+        for unused in low:
+            os.close(unused)
+
+
+def _nothing() -> int:
+    return os.open(os.devnull, os.O_RDONLY)
+
+
+def _stderr() -> int:
+    try:
+        return os.dup(2)
+    except OSError:
+        return os.open(os.devnull, os.O_WRONLY)
+
+
+if sys.platform == "win32":
+    import ctypes
+    import msvcrt
+
+    def _claim_on_windows(fd: int, private: int) -> None:
+        """No newline translation, and children get what `fd` is now: they ask Windows, not the C library."""
+        msvcrt.setmode(private, os.O_BINARY)
+        ctypes.windll.kernel32.SetStdHandle(-10 - fd, msvcrt.get_osfhandle(fd))

@@ -1,0 +1,196 @@
+"""The SDK's server, with one middleware in front that answers for the gateway in raw JSON.
+
+The SDK checks results against its models and drops what they do not know. What a middleware returns without asking on
+reaches the wire as it is: so everything that the gateway serves is answered here, for both eras and every transport.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from anyio import to_thread
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
+from pydantic import ValidationError
+
+from gateway.content.links.base_url import BASE_SCOPE, answering_under
+from gateway.core.model.caller import Caller
+from gateway.core.model.json_safe import to_json_safe
+from gateway.core.model.json_shape import DEEPEST, has_many_values, is_deep
+from gateway.core.model.revisions import MODERN_REVISIONS
+from gateway.core.model.wire import INVALID_PARAMS
+from gateway.serving.mcp.announce_changes import Announcer
+from gateway.serving.mcp.early_stdio import Arrival
+from gateway.serving.mcp.failures import as_error, as_result, safe_error, sole_gateway_error, unexpected
+from gateway.serving.mcp.handshake import Identity, Refusal, discover_result, initialize_result
+from gateway.serving.mcp.hosts import host_of, introduce, set_level
+from gateway.serving.mcp.presence import Presence
+from gateway.serving.mcp.request_caller import caller_of, checked_params
+from gateway.serving.mcp.service import OF_TASKS, SERVED, Service
+from gateway.telemetry import new_request
+from gateway.upstream.bridging.finalize_result import finalize_result
+
+ROOTS_CHANGED = "notifications/roots/list_changed"
+
+OF_THE_CONNECTION = frozenset({"resources/subscribe", "resources/unsubscribe", "logging/setLevel"})
+"""What a host of the handshake era sets for its connection; 2026-07-28 has none of it."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Downstream:
+    """The gateway as hosts meet it: one server for every connection, transport and era."""
+
+    def __init__(self, service: Service, identity: Identity) -> None:
+        self.identity = identity
+        self.announcer = Announcer(service)
+        self.presence = Presence()
+        self._service = service
+        self._server_info = identity.server_info()
+        self.server: Server[Any] = Server(
+            identity.name,
+            version=identity.version,
+            title=identity.title,
+            instructions=identity.instructions,
+            on_subscriptions_listen=self.announcer.listen,
+            # Without it the SDK lists all tools before each call over HTTP, to check headers.
+            get_tool_input_schema=service.input_schema,
+        )
+        # In place of the SDK's tracing, which would wrap every message.
+        self.server.middleware[:] = [self._answer]
+
+    def introduce(self, identity: Identity) -> None:
+        """Tell hosts from now on that the gateway is this."""
+        self.identity = identity
+        self._server_info = identity.server_info()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """While this is open, hosts are told of changes."""
+        unsubscribe = self._service.subscribe(self.announcer.changed)
+        try:
+            async with self.announcer.running():
+                yield
+        finally:
+            unsubscribe()
+
+    def attending(self, host: str) -> AbstractContextManager[None]:
+        """While this is open, the host has something open here."""
+        return self._service.attending(host)
+
+    def left(self, session: str) -> None:
+        """The host of this session is gone."""
+        self._service.left(session)
+
+    async def _answer(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        modern = ctx.protocol_version in MODERN_REVISIONS
+        ctx = await _readable(ctx)
+        caller = self._noticed(ctx, modern)
+        if ctx.request_id is None:
+            if ctx.method == ROOTS_CHANGED and caller is not None and caller.session is not None:
+                await self._service.roots_changed(caller.session)
+            return await call_next(ctx)
+        scope: Mapping[str, Any] = getattr(ctx.request, "scope", {})
+        with new_request(), answering_under(scope.get(BASE_SCOPE)):
+            _logger.debug("%s", ctx.method)
+            return await self._answered(ctx, call_next, caller, modern)
+
+    async def _answered(
+        self, ctx: ServerRequestContext[Any, Any], call_next: CallNext, caller: Caller | None, modern: bool
+    ) -> HandlerResult:
+        try:
+            if ctx.method == "initialize" and not modern:
+                result = initialize_result(self.identity, ctx.params)
+                introduce(ctx.session._connection, ctx.params or {})  # pyright: ignore[reportPrivateUsage]
+                return result
+            if ctx.method == "server/discover" and modern:
+                return discover_result(self.identity, ctx.params)
+            if ctx.method not in SERVED | (OF_TASKS if modern else OF_THE_CONNECTION):
+                return await call_next(ctx)
+            if caller is None:
+                raise Refusal(INVALID_PARAMS, "the connection has to be initialized before this request")
+            result = await self._result(ctx, caller)
+            done = finalize_result(
+                ctx.method, result, ctx.protocol_version, server_info=self._server_info, params=ctx.params
+            )
+            return await _off_the_loop(to_json_safe, done)
+        except Refusal as refusal:
+            raise safe_error(refusal.code, refusal.message, refusal.data) from None
+        except MCPError as error:
+            raise safe_error(error.code, error.message, error.data) from error
+        except ValidationError:
+            raise
+        except Exception as error:  # the last frame before the wire, also for what the SDK answers
+            raise unexpected(ctx.method, error) from error
+
+    def _noticed(self, ctx: ServerRequestContext[Any, Any], modern: bool) -> Caller | None:
+        """Who asks; None as long as its connection is not initialized."""
+        if modern:
+            caller = caller_of(ctx)
+            self.presence.asked(caller)
+            return caller
+        if ctx.method == "initialize" or ctx.session.client_params is None:
+            return None
+        caller = caller_of(ctx)
+        connection = self.announcer.follow(ctx.session, caller)
+        self.presence.asked(caller, connection, connection.exit_stack)
+        return caller
+
+    async def _result(self, ctx: ServerRequestContext[Any, Any], caller: Caller) -> dict[str, Any]:
+        """What the gateway behind answers, as raw JSON; a failure that the model is to read is a result, too.
+
+        Raises:
+            MCPError: every other failure, whatever it is.
+        """
+        try:
+            params = checked_params(ctx.method, ctx.params)
+            if ctx.method in OF_THE_CONNECTION:
+                await self._change_connection(ctx, params, caller)
+                return {}
+            wants_progress = progress_token_from_params(ctx.params) is not None
+            return await self._service.respond(
+                ctx.method,
+                params,
+                caller,
+                on_progress=ctx.session.report_progress if wants_progress else None,
+                host=host_of(ctx, caller),
+                waited=ctx.request.ago if isinstance(ctx.request, Arrival) else 0.0,
+            )
+        except Exception as error:
+            if (known := sole_gateway_error(error)) is None:
+                raise unexpected(ctx.method, error) from error
+            if (told := as_result(ctx.method, known)) is None:
+                raise as_error(known, ctx.protocol_version) from error
+            return told
+
+    async def _change_connection(
+        self, ctx: ServerRequestContext[Any, Any], params: Mapping[str, Any], caller: Caller
+    ) -> None:
+        connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage]  # the SDK has no public handle
+        if ctx.method == "resources/subscribe":
+            await self.announcer.subscribe(connection, params["uri"], caller)
+        elif ctx.method == "resources/unsubscribe":
+            self.announcer.unsubscribe(connection, params["uri"])
+        elif ctx.method == "logging/setLevel":
+            set_level(connection, params["level"])
+
+
+async def _readable(ctx: ServerRequestContext[Any, Any]) -> ServerRequestContext[Any, Any]:
+    """The request with params that can be passed on and written down.
+
+    Raises:
+        MCPError: they nest too deeply.
+    """
+    if await _off_the_loop(is_deep, ctx.params):
+        raise MCPError(INVALID_PARAMS, f"params nest deeper than {DEEPEST} levels")
+    params = await _off_the_loop(to_json_safe, ctx.params)
+    return ctx if params is ctx.params else replace(ctx, params=params)
+
+
+async def _off_the_loop(function: Callable[[Any], Any], value: Any) -> Any:
+    """Walk over a JSON value: in a thread when that takes long, so that other hosts are not kept waiting."""
+    return await to_thread.run_sync(function, value) if has_many_values(value) else function(value)

@@ -1,0 +1,38 @@
+"""The explicit choice of a profile over HTTP: the last segment of the path, else the header `X-MCP-Profile`."""
+
+from collections.abc import Callable, Collection
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.core.profiles.match_profile import known_name
+from gateway.core.profiles.near_names import near_names
+from gateway.serving.mcp.request_caller import PROFILE_SCOPE
+from gateway.serving.mcp.security import refusal
+
+HEADER = "x-mcp-profile"
+
+ProfileNames = Collection[str] | Callable[[], Collection[str]]
+"""The names that may be chosen, or how to ask for them."""
+
+
+class ProfileMiddleware:
+    """ASGI wrapper: puts the profile that was chosen into the scope, and refuses one that does not exist."""
+
+    def __init__(self, app: ASGIApp, names: ProfileNames, *, by_header: bool = True) -> None:
+        self._app = app
+        self._names = names
+        self._by_header = by_header
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        in_path: str | None = scope.get("path_params", {}).get("profile")
+        chosen = in_path or (Headers(scope=scope).get(HEADER) if self._by_header else None) or None
+        names = self._names() if callable(self._names) else self._names
+        known = known_name(names, chosen) if chosen is not None else None
+        if chosen is not None and known is None:
+            near = near_names(chosen, names) or sorted(names)
+            message = f"there is no profile {chosen[:80]!r}; did you mean {', '.join(near)}?"
+            return await refusal(404 if in_path else 400, message)(scope, receive, send)
+        # As the profile spells it: whatever is remembered of a caller by its profile must not depend on capitals.
+        scope[PROFILE_SCOPE] = known
+        return await self._app(scope, receive, send)

@@ -1,0 +1,111 @@
+"""A request as the SDK hands it over: who calls, and whether it is well formed."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from mcp.server.connection import Connection
+from mcp.server.context import ServerRequestContext
+from starlette.requests import Request
+
+from gateway.content.links.base_url import PRINCIPAL_SCOPE
+from gateway.core.model.caller import Caller
+from gateway.core.model.json_values import as_object, as_text
+from gateway.core.model.revisions import MODERN_REVISIONS
+from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, LOG_LEVELS
+from gateway.errors import InvalidRequest
+from gateway.serving.mcp.hosts import introduced, level_of
+
+_CODEX_TURN = "x-codex-turn-metadata"
+_LONGEST_TURN = 20_000
+
+PROFILE_SCOPE = "gateway.profile"
+"""Where an HTTP request's ASGI scope keeps the profile that was chosen explicitly (path or header), or None."""
+
+
+def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
+    """Who calls: the identity from the handshake or, since 2026-07-28, from the request itself."""
+    connection = context.session._connection  # pyright: ignore[reportPrivateUsage]  # the SDK has no public handle
+    info, capabilities, level = _identity(context, connection)
+    caller = Caller(
+        model=told_model(context.params),
+        revision=context.protocol_version,
+        client_name=as_text(info.get("name")),
+        client_version=as_text(info.get("version")),
+        capabilities=capabilities,
+        client_info=info or None,
+        session=connection.session_id,
+        log_level=level,
+    )
+    request = context.request
+    if not isinstance(request, Request):
+        return caller
+    return replace(
+        caller,
+        user_agent=request.headers.get("user-agent"),
+        profile=request.scope.get(PROFILE_SCOPE),
+        principal=request.scope.get(PRINCIPAL_SCOPE, "local"),
+        headers=request.headers,
+    )
+
+
+def told_model(params: Mapping[str, Any] | None) -> str | None:
+    """The model that a call is made for, where the host tells it.
+
+    Measured: Codex 0.169.0 puts `x-codex-turn-metadata` into the `_meta` of every tools/call, with `model` in it.
+    """
+    told = as_object((params or {}).get("_meta")).get(_CODEX_TURN)
+    if isinstance(told, str) and len(told) <= _LONGEST_TURN:
+        with suppress(ValueError, RecursionError):
+            told = json.loads(told)
+    return as_text(as_object(told).get("model")) or None
+
+
+def _identity(
+    context: ServerRequestContext[Any, Any], connection: Connection
+) -> tuple[Mapping[str, Any], Mapping[str, Any], str | None]:
+    """clientInfo, capabilities and the level of log that is wanted."""
+    if context.protocol_version in MODERN_REVISIONS:
+        # As sent, not as the SDK's models read it: those lose a name that comes without a version.
+        meta = as_object((context.params or {}).get("_meta"))
+        return as_object(meta.get(CLIENT_INFO)), as_object(meta.get(CLIENT_CAPABILITIES)), as_text(meta.get(LOG_LEVEL))
+    said = introduced(connection)
+    return as_object(said.get("clientInfo")), as_object(said.get("capabilities")), level_of(connection)
+
+
+def checked_params(method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The params as they go on to the service. An optional field that is null counts as absent: some hosts send that.
+
+    Raises `InvalidRequest` naming the field.
+    """
+    passed = dict(params or {})
+    if method == "tools/call":
+        _expect(method, passed, "name", str, "a string")
+        _expect(method, passed, "arguments", dict, "an object", optional=True)
+    elif method in ("resources/read", "resources/subscribe", "resources/unsubscribe"):
+        _expect(method, passed, "uri", str, "a string")
+    elif method == "logging/setLevel":
+        if passed.get("level") not in LOG_LEVELS:
+            raise InvalidRequest(f"{method}: params.level must be one of {', '.join(LOG_LEVELS)}")
+    elif method == "prompts/get":
+        _expect(method, passed, "name", str, "a string")
+        _expect(method, passed, "arguments", dict, "an object", optional=True)
+    elif method.startswith("tasks/"):
+        _expect(method, passed, "taskId", str, "a string")
+    elif method == "completion/complete":
+        _expect(method, passed, "ref", dict, "an object")
+        _expect(method, passed, "argument", dict, "an object")
+    else:
+        _expect(method, passed, "cursor", str, "a string", optional=True)
+    return passed
+
+
+def _expect(
+    method: str, params: dict[str, Any], field: str, kind: type, in_words: str, *, optional: bool = False
+) -> None:
+    if optional and params.get(field) is None:
+        params.pop(field, None)
+    elif not isinstance(params.get(field), kind):
+        raise InvalidRequest(f"{method}: params.{field} must be {in_words}")

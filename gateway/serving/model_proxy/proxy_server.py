@@ -1,0 +1,54 @@
+"""The proxy on its port."""
+
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from gateway.config.schema import ModelProxySettings
+from gateway.content.shaping.repair_request import Repairer
+from gateway.errors import ConfigError
+from gateway.serving.http import Listening, serve
+from gateway.serving.model_proxy.app import Explain, proxy_app
+from gateway.system.loopback import is_loopback
+
+
+async def serve_model_proxy(
+    settings: ModelProxySettings,
+    repairer: Repairer,
+    *,
+    owner: str = "local",
+    explain: Explain | None = None,
+    on_bound: Callable[[int], None] | None = None,
+) -> None:
+    """Listen and serve until this is cancelled; `on_bound` gets the port.
+
+    Raises:
+        ConfigError: `check_bind`, `proxy_app`, or the address cannot be had.
+        ProfileError: there is no such model profile.
+    """
+    check_bind(settings)
+    app = proxy_app(settings, repairer, owner=owner, explain=explain)
+    listening = Listening(settings.bind, settings.port, "model_proxy.port")
+    await serve(app, listening, on_bound=on_bound, dated=False)
+
+
+def check_bind(settings: ModelProxySettings) -> None:
+    """Raise `ConfigError` when others than this machine could use the proxy without a token."""
+    if not settings.token and not is_loopback(settings.bind):
+        raise ConfigError(
+            f"{settings.bind} can be reached from other machines, so a token is needed",
+            where="model_proxy.bind",
+            remedy="set [model_proxy] token, or bind to 127.0.0.1",
+        )
+
+
+def base_urls(settings: ModelProxySettings, port: int) -> dict[str, str]:
+    """What clients of each kind are given as the base url."""
+    host = f"[{settings.bind}]" if ":" in settings.bind else settings.bind
+    proxy = f"http://{host}:{port}"
+    path = urlsplit(settings.to or "").path.rstrip("/")
+    return {
+        "OpenAI (Chat Completions, Responses)": f"{proxy}{path or '/v1'}",
+        "Anthropic": proxy,
+        "Gemini": proxy,
+        "Ollama": proxy,
+    }

@@ -1,0 +1,74 @@
+"""A host of the handshake era in front of a stateless upstream: what the upstream needs, the host is asked at once."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import anyio
+
+from gateway.core.model.caller import Caller
+from gateway.core.model.wire import INTERNAL_ERROR
+from gateway.errors import HostRefused, UpstreamGarbage, UpstreamRefused
+from gateway.upstream import Host
+from gateway.upstream.bridging.input_requests import INPUT_REQUIRED, can_answer, for_handshake, input_requests
+
+ROUNDS = 16
+"""How often one call may come back for more. The specification asks for a cap and leaves it open."""
+
+Send = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
+"""Sends the request with these params; every time under an id of its own."""
+
+
+async def drive(
+    result: dict[str, Any],
+    send: Send,
+    params: Mapping[str, Any],
+    caller: Caller,
+    host: Host,
+    *,
+    upstream: str,
+    patience: float,
+) -> dict[str, Any]:
+    """The complete result of a request, after the host has answered all that the upstream asks for in `result`.
+
+    `requestState` is echoed as it came, and left out when there is none (patterns/mrtr.mdx l.228-257). `patience` is
+    how many seconds the host has for the answers of one round.
+
+    Raises:
+        UpstreamRefused: it asks for something that the host cannot answer, or did not.
+        UpstreamGarbage: it never has enough, or asks for nothing.
+    """
+    rounds = 0
+    while result.get("resultType") == INPUT_REQUIRED:
+        if rounds == ROUNDS:
+            raise UpstreamGarbage(upstream, f"asked for input {ROUNDS} times in one call, and still has not enough")
+        rounds += 1
+        again = {key: value for key, value in params.items() if key not in ("inputResponses", "requestState")}
+        requests, state = input_requests(result), result.get("requestState")
+        if not requests and state is None:
+            raise UpstreamGarbage(upstream, "asks for input, and says neither which nor what for")
+        if requests:
+            again["inputResponses"] = await _answers(requests, caller, host, upstream, patience)
+        if state is not None:
+            again["requestState"] = state
+        result = await send(again)
+    return result
+
+
+async def _answers(
+    requests: Mapping[str, tuple[str, dict[str, Any]]], caller: Caller, host: Host, upstream: str, patience: float
+) -> dict[str, Any]:
+    for method, params in requests.values():
+        if not can_answer(caller, method, params):
+            words = f"needs {method}, which this host did not declare that it can answer"
+            raise UpstreamRefused(upstream, INTERNAL_ERROR, words)
+    answers: dict[str, Any] = {}
+    try:
+        with anyio.fail_after(patience):
+            for key, (method, params) in requests.items():
+                answers[key] = await host.ask(method, for_handshake(method, params))
+    except HostRefused as refusal:
+        raise UpstreamRefused(upstream, refusal.code, refusal.message, refusal.data) from None
+    except TimeoutError:
+        words = f"asked the host for input, which did not answer within {patience:g} s"
+        raise UpstreamRefused(upstream, INTERNAL_ERROR, words) from None
+    return answers

@@ -1,0 +1,243 @@
+"""A stateless host in front of an upstream of the handshake era: calls that wait for the host's answer are parked.
+
+The upstream asks in the middle of a call, which goes on running here; the host gets a result that says what is needed,
+and repeats its request with the answers. Its `requestState` names the parked call.
+"""
+
+import logging
+import math
+import secrets
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from gateway.core.model.json_values import as_dict
+from gateway.core.model.wire import INTERNAL_ERROR, METHOD_NOT_FOUND
+from gateway.core.wording import plain
+from gateway.errors import GatewayError, HostRefused, InvalidRequest
+from gateway.upstream.bridging.input_requests import INPUT_REQUIRED, can_answer, for_modern
+from gateway.upstream.connection.host_requests import Host
+from gateway.upstream.connection.owners import host_of
+from gateway.upstream.connection.request_context import RequestContext
+
+MOST = 256
+"""How many calls may wait for their hosts at once, of all hosts together."""
+
+MOST_OF_ONE = 64
+"""How many of one host; more are told so."""
+
+logger = logging.getLogger(__name__)
+
+Work = Callable[["SuspendedCall"], Awaitable[dict[str, Any]]]
+"""Runs the call on the upstream, for the host that a parked call is to it."""
+
+
+class _Question:
+    """One request of the upstream that is waiting for the host."""
+
+    def __init__(self, method: str, params: dict[str, Any]) -> None:
+        self.method = method
+        self.params = params
+        self.answered = anyio.Event()
+        self.answer: dict[str, Any] | None = None
+
+
+class SuspendedCall:
+    """A call that outlives the host's request; to the upstream it is the host.
+
+    What the upstream tells meanwhile goes to the host's present request, while there is one.
+    """
+
+    bounds_waiting = True
+    """`SuspendedCalls` gives a call up whose host does not come back."""
+
+    def __init__(self, context: RequestContext) -> None:
+        self.id = secrets.token_urlsafe(18)
+        self.caller = context.caller
+        self.owner = host_of(context.caller)
+        self.party = context.host.party if context.host is not None else self.owner
+        self.connection: Host | None = None
+        self.scope = anyio.CancelScope()
+        self.result: dict[str, Any] | None = None
+        self.error: GatewayError | None = None
+        self._host = context.host
+        self._on_progress = context.on_progress
+        self._questions: dict[str, _Question] = {}
+        self._count = 0
+        self._news = anyio.Event()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the call has ended."""
+        return self.result is not None or self.error is not None
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Wait until the host has repeated its request with the answer to this.
+
+        Raises HostRefused: the host cannot answer such a request, or its answer is none.
+        """
+        if not can_answer(self.caller, method, params):
+            raise HostRefused(METHOD_NOT_FOUND, f"the host did not declare that it answers {method}")
+        self._count += 1
+        key = f"{method.split('/')[0]}-{self._count}"
+        question = self._questions[key] = _Question(method, for_modern(method, params))
+        self._tell()
+        try:
+            await question.answered.wait()
+        finally:
+            self._questions.pop(key, None)
+        if question.answer is None:
+            raise HostRefused(INTERNAL_ERROR, f"{method}: the host's answer is no result")
+        return question.answer
+
+    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+        """To the host's present request."""
+        if self._host is not None:
+            await self._host.tell(method, params)
+
+    async def let_go(self) -> None:
+        """A stateless host cannot come back to a stream."""
+
+    async def progress(self, progress: float, total: float | None, message: str | None) -> None:
+        """To the host's present request."""
+        if self._on_progress is not None:
+            await self._on_progress(progress, total, message)
+
+    def leave(self) -> None:
+        """The host's request has its answer: what comes now has nowhere to go until the next."""
+        self._host = self._on_progress = None
+
+    def resume(self, answers: Mapping[str, Any], context: RequestContext) -> None:
+        """The host is back, with answers to some of the questions or to all."""
+        self._host, self._on_progress = context.host, context.on_progress
+        for key, answer in answers.items():
+            if (question := self._questions.get(key)) is not None and not question.answered.is_set():
+                question.answer = as_dict(answer)
+                question.answered.set()
+
+    def over(self, result: dict[str, Any] | None, error: GatewayError | None) -> None:
+        """The call has ended."""
+        self.result, self.error = result, error
+        self._tell()
+
+    async def until_news(self) -> dict[str, Any]:
+        """Wait until the call has ended, or the host is needed: the requests for it by key, none in the first case."""
+        while not self.is_over:
+            news = self._news
+            if open_questions := {key: one for key, one in self._questions.items() if not one.answered.is_set()}:
+                return {key: {"method": one.method, "params": one.params} for key, one in open_questions.items()}
+            await news.wait()
+        return {}
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = anyio.Event()
+
+
+class SuspendedCalls:
+    """All calls that may have to wait for their hosts, run in `tasks`; `patience` is how many seconds each waits.
+
+    Where all places are taken, the host that has most of them gives up its oldest call for one that has fewer.
+    """
+
+    def __init__(self, tasks: TaskGroup, *, most: int = MOST, most_of_one: int = MOST_OF_ONE) -> None:
+        self._tasks = tasks
+        self._most = most
+        self._most_of_one = most_of_one
+        self._suspended_calls: dict[str, SuspendedCall] = {}
+
+    def __len__(self) -> int:
+        return len(self._suspended_calls)
+
+    async def begin(
+        self, work: Work, context: RequestContext, patience: float
+    ) -> tuple[dict[str, Any], SuspendedCall | None]:
+        """Run a call; its result, or what it needs of the host and the call that waits for it.
+
+        Raises what the call raises, and InvalidRequest when too many are waiting.
+        """
+        call = SuspendedCall(context)
+        self._tasks.start_soon(self._run, call, work)
+        return await self._wait(call, patience)
+
+    async def resume(
+        self,
+        call_id: str,
+        answers: Mapping[str, Any],
+        context: RequestContext,
+        patience: float,
+    ) -> tuple[dict[str, Any], SuspendedCall | None]:
+        """Go on with a call that has waited; as `begin`.
+
+        Raises InvalidRequest: it does not wait any more.
+        """
+        call = self._suspended_calls.pop(call_id, None)
+        if call is None or call.scope.cancel_called:
+            remedy = "repeat the request without requestState"
+            raise InvalidRequest("the call that requestState names waits no more", remedy=remedy)
+        if call.is_over:  # only its result was waiting
+            call.scope.cancel()
+        call.scope.deadline = math.inf
+        call.resume(answers, context)
+        return await self._wait(call, patience)
+
+    def left(self, session: str) -> None:
+        """A host's session has ended: nobody comes back for what waits there."""
+        for call in [call for call in self._suspended_calls.values() if call.caller.session == session]:
+            self._give_up(call)
+
+    async def _run(self, call: SuspendedCall, work: Work) -> None:
+        with call.scope:
+            try:
+                result = await work(call)
+            except GatewayError as error:
+                call.over(None, error)
+            except Exception as error:  # a mistake of ours must not end the calls of everybody else
+                logger.exception("a call failed that could have waited for its host")
+                call.over(None, GatewayError(f"the call failed: {type(error).__name__}"))
+            else:
+                call.over(result, None)
+            if call.id in self._suspended_calls:  # what came of it waits for the host, as its question did
+                await anyio.sleep_forever()
+        self._suspended_calls.pop(call.id, None)
+
+    async def _wait(self, call: SuspendedCall, patience: float) -> tuple[dict[str, Any], SuspendedCall | None]:
+        try:
+            requests = await call.until_news()
+        except BaseException:  # the host gave its request up: so is the call, on the upstream too
+            call.scope.cancel()
+            raise
+        finally:
+            call.leave()
+        if call.error is not None:
+            raise call.error
+        if call.result is not None:
+            return call.result, None
+        if (reason := self._crowded(call)) is not None:
+            call.scope.cancel()
+            raise InvalidRequest(f"{reason}, and there is no room for another", remedy="try again later")
+        self._suspended_calls[call.id] = call
+        call.scope.deadline = anyio.current_time() + patience
+        return {"resultType": INPUT_REQUIRED, "inputRequests": requests}, call
+
+    def _crowded(self, call: SuspendedCall) -> str | None:
+        """Why there is no room for this call; None where there is, or where another host's oldest has made way."""
+        counts = Counter(suspended_id.owner for suspended_id in self._suspended_calls.values())
+        if counts[call.owner] >= self._most_of_one:
+            return f"{self._most_of_one} calls of this host are waiting for its answers"
+        if len(self._suspended_calls) < self._most:
+            return None
+        busiest, most = counts.most_common(1)[0]
+        if most <= counts[call.owner] + 1:
+            return f"{self._most} calls are waiting for an answer of their hosts"
+        self._give_up(next(call for call in self._suspended_calls.values() if call.owner == busiest))
+        return None
+
+    def _give_up(self, call: SuspendedCall) -> None:
+        name = plain(call.caller.client_name or "a host", 100)
+        logger.info("a call that waits for an answer of %s is given up", name)
+        self._suspended_calls.pop(call.id, None)
+        call.scope.cancel()

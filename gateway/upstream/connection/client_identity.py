@@ -1,0 +1,68 @@
+"""As whom the gateway speaks to an upstream: as the host in front, since an upstream acts on what a host can do."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway._version import __version__
+from gateway.core.model.caller import Caller
+from gateway.core.model.json_values import as_object
+from gateway.upstream.connection.host_requests import ASKED
+
+GATEWAY: Mapping[str, Any] = {"name": "mcp-gateway", "version": __version__}
+"""The clientInfo of the gateway itself, where no single host is in front."""
+
+TASKS = "io.modelcontextprotocol/tasks"
+"""The extension of 2026-07-28 in which a call may be answered with a task."""
+
+_NOT_CARRIED = frozenset({"tasks"})
+"""Client capabilities whose messages do not go through the gateway (tasks of 2025-11-25, an experiment since ended)."""
+
+
+@dataclass(frozen=True)
+class ClientIdentity:
+    """The clientInfo and the capabilities that an upstream is shown, and the least level of log that is wanted."""
+
+    client_info: Mapping[str, Any] = field(default_factory=lambda: GATEWAY)
+    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    log_level: str | None = None
+    tells_of_roots: bool = True
+    """Whether the host can tell that its roots have changed: a stateless one cannot, whatever it declares."""
+
+    @property
+    def is_interactive(self) -> bool:
+        """Whether an upstream may ask something of the host."""
+        return any(capability in self.capabilities for capability in ASKED.values())
+
+    @property
+    def takes_tasks(self) -> bool:
+        """Whether a call may be answered with a task (the extension of 2026-07-28)."""
+        return TASKS in as_object(self.capabilities.get("extensions"))
+
+    @property
+    def extensions(self) -> Mapping[str, Any]:
+        """The extensions that it declares, by which servers decide what they list; tasks change no list."""
+        return {key: value for key, value in as_object(self.capabilities.get("extensions")).items() if key != TASKS}
+
+    @property
+    def for_handshake(self) -> dict[str, Any]:
+        """The capabilities as they are declared in `initialize`."""
+        declared = dict(self.capabilities)
+        if not self.tells_of_roots and isinstance(declared.get("roots"), Mapping):
+            declared["roots"] = {}
+        if self.takes_tasks:
+            kept = {key: value for key, value in as_object(declared.pop("extensions")).items() if key != TASKS}
+            declared |= {"extensions": kept} if kept else {}
+        return declared
+
+    @property
+    def mark(self) -> str:
+        """The capabilities as text: equal for equal ones."""
+        return json.dumps(self.capabilities, sort_keys=True, default=str)
+
+
+def identity_of(caller: Caller) -> ClientIdentity:
+    """What an upstream is shown of a host: what the host declared, and never more."""
+    capabilities = {key: value for key, value in caller.capabilities.items() if key not in _NOT_CARRIED}
+    return ClientIdentity(caller.client_info or GATEWAY, capabilities, caller.log_level, not caller.is_modern)

@@ -1,0 +1,473 @@
+"""One supervised connection: made by a task of its own, made again when it is lost, its lists kept at hand."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import anyio
+import anyio.to_thread
+
+from gateway.config.schema import UpstreamSettings
+from gateway.core.model.revisions import Era
+from gateway.core.wording import counted
+from gateway.errors import UpstreamError, UpstreamLost, UpstreamRefused
+from gateway.upstream.connection.attempts import Attempt, Connect, machinery, unavailable
+from gateway.upstream.connection.backoff import Backoff
+from gateway.upstream.connection.bounds import CallQueue, Restarts, end_over_memory, rest_when_idle
+from gateway.upstream.connection.calls import CallLimits, Deadline, WaitReason
+from gateway.upstream.connection.client_identity import ClientIdentity
+from gateway.upstream.connection.counters import Counts
+from gateway.upstream.connection.first_start import LaunchTurns, StartLimit
+from gateway.upstream.connection.host_requests import HostRequests
+from gateway.upstream.connection.request_context import RequestContext
+from gateway.upstream.connection.states import UpstreamState
+from gateway.upstream.connection.status import ConnectionStatus
+from gateway.upstream.connection.subscriptions import ACKNOWLEDGED, UPDATED, Subscriptions
+from gateway.upstream.connection.upstream_lists import Lists
+from gateway.upstream.transports.failures import (
+    Failure,
+    HttpStatus,
+    NoAnswer,
+    OverMemory,
+    Resting,
+    SessionExpired,
+    Stopping,
+    Subject,
+    Vacated,
+    explain,
+    startup,
+)
+from gateway.upstream.transports.launchers import Launcher
+
+if TYPE_CHECKING:
+    from gateway.upstream.connection.connection import TransportName
+    from gateway.upstream.connection.negotiate_era import Opening
+    from gateway.upstream.connection.session import Session
+
+logger = logging.getLogger(__name__)
+
+OnEvent = Callable[["SupervisedConnection", str], None]
+"""Told what happened to a link: `tools`, `prompts` or `resources` (that list is another), `state`, `opened`, `listed`
+(its lists were looked at again), `broken off` (it was not opened), or `updated:<uri>` (a resource has changed). Must
+not block.
+"""
+
+UPDATED_PREFIX = "updated:"
+
+_FOR_HOSTS = frozenset({"notifications/message", "notifications/elicitation/complete"})
+
+STEADY = 20.0
+"""Seconds after which a connection counts as one that holds, so that the next loss is followed by a short delay."""
+
+_LEAVING = 10.0  # seconds to leave a connection: more than a process gets to end, as the last resort
+
+_AFTER: Mapping[type, UpstreamState] = {Resting: UpstreamState.SLEEPING, Vacated: UpstreamState.STARTING}
+"""Where it stands after a connection that has not failed."""
+
+_STOPPED = "the gateway has stopped it"
+
+_STARTING = WaitReason("waited for it to start", "try again in a moment, or raise timeout.call")
+
+
+class SupervisedConnection:
+    """One connection to an upstream that is kept up. `run` is its owner: the one task that enters and leaves its
+    connections, until `stop`.
+
+    `state` and `cause` say where it stands; `opening` what the upstream said when it was last connected to. The lists
+    are the last known ones, also while it is being connected to again. The default connection of an upstream is
+    connected to again by itself, and keeps the upstream's `catalogue`; one that belongs to a host, only when somebody
+    calls.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        *,
+        identity: Callable[[], ClientIdentity],
+        first: Callable[[], Era],
+        on_event: OnEvent,
+        default: bool = True,
+        launches: LaunchTurns | None = None,
+        known: Callable[[], bool] | None = None,
+    ) -> None:
+        self.subject = subject
+        self.opening: Opening | None = None
+        self.identity = identity()
+        """As whom it is opened."""
+        self.tried: Era = first()
+        """The era that is tried first."""
+        self.counts = Counts()
+        self.status = ConnectionStatus(
+            subject.name,
+            self.counts,
+            enabled=subject.settings.enabled,
+            on_change=lambda: on_event(self, "state"),
+        )
+        self.subscriptions = Subscriptions(subject.name)
+        self.host_requests = HostRequests(subject.settings.timeout.answer)
+        self.has_listed = False
+        """Whether the lists are its own: everything was listed at least once."""
+        self.lists = Lists(subject, lambda kind: on_event(self, kind))
+        self.last_use = [0.0]  # when the last call ended; a list, for whoever watches it
+        self._is_default = default
+        self._first = first
+        self._next_guise = identity
+        self._on_event = on_event
+        self._turns = CallQueue(subject.settings.limits.calls)
+        self._transport: TransportName | None = None
+        self._session: Session | None = None
+        self._queued = ""
+        """The cause while it waits for another to be installed."""
+        self.waited = 0.0
+        """Seconds of the last start in which it waited for its turn, once its turn has come."""
+        self._waits_since = 0.0
+        self._connecting: anyio.CancelScope | None = None
+        self._hint: Callable[[], str | None] = lambda: None
+        self._ended: Exception | None = None  # what ended the last connection
+        self._attempt = 0  # the number of the attempt under way, or of the last one
+        self._decided = 0  # the number of the last attempt of which it is known whether it succeeded
+        self._stopping = False
+        self._launches = launches or LaunchTurns()
+        self._known = known or (lambda: self.opening is not None)
+        self._wanted = anyio.Event()
+
+    @property
+    def state(self) -> UpstreamState:
+        """Where it stands."""
+        return self.status.state
+
+    @property
+    def cause(self) -> str | None:
+        """Why it is not ready."""
+        return self.status.cause
+
+    @property
+    def name(self) -> str:
+        """The upstream's name."""
+        return self.subject.name
+
+    @property
+    def settings(self) -> UpstreamSettings:
+        """The upstream's settings."""
+        return self.subject.settings
+
+    @property
+    def era(self) -> Era | None:
+        """The era that is spoken on it; None as long as it never was connected."""
+        return None if self.opening is None else self.opening.era
+
+    @property
+    def pid(self) -> int | None:
+        """The process that it runs in now, if the gateway started one; its children are in a group of that id."""
+        return None if self._session is None else self._session.pid
+
+    @property
+    def prospect(self) -> tuple[Era, ClientIdentity]:
+        """The era of its connection, and as whom it is opened; as long as there is none, those of the next."""
+        if self.opening is not None and self.state is UpstreamState.READY:
+            return self.opening.era, self.identity
+        return (self._first(), self._next_guise()) if self._connecting is None else (self.tried, self.identity)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no call is running on it."""
+        return not self.counts.running
+
+    def adopt(self, subject: Subject) -> None:
+        """Take over settings that differ only in what needs no new connection (`tools`, `timeout`)."""
+        self.subject = self.lists.subject = subject
+        self.host_requests.patience = subject.settings.timeout.answer
+
+    async def ready(self, timeout: float) -> bool:
+        """Wait while it is starting or installing, at most `timeout` seconds; whether it is ready then."""
+        return await self.status.ready(timeout)
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        context: RequestContext | None,
+        timeout: CallLimits,
+        identity: ClientIdentity | None = None,
+    ) -> dict[str, Any]:
+        """Send a request; its raw result. A lost upstream is connected to first, which `timeout.call` includes.
+
+        The host of `context` is asked and told what the upstream has to say while the request runs; `identity` is as
+        whom a stateless upstream is asked.
+
+        A request that is refused because the session has expired is sent once more, on a new session: it was not run.
+        Any other is sent once.
+
+        Raises UpstreamUnavailable when it cannot be reached, UpstreamTimeout, UpstreamLost when the connection ended
+        while the request was running, UpstreamGarbage, and UpstreamRefused with the upstream's own JSON-RPC error.
+        """
+        with self.counts.call():
+            deadline = Deadline(timeout)
+            try:
+                with deadline.scope:
+                    try:
+                        return await self._request(method, params, context, deadline, identity)
+                    except UpstreamLost as error:
+                        if not isinstance(error.__cause__, SessionExpired):
+                            raise
+                        logger.info("upstream %s: its session expired; a new one is opened", self.name)
+                    return await self._request(method, params, context, deadline, identity)
+                raise deadline.error(self.name, method)
+            finally:
+                self.last_use[0] = anyio.current_time()
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+        """Send a notification, if it is connected and of the handshake era."""
+        if self._session is not None:
+            await self._session.notify(method, params)
+
+    async def run(self) -> None:
+        """Keep it connected until `stop`: the owner task. Does nothing for a disabled upstream."""
+        if not self.settings.enabled:
+            return
+        backoff = Backoff()
+        restarts = Restarts(self.settings.limits.restarts)
+        held: float | None = 0.0
+        try:
+            # Loading the SDK takes most of a second, which nobody should wait for on the event loop.
+            connect = await anyio.to_thread.run_sync(machinery)
+            if self.state is UpstreamState.SLEEPING:  # from the beginning
+                await self._wanted.wait()
+            while not self._stopping:
+                self._attempt += 1
+                self._wanted = anyio.Event()
+                if held is not None:  # one that has just failed to start is still failed while it is tried again
+                    awake = self.state is UpstreamState.SLEEPING
+                    self.status.enter(UpstreamState.STARTING, None if awake else self.cause)
+                failure, held = await self._live(connect)
+                self._decided = self._attempt
+                if self._stopping:
+                    break
+                if held is not None and held >= STEADY:
+                    backoff.reset()
+                await self._pause(failure, backoff, restarts)
+        finally:
+            self.status.enter(UpstreamState.STOPPED, _STOPPED)
+
+    def wake(self) -> None:
+        """Have it connected to, if it sleeps; it is starting from now on."""
+        if self.state is UpstreamState.SLEEPING:
+            self.status.enter(UpstreamState.STARTING, None)
+            self._wanted.set()
+
+    def stop(self, because: Exception | None = None) -> None:
+        """Ask the owner task to leave the connection and return; `because` is what calls that are running are told."""
+        self._stopping = True
+        self._wanted.set()
+        if self.state.is_pending:  # whoever waits for its start is answered before its process has ended
+            self.status.enter(UpstreamState.STOPPED, _STOPPED)
+        if self._session is not None:
+            self._session.finish(because or Stopping())
+        elif self._connecting is not None:
+            self._connecting.cancel()
+
+    def vacate(self) -> None:
+        """End the connection, and with it the state that somebody has there, and open another."""
+        self.host_requests.last_host = None  # whoever comes next is another host
+        if self._session is not None:
+            self._session.finish(Vacated())
+
+    async def _request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        context: RequestContext | None,
+        deadline: Deadline,
+        identity: ClientIdentity | None,
+    ) -> dict[str, Any]:
+        deadline.wait_reason = _STARTING
+        session = await self._connected()
+        alone = session.opening.era == "handshake" and session.identity.is_interactive
+        host, on_progress = (context.host, context.on_progress) if context is not None else (None, None)
+        async with self.host_requests.call(host, deadline, alone=alone, turns=self._turns):
+            deadline.wait_reason = _STARTING
+            if session.has_ended:  # while it waited for its turn
+                session = await self._connected()
+            deadline.wait_reason = None
+            if identity is not None and identity.log_level is not None:
+                await session.want_logs(identity.log_level)
+            try:
+                return await session.request(method, params, deadline, on_progress, identity)
+            except UpstreamLost as error:
+                if isinstance(error.__cause__, SessionExpired):
+                    await session.retire()
+                raise
+
+    async def _connected(self) -> Session:
+        """The session to use: the one there is, or the next, waited for at most `timeout.start` seconds."""
+        with anyio.move_on_after(self.settings.timeout.start):
+            # Wait for the attempt under way, or have the next one begin at once; if that fails, so does the request.
+            awaited = self._attempt if self._decided < self._attempt else self._attempt + 1
+            while self.state not in (UpstreamState.DISABLED, UpstreamState.STOPPED) and not self._stopping:
+                session = self._session
+                if session is not None and self.state is UpstreamState.READY and not session.has_ended:
+                    return session
+                if self._decided >= awaited:
+                    break
+                if self._attempt < awaited:
+                    self._wanted.set()
+                await self.status.changed()
+        raise unavailable(self.name, self.state, self.cause, self.status.trouble)
+
+    async def _pause(self, failure: Failure, backoff: Backoff, restarts: Restarts) -> None:
+        """Say why it is not connected, and wait until it shall be: for a while, or until somebody wants it."""
+        if isinstance(self._ended, Vacated):
+            return
+        if isinstance(self._ended, Resting):
+            self.status.fail(failure, UpstreamState.SLEEPING)
+            await self._wanted.wait()
+            return
+        self.status.fail(failure)
+        if isinstance(self._ended, OverMemory) or not self._is_default:
+            await self._wanted.wait()
+        else:
+            with anyio.move_on_after(backoff.delay()):
+                await self._wanted.wait()
+            if (pause := restarts.pause()) and not self._wanted.is_set():
+                self.status.fail(restarts.explained(failure))
+                with anyio.move_on_after(pause):
+                    await self._wanted.wait()
+        restarts.count()
+
+    async def _live(self, connect: Connect) -> tuple[Failure, float | None]:
+        """Connect, and stay connected until it is lost: what ended it, and how long it held (None: not at all)."""
+        limit = StartLimit(self.settings)
+        self._ended = None
+        failures: list[Failure] = []
+        for transport in self._transports():
+            life = Attempt()
+            with anyio.CancelScope() as self._connecting:
+                try:
+                    await self._live_over(connect, transport, life, limit)
+                except Exception as error:  # whatever a transport raises ends this connection and nothing else
+                    life.failed(explain(error, self.subject))
+            if self._connecting.cancelled_caught:
+                life.failed(explain(NoAnswer(limit.allowed, self._hint(), limit.key), self.subject))
+            self._session = self._connecting = None
+            if life.began is not None:
+                return life.failure, anyio.current_time() - life.began
+            failures.append(life.failure)
+            if not life.try_other or self._stopping:
+                break
+        self._transport = None
+        self._on_event(self, "broken off")
+        if self.tried == "modern" and self._first() != self.tried and not self._stopping:
+            return await self._live(connect)  # it may have ended at a question that it does not know
+        return startup(failures, self.subject), None
+
+    def _transports(self) -> tuple[TransportName, ...]:
+        if self.settings.command is not None:
+            return ("stdio",)
+        if self.settings.transport in ("http", "sse"):
+            return (cast("TransportName", self.settings.transport),)
+        return ("http", "sse") if self._transport is None else (self._transport,)
+
+    async def _live_over(self, connect: Connect, transport: TransportName, life: Attempt, limit: StartLimit) -> None:
+        assert self._connecting is not None
+        async with limit.turn(self._launches, is_first=not self._known(), on_waiting=self._awaits_turn):
+            await self._live_in_turn(connect, transport, life, limit, self._connecting)
+
+    async def _live_in_turn(
+        self,
+        connect: Connect,
+        transport: TransportName,
+        life: Attempt,
+        limit: StartLimit,
+        connecting: anyio.CancelScope,
+    ) -> None:
+        self.waited = anyio.current_time() - self._waits_since if self._queued else 0.0
+        if self.status.cause == self._queued:  # its turn has come
+            self.status.enter(UpstreamState.STARTING, None)
+        self._queued = ""
+        self.identity, self.tried = self._next_guise(), self._first()
+        limit.begin(connecting)
+        async with connect(
+            transport, self.subject, self.identity, self.host_requests, self._notified, self._take_hint
+        ) as session:
+            try:
+                async with limit.kept(connecting, session, self._installs):
+                    opening = await session.open(self.tried, limit.patience)
+            except UpstreamError as error:
+                refusal = error.__cause__
+                life.try_other = isinstance(error, UpstreamRefused) or (
+                    isinstance(refusal, HttpStatus) and refusal.is_about_the_request
+                )
+                life.failed(explain(error, self.subject))
+                return
+            self.opening = opening
+            await self.lists.fetch(session)
+            self.has_listed = True
+            self._transport = transport
+            self._session = session
+            self._decided = self._attempt
+            life.began = anyio.current_time()
+            connecting.deadline = math.inf
+            if not self._stopping:
+                self.last_use[0] = anyio.current_time()
+                self._on_event(self, "opened")
+                self.status.enter(UpstreamState.READY, None)
+                self._log(f"ready, {counted(len(self.lists.tools), 'tool')}")
+                await self._tend(session)
+                self._ended = session.failure
+                life.failed(explain(session.failure or Stopping(), self.subject))
+            if not self._stopping:
+                self.status.fail(life.failure, _AFTER.get(type(self._ended), UpstreamState.FAILED))
+            connecting.deadline = anyio.current_time() + _LEAVING
+
+    async def _tend(self, session: Session) -> None:
+        """Keep the lists fresh, on disk too, and the limits, until the connection ends."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.lists.keep, session, self._listed)
+            tasks.start_soon(self.subscriptions.keep, session, self._missed)
+            tasks.start_soon(self._turns.keep, session.sign_of_life)
+            tasks.start_soon(rest_when_idle, session, self.settings, self.counts, self.last_use)
+            tasks.start_soon(end_over_memory, session, self.settings)
+            await session.ended.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _listed(self) -> None:
+        self._on_event(self, "listed")
+
+    async def _notified(self, method: str, params: Mapping[str, Any]) -> None:
+        """A notification of the upstream."""
+        if method in _FOR_HOSTS:
+            await self.host_requests.tell(method, params)
+        else:
+            self._told(method, params)
+
+    def _missed(self, method: str, params: Mapping[str, Any]) -> None:
+        """What the upstream may have said while nobody listened."""
+        self._told(method, params, was_said=False)
+
+    def _told(self, method: str, params: Mapping[str, Any], *, was_said: bool = True) -> None:
+        if method == UPDATED and isinstance(uri := params.get("uri"), str):
+            self._on_event(self, f"{UPDATED_PREFIX}{uri}")
+        elif method == ACKNOWLEDGED:
+            self.subscriptions.acknowledged(params)
+        self.lists.notified(method, was_said=was_said)
+
+    def _awaits_turn(self, launcher: Launcher) -> None:
+        self._queued = f"waits for its turn ({launcher.name})"
+        self._waits_since = anyio.current_time()
+        self.status.enter(UpstreamState.STARTING, self._queued)
+        self._log(self._queued)
+
+    def _installs(self, launcher: Launcher) -> None:
+        cause = f"{launcher.name} may have to install it first"
+        self.status.enter(UpstreamState.INSTALLING, cause)
+        self._log(f"installing: {cause}")
+
+    def _log(self, words: str) -> None:
+        """Log what becomes of it: for people only where it is the upstream's own link, and not one host's."""
+        logger.log(logging.INFO if self._is_default else logging.DEBUG, "upstream %s: %s", self.name, words)
+
+    def _take_hint(self, hint: Callable[[], str | None]) -> None:
+        self._hint = hint

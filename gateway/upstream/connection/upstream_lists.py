@@ -1,0 +1,233 @@
+"""What an upstream has: its tools, resources, templates and prompts, listed, kept fresh, and known when it is away."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import anyio
+
+from gateway.core.model.wire import METHOD_NOT_FOUND
+from gateway.core.tools.catalogue.hints import NO_HINT, of_pages
+from gateway.errors import UpstreamError, UpstreamGarbage, UpstreamRefused
+from gateway.upstream.connection.allowance import Allowance
+from gateway.upstream.transports.failures import Subject
+
+if TYPE_CHECKING:
+    from gateway.core.model.wire import WireObject
+    from gateway.upstream.connection.session import Session
+
+logger = logging.getLogger(__name__)
+
+WireList = tuple[dict[str, Any], ...]
+
+_RELIST_PAUSE = 0.1
+_LONGEST_PAUSE = 5.0  # for an upstream that goes on announcing changes where nothing changes
+_SHARE = 0.2  # of the start limit, for each kind but tools, before the upstream is called ready
+
+
+class _List(NamedTuple):
+    kind: str
+    """The capability that it needs, and what is announced when it has changed."""
+    method: str
+    key: str
+
+
+_LISTS: Mapping[str, _List] = {
+    "tools": _List("tools", "tools/list", "tools"),
+    "resources": _List("resources", "resources/list", "resources"),
+    "templates": _List("resources", "resources/templates/list", "resourceTemplates"),
+    "prompts": _List("prompts", "prompts/list", "prompts"),
+}
+KINDS = tuple(dict.fromkeys(each.kind for each in _LISTS.values()))
+"""What changes as a whole, and is announced."""
+
+
+class KnownLists(Protocol):
+    """Whatever has lists: `Lists`, or the catalogue that was kept on disk."""
+
+    @property
+    def tools(self) -> WireList: ...
+    @property
+    def resources(self) -> WireList: ...
+    @property
+    def templates(self) -> WireList: ...
+    @property
+    def prompts(self) -> WireList: ...
+    @property
+    def hints(self) -> Mapping[str, Mapping[str, Any]]: ...
+
+
+class Lists:
+    """The last known lists of one upstream. `announce` is told which of `KINDS` has changed, or is said to have: what
+    an upstream announces goes on to hosts even where the list is the same.
+
+    `hints` are what each list said about itself, by its name here (`gateway.core.tools.catalogue.hints`).
+    """
+
+    def __init__(self, subject: Subject, announce: Callable[[str], None]) -> None:
+        self.subject = subject
+        self.hints: Mapping[str, Mapping[str, Any]] = {}
+        self.left_out: Mapping[str, str] = {}
+        """Lists of which something was left out, each with the reason."""
+        self._sizes: dict[str, int] = {}
+        self._items: dict[str, WireList] = {}
+        self._announce = announce
+        self._stale: set[str] = set()
+        self._said: set[str] = set()
+        """What the upstream has announced, and hosts have not been told yet."""
+        self._stale_changed = anyio.Event()
+
+    @property
+    def tools(self) -> WireList:
+        """As they came."""
+        return self._items.get("tools", ())
+
+    @property
+    def resources(self) -> WireList:
+        """As they came."""
+        return self._items.get("resources", ())
+
+    @property
+    def templates(self) -> WireList:
+        """As they came."""
+        return self._items.get("templates", ())
+
+    @property
+    def prompts(self) -> WireList:
+        """As they came."""
+        return self._items.get("prompts", ())
+
+    def take(self, known: KnownLists) -> None:
+        """Take over what is known from somewhere else, telling nobody."""
+        self._items = {
+            "tools": known.tools,
+            "resources": known.resources,
+            "templates": known.templates,
+            "prompts": known.prompts,
+        }
+        self.hints = dict(known.hints)
+
+    def differing(self, other: KnownLists) -> list[str]:
+        """Which of `KINDS` are not the same as others."""
+        return [
+            kind
+            for kind in KINDS
+            if any(getattr(self, name) != getattr(other, name) for name, each in _LISTS.items() if each.kind == kind)
+        ]
+
+    def known(self) -> dict[str, Any]:
+        """The lists and hints by name, to be kept."""
+        return {**{name: self._items.get(name, ()) for name in _LISTS}, "hints": self.hints}
+
+    def notified(self, method: str, *, was_said: bool = True) -> None:
+        """A notification of the upstream's: maybe one that a list has changed.
+
+        Not `was_said`: it was none, but one may have been missed.
+        """
+        kind = method.removeprefix("notifications/").removesuffix("/list_changed")
+        if kind in KINDS and method == f"notifications/{kind}/list_changed":
+            self._said.update([kind] if was_said else ())
+            self._mark(kind)
+
+    async def fetch(self, session: Session) -> None:
+        """List everything, once connected. Raises UpstreamError when the tools cannot be listed."""
+        self._stale.clear()
+        self._said.clear()
+        await self._refresh(session, "tools")
+        for kind in KINDS[1:]:
+            with anyio.move_on_after(_SHARE * self.subject.settings.timeout.start) as listing:
+                await self._refresh(session, kind)
+            if listing.cancelled_caught:  # the tools do not wait for them
+                self._mark(kind)
+
+    async def keep(self, session: Session, listed: Callable[[], Awaitable[None]]) -> None:
+        """List anew whatever is said to have changed, for as long as the connection lasts; `listed` is called then."""
+        pause = _RELIST_PAUSE
+        while True:
+            await self._stale_changed.wait()
+            stale, self._stale, self._stale_changed = self._stale, set(), anyio.Event()
+            news = [await self._again(session, kind) for kind in KINDS if kind in stale]
+            await listed()
+            # An upstream that announces changes without end is asked in its turn, and hosts are told less and less.
+            pause = _RELIST_PAUSE if any(news) else min(pause * 2, _LONGEST_PAUSE)
+            await anyio.sleep(pause)
+
+    async def _again(self, session: Session, kind: str) -> bool:
+        """List one kind anew; whether it has changed. Hosts are told if so, or if the upstream has said so."""
+        was_said, changed = kind in self._said, False
+        self._said.discard(kind)
+        try:
+            with anyio.move_on_after(self.subject.settings.timeout.start):
+                changed = await self._refresh(session, kind)
+        except UpstreamError as error:
+            self._stays(error)
+        if was_said and not changed:
+            self._announce(kind)
+        return changed
+
+    async def _refresh(self, session: Session, kind: str) -> bool:
+        """The lists of one kind; whether they have changed, which is announced then.
+
+        Raises UpstreamError when the tools cannot be listed, or the connection is lost.
+        """
+        changed = False
+        for name, each in _LISTS.items():
+            if each.kind == kind:
+                before = self._items.get(name, ()), self.hints.get(name, NO_HINT)
+                items, hint = before
+                if not session.opening.offers(kind):
+                    items, hint = (), NO_HINT
+                    self._keep_size(name, Allowance())
+                elif (found := await self._listed(session, name, each)) is not None:
+                    items, hint = found
+                self._items[name], self.hints = items, {**self.hints, name: hint}
+                changed |= (items, hint["_meta"]) != (before[0], before[1]["_meta"])
+        if changed:
+            self._announce(kind)
+        return changed
+
+    async def _listed(self, session: Session, name: str, each: _List) -> tuple[WireList, Mapping[str, Any]] | None:
+        """A list and its hint; None when the upstream fails to give one, which costs nothing else (but for tools)."""
+        pages: list[WireObject] = []
+        allowance = Allowance(self._room_for(name))
+        if name == "tools":
+            tools = await session.list_tools(pages, allowance)
+            self._keep_size(name, allowance)
+            return tools, of_pages(pages)
+        try:
+            items = await session.list_all(each.method, each.key, pages, allowance)
+            self._keep_size(name, allowance)
+            return items, of_pages(pages)
+        except UpstreamRefused as error:
+            if error.code == METHOD_NOT_FOUND:
+                return (), NO_HINT
+            self._stays(error)
+        except UpstreamGarbage as error:
+            self._stays(error)
+        return None
+
+    def _room_for(self, name: str) -> int | None:
+        """The bytes that a list may take: what the others leave of `limits.list_bytes`."""
+        most = self.subject.settings.limits.list_bytes
+        return max(0, most - sum(size for other, size in self._sizes.items() if other != name)) if most else None
+
+    def _keep_size(self, name: str, allowance: Allowance) -> None:
+        self._sizes[name] = allowance.taken
+        known = self.left_out.get(name)
+        self.left_out = {other: why for other, why in self.left_out.items() if other != name}
+        if allowance.cut is None:
+            return
+        why = f"only the first {len(allowance.items):,} of its {name} are offered: there are {allowance.cut}"
+        self.left_out = {**self.left_out, name: why}
+        if known != why:
+            logger.warning("upstream %s: %s", self.subject.name, why)
+
+    def _stays(self, error: UpstreamError) -> None:
+        said = self.subject.secrets.cause(error.message)
+        logger.warning("%s; what it listed before stays", said)
+
+    def _mark(self, *kinds: str) -> None:
+        self._stale.update(kinds)
+        self._stale_changed.set()

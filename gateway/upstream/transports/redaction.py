@@ -1,0 +1,60 @@
+"""Text from outside, made fit to stand in a cause: escapes neutralised, secrets hidden, length bounded."""
+
+import re
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from gateway.config.schema import UpstreamSettings
+from gateway.config.secrets import hide, longest_first, upstream_secrets
+from gateway.core.wording import plain
+
+_ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+"""Terminal control sequences: CSI (colours, cursor), OSC (titles, links) and the two-character ones."""
+
+_SHORTEST_SECRET = 4
+
+_NOISE = re.compile(
+    r"""^(?: Node\.js\ v\d            # what node prints after every uncaught error
+          |  \s+at\s                  # frames of a JavaScript stack
+          |  [\s\]\[{}()^,;~-]*$      # brackets and carets left over from a printed object
+          |  \s+\w+:\s.*[,\[{]?$      # fields of a printed error object
+          |  npm\ (?:error|ERR!)\ (?:A\ complete\ log|404\ Note\ that|404\ tarball|(?:404)?\s*$)
+        )""",
+    re.VERBOSE,
+)
+"""Lines that end the stderr of a failed program without saying why it failed."""
+
+
+def printable(text: str, longest: int = 300) -> str:
+    """`text` on one line: without terminal sequences or control characters, cut to `longest` characters."""
+    return plain(_ESCAPE_SEQUENCE.sub("", text[: 20 * longest]), longest)
+
+
+def last_meaningful_line(lines: Sequence[str]) -> str | None:
+    """The line among the last ones of a program's stderr that says best why it ended; None if there is none."""
+    spoken = [line for line in lines if line.strip()]
+    for line in reversed(spoken):
+        if not _NOISE.match(line):
+            return line
+    return spoken[-1] if spoken else None
+
+
+class Secrets:
+    """What an upstream's settings hold that must never be shown: header values, credentials in the url, keys in env."""
+
+    def __init__(self, settings: UpstreamSettings) -> None:
+        self._values = longest_first(upstream_secrets(settings), _SHORTEST_SECRET)
+
+    def hide(self, text: str) -> str:
+        """`text` with every secret in it replaced."""
+        return hide(text, self._values)
+
+    def cause(self, text: str, longest: int = 300) -> str:
+        """`text` fit to be shown: secrets hidden, and printable on one line."""
+        return printable(self.hide(text), longest)
+
+
+def origin_of(url: str) -> str:
+    """`scheme://host:port` of a url, which is all of it that a message may show."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
