@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.core.profiles.profile import Evidence, Profile
-from gateway.hosts.config_files.hosts import HOSTS, HostFiles
+from gateway.hosts.config_files.hosts import HOSTS, HostFormat
 from gateway.hosts.config_files.launch_command import Launch
 from gateway.hosts.config_files.machine import Machine
 
@@ -35,7 +35,7 @@ def host_pages(profiles: Mapping[str, Profile]) -> dict[str, str]:
     }
 
 
-def _page(host: HostFiles, profile: Profile | None, default: Profile) -> str:
+def _page(host: HostFormat, profile: Profile | None, default: Profile) -> str:
     shown = profile or default
     parts = [f"# {host.title}\n", "*Written by docs/generate.py.*\n", "## Registration\n", *_registration(host)]
     parts.append("## What it shows its model\n")
@@ -50,7 +50,7 @@ def _page(host: HostFiles, profile: Profile | None, default: Profile) -> str:
     return "\n".join(parts)
 
 
-def _registration(host: HostFiles) -> list[str]:
+def _registration(host: HostFormat) -> list[str]:
     files = [
         f"| {platform} | `{places[0].path}` |"
         for platform, at in _PLATFORMS.items()
@@ -72,7 +72,7 @@ def _registration(host: HostFiles) -> list[str]:
     ]
 
 
-def _toml(host: HostFiles) -> str:
+def _toml(host: HostFormat) -> str:
     args = json.dumps(list(_LAUNCH.args))
     return f'[{".".join(host.table)}.gateway]\ncommand = "{_LAUNCH.command}"\nargs = {args}'
 

@@ -9,8 +9,8 @@ from typing import Any, Literal, cast
 from gateway.core.model_apis.requests.handles_in_text import handles_in_text
 from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.originals import original_images
-from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText, failed
-from gateway.hosts.simulators.verdict import judge
+from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText, failed_result
+from gateway.hosts.simulators.verdict import judge_seen
 from gateway.testing.model_apis import conversation, refusals
 from gateway.testing.model_apis.read_request import Seen as Media
 from gateway.testing.model_apis.server import Recorded
@@ -19,7 +19,9 @@ Word = Literal["seen", "named", "lost", "refused", "failed"]
 RANKS: Mapping[Word, int] = {"seen": 3, "named": 2, "lost": 1, "refused": 0, "failed": 0}
 """The more, the better for the model. After a request that was refused, and a program that ended, nothing goes on."""
 _MADE = {"function_call"}
-_HOST = SimulatedHost("framework", "a framework", {}, "", lambda result, tool: failed("it is not simulated"), RASTER)
+_HOST = SimulatedHost(
+    "framework", "a framework", {}, "", lambda result, tool: failed_result("it is not simulated"), RASTER
+)
 _MEDIA = frozenset({"image_url", "input_audio", "file", "input_image", "input_file", "image", "document"})
 
 
@@ -46,7 +48,7 @@ def find(api: str, model: str, original: Mapping[str, Any], requests: Sequence[R
     if not (after := [body for body in bodies if _is_after_a_call(body)]):
         return Finding("failed", 0, images, _line(ended or "no result was sent to the model"))
     seen = _seen(api, after[-1])
-    verdict = judge(original, seen, _HOST)
+    verdict = judge_seen(original, seen, _HOST)
     # A picture that is not shown may be named all the same; everything else that is wrong is lost.
     if wrong := [problem for problem in verdict.problems if not problem.startswith("not seen:")]:
         return Finding("lost", verdict.shown, images, _line(next((one for one in wrong if "base64" in one), wrong[0])))

@@ -10,7 +10,7 @@ from gateway.agents.responded import Responded, ToolResult
 from gateway.agents.source import Source, StoredContent
 from gateway.agents.tool_selection import Chosen, choose_tools
 from gateway.content.shaping.provider_file_links import Files
-from gateway.content.shaping.turns import lower_turn, lower_turn_now, profile_of
+from gateway.content.shaping.turns import lower_turn, lower_turn_now, model_profile_for
 from gateway.content.store import ContentStore
 from gateway.core.model.envelope import Envelope
 from gateway.core.model_apis.completions import ToolCall
@@ -60,7 +60,7 @@ class Toolset:
         self._files = files
         self._who = f"toolset {alias!r}: " if alias else ""
         self._target = (api, model, base_url)
-        writing = profile_of(api, model, base_url).writing
+        writing = model_profile_for(api, model, base_url).writing
         self._api = APIS[writing]
         self._write_schemas = self._schemas_writer(api, writing, strict)
         self._source = source

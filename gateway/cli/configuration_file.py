@@ -9,7 +9,7 @@ from gateway.config.builtin_profiles import load_profiles
 from gateway.config.find_config import find_file
 from gateway.config.load_settings import load_settings
 from gateway.errors import ConfigError, ProfileError
-from gateway.hosts.config_files.files import as_text, read_bytes, replace_file
+from gateway.hosts.config_files.files import decoded_text, read_bytes, replace_file
 from gateway.hosts.config_files.starter_config import HEAD
 from gateway.hosts.config_files.upstream_edits import ConfigurationText
 from gateway.serving.control.records import running
@@ -54,7 +54,7 @@ class ConfigurationFile:
             ConfigError: it is not UTF-8.
         """
         begins = "" if self.exists or self.path.suffix.lower() == ".json" else HEAD
-        return ConfigurationText(begins or as_text(self.content, self.path), self.path)
+        return ConfigurationText(begins or decoded_text(self.content, self.path), self.path)
 
     @property
     def as_option(self) -> str:

@@ -42,7 +42,7 @@ class StoreItself:
         async def work(contents: Contents) -> dict[str, Any]:
             request = {"do": "get", "handle": handle, "owner": owner}
             async with aclosing(contents.answer(request, _nothing())) as pieces:
-                told = protocol.read(await anext(pieces))["result"]
+                told = protocol.parse_line(await anext(pieces))["result"]
                 async for piece in pieces:
                     write(piece)
             return told
@@ -66,7 +66,7 @@ class StoreItself:
 
 async def _line(contents: Contents, request: dict[str, Any], incoming: AsyncGenerator[bytes]) -> dict[str, Any]:
     async with aclosing(contents.answer(request, incoming)) as pieces:
-        return protocol.read(await anext(pieces))["result"]
+        return protocol.parse_line(await anext(pieces))["result"]
 
 
 async def _nothing() -> AsyncGenerator[bytes]:

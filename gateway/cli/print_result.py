@@ -9,7 +9,7 @@ from gateway.cli.save_media import found_of
 from gateway.core.model.blocks import Block, LinkBlock, ResourceBlock, TextBlock, UnknownBlock
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_values import is_dict, is_list
-from gateway.core.wording import counted, facts, pixel_words, plain, size_words
+from gateway.core.wording import counted, join_facts, pixel_words, plain, size_words
 
 _SHOWN_CHARS = 2_000
 _SHOWN_BASE64 = 300
@@ -72,7 +72,8 @@ def _line(block: Block, path: Path | None) -> str:
     if isinstance(block, UnknownBlock):
         return f"[a block of no known kind: {plain(json.dumps(block.value, ensure_ascii=False), 200)}]"
     if isinstance(block, LinkBlock):
-        return f"[link: {facts(plain(block.uri), plain(block.name or ''), block.mime_type and plain(block.mime_type))}]"
+        about = join_facts(plain(block.uri), plain(block.name or ""), block.mime_type and plain(block.mime_type))
+        return f"[link: {about}]"
     if isinstance(block, ResourceBlock) and block.resource.text is not None:
         return f"[resource {plain(block.resource.uri)}]\n{_cut(block.resource.text)}"
     kind = f"resource {plain(block.resource.uri)}" if isinstance(block, ResourceBlock) else block.type
@@ -80,7 +81,7 @@ def _line(block: Block, path: Path | None) -> str:
     if found is None:
         return f"[{kind}: its data is no base64]"
     size = pixel_words(found.pixels) if found.pixels else None
-    return f"[{kind}: {facts(found.media_type, size, size_words(found.byte_size))}]{saved}"
+    return f"[{kind}: {join_facts(found.media_type, size, size_words(found.byte_size))}]{saved}"
 
 
 def _cut(text: str) -> str:

@@ -70,7 +70,7 @@ def from_json(text: str, where: str, remedy: str | None = None, *, strict: bool 
     from gateway.config import jsonc  # here, because few files are JSON
 
     try:
-        document = jsonc.read(text, strict=strict)
+        document = jsonc.parse_jsonc(text, strict=strict)
     except jsonc.Malformed as error:
         place = f"{where}:{error.line}:{error.column}"
         raise ConfigError(f"is not JSON: {error.what}", where=place, remedy=remedy) from None

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from gateway.config.documents import read_document
 from gateway.config.expansion import expand
 from gateway.config.find_config import cache_folder, find_file
-from gateway.config.foreign import translate
+from gateway.config.foreign import translate_document
 from gateway.core.model.json_values import as_object
 from gateway.core.tools.instructions import Introductions
 from gateway.errors import ConfigError
@@ -49,7 +49,7 @@ def read_greeting(path: Path | None, environ: Mapping[str, str]) -> Greeting:
     if found is None:
         return Greeting()
     if found.suffix.lower() == ".json":
-        document = translate(document).document
+        document = translate_document(document).document
     expanded, _ = expand(as_object(document.get("gateway")), environ)
     name, instructions = expanded.get("name"), expanded.get("instructions")
     upstreams = as_object(document.get("upstreams"))

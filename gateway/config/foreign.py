@@ -52,7 +52,7 @@ class Translation:
         return (*self.table, self.names.get(upstream, upstream), *rest)
 
 
-def translate(document: Mapping[str, Any]) -> Translation:
+def translate_document(document: Mapping[str, Any]) -> Translation:
     """A foreign document in our own schema; its servers' names are made valid and unique."""
     table = next((path for path in _TABLES if _at(document, path) is not None), None)
     if table is None:

@@ -49,7 +49,7 @@ class Member:
     node: Node
 
 
-def read(text: str, *, strict: bool = False) -> Any:
+def parse_jsonc(text: str, *, strict: bool = False) -> Any:
     """The document's value; `{}` where the text is only blanks and comments.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from gateway.config.documents import read_document
 from gateway.config.expansion import expand
 from gateway.config.find_config import FILE_VARIABLE, find_file
-from gateway.config.foreign import translate
+from gateway.config.foreign import translate_document
 from gateway.config.problems import Location, Problem, config_error
 from gateway.config.schema import Settings
 from gateway.config.validation import validate
@@ -63,7 +63,7 @@ def _settings(document: Mapping[str, Any], file: Path, shown: Path, environ: Map
 
     problems: tuple[Problem, ...] = ()
     if file.suffix.lower() == ".json":
-        translation = translate(document)
+        translation = translate_document(document)
         document, problems, as_written = translation.document, translation.problems, translation.written
     expanded, unset = expand(document, {PYTHON_VARIABLE: sys.executable, **environ})
     problems += tuple(Problem(as_written(one.location), one.what, one.remedy) for one in unset)

@@ -26,7 +26,7 @@ _PLAIN_PART = re.compile(r"[a-z][a-z._-]{0,23}|v?\d{1,4}")
 """A part of a path that holds no secret: a word or a version."""
 
 
-def wanted(challenges: Iterable[str]) -> Wants | None:
+def wanted_login(challenges: Iterable[str]) -> Wants | None:
     """What the WWW-Authenticate headers of a 401 ask for; none where there are none, or other schemes only."""
     said = [challenge for challenge in challenges if _BEARER.search(challenge)]
     if not said:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
 from gateway.config.schema import Settings
-from gateway.core.model.quantities import bytes_of, seconds_of, size_text
+from gateway.core.model.quantities import parse_bytes, seconds_of, size_text
 from gateway.core.profiles.host_profiles import PATHS, value_at
 from gateway.core.profiles.profile import Profile
 
@@ -27,7 +27,7 @@ _SIMPLE: Mapping[Any, str] = {
 }
 
 
-_QUANTITIES: Mapping[Any, str] = {seconds_of: "seconds", bytes_of: "bytes"}
+_QUANTITIES: Mapping[Any, str] = {seconds_of: "seconds", parse_bytes: "bytes"}
 
 
 def describe_keys() -> str:
@@ -120,7 +120,7 @@ def _is_constraint(argument: Any) -> bool:
 def _default(field: FieldInfo, kind: str) -> str:
     if field.is_required():
         return "required"
-    if kind == _QUANTITIES[bytes_of] and isinstance(field.default, int):
+    if kind == _QUANTITIES[parse_bytes] and isinstance(field.default, int):
         return f"`{size_text(field.default)}`"
     return _toml(field.get_default(call_default_factory=True, validated_data={}))
 

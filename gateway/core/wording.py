@@ -71,7 +71,7 @@ def pixel_words(size: PixelSize) -> str:
     return f"{size.width}x{size.height}"
 
 
-def facts(*parts: str | None) -> str:
+def join_facts(*parts: str | None) -> str:
     """What is known of something, with commas between."""
     return ", ".join(part for part in parts if part)
 
@@ -90,7 +90,7 @@ def caption(
     name: str, known: str, changed: str | None, zoom: str | None, handle: str | None = None, url: str | None = None
 ) -> str:
     """Stands before an image: which one it is, and what was done to it. `zoom`: the handle to see more of it."""
-    more = facts(known, changed)
+    more = join_facts(known, changed)
     how = f'; for details call {VIEW_TOOL} with handle "{zoom}"' if zoom else _passed(handle)
     return f"[{name}{': ' + more if more else ''}{how}{_linked('the original', url)}]"
 
@@ -166,7 +166,7 @@ def _linked(what: str, url: str | None) -> str:
     return f"; a link that opens {what} for a while: {url}" if url else ""
 
 
-def described(name: str, by: str, known: str, handle: str | None, text: str) -> str:
+def description_line(name: str, by: str, known: str, handle: str | None, text: str) -> str:
     """Stands for media that this host does not show: a description, and who made it."""
     kept = f"; handle {handle}" if handle else ""
     return f"[{name}, described by {plain(by, 100)} ({known}{kept}): {visible(text.strip())}]"
@@ -183,7 +183,7 @@ def seconds_words(seconds: float) -> str:
 def probed(known: Probed) -> str:
     """What is known of sound or video: `2 min 5 s, opus, 2 channels, 48 kHz`."""
     channels = {None: None, 1: "mono", 2: "stereo"}.get(known.channels, f"{known.channels} channels")
-    return facts(
+    return join_facts(
         seconds_words(known.seconds) if known.seconds is not None else None,
         plain(known.codec, 40) if known.codec else None,
         pixel_words(known.pixels) if known.pixels else None,
@@ -259,7 +259,7 @@ def embedded_image(name: str, uri: str) -> str:
     return f"[{name}: resource <{plain(uri, 2_000)}>]"
 
 
-def cut(left_out: int, whole: int, offset: int, handle: str | None, readable: bool, url: str | None = None) -> str:
+def cut_mark(left_out: int, whole: int, offset: int, handle: str | None, readable: bool, url: str | None = None) -> str:
     """Stands in a text where its middle was left out."""
     more = f'; read on with {READ_TOOL}, handle "{handle}", offset {offset}' if handle and readable else ""
     kept = f"; handle {handle}" if handle and not readable else ""
@@ -283,7 +283,7 @@ def nested_too_deeply(places: Sequence[str]) -> str:
     return f"{shown}{more} left out: nested deeper than {DEEPEST} levels"
 
 
-def failed(text: str) -> str:
+def failed_text(text: str) -> str:
     """The text of a failed call, which says so where it does not already."""
     return text if text.lstrip().lower().startswith("error") else ERROR_PREFIX + text
 
@@ -323,7 +323,7 @@ _LISTED = 50
 
 def content_line(handle: str, media_type: str, byte_size: int, name: str | None) -> str:
     """One piece of content in a directory."""
-    return f"{handle}: {facts(plain(media_type, 80), size_words(byte_size), plain(name, 100) if name else None)}"
+    return f"{handle}: {join_facts(plain(media_type, 80), size_words(byte_size), plain(name, 100) if name else None)}"
 
 
 def content_directory(lines: Sequence[str]) -> str:

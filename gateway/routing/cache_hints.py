@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import MODERN_REVISIONS
-from gateway.core.tools.catalogue.hints import NO_HINT, merged
+from gateway.core.tools.catalogue.hints import NO_HINT, merge_hints
 from gateway.routing.ports import UpstreamPort, UpstreamsPort
 from gateway.upstream import UpstreamState
 
@@ -21,7 +21,7 @@ def hints_of(upstreams: UpstreamsPort, name: ListName, caller: Caller, *, own: b
     """
     members = [upstreams[each] for each in upstreams]
     hints = [_hint(each, name, caller) for each in members if _has_part(each, name)]
-    return merged([*hints, NO_HINT] if own else hints)
+    return merge_hints([*hints, NO_HINT] if own else hints)
 
 
 def _has_part(upstream: UpstreamPort, name: ListName) -> bool:

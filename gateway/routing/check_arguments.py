@@ -13,7 +13,7 @@ from gateway.core.model.json_shape import size_of
 from gateway.core.model.json_values import is_dict, is_list, is_object
 from gateway.core.model.texts import cut
 from gateway.core.model.wire import WireObject
-from gateway.core.tools.catalogue.check_cost import TooMuchWork, check_steps, judge
+from gateway.core.tools.catalogue.check_cost import TooMuchWork, check_compilable, check_steps
 from gateway.core.tools.catalogue.faults import rebuilt
 from gateway.core.tools.catalogue.patterns import states
 from gateway.core.wording import plain, unfit_arguments
@@ -85,7 +85,7 @@ class _Compiled(NamedTuple):
 
 def _compiled(tool: str, schema: WireObject) -> _Compiled | None:
     try:
-        judge(schema)
+        check_compilable(schema)
         linear = _with_linear_patterns(schema)
         validator = jsonschema_rs.validator_for(linear, retriever=_nothing_is_fetched, pattern_options=_LINEAR)
         return _Compiled(linear, validator)

@@ -21,7 +21,7 @@ from gateway.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
-from gateway.telemetry.content import shortened
+from gateway.telemetry.content import shorten_json
 from gateway.telemetry.logs import fields
 from gateway.telemetry.requests import request_id
 
@@ -88,7 +88,7 @@ class CallRecord:
         """The call's arguments, and their size."""
         self.bytes_in = size
         if self._show:
-            self.arguments = shortened(arguments)
+            self.arguments = shorten_json(arguments)
 
     def routed(self, upstream: str, tool: str) -> None:
         """Whom it goes to, and what the tool is called there."""
@@ -106,7 +106,7 @@ class CallRecord:
         if is_error:
             self.outcome = TOOL_ERROR
         if self._show:
-            self.result = shortened(result)
+            self.result = shorten_json(result)
 
     def raised(self, error: BaseException) -> None:
         """The call has no result, because of `error`."""

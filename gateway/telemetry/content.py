@@ -27,7 +27,7 @@ _PAIR = re.compile(
 """What looks like a secret with its name, in text: `password: x`, `{"api_key": "x"}`, `?token=x`."""
 
 
-def shortened(value: Any) -> str:
+def shorten_json(value: Any) -> str:
     """A JSON value in at most `LONGEST` characters."""
     text = json.dumps(_short(value, 0), ensure_ascii=False, default=str)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -17,7 +17,7 @@ from gateway.core.wording import counted, plain
 from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText
-from gateway.hosts.simulators.verdict import Verdict, judge
+from gateway.hosts.simulators.verdict import Verdict, judge_seen
 
 if TYPE_CHECKING:
     from gateway.content.store import ContentStore
@@ -54,7 +54,7 @@ def assert_seen(
     sent = _shaped(original, simulated) if through_gateway else original
     # Through the gateway, a tool loses its output schema together with the structured content.
     seen = simulated.see(sent, None if through_gateway else declared)
-    verdict = judge(original, seen, simulated)
+    verdict = judge_seen(original, seen, simulated)
     count = sum(image.picture is not None or simulated.can_show(image.media_type) for image in seen.images)
     problems = list(verdict.problems)
     if images is not None and count != images:

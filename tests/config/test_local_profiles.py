@@ -9,7 +9,7 @@ from gateway.config.builtin_profiles import builtin_profiles, load_profiles, mea
 from gateway.config.local_profiles import as_toml, load_local, write_local
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
-from gateway.core.profiles.calibrate_profile import PARTS, Calibrated, Sight, profile_of
+from gateway.core.profiles.calibrate_profile import PARTS, Calibrated, Sight, calibrated_profile
 from gateway.core.profiles.host_profiles import set_paths
 from gateway.core.profiles.match_profile import choose_profile
 from gateway.core.profiles.profile import Fact, Match, ProfileSource
@@ -21,7 +21,7 @@ DAY = date(2026, 11, 21)
 
 def measured(name="Cursor/VSCode", version="1.0.0", extends="cursor"):
     who = Calibrated(name, version, None, "some model", DAY)
-    return profile_of(who, Sight(ALL, ALL), builtin_profiles()[extends])
+    return calibrated_profile(who, Sight(ALL, ALL), builtin_profiles()[extends])
 
 
 @pytest.fixture

@@ -2,7 +2,14 @@
 
 import pytest
 
-from gateway.config.logins import login_command, sends_credentials, shown_url, through_mcp_remote, url_behind, wanted
+from gateway.config.logins import (
+    login_command,
+    sends_credentials,
+    shown_url,
+    through_mcp_remote,
+    url_behind,
+    wanted_login,
+)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +31,7 @@ from gateway.config.logins import login_command, sends_credentials, shown_url, t
     ],
 )
 def test_what_a_401_asks_for(challenges, wants):
-    assert wanted(challenges) == wants
+    assert wanted_login(challenges) == wants
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from gateway.config.builtin_profiles import load_profiles
 from gateway.config.load_settings import load_settings
 from gateway.config.schema import Settings
-from gateway.core.model.quantities import Duration, Size, bytes_of, seconds_of, size_text
+from gateway.core.model.quantities import Duration, Size, parse_bytes, seconds_of, size_text
 from gateway.core.profiles.profile import Profile
 from gateway.errors import ProfileError
 
@@ -72,7 +72,7 @@ def test_long_texts_are_read_in_no_time():
         with pytest.raises(ValueError, match="must be"):
             seconds_of(text)
         with pytest.raises(ValueError, match="must be"):
-            bytes_of(text)
+            parse_bytes(text)
 
 
 @pytest.mark.parametrize("size", [0, 5, 20_000, 1024 * 1024, 1536 * 1024 * 1024])

@@ -178,7 +178,7 @@ def test_a_prompt_whose_message_has_several_blocks_names_pages_too():
     ],
 )
 def test_the_address_of_a_page_is_the_first_of_its_list(text: str, address: str | None):
-    assert apps.address_in(text) == address
+    assert apps.address_in_list(text) == address
 
 
 # -- lists ---------------------------------------------

@@ -14,10 +14,10 @@ from gateway.core.profiles.calibrate_profile import (
     TEXTS,
     Calibrated,
     Sight,
+    calibrated_profile,
     conclusions,
     is_answered,
     is_meant,
-    profile_of,
 )
 from gateway.core.profiles.host_profiles import resolve_profiles, set_paths
 from gateway.core.profiles.match_profile import choose_profile
@@ -171,7 +171,7 @@ def test_without_the_code_in_plain_text_nothing_follows():
 )
 def test_whatever_was_seen_the_profile_holds_together_and_says_how_it_is_known(now, later, parts, base):
     shown = frozenset(block for part in parts for block in PARTS[part])
-    source = profile_of(who(), Sight(shown, now & shown, later & shown), BUILTIN[base])
+    source = calibrated_profile(who(), Sight(shown, now & shown, later & shown), BUILTIN[base])
     resolved = resolve_profiles({**load_builtin(), "measured": source})["measured"] if base in load_builtin() else None
     assert source.sets == {}
     assert source.extends == base
@@ -181,7 +181,7 @@ def test_whatever_was_seen_the_profile_holds_together_and_says_how_it_is_known(n
 
 
 def test_a_measured_profile_is_for_exactly_this_host_version_and_model():
-    source = profile_of(who(model="GPT-5.5"), Sight(ALL, ALL), DEFAULT)
+    source = calibrated_profile(who(model="GPT-5.5"), Sight(ALL, ALL), DEFAULT)
     known = resolve_profiles({**load_builtin(), "mine": source})
     caller = Caller(client_name="some_host", client_version="1.2", model="gpt-5.5")
     assert choose_profile(known, caller, None).profile.name == "mine"
@@ -195,7 +195,7 @@ def test_a_measured_profile_is_for_exactly_this_host_version_and_model():
 
 
 def test_a_measured_profile_wins_over_the_built_in_one_of_its_host():
-    source = profile_of(who("cursor-vscode", "1.0.0"), Sight(ALL, ALL), BUILTIN["cursor"])
+    source = calibrated_profile(who("cursor-vscode", "1.0.0"), Sight(ALL, ALL), BUILTIN["cursor"])
     known = resolve_profiles({"cursor-vscode-1.0.0": source, **load_builtin()})
     caller = Caller(client_name="cursor-vscode", client_version="1.0.0")
     assert choose_profile(known, caller, None).profile.name == "cursor-vscode-1.0.0"
@@ -212,7 +212,7 @@ def test_a_name_that_many_hosts_have_matches_nobody(name):
 
 def test_a_name_with_wildcards_matches_itself_alone():
     (match,) = who("a*[b]?").match
-    known = resolve_profiles({**load_builtin(), "mine": profile_of(who("a*[b]?"), Sight(ALL, ALL), DEFAULT)})
+    known = resolve_profiles({**load_builtin(), "mine": calibrated_profile(who("a*[b]?"), Sight(ALL, ALL), DEFAULT)})
     assert match.client_name == "a[*][[]b][?]"
     assert choose_profile(known, Caller(client_name="a*[b]?", client_version="1.2"), None).profile.name == "mine"
     assert choose_profile(known, Caller(client_name="axbc", client_version="1.2"), None).profile.name == "default"

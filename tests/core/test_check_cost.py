@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from gateway.core.profiles.profile import ToolRules
 from gateway.core.tools.arguments import ContentForm, find_parameters
-from gateway.core.tools.catalogue.check_cost import MOST_STEPS, TooMuchWork, check_steps, judge
+from gateway.core.tools.catalogue.check_cost import MOST_STEPS, TooMuchWork, check_compilable, check_steps
 from gateway.core.tools.catalogue.faults import FaultMemo, faults, resolve
 from gateway.core.tools.catalogue.patterns import states
 from gateway.core.tools.catalogue.refs import inlined, without_broken_refs
-from gateway.core.tools.catalogue.roots import merged
+from gateway.core.tools.catalogue.roots import with_object_root
 from gateway.core.tools.catalogue.schemas import shown_to
 
 
@@ -78,10 +78,10 @@ STEPS = {
     "faults": faults,
     "broken references": without_broken_refs,
     "inlined": inlined,
-    "merged": merged,
+    "merged": with_object_root,
     "shown": lambda schema: shown_to(schema, ToolRules(refs="inline", root="object", schema_max_bytes=4_000)),
     "handles": lambda schema: find_parameters({"inputSchema": schema}, {}, ContentForm(handles=True)),
-    "judged": judge,
+    "judged": check_compilable,
     "counted": lambda schema: check_steps(schema, {"x": {"x": {"x": {}}}}),
 }
 
@@ -131,7 +131,7 @@ def test_of_two_subschemas_with_one_anchor_the_first_counts():
 )
 def test_schemas_that_nothing_is_checked_against(schema, why):
     with pytest.raises(TooMuchWork, match=why):
-        judge({"type": "object", **schema})
+        check_compilable({"type": "object", **schema})
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_checks_that_are_not_begun(schema, value):
 
 def test_a_schema_that_leads_back_to_itself_is_counted_along_the_value():
     tree = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}}
-    judge(tree)
+    check_compilable(tree)
     few = check_steps(tree, {"children": [{}] * 3})
     value: Any = {}
     for _ in range(30):
@@ -170,7 +170,7 @@ def test_a_schema_that_leads_back_to_itself_is_counted_along_the_value():
 def test_ordinary_schemas_and_arguments_are_far_below_the_limit():
     row = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^[a-z]{1,64}$"}}, "required": ["a"]}
     schema = {"type": "object", "properties": {"rows": {"type": "array", "items": row}}}
-    judge(schema)
+    check_compilable(schema)
     assert check_steps(schema, {"rows": [{"a": "x" * 50}] * 100}) < MOST_STEPS / 2
 
 
@@ -221,7 +221,7 @@ def test_what_is_counted_is_never_less_than_the_mistakes_that_are_found(schema, 
     whole = {"allOf": [schema], "$defs": {"a": named}}
     try:
         steps = check_steps(whole, value)
-        judge(whole)
+        check_compilable(whole)
     except TooMuchWork:
         return
     assert len(list(jsonschema_rs.validator_for(whole).iter_errors(value))) <= steps

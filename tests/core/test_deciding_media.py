@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.core.model.base64_text import mend
-from gateway.core.model.contents import found_in, may_be_animated
+from gateway.core.model.contents import found_in, may_move
 from gateway.core.model.effects import ConvertAudio, FitImage, ReadDocument, RenderPages
 from gateway.core.results.lift_result import lift
 from gateway.core.results.plan_effects import plan
@@ -175,7 +175,7 @@ def test_only_what_may_move_is_decoded_for_its_first_frame() -> None:
 def test_the_beginning_of_an_image_says_whether_it_may_move(content: bytes, moves: bool) -> None:
     found = found_in(mend(base64.b64encode(content).decode()), None)
     assert found is not None
-    assert may_be_animated(found) is moves
+    assert may_move(found) is moves
 
 
 def test_sound_in_a_container_for_video_is_sound_where_it_says_so() -> None:

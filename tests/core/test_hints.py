@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.core.tools.catalogue.hints import NO_HINT, lifetime, merged, of_pages
+from gateway.core.tools.catalogue.hints import NO_HINT, lifetime, merge_hints, of_pages
 
 
 def test_a_list_in_pages_may_be_kept_as_long_as_the_shortest_of_them():
@@ -17,12 +17,12 @@ def test_one_page_without_a_sane_lifetime_leaves_the_list_without_one(wrong: obj
 
 def test_of_several_upstreams_the_least_lifetime_and_the_first_value_of_each_key_count():
     hints = [{"ttlMs": 9, "_meta": {"a": 1}}, {"ttlMs": 5, "_meta": {"a": 2, "b": 3}}]
-    assert merged(hints) == {"ttlMs": 5, "_meta": {"a": 1, "b": 3}}
-    assert merged([*hints, NO_HINT]) == {"_meta": {"a": 1, "b": 3}}
-    assert merged([{"ttlMs": 0, "_meta": {}}]) == merged([]) == {}
+    assert merge_hints(hints) == {"ttlMs": 5, "_meta": {"a": 1, "b": 3}}
+    assert merge_hints([*hints, NO_HINT]) == {"_meta": {"a": 1, "b": 3}}
+    assert merge_hints([{"ttlMs": 0, "_meta": {}}]) == merge_hints([]) == {}
 
 
 def test_keys_of_the_protocol_itself_belong_to_one_hop():
     reserved = ("io.modelcontextprotocol/serverInfo", "dev.mcp/x", "org.modelcontextprotocol.api/y")
     ours = ("com.example.mcp/x", "mcp/x", "plain", "io.modelcontextprotocolish/x")
-    assert merged([{"_meta": dict.fromkeys([*reserved, *ours], 1)}]) == {"_meta": dict.fromkeys(ours, 1)}
+    assert merge_hints([{"_meta": dict.fromkeys([*reserved, *ours], 1)}]) == {"_meta": dict.fromkeys(ours, 1)}

@@ -4,7 +4,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.core.tools.instructions import HANDLES, LONGEST, LONGEST_PART, Introductions, merged, part
+from gateway.core.tools.instructions import HANDLES, LONGEST, LONGEST_PART, Introductions, merge_instructions, part
 
 
 def test_each_upstreams_text_stands_under_its_name_after_the_gateways_own():
@@ -31,7 +31,9 @@ def test_a_client_is_told_what_it_keeps_the_closest_limit_first():
 
 
 def test_a_long_text_takes_nothing_from_short_ones_and_ends_at_a_word_with_a_mark():
-    told = merged("Own.", [("long", "some words " * 500), ("short", "All of this stays."), ("last", "This too.")], 400)
+    told = merge_instructions(
+        "Own.", [("long", "some words " * 500), ("short", "All of this stays."), ("last", "This too.")], 400
+    )
     assert told is not None
     assert 300 < len(told) <= 400
     assert "## short\nAll of this stays.\n\n## last\nThis too." in told
@@ -41,12 +43,12 @@ def test_a_long_text_takes_nothing_from_short_ones_and_ends_at_a_word_with_a_mar
 
 def test_where_there_is_next_to_no_room_the_last_are_left_out_as_a_whole():
     parts = [(f"server{number}", "useful words " * 20) for number in range(50)]
-    told = merged("Own.", parts, 600)
+    told = merge_instructions("Own.", parts, 600)
     assert told is not None
     assert "## server0\n" in told
     assert "server49" not in told
     assert all(len(section) > 80 for section in told.split("## ")[1:])
-    assert merged("Own text.", parts, 5) == "Own …"
+    assert merge_instructions("Own text.", parts, 5) == "Own …"
 
 
 def test_hostile_text_moves_no_cursor_and_speaks_in_no_other_name():
@@ -63,7 +65,7 @@ def test_hostile_text_moves_no_cursor_and_speaks_in_no_other_name():
     st.integers(1, 900),
 )
 def test_no_limit_is_ever_exceeded(own: str | None, parts: list[tuple[str, str]], longest: int):
-    assert len(merged(own, parts, longest) or "") <= longest
+    assert len(merge_instructions(own, parts, longest) or "") <= longest
 
 
 def test_it_is_loaded_without_anything_heavy():

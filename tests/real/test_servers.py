@@ -12,7 +12,7 @@ from mcp import Client
 from gateway.cli.demo.clients import Stdio, StreamableHttp, connected
 from gateway.hosts.simulators.hosts import FIRST, SIMULATORS
 from gateway.hosts.simulators.seen import Seen
-from gateway.hosts.simulators.verdict import judge
+from gateway.hosts.simulators.verdict import judge_seen
 
 pytestmark = pytest.mark.anyio
 
@@ -63,7 +63,7 @@ async def test_the_model_of_a_host_sees_all_that_it_can(gateway: str, folder: Pa
     arguments = inside(folder, given)
     _, original = await asked(f"{gateway}/mcp/passthrough", host, name, arguments)
     tool, result = await asked(f"{gateway}/mcp", host, name, arguments)
-    assert judge(original, SIMULATORS[host].see(result, tool), SIMULATORS[host]).problems == ()
+    assert judge_seen(original, SIMULATORS[host].see(result, tool), SIMULATORS[host]).problems == ()
 
 
 @pytest.mark.parametrize("host", HOSTS)

@@ -19,7 +19,7 @@ from gateway.upstream.transports.failures import (
     SessionExpired,
     Stopping,
     Subject,
-    explain,
+    failure_of,
     startup,
 )
 from gateway.upstream.transports.redaction import Secrets
@@ -46,7 +46,7 @@ def http_errors() -> list[type[Exception]]:
 
 @pytest.mark.parametrize("kind", http_errors())
 def test_every_error_of_the_http_client_is_explained_without_quoting_it(kind: type[Exception]) -> None:
-    failure = explain(kind("tell-tale token-1234"), WEB)
+    failure = failure_of(kind("tell-tale token-1234"), WEB)
     assert "tell-tale" not in failure.cause
     assert kind.__name__ not in failure.cause
 
@@ -69,8 +69,8 @@ def test_every_error_of_the_http_client_is_explained_without_quoting_it(kind: ty
     ],
 )
 def test_every_failure_of_our_own_and_of_the_system_has_words(failure: Exception) -> None:
-    assert explain(failure, CHILD).words
-    assert type(failure).__name__ not in explain(failure, CHILD).words
+    assert failure_of(failure, CHILD).words
+    assert type(failure).__name__ not in failure_of(failure, CHILD).words
 
 
 def test_a_refused_connection_is_found_at_the_bottom_of_groups_and_chains() -> None:
@@ -80,23 +80,23 @@ def test_a_refused_connection_is_found_at_the_bottom_of_groups_and_chains() -> N
     client = httpx2.ConnectError("All connection attempts failed")
     client.__context__, client.__suppress_context__ = os_error, True
     nested = ExceptionGroup("outer", [ExceptionGroup("inner", [client]), RuntimeError("noise")])
-    assert explain(nested, WEB).words == "connection refused by https://mcp.example.org"
+    assert failure_of(nested, WEB).words == "connection refused by https://mcp.example.org"
 
 
 def test_the_name_service_and_certificates_are_told_apart_from_a_plain_refusal() -> None:
     unknown = httpx2.ConnectError("x")
     unknown.__cause__ = socket.gaierror(-2, "Name or service not known")
-    assert "was not found" in explain(unknown, WEB).words
+    assert "was not found" in failure_of(unknown, WEB).words
     untrusted = httpx2.ConnectError("x")
     untrusted.__cause__ = ssl.SSLCertVerificationError(1, "certificate verify failed: self-signed certificate")
-    assert "SSL_CERT_FILE" in (explain(untrusted, WEB).remedy or "")
+    assert "SSL_CERT_FILE" in (failure_of(untrusted, WEB).remedy or "")
     plain_http = httpx2.ConnectError("x")
     plain_http.__cause__ = ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number")
-    assert "http://" in (explain(plain_http, WEB).remedy or "")
+    assert "http://" in (failure_of(plain_http, WEB).remedy or "")
 
 
 def test_a_missing_command_names_it_and_the_remedy() -> None:
-    failure = explain(FileNotFoundError(2, "No such file or directory", "no-such-server"), CHILD)
+    failure = failure_of(FileNotFoundError(2, "No such file or directory", "no-such-server"), CHILD)
     assert failure.words == "the command 'no-such-server' was not found"
     assert "absolute path" in (failure.remedy or "")
     assert failure.kind is UpstreamUnavailable
@@ -104,7 +104,7 @@ def test_a_missing_command_names_it_and_the_remedy() -> None:
 
 def test_a_missing_folder_is_not_blamed_on_the_command(tmp_path: Path) -> None:
     subject = about(UpstreamSettings(command="python", cwd=tmp_path / "gone"))
-    failure = explain(FileNotFoundError(2, "No such file or directory"), subject)
+    failure = failure_of(FileNotFoundError(2, "No such file or directory"), subject)
     assert "cwd" in failure.words
     assert "gone" in failure.words
 
@@ -113,32 +113,34 @@ def test_a_missing_interpreter_is_not_blamed_on_the_command(tmp_path: Path) -> N
     script = tmp_path / "server"
     script.write_text("#!/no/such/interpreter\n")
     script.chmod(0o755)
-    failure = explain(FileNotFoundError(2, "No such file or directory"), about(UpstreamSettings(command=str(script))))
+    failure = failure_of(
+        FileNotFoundError(2, "No such file or directory"), about(UpstreamSettings(command=str(script)))
+    )
     assert "interpreter" in failure.words
 
 
 @pytest.mark.parametrize(("status", "word"), [(401, "headers"), (403, "token"), (404, "path"), (429, "wait")])
 def test_a_status_says_what_to_do(status: int, word: str) -> None:
-    failure = explain(HttpStatus(status), WEB)
+    failure = failure_of(HttpStatus(status), WEB)
     assert f"HTTP {status}" in failure.words
     assert word in (failure.remedy or "")
 
 
 def test_secrets_and_escapes_never_reach_a_cause() -> None:
     noisy = RuntimeError("token-1234 at https://user:hunter22@mcp.example.org/path?key=abcdefgh \x1b[31m")
-    cause = explain(noisy, WEB).cause
+    cause = failure_of(noisy, WEB).cause
     assert not any(secret in cause for secret in ("token-1234", "hunter22", "abcdefgh", "\x1b"))
 
 
 def test_our_own_errors_pass_through_as_they_are() -> None:
     lost = UpstreamLost("x", "went away", remedy="look")
-    assert explain(ExceptionGroup("g", [lost]), WEB) == Failure(UpstreamLost, "went away", "look")
-    refused = explain(UpstreamRefused("x", -32603, "no licence"), WEB)
+    assert failure_of(ExceptionGroup("g", [lost]), WEB) == Failure(UpstreamLost, "went away", "look")
+    refused = failure_of(UpstreamRefused("x", -32603, "no licence"), WEB)
     assert refused.words == "answered with error -32603: no licence"
 
 
 def test_a_running_call_is_named_and_a_failed_start_is_always_unavailability() -> None:
-    failure = explain(ConnectionEnded("exited with code 3"), CHILD)
+    failure = failure_of(ConnectionEnded("exited with code 3"), CHILD)
     error = failure.error("x", "tools/call")
     assert isinstance(error, UpstreamLost)
     assert str(error) == "upstream 'x': exited with code 3, while tools/call was running"
@@ -146,7 +148,7 @@ def test_a_running_call_is_named_and_a_failed_start_is_always_unavailability() -
 
 
 def test_two_transports_that_failed_differently_are_both_named() -> None:
-    failures = [explain(HttpStatus(405), WEB), explain(NotMcp("named an endpoint elsewhere"), WEB)]
+    failures = [failure_of(HttpStatus(405), WEB), failure_of(NotMcp("named an endpoint elsewhere"), WEB)]
     words = startup(failures, WEB).words
     assert "405" in words
     assert "named an endpoint elsewhere" in words
@@ -155,5 +157,5 @@ def test_two_transports_that_failed_differently_are_both_named() -> None:
 
 def test_every_row_makes_an_upstream_error() -> None:
     assert all(issubclass(row.kind, UpstreamError) for row in TABLE)
-    assert explain(MessageTooLarge(5_000_000), WEB).kind is UpstreamGarbage
-    assert "5.0 MB" in explain(MessageTooLarge(5_000_000), WEB).words
+    assert failure_of(MessageTooLarge(5_000_000), WEB).kind is UpstreamGarbage
+    assert "5.0 MB" in failure_of(MessageTooLarge(5_000_000), WEB).words

@@ -65,7 +65,7 @@ def put(
         described = {"size": size, "name": given, "media_type": media_type or _guessed(given), "owner": owner}
         record = _running(pid, gateway, config)
         if record is not None:
-            told = transfer_content.put(record, source, described, _progress("put"))
+            told = transfer_content.upload_content(record, source, described, _progress("put"))
         else:
             told = _store(config).put(source, described)
     if as_json:
@@ -123,7 +123,7 @@ def get(
     record = _running(pid, gateway, config)
     with _Saving(target, force) as saving:
         if record is not None:
-            told = transfer_content.get(record, handle, owner, saving.write, _progress("get"))
+            told = transfer_content.download_content(record, handle, owner, saving.write, _progress("get"))
         else:
             told = _store(config).get(handle, owner, saving.write)
     if as_json:

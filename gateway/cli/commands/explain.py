@@ -56,7 +56,7 @@ from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
-from gateway.core.wording import counted, facts, pixel_words, plain, probed, seconds_words
+from gateway.core.wording import counted, join_facts, pixel_words, plain, probed, seconds_words
 from gateway.errors import ConfigError
 
 _DATA = frozenset({"data", "contents", "texts"})
@@ -185,20 +185,22 @@ def _effect_words(effect: Effect) -> str:
             return f"read the text of a document, at most {counted(effect.max_pages, 'page')}"
         case ConvertAudio(target=target):
             length = f"at most {target.max_seconds:,} s" if target.max_seconds else None
-            return f"make {effect.media_type} {facts(' or '.join(target.types) or 'as it is', length, _most(target))}"
+            return (
+                f"make {effect.media_type} {join_facts(' or '.join(target.types) or 'as it is', length, _most(target))}"
+            )
         case Probe() | Describe():
             return f"{type(effect).__name__.lower()} {effect.media_type}"
         case ReadLink():
             return f"read {plain(effect.uri)}, at most {effect.max_bytes:,} bytes"
         case Keep():
-            return f"keep {facts(effect.media_type, effect.name)}"
+            return f"keep {join_facts(effect.media_type, effect.name)}"
         case WriteFile():
-            return f"write a file of {facts(effect.media_type, effect.name)}"
+            return f"write a file of {join_facts(effect.media_type, effect.name)}"
 
 
 def _target_words(target: ImageTarget) -> str:
     edge = f"at most {target.max_edge:,} px" if target.max_edge else None
-    return facts(" or ".join(target.types), edge, _most(target), None if target.animation else "first frame only")
+    return join_facts(" or ".join(target.types), edge, _most(target), None if target.animation else "first frame only")
 
 
 def _most(target: ImageTarget | AudioTarget) -> str | None:

@@ -16,7 +16,7 @@ from gateway.config.logins import login_command
 from gateway.core.wording import counted
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.discover import Looked, discover
-from gateway.hosts.config_files.files import as_text, read_bytes, replace_file
+from gateway.hosts.config_files.files import decoded_text, read_bytes, replace_file
 from gateway.hosts.config_files.hosts import HOSTS
 from gateway.hosts.config_files.import_servers import ImportPlan, Row, plan_import
 from gateway.hosts.config_files.login_probe import ask_for_logins, may_want_a_login
@@ -47,7 +47,7 @@ def import_(
     looked = discover(source or (), Machine.here())
     answers = {} if offline else ask_for_logins([one.upstream for one in looked.servers if one.upstream], os.environ)
     logins = frozenset(url for url, wants in answers.items() if wants)
-    text = as_text(before, target) if before is not None else HEAD
+    text = decoded_text(before, target) if before is not None else HEAD
     plan = plan_import(looked.servers, text, str(target), logins=logins, mcp_remote=mcp_remote)
     if as_json:
         say_json(_as_json(plan, looked, target))

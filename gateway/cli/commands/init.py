@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gateway.cli.diagnosis.findings import listed
+from gateway.cli.diagnosis.findings import list_names
 from gateway.cli.exit_codes import DONE
 from gateway.cli.terminal import say, say_table
 from gateway.config.find_config import FILE_NAME, find_file
@@ -83,7 +83,7 @@ def _say_next(file: Path, found: ImportPlan | None) -> None:
     if found is not None:
         here = find_file(None, environ=os.environ)
         which = "" if here is not None and here.absolute() == file.absolute() else f" --config {file}"
-        names = listed([str(row.upstream) for row in found.new])
+        names = list_names([str(row.upstream) for row in found.new])
         theirs = f"those of your hosts ({names})" if names else "those of your hosts"
         say(f"next: `mcp-gateway add{which} NAME -- COMMAND` adds a server, `mcp-gateway import{which}` {theirs}")
     say("then: `mcp-gateway tools` lists what a host is offered, `mcp-gateway install <host>` registers the gateway")

@@ -23,10 +23,10 @@ from gateway.core.profiles.match_profile import find_profile
 from gateway.core.wording import counted
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.backups import Backups
-from gateway.hosts.config_files.files import as_text, read_bytes
+from gateway.hosts.config_files.files import decoded_text, read_bytes
 from gateway.hosts.config_files.gateway_entry import NAME
 from gateway.hosts.config_files.host_environment import missing_in_host
-from gateway.hosts.config_files.hosts import HOSTS, HostFiles, find_host
+from gateway.hosts.config_files.hosts import HOSTS, HostFormat, find_host
 from gateway.hosts.config_files.import_servers import known_to, wants_login
 from gateway.hosts.config_files.launch_command import Launch, given_in, is_own, launch_in, lives_in_cache, own_launch
 from gateway.hosts.config_files.login_probe import ask_for_logins
@@ -158,7 +158,7 @@ def _given(env: Sequence[str], at: Machine) -> dict[str, str]:
     return given
 
 
-def _given_before(host: HostFiles, file: Path, name: str) -> dict[str, str]:
+def _given_before(host: HostFormat, file: Path, name: str) -> dict[str, str]:
     """The variables that the host's entry of ours has already."""
     document, _ = host_document(host, file)
     entry = (document.table(host.table) or {}).get(name)
@@ -166,7 +166,7 @@ def _given_before(host: HostFiles, file: Path, name: str) -> dict[str, str]:
     return given_in(launch) if launch is not None else {}
 
 
-def _say_variables(host: HostFiles, configuration: Path, launch: Launch, at: Machine, again: str) -> None:
+def _say_variables(host: HostFormat, configuration: Path, launch: Launch, at: Machine, again: str) -> None:
     """Which variables of the configuration the host may start the gateway without, and how it gets them.
 
     `again` is the command line that installs once more, as it was given.
@@ -195,7 +195,7 @@ def _say_first_starts(settings: Settings, config: Path | None) -> None:
         say(f"run `{tools}` once: {', '.join(new)} {'is' if len(new) == 1 else 'are'} {_NEVER_STARTED}")
 
 
-def _say_registered(done: Registered, host: HostFiles, name: str, configuration: Path) -> None:
+def _say_registered(done: Registered, host: HostFormat, name: str, configuration: Path) -> None:
     if not done.diff:
         say(f"{done.file}: {host.title} has the gateway already, as {name!r}, with {configuration}")
         return
@@ -204,7 +204,7 @@ def _say_registered(done: Registered, host: HostFiles, name: str, configuration:
         say(f"what it was before is kept in {done.backup}; `mcp-gateway uninstall {host.name}` gives it back")
 
 
-def _say_others(done: Registered, host: HostFiles, others: "Others") -> None:
+def _say_others(done: Registered, host: HostFormat, others: "Others") -> None:
     """What becomes of the host's other servers, and which of them the gateway does not have."""
     beside = [name for name in done.installation.beside if name not in others.login]
     if beside:
@@ -221,7 +221,7 @@ def _say_others(done: Registered, host: HostFiles, others: "Others") -> None:
         remark(f"warning: not enabled behind the gateway: {names} (`mcp-gateway enable NAME` switches one on)")
 
 
-def _say_kept(done: Registered, host: HostFiles, others: "Others") -> None:
+def _say_kept(done: Registered, host: HostFormat, others: "Others") -> None:
     kept = [name for name in others.login if name in done.installation.beside]
     if kept:
         names = ", ".join(kept)
@@ -239,12 +239,12 @@ class Others:
     off: tuple[str, ...] = ()
 
 
-def _others(host: HostFiles, file: Path, at: Machine, configuration: Path) -> Others:
+def _others(host: HostFormat, file: Path, at: Machine, configuration: Path) -> Others:
     """The host's own servers, compared with the configuration, and asked whether they want a login."""
     document, _ = host_document(host, file)
     servers = [one for one in read_servers(document, host, at) if not one.own and not one.project]
     is_json = configuration.suffix.lower() == ".json"
-    known = known_to("" if is_json else as_text(read_bytes(configuration), configuration), str(configuration))
+    known = known_to("" if is_json else decoded_text(read_bytes(configuration), configuration), str(configuration))
     open_ones = [one for one in servers if one.upstream is not None and not known.logs_in_to(one)]
     answers = ask_for_logins([one.upstream for one in open_ones if one.upstream and not one.logs_in], at.environ)
     logins = [url for url, wants in answers.items() if wants]

@@ -61,13 +61,13 @@ async def _serve(settings: Settings, *, explain: bool) -> int:
     from gateway.content.shaping.effect_cache import RememberingMedia
     from gateway.content.shaping.repair_request import RepairedRequest, Repairer
     from gateway.content.store import open_store
-    from gateway.serving.model_proxy import check_bind, serve_model_proxy
+    from gateway.serving.model_proxy import check_proxy_bind, serve_model_proxy
     from gateway.serving.model_proxy.explain_repair import explanation
 
     proxied = settings.model_proxy
     if proxied.to is None:
         raise ConfigError("there is no model API to stand before", where="model_proxy.to", remedy="give --to URL")
-    check_bind(proxied)
+    check_proxy_bind(proxied)
     async with (
         open_store(settings.store) as store,
         MediaWorkers(settings.media) as media,

@@ -77,11 +77,11 @@ def demo_setting() -> Generator[DemoFiles]:
             document = tomllib.loads(shipped.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise ConfigError(str(error), where=str(shipped)) from error
-        config.write_text(table_text((), placed(document, setting)), encoding="utf-8")
+        config.write_text(table_text((), place_config(document, setting)), encoding="utf-8")
         yield setting
 
 
-def placed(document: Mapping[str, Any], setting: DemoFiles) -> dict[str, Any]:
+def place_config(document: Mapping[str, Any], setting: DemoFiles) -> dict[str, Any]:
     """The shipped configuration with what differs from place to place: Python, folder and package of the examples, and
     ports that are free. All else is as it is shipped."""
     upstreams = {name: dict(upstream) for name, upstream in document["upstreams"].items()}

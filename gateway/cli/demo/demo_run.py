@@ -21,7 +21,7 @@ from gateway.cli.demo.clients import DemoConnection, Sse, Stdio, StreamableHttp,
 from gateway.cli.demo.demo_files import DemoFiles, demo_setting
 from gateway.cli.demo.outcome import Cell, Outcome, Side, side
 from gateway.cli.demo.page import write_page
-from gateway.cli.demo.processes import CannotStart, http_process, tail
+from gateway.cli.demo.processes import CannotStart, http_process, last_stderr_lines
 from gateway.cli.demo.table import print_table
 from gateway.core.model.revisions import NEWEST_MODERN
 from gateway.errors import GatewayError
@@ -267,7 +267,7 @@ async def _limited(jobs: Sequence[Callable[[], Any]]) -> None:
 
 def _written(target: Target) -> str:
     """What the server wrote on stderr so far, to stand below a failure."""
-    text = tail(target.errors) if isinstance(target, Stdio) else ""
+    text = last_stderr_lines(target.errors) if isinstance(target, Stdio) else ""
     return f"\n{text}" if text else ""
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from gateway.cli.demo.cases import Case
 from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument
-from gateway.hosts.simulators.verdict import Verdict, judge
+from gateway.hosts.simulators.verdict import Verdict, judge_seen
 
 Tone = Literal["good", "kept", "poor", "bad"]
 
@@ -119,7 +119,7 @@ def side(
     texts = [block["text"] for block in original.get("content", ()) if block.get("type") == "text"]
     return Side(
         seen,
-        judge(original, seen, host),
+        judge_seen(original, seen, host),
         also=_other_media(original),
         # A person can put up with any amount of text.
         characters=0 if host.for_people else len(seen.text),

@@ -60,7 +60,7 @@ async def _opened(name: str, process: Process, port: int, errors: TextIO) -> Non
                 return
             await anyio.sleep(0.05)
     state = "opened no port" if process.returncode is None else f"ended with code {process.returncode}"
-    raise CannotStart(f"{name} {state}\n{tail(errors)}".rstrip())
+    raise CannotStart(f"{name} {state}\n{last_stderr_lines(errors)}".rstrip())
 
 
 async def _stop(process: Process) -> None:
@@ -79,7 +79,7 @@ async def _stop(process: Process) -> None:
     await process.aclose()
 
 
-def tail(errors: TextIO) -> str:
+def last_stderr_lines(errors: TextIO) -> str:
     """The last lines that a process wrote on stderr."""
     errors.flush()
     errors.seek(0)

@@ -30,13 +30,13 @@ def print_table(outcome: Outcome, console: Console | None = None) -> None:
         "in each cell: directly, then → through the gateway; named, kept: the model gets a line with a handle for it"
     )
     console.print(Text(legend, style="dim"))
-    console.print(f"directly:            {counted(outcome, 'direct')}")
-    verdict = Text(f"through the gateway: {counted(outcome, 'through')}")
+    console.print(f"directly:            {count_lossless(outcome, 'direct')}")
+    verdict = Text(f"through the gateway: {count_lossless(outcome, 'through')}")
     verdict.stylize("bold green" if outcome.is_good else "bold red")
     console.print(verdict)
 
 
-def counted(outcome: Outcome, side: Literal["direct", "through"]) -> str:
+def count_lossless(outcome: Outcome, side: Literal["direct", "through"]) -> str:
     """How many results lose nothing, and of how many the model sees everything."""
     total = len(outcome.cells)
     return f"{outcome.count(side):>3} of {total} shown or kept, {outcome.count_seen(side)} seen"

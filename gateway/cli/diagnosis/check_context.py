@@ -13,7 +13,7 @@ Shown = Callable[[Collection[Upstream]], AbstractContextManager[None]]
 """Open while upstreams are waited for: shows how they are doing, and may cancel the waiting."""
 
 
-def unseen(_: Collection[Upstream]) -> AbstractContextManager[None]:
+def ignore_progress(_: Collection[Upstream]) -> AbstractContextManager[None]:
     """Nobody watches."""
     return nullcontext()
 
@@ -36,7 +36,7 @@ class CheckContext:
     environ: Mapping[str, str]
     host: str | None = None
     here: frozenset[str] | None = None
-    shown: Shown = unseen
+    shown: Shown = ignore_progress
 
     @property
     def hosts(self) -> Mapping[str, Profile]:

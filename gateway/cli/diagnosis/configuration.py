@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gateway.cli.diagnosis.check_context import CheckContext
-from gateway.cli.diagnosis.findings import CheckResult, listed
+from gateway.cli.diagnosis.findings import CheckResult, list_names
 from gateway.cli.diagnosis.remedies import split_cause
 from gateway.config.builtin_profiles import builtin_profiles, load_profiles
 from gateway.config.find_config import FILE_NAME, config_candidates
@@ -80,7 +80,7 @@ def _here(settings: Settings, profiles: Mapping[str, Profile], environ: Mapping[
 def _judged_for(here: frozenset[str], profiles: Mapping[str, Profile]) -> CheckResult:
     titles = [profiles[name].title for name in profiles if name in here and name != "default"]
     unknown = ["clients that are not known"] if "default" in here else []
-    text = f"tools are judged for {listed([*titles, *unknown])}"
+    text = f"tools are judged for {list_names([*titles, *unknown])}"
     return CheckResult(
         _PROFILES, "ok", text, f"mcp-gateway doctor --host {EVERY_HOST} judges them for every known host"
     )
@@ -122,7 +122,7 @@ def _permissions(loaded: LoadedSettings) -> Iterator[CheckResult]:
 
 def _profiles(settings: Settings, profiles: Mapping[str, Profile]) -> Iterator[CheckResult]:
     own = [name for name in profiles if name not in builtin_profiles()]
-    yours = f", {len(own)} of your own: {listed(own)}" if own else ""
+    yours = f", {len(own)} of your own: {list_names(own)}" if own else ""
     yield CheckResult(_PROFILES, "ok", f"{counted(len(profiles) - len(own), 'profile')} built in{yours}")
     if settings.gateway.profile is not None:
         text = f"every host gets the profile {settings.gateway.profile!r}, whatever it is"

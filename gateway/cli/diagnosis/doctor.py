@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from gateway.cli.diagnosis.check_context import CheckContext, Shown, unseen
+from gateway.cli.diagnosis.check_context import CheckContext, Shown, ignore_progress
 from gateway.cli.diagnosis.configuration import examine_configuration
 from gateway.cli.diagnosis.environment import check_environment
 from gateway.cli.diagnosis.findings import CheckResult, Diagnosis
@@ -37,7 +37,7 @@ async def diagnose(
     *,
     host: str | None = None,
     checks: Sequence[Check] = CHECKS,
-    shown: Shown = unseen,
+    shown: Shown = ignore_progress,
 ) -> Diagnosis:
     """Examine the configuration (`config`, else the one that is found) and all that it needs to run.
 

@@ -60,7 +60,7 @@ class Diagnosis:
         }
 
 
-def listed(names: Iterable[str], most: int = _LISTED) -> str:
+def list_names(names: Iterable[str], most: int = _LISTED) -> str:
     """Names with commas between; of many, the first ones and how many more there are."""
     every: Sequence[str] = list(names)
     more = len(every) - most

@@ -55,7 +55,7 @@ async def check_media(patient: CheckContext) -> list[CheckResult]:
     start = anyio.current_time()
     try:
         async with MediaWorkers(patient.settings.media) as media:
-            await media.fit_image(picture(200, 100), "image/png", _TARGET)
+            await media.fit_image(gradient_png(200, 100), "image/png", _TARGET)
             seconds = anyio.current_time() - start
             shape = await media.fit_image(_SHAPE, "image/svg+xml", _TARGET)
             words = await media.fit_image(_WORDS, "image/svg+xml", _TARGET)
@@ -83,7 +83,7 @@ def is_blank(fitted: Fitted) -> bool:
     return seen is None or seen.is_blank
 
 
-def picture(width: int, height: int) -> bytes:
+def gradient_png(width: int, height: int) -> bytes:
     """A PNG with a gradient, written by hand: what reads it is what is being examined."""
     rows = b"".join(b"\0" + bytes(x * 255 // width for x in range(width)) for _ in range(height))
     chunks = (

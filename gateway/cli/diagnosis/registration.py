@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from anyio import to_thread
 
 from gateway.cli.diagnosis.check_context import CheckContext
-from gateway.cli.diagnosis.findings import CheckResult, listed
+from gateway.cli.diagnosis.findings import CheckResult, list_names
 from gateway.config.builtin_profiles import builtin_profiles
 from gateway.config.find_config import FILE_VARIABLE, find_file
 from gateway.core.model.caller import Caller
@@ -22,8 +22,8 @@ from gateway.core.wording import counted
 from gateway.errors import ConfigError, ProfileError
 from gateway.hosts.config_files.gateway_entry import NAME
 from gateway.hosts.config_files.host_environment import missing_in_host
-from gateway.hosts.config_files.hosts import HOSTS, HostFiles
-from gateway.hosts.config_files.launch_command import Launch, address_in, launch_in
+from gateway.hosts.config_files.hosts import HOSTS, HostFormat
+from gateway.hosts.config_files.launch_command import Launch, address_of_entry, launch_in
 from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.registration_status import Standing, standing
 
@@ -51,7 +51,9 @@ def _host(one: Standing, patient: CheckContext) -> Iterator[CheckResult]:
         yield CheckResult(about, "problem", one.problem.message, _mended(one, one.problem))
         return
     if not one.own:
-        has = f"{counted(len(one.others), 'server')} of its own: {listed(one.others)}" if one.others else "no servers"
+        has = (
+            f"{counted(len(one.others), 'server')} of its own: {list_names(one.others)}" if one.others else "no servers"
+        )
         moved = f"mcp-gateway import {one.host.name} puts them behind the gateway; then " if one.others else ""
         text = f"{title} does not have the gateway ({one.file}; {has})"
         yield CheckResult(about, "ok", text, moved + _install(one.host, NAME, patient), is_next_step=True)
@@ -59,12 +61,12 @@ def _host(one: Standing, patient: CheckContext) -> Iterator[CheckResult]:
     for name, entry in one.own.items():
         yield from _entry(one, name, entry, patient)
     if len(one.own) > 1:
-        text = f"the gateway is registered more than once ({listed(one.own)}): every tool is there as often"
+        text = f"the gateway is registered more than once ({list_names(one.own)}): every tool is there as often"
         spare = next(name for name in reversed(list(one.own)) if name != NAME)
         cure = f"mcp-gateway uninstall {one.host.name} --name {shlex.quote(spare)}"
         yield CheckResult(about, "warning", text, cure)
     if one.others:
-        text = f"beside the gateway {title} has {counted(len(one.others), 'other server')}: {listed(one.others)}"
+        text = f"beside the gateway {title} has {counted(len(one.others), 'other server')}: {list_names(one.others)}"
         cure = (
             f"mcp-gateway import {one.host.name} puts them behind it; then mcp-gateway install {one.host.name} --only"
         )
@@ -76,7 +78,7 @@ def _entry(one: Standing, name: str, entry: Mapping[str, Any], patient: CheckCon
     about = _about(one.host)
     launch = launch_in(entry)
     if launch is None:
-        address = address_in(entry)
+        address = address_of_entry(entry)
         yield CheckResult(about, "ok", f"{one.host.title} calls the gateway at {address}, as {name!r} ({one.file})")
         # The last segment of the path chooses a profile, and no other configuration can be meant than the one here.
         chosen = urlsplit(address).path.strip("/").split("/")[1:2]
@@ -99,7 +101,7 @@ def _entry(one: Standing, name: str, entry: Mapping[str, Any], patient: CheckCon
         yield from _variables(one.host, launch, name, patient)
 
 
-def _program(host: HostFiles, launch: Launch, name: str, again: str, patient: CheckContext) -> Iterator[CheckResult]:
+def _program(host: HostFormat, launch: Launch, name: str, again: str, patient: CheckContext) -> Iterator[CheckResult]:
     if _is_reference(launch.command, host):
         return
     found = shutil.which(launch.command, path=launch.env.get("PATH") or patient.environ.get("PATH"))
@@ -112,7 +114,7 @@ def _program(host: HostFiles, launch: Launch, name: str, again: str, patient: Ch
         yield CheckResult(_about(host), "problem", text, again)
 
 
-def _variables(host: HostFiles, launch: Launch, name: str, patient: CheckContext) -> Iterator[CheckResult]:
+def _variables(host: HostFormat, launch: Launch, name: str, patient: CheckContext) -> Iterator[CheckResult]:
     """Variables of the configuration that the host may start the gateway without."""
     if patient.path is None:
         return
@@ -137,7 +139,7 @@ def _interpreter(script: Path) -> str | None:
 
 
 def _configuration(
-    host: HostFiles, launch: Launch, name: str, again: str, patient: CheckContext
+    host: HostFormat, launch: Launch, name: str, again: str, patient: CheckContext
 ) -> Iterator[CheckResult]:
     """Whether the configuration that the entry names is there, and the one that is examined."""
     given = _option(launch.args, "--config") or launch.env.get(FILE_VARIABLE)
@@ -161,7 +163,7 @@ def _configuration(
 
 
 def _profile(
-    host: HostFiles, name: str, patient: CheckContext, *, configured: str | None = None, in_path: str | None = None
+    host: HostFormat, name: str, patient: CheckContext, *, configured: str | None = None, in_path: str | None = None
 ) -> Iterator[CheckResult]:
     """The profile that the host gets, by the name that it gives itself where that is known."""
     called, settings = _client_name(host), patient.settings.gateway
@@ -183,7 +185,7 @@ def _profile(
     yield from _patience(host, choice.profile, patient)
 
 
-def _patience(host: HostFiles, profile: Profile, patient: CheckContext) -> Iterator[CheckResult]:
+def _patience(host: HostFormat, profile: Profile, patient: CheckContext) -> Iterator[CheckResult]:
     """Upstreams that were given more time for a call, in the configuration itself, than the host waits for one."""
     seconds = profile.wait.call
     if seconds is None or profile.wait.progress_resets:
@@ -194,12 +196,14 @@ def _patience(host: HostFiles, profile: Profile, patient: CheckContext) -> Itera
         if "call" in upstream.timeout.model_fields_set and upstream.timeout.call > seconds
     ]
     if longer:
-        text = f"{host.title} gives a call up after {seconds:g} s, and more time is set for calls of {listed(longer)}"
+        text = (
+            f"{host.title} gives a call up after {seconds:g} s, and more time is set for calls of {list_names(longer)}"
+        )
         cure = f"raise the limit in {host.title}, if it has one; upstreams.{longer[0]}.timeout.call cannot help it"
         yield CheckResult(_about(host), "warning", text, cure)
 
 
-def _client_name(host: HostFiles) -> str | None:
+def _client_name(host: HostFormat) -> str | None:
     """How the host calls itself, by the built-in profile that is its own; none where it has none."""
     profile = builtin_profiles().get(host.profile or host.name)
     globs = [match.client_name for match in profile.match if match.client_name is not None] if profile else []
@@ -216,7 +220,7 @@ def _option(args: tuple[str, ...], name: str) -> str | None:
     return None
 
 
-def _install(host: HostFiles, name: str, patient: CheckContext, profile: str | None = None) -> str:
+def _install(host: HostFormat, name: str, patient: CheckContext, profile: str | None = None) -> str:
     """The command that registers the gateway with the configuration that is examined."""
     words = ["mcp-gateway", "install", host.name]
     if name != NAME:
@@ -228,7 +232,7 @@ def _install(host: HostFiles, name: str, patient: CheckContext, profile: str | N
     return shlex.join(words)
 
 
-def _about(host: HostFiles) -> str:
+def _about(host: HostFormat) -> str:
     return f"host {host.name}"
 
 
@@ -238,5 +242,5 @@ def _mended(one: Standing, error: ConfigError) -> str:
     return f"mend it at this place: {one.host.title} may not read it either; then mcp-gateway install {one.host.name}"
 
 
-def _is_reference(path: str, host: HostFiles) -> bool:
+def _is_reference(path: str, host: HostFormat) -> bool:
     return host.variables != "none" and any(mark in path for mark in _REFERENCES)

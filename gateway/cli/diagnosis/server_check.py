@@ -21,7 +21,7 @@ from gateway.core.model.json_values import as_object
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile, ProfileSource
 from gateway.core.results.lift_result import lift
-from gateway.core.wording import counted, facts, pixel_words, plain
+from gateway.core.wording import counted, join_facts, pixel_words, plain
 from gateway.errors import GatewayError, UpstreamUnavailable
 from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.hosts import FIRST
@@ -182,7 +182,7 @@ class _Check:
             ]
             self._advice[call.title] = self._advised(call, None)
             return
-        case = self._case(call, described(raw))
+        case = self._case(call, describe_result(raw))
         for host in self._hosts:
             self._cells.append(await self._cell(host, case, call, raw, shaper))
         if raw.get("isError") is True:
@@ -204,7 +204,7 @@ class _Check:
         tool, route = offered.get(call.tool_name, (None, None))
         app = route is not None and route.audience == "both"
         shaped = await shaper.shape(raw, profile, owner=caller.principal, app=app)
-        original = readable(raw)
+        original = judgeable(raw)
         # Decoding pictures takes its time; whoever interrupts should not wait for it.
         direct = await to_thread.run_sync(side, original, raw, call.tool, host)
         through = await to_thread.run_sync(side, original, shaped.result, tool, host)
@@ -242,19 +242,19 @@ class _Check:
         return unique([*on_result, *on_tool])
 
 
-def readable(raw: Mapping[str, Any]) -> dict[str, Any]:
+def judgeable(raw: Mapping[str, Any]) -> dict[str, Any]:
     """The result with the blocks that can be judged: what a server really sends may be anything."""
     blocks = [block.wire() for block in lift(raw).blocks if not isinstance(block, UnknownBlock)]
     return {**raw, "content": blocks}
 
 
-def described(raw: Mapping[str, Any]) -> str:
+def describe_result(raw: Mapping[str, Any]) -> str:
     """What a result is made of, in a line."""
     envelope = lift(raw)
     parts = [_kind(block) for block in envelope.blocks[:8]]
     more = len(envelope.blocks) - len(parts)
     return (
-        facts(
+        join_facts(
             "an error" if envelope.is_error else None,
             *parts,
             f"{more} more" if more > 0 else None,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from gateway.cli.diagnosis.findings import CheckResult, listed
+from gateway.cli.diagnosis.findings import CheckResult, list_names
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import Catalogue
 from gateway.core.tools.catalogue.faults import Fault, faults
@@ -32,27 +32,27 @@ class HostOffer:
         return NameRules.of(self.profile.tools, self.registered_as)
 
 
-def declared(upstream: str, tools: Sequence[Any]) -> Iterator[CheckResult]:
+def check_declared(upstream: str, tools: Sequence[Any]) -> Iterator[CheckResult]:
     """What is wrong with the tools of an upstream, whatever the host."""
     about = f"upstream {upstream}"
     out = [f"{name} ({why})" for name, why in withheld(tools)]
     if out:
-        text = f"{counted(len(out), 'tool')} withheld, because hosts would refuse them: {listed(out)}"
+        text = f"{counted(len(out), 'tool')} withheld, because hosts would refuse them: {list_names(out)}"
         yield CheckResult(about, "problem", text, f'{_AUTHOR}: a name, and a valid inputSchema with "type": "object"')
     good = [cast("Mapping[str, Any]", tool) for tool in tools if unusable(tool) is None]
     counts = Counter(str(tool["name"]) for tool in good)
     if twice := [plain(name, _NAME) for name, count in counts.items() if count > 1]:
-        text = f"several tools have the same name, and only the first is offered: {listed(twice)}"
+        text = f"several tools have the same name, and only the first is offered: {list_names(twice)}"
         yield CheckResult(about, "problem", text, f"{_AUTHOR}: a call cannot tell two tools of one name apart")
     yield from _schemas(upstream, good)
     changed = [
         f"{plain(str(tool['name']), _NAME)} ({', '.join(changes)})" for tool in good if (changes := _mended(tool))
     ]
     if changed:
-        text = f"declared in a way that hosts stumble over, and mended by the gateway: {listed(changed)}"
+        text = f"declared in a way that hosts stumble over, and mended by the gateway: {list_names(changed)}"
         yield CheckResult(about, "warning", text, _AUTHOR)
     if silent := [plain(str(tool["name"]), _NAME) for tool in good if not _has_text(tool.get("description"))]:
-        text = f"a model cannot know what these are for, they have no description: {listed(silent)}"
+        text = f"a model cannot know what these are for, they have no description: {list_names(silent)}"
         yield CheckResult(
             about, "warning", text, f'upstreams.{upstream}.tools.describe = {{ {_key(silent[0])} = "..." }}'
         )

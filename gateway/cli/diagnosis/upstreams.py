@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 import anyio
 
 from gateway.cli.diagnosis.check_context import CheckContext
-from gateway.cli.diagnosis.findings import CheckResult, listed
+from gateway.cli.diagnosis.findings import CheckResult, list_names
 from gateway.cli.diagnosis.remedies import cured
-from gateway.cli.diagnosis.toolsets import HostOffer, beyond, declared, offered
+from gateway.cli.diagnosis.toolsets import HostOffer, beyond, check_declared, offered
 from gateway.config.find_config import cache_folder
 from gateway.config.schema import UpstreamSettings
 from gateway.content.arguments import ways_of_giving
@@ -156,7 +156,7 @@ def _tools(name: str, seen: _Seen, settings: UpstreamSettings, offers: Sequence[
             about, "warning", "it has no tools", f"see whether it needs more in upstreams.{name}.args or env"
         )
         return
-    yield from declared(name, seen.tools)
+    yield from check_declared(name, seen.tools)
     usable = list(dict.fromkeys(str(tool["name"]) for tool in seen.tools if unusable(tool) is None))
     kept = {route.tool for offer in offers for route in offer.catalogue.routes.values() if route.upstream == name}
     # A host's own limit is said elsewhere; what no host is offered, the configuration filters.
@@ -165,7 +165,9 @@ def _tools(name: str, seen: _Seen, settings: UpstreamSettings, offers: Sequence[
     if left_out and offers:
         filtered = "by tools.include and exclude" if kept or settings.tools.include != ("*",) else "by tools.exclude"
         level = "ok" if kept else "problem"
-        text = f"{counted(len(left_out), 'tool')} left out {filtered}: {listed(plain(tool, 80) for tool in left_out)}"
+        text = (
+            f"{counted(len(left_out), 'tool')} left out {filtered}: {list_names(plain(tool, 80) for tool in left_out)}"
+        )
         yield CheckResult(about, level, text, f"change upstreams.{name}.tools" if not kept else None)
     yield from offered(name, usable, settings.tools.rename, offers)
     taking = {
@@ -175,7 +177,7 @@ def _tools(name: str, seen: _Seen, settings: UpstreamSettings, offers: Sequence[
         if route.upstream == name and route.parameters
     }
     if taking:
-        yield CheckResult(about, "ok", f"content is taken by its handle: {listed(sorted(taking))}")
+        yield CheckResult(about, "ok", f"content is taken by its handle: {list_names(sorted(taking))}")
 
 
 def _offers(patient: CheckContext, states: Mapping[str, _Seen]) -> tuple[HostOffer, ...]:

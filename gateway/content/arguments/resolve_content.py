@@ -8,7 +8,15 @@ from gateway.config.schema import LimitSettings, UpstreamSettings
 from gateway.content.arguments.call import ContentLookup
 from gateway.content.arguments.files import TemporaryFiles
 from gateway.content.store import ContentStore, Stored
-from gateway.core.tools.arguments import Content, ContentForm, Parameter, Place, path_words, placed, wanted
+from gateway.core.tools.arguments import (
+    Content,
+    ContentForm,
+    Parameter,
+    Place,
+    path_words,
+    place_content,
+    wanted_contents,
+)
 from gateway.core.tools.arguments.values import MOST_VALUES
 from gateway.core.wording import plain
 from gateway.errors import ArgumentError, ContentError, FetchError
@@ -109,7 +117,7 @@ class Arguments:
             ArgumentError: content is not there, of the wrong kind, too large, or not to be given to this upstream. The
                 message names the argument.
         """
-        found = wanted(arguments, parameters, fetched=self._fetch is not None)
+        found = wanted_contents(arguments, parameters, fetched=self._fetch is not None)
         if not found:
             yield arguments
             return
@@ -136,4 +144,4 @@ class Arguments:
                     raise ArgumentError(f"{where}: {error.message}", remedy=error.remedy) from error
                 if content is not None:
                     values[each.place] = (each.parameter, content)
-            yield placed(arguments, values)
+            yield place_content(arguments, values)

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from gateway.config.schema import DescribeSettings
-from gateway.content.describe.tools import CallersTools
+from gateway.content.describe.tools import ToolCaller
 from gateway.core.model.effects import Described
 from gateway.core.model.texts import cut
 from gateway.errors import MediaError
 
-Describe = Callable[[bytes, str, CallersTools | None], Awaitable[str]]
+Describe = Callable[[bytes, str, ToolCaller | None], Awaitable[str]]
 """Makes the words for content of a media type, with the tools of the caller that it is for. Raises MediaError."""
 
 _Key = tuple[bytes, str, str | None]
@@ -38,7 +38,7 @@ class Describer:
         """What is described: `image`, `audio`."""
         return self._settings.kinds
 
-    async def describe(self, content: bytes, media_type: str, tools: CallersTools | None = None) -> Described:
+    async def describe(self, content: bytes, media_type: str, tools: ToolCaller | None = None) -> Described:
         """The description of content, for the caller of `tools`; one that failed is tried again the next time.
 
         Raises:
@@ -61,7 +61,7 @@ class Describer:
             self._known.popitem(last=False)
         return described
 
-    async def _words(self, content: bytes, media_type: str, tools: CallersTools | None) -> str:
+    async def _words(self, content: bytes, media_type: str, tools: ToolCaller | None) -> str:
         said: str | None = None
         async with self._places:
             with anyio.move_on_after(self._settings.timeout):

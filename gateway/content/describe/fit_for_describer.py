@@ -15,7 +15,7 @@ class Fitting(Protocol):
     async def convert_audio(self, content: bytes, media_type: str, target: AudioTarget) -> Converted: ...
 
 
-async def fit(
+async def fit_described(
     media: Fitting, content: bytes, media_type: str, image: ImageTarget, audio: AudioTarget
 ) -> tuple[str, str]:
     """The content as base64 that one of the targets takes, and its type then.

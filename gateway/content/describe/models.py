@@ -8,7 +8,7 @@ from typing import Any, cast
 import httpx2
 
 from gateway.config.schema import DescribeModel
-from gateway.content.describe.fit_for_describer import Fitting, fit
+from gateway.content.describe.fit_for_describer import Fitting, fit_described
 from gateway.core.model.effects import AudioTarget, ImageTarget
 from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.model.media_types import family
@@ -89,7 +89,7 @@ async def describe_with_model(
     kind = family(media_type)
     if kind not in form.kinds:
         raise MediaError(f"{settings.api} takes no {kind}")
-    data, fitted_type = await fit(media, content, media_type, _IMAGE, _AUDIO)
+    data, fitted_type = await fit_described(media, content, media_type, _IMAGE, _AUDIO)
     shown = Media(cast("MediaKind", kind), fitted_type, data, kind)
     message = form.user_message((shown, Words(prompt)))
     request = {"model": settings.model, **form.more, "messages": [message]}

@@ -11,7 +11,7 @@ from gateway.content.describe.commands import describe_with_command
 from gateway.content.describe.describer import Describer
 from gateway.content.describe.fit_for_describer import Fitting
 from gateway.content.describe.models import describe_with_model
-from gateway.content.describe.tools import CallersTools, CallTool, describe_with_tool
+from gateway.content.describe.tools import CallTool, ToolCaller, describe_with_tool
 from gateway.system.tls import HOOKS, ssl_context
 
 
@@ -35,21 +35,21 @@ async def open_describer(
 
 
 def _with_model(settings: DescribeSettings, media: Fitting, client: httpx2.AsyncClient) -> Describer:
-    async def describe(content: bytes, media_type: str, _: CallersTools | None) -> str:
+    async def describe(content: bytes, media_type: str, _: ToolCaller | None) -> str:
         return await describe_with_model(client, settings.model, settings.prompt, media, content, media_type)
 
     return Describer(describe, settings.model.model, settings)
 
 
 def _with_command(settings: DescribeSettings) -> Describer:
-    async def describe(content: bytes, media_type: str, _: CallersTools | None) -> str:
+    async def describe(content: bytes, media_type: str, _: ToolCaller | None) -> str:
         return await describe_with_command(settings.command, content, media_type)
 
     return Describer(describe, PurePath(settings.command[0]).name, settings)
 
 
 def _with_tool(settings: DescribeSettings, tool: str, media: Fitting, call_tool: CallTool) -> Describer:
-    async def describe(content: bytes, media_type: str, tools: CallersTools | None) -> str:
+    async def describe(content: bytes, media_type: str, tools: ToolCaller | None) -> str:
         call = call_tool if tools is None else tools.call
         return await describe_with_tool(call, tool, settings.arguments, settings.prompt, media, content, media_type)
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-from gateway.content.describe.fit_for_describer import Fitting, fit
+from gateway.content.describe.fit_for_describer import Fitting, fit_described
 from gateway.core.model.effects import AudioTarget, ImageTarget
 from gateway.core.model.json_values import as_list, is_dict
 from gateway.core.wording import plain
@@ -14,7 +14,7 @@ CallTool = Callable[[str, str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 """Calls a tool of an upstream (its name, the tool's own name, arguments): the raw result. Raises GatewayError."""
 
 
-class CallersTools(Protocol):
+class ToolCaller(Protocol):
     """Calls tools in the sessions of one caller (`gateway.content.shaping.CallersTools` is one)."""
 
     @property
@@ -49,7 +49,7 @@ async def describe_with_tool(
         MediaError: the content cannot be made an image or sound that tools take, or the call failed.
     """
     upstream, _, name = tool.partition("__")
-    data, fitted_type = await fit(media, content, media_type, _IMAGE, _AUDIO)
+    data, fitted_type = await fit_described(media, content, media_type, _IMAGE, _AUDIO)
     values = {"uri": f"data:{fitted_type};base64,{data}", "data": data, "type": fitted_type, "prompt": prompt}
     filled = {key: _PLACE.sub(lambda match: values[match[1]], value) for key, value in arguments.items()}
     try:

@@ -11,7 +11,7 @@ _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 """The `wbits` of zlib for each coding (RFC 9110, 8.4.1)."""
 
 
-async def unpacked(chunks: AsyncIterator[bytes], coding: str, where: str) -> AsyncGenerator[bytes]:
+async def decompressed(chunks: AsyncIterator[bytes], coding: str, where: str) -> AsyncGenerator[bytes]:
     """The content in pieces; where a chunk becomes many, it is unpacked only as fast as they are taken.
 
     Raises FetchFailed when it cannot be unpacked.

@@ -18,7 +18,7 @@ from gateway._version import __version__
 from gateway.config.schema import FetchSettings
 from gateway.content.fetch.addresses import Resolve, addresses_of, system_resolver
 from gateway.content.fetch.allowlist import Address
-from gateway.content.fetch.decompress import unpacked
+from gateway.content.fetch.decompress import decompressed
 from gateway.content.fetch.file_names import name_in_disposition, name_in_url
 from gateway.content.fetch.sniff import peeked, typed
 from gateway.core.wording import counted, plain
@@ -173,7 +173,7 @@ def _next(address: Address, response: httpx2.Response) -> str:
 async def _body(response: httpx2.Response, address: Address, most: int, patience: _Patience) -> AsyncGenerator[bytes]:
     size = 0
     async with aclosing(_raw(response, address, patience)) as raw:
-        async for chunk in unpacked(raw, response.headers.get("content-encoding", ""), str(address)):
+        async for chunk in decompressed(raw, response.headers.get("content-encoding", ""), str(address)):
             size += len(chunk)
             if size > most:
                 raise _too_large(address, most)

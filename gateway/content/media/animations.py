@@ -55,7 +55,7 @@ def _decoded(
     image: Image.Image, count: int, scale: float, turn: Image.Transpose | None, deadline: float
 ) -> tuple[list[Image.Image], list[int], dict[str, int]]:
     """The frames, upright, at `scale`; the milliseconds of each; and how often all are shown, where that is told."""
-    profile = colours.profile_of(image)
+    profile = colours.icc_profile(image)
     size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
     frames: list[Image.Image] = []
     durations: list[int] = []

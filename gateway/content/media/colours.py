@@ -79,7 +79,7 @@ def on_white(image: Image.Image) -> Image.Image:
     return paper
 
 
-def profile_of(image: Image.Image) -> bytes | None:
+def icc_profile(image: Image.Image) -> bytes | None:
     """The image's ICC profile."""
     profile = image.info.get("icc_profile")
     return profile if isinstance(profile, bytes) and profile else None

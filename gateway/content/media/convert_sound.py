@@ -53,12 +53,12 @@ def convert(content: bytes, media_type: str, target: AudioTarget) -> Sound:
     known = probe(content, media_type)
     if is_taken and len(content) <= limit and (longest == math.inf or (known.seconds or math.inf) <= longest):
         return Sound(content, media_type, known.seconds or 0.0, known.seconds or 0.0)
-    if is_taken and (cut := sound.shortened(content, media_type, longest, math.inf)) and len(cut[0]) <= limit:
+    if is_taken and (cut := sound.shorten_sound(content, media_type, longest, math.inf)) and len(cut[0]) <= limit:
         return Sound(cut[0], media_type, cut[1], known.seconds or cut[1])
     try:
         return _refit(content, media_type, target, types or frozenset({WAV, MP3}), known)
     except MediaError as error:
-        if error.remedy == EXTRA and is_taken and (cut := sound.shortened(content, media_type, longest, limit)):
+        if error.remedy == EXTRA and is_taken and (cut := sound.shorten_sound(content, media_type, longest, limit)):
             return Sound(cut[0], media_type, cut[1], known.seconds or cut[1])
         raise
 

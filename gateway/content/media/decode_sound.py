@@ -52,7 +52,7 @@ class Plan(NamedTuple):
     bit_rate: int
 
 
-def facts(content: bytes, media_type: str) -> Facts:
+def container_facts(content: bytes, media_type: str) -> Facts:
     """What the container tells. Raises MediaError without the extra, and whatever PyAV raises on broken input."""
     with closing(_opened(content, media_type)) as container:
         sound = next(iter(container.streams.audio), None)

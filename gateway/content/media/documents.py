@@ -46,7 +46,7 @@ class PageError(MediaError):
     """What is wrong with one page, and not with the document."""
 
 
-def read(content: bytes, max_pages: int, max_chars: int) -> Read:
+def read_document(content: bytes, max_pages: int, max_chars: int) -> Read:
     """The text of the first `max_pages`, together `max_chars` at most: the last one is cut, those after it left out.
 
     Raises MediaError when it is broken, or wants a password. A page that cannot be read has no text.

@@ -58,7 +58,7 @@ def packed(value: ImageTarget | AudioTarget | Crop | None) -> dict[str, Any] | N
     return None if value is None else asdict(value)
 
 
-def image_target(value: Mapping[str, Any]) -> ImageTarget:
+def unpack_image_target(value: Mapping[str, Any]) -> ImageTarget:
     """The target that `packed` made JSON of."""
     return ImageTarget(**_with_types(value))
 
@@ -77,7 +77,7 @@ def crop(value: Mapping[str, Any] | None) -> Crop | None:
     return None if value is None else Crop(**value)
 
 
-def read(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
+def read_frame(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
     """The next frame from a blocking stream; None when it has ended, within a frame as well."""
     prefix = stream.read(PREFIX.size)
     if len(prefix) < PREFIX.size:

@@ -70,7 +70,7 @@ def limit_pixels(max_pixels: int) -> None:
     warnings.simplefilter("error", Image.DecompressionBombWarning)
 
 
-def fit(content: bytes, media_type: str, target: ImageTarget, crop: Crop | None, max_pixels: int) -> DecodedImage:
+def fit_image(content: bytes, media_type: str, target: ImageTarget, crop: Crop | None, max_pixels: int) -> DecodedImage:
     """`content`, which really is of `media_type`, made to fit `target`.
 
     Returns the very bytes that came when they fit as they are. Raises MediaError where the cause is known, MemoryError,
@@ -186,7 +186,7 @@ def _refit(
     target: ImageTarget,
     region: Region | None,
 ) -> DecodedImage:
-    profile = colours.profile_of(image)
+    profile = colours.icc_profile(image)
     graphic = media_type != "image/jpeg" and colours.is_graphic(image)
     image = colours.scalable(image)
     if region and turn is not None:

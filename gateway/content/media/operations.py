@@ -22,8 +22,8 @@ Answer: TypeAlias = tuple[dict[str, Any], bytes]
 
 
 def _fit(job: frames.WorkerJob, max_pixels: int) -> Answer:
-    target, crop = frames.image_target(job.options["target"]), frames.crop(job.options["crop"])
-    return _picture(images.fit(job.content, job.media_type, target, crop, max_pixels))
+    target, crop = frames.unpack_image_target(job.options["target"]), frames.crop(job.options["crop"])
+    return _picture(images.fit_image(job.content, job.media_type, target, crop, max_pixels))
 
 
 def _picture(picture: images.DecodedImage) -> Answer:
@@ -34,14 +34,14 @@ def _picture(picture: images.DecodedImage) -> Answer:
 def _read(job: frames.WorkerJob, max_pixels: int) -> Answer:
     from gateway.content.media import documents
 
-    read = documents.read(job.content, job.options["max_pages"], job.options["max_chars"])
+    read = documents.read_document(job.content, job.options["max_pages"], job.options["max_chars"])
     return {}, json.dumps(read._asdict()).encode()
 
 
 def _render(job: frames.WorkerJob, max_pixels: int) -> Answer:
     from gateway.content.media import documents
 
-    target = frames.image_target(job.options["target"])
+    target = frames.unpack_image_target(job.options["target"])
     try:
         return _picture(documents.render(job.content, job.options["page"], target, max_pixels))
     except documents.PageError as error:

@@ -21,7 +21,7 @@ class Facts(NamedTuple):
     pixels: PixelSize | None = None
 
 
-def facts(content: bytes, media_type: str) -> Facts:
+def header_facts(content: bytes, media_type: str) -> Facts:
     """What the headers tell; nothing where they are broken, or of a type that is not read here."""
     reader = _READERS.get(media_type)
     try:
@@ -30,7 +30,7 @@ def facts(content: bytes, media_type: str) -> Facts:
         return Facts()
 
 
-def shortened(content: bytes, media_type: str, seconds: float, limit: float) -> tuple[bytes, float] | None:
+def shorten_sound(content: bytes, media_type: str, seconds: float, limit: float) -> tuple[bytes, float] | None:
     """The beginning of a WAV or MP3, at most `seconds` and `limit` bytes, and how long that is.
 
     None: it is neither, or not of a kind that can be cut between any two samples, or nothing would be left.

@@ -51,7 +51,7 @@ def draw(content: bytes, max_edge: int | None, crop: Crop | None, max_pixels: in
     Its longer edge has the SVG's own pixels, at least `LEAST_EDGE`, at most `max_edge` (None: `MOST_EDGE`). Raises
     MediaError when it is no SVG, declares entities, or has nothing in `crop`.
     """
-    cleaned = clean(unpacked(content), max_pixels)
+    cleaned = clean(gunzipped(content), max_pixels)
     max_edge = max_edge or MOST_EDGE
     if cleaned.size is None:
         png = _drawn(cleaned, cleaned.text, PixelSize(min(UNTOLD_EDGE, max_edge), min(UNTOLD_EDGE, max_edge)))
@@ -110,7 +110,7 @@ def _rasterized(cleaned: Cleaned, text: str, box: PixelSize) -> bytes:
         raise MediaError(f"it cannot be drawn: {' '.join(str(error).split())[:200]}") from error
 
 
-def unpacked(content: bytes) -> bytes:
+def gunzipped(content: bytes) -> bytes:
     """`content` without gzip (svgz), which may not unpack to more than `MOST_UNPACKED`."""
     if not content.startswith(b"\x1f\x8b"):
         return content

@@ -39,7 +39,7 @@ def main(memory_bytes: int, max_pixels: int) -> None:
 
 def _serve_one(jobs: BinaryIO, answers: BinaryIO, operations: Operations, max_pixels: int) -> bool:
     """Answer the next job. False when there is none, or when this was the last."""
-    frame = frames.read(jobs)
+    frame = frames.read_frame(jobs)
     if frame is None:
         return False
     job = frames.unpack_job(*frame)

@@ -8,7 +8,7 @@ import pybase64
 
 from gateway.content.shaping.effects import EffectRunner
 from gateway.content.shaping.settle import settle_turn
-from gateway.content.shaping.turns import BOTO3_TARGET, Nowhere, media_or_shared, profile_of
+from gateway.content.shaping.turns import BOTO3_TARGET, Nowhere, media_or_shared, model_profile_for
 from gateway.content.store import ContentStore, fetch_bytes
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.media_types import family
@@ -63,7 +63,7 @@ async def resolve_messages(
     """
     if not isinstance(messages, list | tuple):
         raise InvalidRequest("messages have to be a list")
-    profile = profile_of(target, model, base_url)
+    profile = model_profile_for(target, model, base_url)
     named, notes = mentions(messages, profile), list[Note]()
     opened: dict[str, Envelope] = {}
     for mention in named:

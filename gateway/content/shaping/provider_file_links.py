@@ -23,7 +23,7 @@ from gateway.errors import ProviderFileError
 logger = logging.getLogger(__name__)
 
 
-class FetchedFile(Protocol):
+class FileFetch(Protocol):
     """A provider's file with its bytes."""
 
     @property
@@ -42,7 +42,7 @@ class Files(Protocol):
 
     async def upload(self, scheme: str, content: bytes, *, media_type: str, name: str | None = None) -> str: ...
 
-    async def fetch(self, uri: str) -> FetchedFile: ...
+    async def fetch(self, uri: str) -> FileFetch: ...
 
 
 async def with_files_fetched(calls: Sequence[Call], profile: ModelProfile, files: Files | None) -> list[Call]:

@@ -158,14 +158,14 @@ def lower_turn_now(
     return _written(now, profile, target, on_unsupported)
 
 
-def profile_of(target: str, model: str | None, base_url: str | None) -> ModelProfile:
+def model_profile_for(target: str, model: str | None, base_url: str | None) -> ModelProfile:
     """The profile of a target, or of the closest one for this model and address. Raises ProfileError."""
     named = "bedrock_converse" if target == BOTO3_TARGET else target
     return choose_model_profile(model_profiles(), named, model=model, base_url=base_url)
 
 
 def _profile(target: str, model: str | None, base_url: str | None, tool_images: ToolImages | None) -> ModelProfile:
-    profile = profile_of(target, model, base_url)
+    profile = model_profile_for(target, model, base_url)
     return profile if tool_images is None else with_tool_images(profile, tool_images)
 
 

@@ -15,7 +15,7 @@ import anyio.to_thread
 from gateway.config.locations import Location
 from gateway.content.store.obstore_errors import failing
 from gateway.content.store.records import ABOUT, BYTES, GONE, USED
-from gateway.content.store.upload_stream import Upload
+from gateway.content.store.upload_stream import ObjectUpload
 from gateway.errors import StoreUnavailable
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Backend:
 
         The stream is read in the caller's own task, one chunk ahead of what is written.
         """
-        upload = Upload(await self._objects(), name, self.where, self.timeout)
+        upload = ObjectUpload(await self._objects(), name, self.where, self.timeout)
         failure: Exception | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(upload.write)

@@ -21,7 +21,7 @@ class _BrokenOff(Exception):
     """The stream did not come to its end."""
 
 
-class Upload:
+class ObjectUpload:
     """One stream on its way into a store: fed in one task, written in another."""
 
     def __init__(self, objects: "Objects", name: str, where: str, timeout: float) -> None:

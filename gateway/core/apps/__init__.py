@@ -17,7 +17,7 @@ from gateway.core.apps.tools import (
 )
 from gateway.core.apps.uris import (
     SCHEME,
-    address_in,
+    address_in_list,
     inward,
     is_embedded_page,
     outward,
@@ -34,7 +34,7 @@ __all__ = [
     "AppResult",
     "Audience",
     "Mirrored",
-    "address_in",
+    "address_in_list",
     "audience",
     "for_app",
     "for_apps",

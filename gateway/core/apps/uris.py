@@ -28,7 +28,7 @@ def is_embedded_page(uri: str, media_type: str | None) -> bool:
     return uri.startswith(SCHEME) and (base in _PAGE_TYPES or base.startswith(_REMOTE_DOM))
 
 
-def address_in(uri_list: str) -> str | None:
+def address_in_list(uri_list: str) -> str | None:
     """The address that a page of the type `text/uri-list` is at: the first that there is (RFC 2483, section 5)."""
     lines = (line.strip() for line in uri_list.splitlines())
     return next((line for line in lines if line and not line.startswith("#")), None)

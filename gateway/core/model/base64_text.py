@@ -78,7 +78,7 @@ def head(data: str, size: int) -> bytes:
         return b""
 
 
-def tail(data: str, size: int) -> bytes:
+def decode_tail(data: str, size: int) -> bytes:
     """At most the last `size` bytes of well-formed base64; empty when it is not."""
     try:
         return binascii.a2b_base64(data[-((size + 2) // 3 * 4 + 4) :])[-size:]

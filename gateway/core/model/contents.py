@@ -3,7 +3,7 @@
 import binascii
 
 from gateway.core.model import media_types
-from gateway.core.model.base64_text import Mended, decoded_size, head, tail
+from gateway.core.model.base64_text import Mended, decode_tail, decoded_size, head
 from gateway.core.model.blocks import Found
 
 _MOST_TEXT_BYTES = 400_000
@@ -42,7 +42,7 @@ def found_in(mended: Mended, declared: str | None) -> Found | None:
     )
 
 
-def may_be_animated(found: Found) -> bool:
+def may_move(found: Found) -> bool:
     """Whether an image may have more than one frame, as its beginning tells: of a GIF only decoding says it."""
     return media_types.may_be_animated(head(found.data, media_types.HEAD_BYTES))
 
@@ -53,7 +53,7 @@ def may_be_cut_off(found: Found) -> bool:
     Looked for: IEND (PNG, https://www.w3.org/TR/png-3/#5Chunk-layout), EOI (JPEG, ITU-T T.81 B.1.1.3), the trailer of
     a GIF, and the length that a WebP says it has. Model APIs refuse a whole request for one image that breaks off.
     """
-    end = tail(found.data, _TRAILER_BYTES)
+    end = decode_tail(found.data, _TRAILER_BYTES)
     match found.media_type:
         case "image/png":
             return b"IEND\xaeB`\x82" not in end

@@ -31,7 +31,7 @@ def seconds_of(value: Any) -> Any:
     return round(sum(float(number) * _SECONDS[unit] for number, unit in parts), 6)
 
 
-def bytes_of(value: Any) -> Any:
+def parse_bytes(value: Any) -> Any:
     """The bytes that a text as `"512MiB"` means; what is not a text, or a plain number in one, is left as it is.
 
     Raises:
@@ -57,5 +57,5 @@ def size_text(size: int) -> str:
 
 Duration = Annotated[float, BeforeValidator(seconds_of)]
 """Seconds."""
-Size = Annotated[int, BeforeValidator(bytes_of)]
+Size = Annotated[int, BeforeValidator(parse_bytes)]
 """Bytes."""

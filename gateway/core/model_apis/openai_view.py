@@ -31,7 +31,7 @@ def _marked(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The parts of a failed call, the first text of which says so."""
     for index, part in enumerate(parts):
         if part["type"] == "text":
-            return [*parts[:index], _text(wording.failed(part["text"])), *parts[index + 1 :]]
+            return [*parts[:index], _text(wording.failed_text(part["text"])), *parts[index + 1 :]]
     return [_text(wording.ERROR_PREFIX + wording.NO_TEXT_ERROR), *parts]
 
 
@@ -58,7 +58,7 @@ def _parts(block: Any) -> list[dict[str, Any]]:
 
 
 def _known(media_type: str | None, size: int) -> str:
-    return wording.facts(media_type or "unknown type", wording.size_words(size))
+    return wording.join_facts(media_type or "unknown type", wording.size_words(size))
 
 
 def _text(words: str) -> dict[str, Any]:

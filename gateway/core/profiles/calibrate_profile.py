@@ -134,7 +134,7 @@ def is_meant(host: str | None, client_name: str | None, profiles: Collection[str
     return fnmatchcase(normalise_client_name(client_name or ""), normalise_client_name(host))
 
 
-def profile_of(who: Calibrated, sight: Sight, base: Profile) -> ProfileSource:
+def calibrated_profile(who: Calibrated, sight: Sight, base: Profile) -> ProfileSource:
     """The profile that follows from what was seen. It extends `base`, the profile in force before.
 
     What was not tried, or follows from nothing that was seen, stays as it is in `base`.

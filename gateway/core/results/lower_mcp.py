@@ -90,7 +90,7 @@ class _Writer:
             return fate.text
         name = self.name(fate.kind)
         if fate.said:
-            return wording.described(name, fate.by, fate.known, fate.handle, fate.said)
+            return wording.description_line(name, fate.by, fate.known, fate.handle, fate.said)
         return wording.media_line(
             name, fate.known, fate.text or None, fate.handle, fate.tool, path=fate.path, url=fate.url
         )
@@ -103,7 +103,7 @@ class _Writer:
             # As it arrived, even where it is no object: nothing here may lose what it cannot name.
             self.in_place.append(wire)
             return
-        known = wording.facts(fate.known, fate.caption)
+        known = wording.join_facts(fate.known, fate.caption)
         self.say(wording.marker(self.name(fate.kind), known, fate.handle, fate.url))
         self.move(wire)
 
@@ -113,8 +113,10 @@ class _Writer:
         zoom = fate.handle if self.profile.tools.helpers and scaled else None
         named = fate.handle if self.profile.handles == "always" else None
         first = wording.kept_whole(wording.first_frame(fate.frames), None if zoom or named else fate.handle)
-        changed = wording.facts(scaled, first if fate.frames > 1 else None) or None
-        known = wording.facts(fate.about, wording.pixel_words(fate.original or fate.pixels) if fate.pixels else None)
+        changed = wording.join_facts(scaled, first if fate.frames > 1 else None) or None
+        known = wording.join_facts(
+            fate.about, wording.pixel_words(fate.original or fate.pixels) if fate.pixels else None
+        )
         url = fate.url if changed or named else None
         name = self.name("image")
         if fate.uri:
@@ -170,5 +172,5 @@ def _prefixed(blocks: list[dict[str, Any]], prefix: str) -> list[dict[str, Any]]
         return blocks
     for index, block in enumerate(blocks):
         if block.get("type") == "text":
-            return [*blocks[:index], {**block, "text": wording.failed(block["text"])}, *blocks[index + 1 :]]
+            return [*blocks[:index], {**block, "text": wording.failed_text(block["text"])}, *blocks[index + 1 :]]
     return [{"type": "text", "text": prefix + wording.NO_TEXT_ERROR}, *blocks]

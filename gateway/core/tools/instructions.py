@@ -44,7 +44,7 @@ class Introductions(NamedTuple):
     def told(self, own: str | None, client: str | None) -> str | None:
         """All of it as one text for a client of this name, `own` being the gateway's; None when there is nothing."""
         first = "\n\n".join(text for text in (own, HANDLES if self._names_handles(client) else None) if text)
-        return merged(first, self.parts, self._limit(client))
+        return merge_instructions(first, self.parts, self._limit(client))
 
     def _limit(self, client: str | None) -> int | None:
         name = normalise_client_name(client) if client is not None else None
@@ -67,7 +67,7 @@ def part(text: str | None) -> str:
     return cut(_HEADING.sub(r"##\1", lines), LONGEST_PART)
 
 
-def merged(own: str | None, parts: Iterable[tuple[str, str]], longest: int | None) -> str | None:
+def merge_instructions(own: str | None, parts: Iterable[tuple[str, str]], longest: int | None) -> str | None:
     """The gateway's own text, then each upstream's under its name, at most `longest` characters.
 
     What is too long is cut, evenly: a long one takes nothing from short ones. Those that would get next to nothing are

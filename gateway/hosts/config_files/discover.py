@@ -8,8 +8,8 @@ from pathlib import Path
 from gateway.core.profiles.match_profile import known_name
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.documents import Document
-from gateway.hosts.config_files.files import as_text, read_bytes
-from gateway.hosts.config_files.hosts import HOSTS, ConfigPlace, HostFiles, find_host, host_of_file
+from gateway.hosts.config_files.files import decoded_text, read_bytes
+from gateway.hosts.config_files.hosts import HOSTS, ConfigPlace, HostFormat, find_host, host_of_file
 from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.servers import Server, read_servers
 
@@ -41,14 +41,14 @@ def discover(sources: Sequence[str], at: Machine) -> Looked:
     return looked
 
 
-def _look_in_host(host: HostFiles, at: Machine, looked: Looked) -> None:
+def _look_in_host(host: HostFormat, at: Machine, looked: Looked) -> None:
     for place in host.places(at):
         file = Path(place.path)
         if file in looked.files or not os.path.isfile(file):
             continue
         looked.files.append(file)
         try:
-            document = Document(as_text(read_bytes(file), file), host.syntax, str(file))
+            document = Document(decoded_text(read_bytes(file), file), host.syntax, str(file))
             looked.servers += read_servers(document, host, at, project=_project(place, at))
         except ConfigError as error:
             looked.problems.append(str(error))
@@ -62,7 +62,7 @@ def _look_in_file(source: str, at: Machine, looked: Looked) -> None:
             find_host(source)
         raise ConfigError("there is no such file", where=source)
     looked.files.append(file)
-    document = Document(as_text(content, file), "toml" if file.suffix.lower() == ".toml" else "json", str(file))
+    document = Document(decoded_text(content, file), "toml" if file.suffix.lower() == ".toml" else "json", str(file))
     found = host_of_file(file, document.data)
     if found is None:
         remedy = "known are mcpServers, servers, context_servers, mcp_servers and mcp"
@@ -75,7 +75,7 @@ def _project(place: ConfigPlace, at: Machine) -> str | None:
     return at.cwd if place.scope == "project" else None
 
 
-def _project_of(host: HostFiles, file: Path, at: Machine) -> str | None:
+def _project_of(host: HostFormat, file: Path, at: Machine) -> str | None:
     """The folder that a host's file belongs to: the one where it would be a project's file of that host."""
     if any(Path(place.path) == file for place in host.places(at) if place.scope == "user"):
         return None

@@ -67,7 +67,7 @@ class Document:
         if self.syntax == "toml":
             belongs = toml_tables.begins_with([*path, name])
             made = table_text([*path, name], entry)
-            text = toml_tables.replaced(self.text, belongs, made) if had else toml_tables.appended(self.text, made)
+            text = toml_tables.replaced(self.text, belongs, made) if had else toml_tables.with_table(self.text, made)
         else:
             text = json_edits.with_member(self.text, path, name, dict(entry))
         return self._checked(text, wanted)
@@ -84,7 +84,7 @@ class Document:
         text = self.text
         if self.syntax == "toml":
             for name in names:
-                text = toml_tables.without(text, toml_tables.begins_with([*path, name]))
+                text = toml_tables.without_tables(text, toml_tables.begins_with([*path, name]))
         else:
             text = json_edits.without_members(text, path, names)
         return self._checked(text, wanted)

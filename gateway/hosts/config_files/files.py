@@ -27,7 +27,7 @@ def read_bytes(path: Path) -> bytes | None:
         raise ConfigError(f"cannot be read: {_cause(error)}", where=str(path)) from None
 
 
-def as_text(content: bytes | None, path: Path) -> str:
+def decoded_text(content: bytes | None, path: Path) -> str:
     """The content as text, a byte order mark and line ends as they are; "" where there is none.
 
     Raises:

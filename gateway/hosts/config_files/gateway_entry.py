@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.documents import Document
-from gateway.hosts.config_files.hosts import HostFiles
+from gateway.hosts.config_files.hosts import HostFormat
 from gateway.hosts.config_files.launch_command import Launch, is_own
 
 NAME = "gateway"
@@ -22,7 +22,7 @@ class Installation:
 
 
 def plan_install(
-    document: Document, host: HostFiles, launch: Launch, *, name: str = NAME, only: bool, kept: Collection[str] = ()
+    document: Document, host: HostFormat, launch: Launch, *, name: str = NAME, only: bool, kept: Collection[str] = ()
 ) -> Installation:
     """The host's text with the gateway as server `name`: added, or in the place of its former entry.
 
@@ -46,14 +46,14 @@ def plan_install(
     return Installation(document.text, beside=others)
 
 
-def own_names(document: Document, host: HostFiles) -> tuple[str, ...]:
+def own_names(document: Document, host: HostFormat) -> tuple[str, ...]:
     """The names under which the gateway is registered in the text."""
     return tuple(name for name, entry in (document.table(host.table) or {}).items() if is_own(entry))
 
 
 def plan_uninstall(
     document: Document,
-    host: HostFiles,
+    host: HostFormat,
     *,
     name: str = NAME,
     before: Document | None = None,

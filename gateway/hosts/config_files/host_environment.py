@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gateway.config.documents import read_document
 from gateway.config.expansion import references
-from gateway.config.foreign import translate
+from gateway.config.foreign import translate_document
 from gateway.config.load_settings import PYTHON_VARIABLE
 
 _EVERYWHERE = frozenset(
@@ -55,7 +55,7 @@ def missing_in_host(configuration: Path, given: Mapping[str, str]) -> Missing:
     """
     document = read_document(configuration)
     if configuration.suffix.lower() == ".json":
-        document = translate(document).document
+        document = translate_document(document).document
     needed: dict[str, None] = {}
     empty: dict[str, None] = {}
     for name, default in references(document):

@@ -29,7 +29,7 @@ class ConfigPlace:
 
 
 @dataclass(frozen=True)
-class HostFiles:
+class HostFormat:
     """A host's configuration format.
 
     `table` is where its servers stand; `variables` whose references its values may hold; `timeout_seconds` how long one
@@ -148,7 +148,7 @@ def _lm_studio(at: Machine) -> tuple[ConfigPlace, ...]:
 _SERVERS = ("mcpServers",)
 
 _ALL = (
-    HostFiles(
+    HostFormat(
         "claude-desktop",
         "Claude Desktop",
         "https://modelcontextprotocol.io/docs/develop/connect-local-servers",
@@ -158,7 +158,7 @@ _ALL = (
         _plain,
         after="quit it and start it again",
     ),
-    HostFiles(
+    HostFormat(
         "claude-code",
         "Claude Code",
         "https://code.claude.com/docs/en/mcp",
@@ -168,7 +168,7 @@ _ALL = (
         _typed,
         after="start a new session",
     ),
-    HostFiles(
+    HostFormat(
         "cursor",
         "Cursor",
         "https://cursor.com/docs/context/mcp",
@@ -178,7 +178,7 @@ _ALL = (
         _plain,
         after="switch the server on in its MCP settings",
     ),
-    HostFiles(
+    HostFormat(
         "vscode",
         "VS Code",
         "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
@@ -189,7 +189,7 @@ _ALL = (
         after="start the server in it (MCP: List Servers)",
         profile="vscode-copilot",
     ),
-    HostFiles(
+    HostFormat(
         "windsurf",
         "Windsurf",
         "https://docs.windsurf.com/windsurf/cascade/mcp",
@@ -199,7 +199,7 @@ _ALL = (
         _plain,
         after="refresh its MCP servers",
     ),
-    HostFiles(
+    HostFormat(
         "zed",
         "Zed",
         "https://zed.dev/docs/ai/mcp",
@@ -209,7 +209,7 @@ _ALL = (
         _plain,
         after="it reads its settings at once",
     ),
-    HostFiles(
+    HostFormat(
         "gemini-cli",
         "Gemini CLI",
         "https://geminicli.com/docs/tools/mcp-server",
@@ -220,7 +220,7 @@ _ALL = (
         timeout_seconds=0.001,
         after="start a new session",
     ),
-    HostFiles(
+    HostFormat(
         "codex",
         "Codex",
         "https://developers.openai.com/codex/mcp",
@@ -231,7 +231,7 @@ _ALL = (
         syntax="toml",
         after="start a new session",
     ),
-    HostFiles(
+    HostFormat(
         "opencode",
         "opencode",
         "https://opencode.ai/docs/mcp-servers",
@@ -241,7 +241,7 @@ _ALL = (
         _opencode_entry,
         after="start it again",
     ),
-    HostFiles(
+    HostFormat(
         "cline",
         "Cline",
         "https://docs.cline.bot/mcp/configuring-mcp-servers",
@@ -252,7 +252,7 @@ _ALL = (
         timeout_seconds=1.0,
         after="it reads the file at once",
     ),
-    HostFiles(
+    HostFormat(
         "lm-studio",
         "LM Studio",
         "https://lmstudio.ai/docs/app/mcp",
@@ -264,10 +264,10 @@ _ALL = (
     ),
 )
 
-HOSTS: Mapping[str, HostFiles] = {host.name: host for host in _ALL}
+HOSTS: Mapping[str, HostFormat] = {host.name: host for host in _ALL}
 """Every known host by name; where a built-in profile is that host's, it has the same name."""
 
-_UNKNOWN = HostFiles("file", "a file", "", _SERVERS, "any", lambda at: (), _plain)
+_UNKNOWN = HostFormat("file", "a file", "", _SERVERS, "any", lambda at: (), _plain)
 _TABLES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("mcpServers",), "file"),
     (("servers",), "vscode"),
@@ -288,7 +288,7 @@ _NAMES: tuple[tuple[str, str], ...] = (
 )
 
 
-def find_host(name: str) -> HostFiles:
+def find_host(name: str) -> HostFormat:
     """The host of this name.
 
     Raises:
@@ -301,7 +301,7 @@ def find_host(name: str) -> HostFiles:
     raise ConfigError(f"no host {name!r} is known", remedy=remedy)
 
 
-def host_of_file(path: PurePath, data: Mapping[str, Any]) -> tuple[HostFiles, tuple[str, ...]] | None:
+def host_of_file(path: PurePath, data: Mapping[str, Any]) -> tuple[HostFormat, tuple[str, ...]] | None:
     """Whose format a file has, by its name, else by the table of servers in it, and where that is; or none."""
     tail = path.as_posix()
     for ending, name in _NAMES:

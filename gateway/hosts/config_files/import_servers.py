@@ -62,7 +62,7 @@ def plan_import(
         ConfigError: `text` is no TOML, or its upstreams are written in a way that nothing can be added to.
     """
     existing = _upstreams(text, where)
-    names = {identity(as_object(upstream)): name for name, upstream in existing.items()}
+    names = {server_identity(as_object(upstream)): name for name, upstream in existing.items()}
     known = frozenset(names)
     taken = {OWN_NAME, *existing}
     rows: list[Row] = []
@@ -74,13 +74,13 @@ def plan_import(
         if server.upstream.get("url") in reached:
             rows.append(Row(server, "known", reached[server.upstream["url"]]))
             continue
-        if wants_login(server, logins) and identity(server.upstream) not in known:
+        if wants_login(server, logins) and server_identity(server.upstream) not in known:
             if not mcp_remote:
                 rows.append(Row(server, "login", upstream_name(server.name, taken)))
                 continue
             server = replace(server, upstream=_with_login(server.upstream))
             assert server.upstream is not None  # it was not before
-        key = identity(server.upstream)
+        key = server_identity(server.upstream)
         if key in names:
             rows.append(Row(server, "known" if key in known else "twin", names[key]))
             if key not in known:
@@ -120,7 +120,7 @@ def _without_bridged(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def identity(upstream: Mapping[str, Any]) -> str:
+def server_identity(upstream: Mapping[str, Any]) -> str:
     """What makes two upstreams the same server: program or address, and all that they are given."""
     return json.dumps({key: upstream.get(key) or empty for key, empty in _IDENTITY.items()}, sort_keys=True)
 
@@ -136,7 +136,9 @@ class KnownServers:
 
     def has(self, server: Server) -> bool:
         """Whether the server is one of them."""
-        return server.upstream is not None and (identity(server.upstream) in self.identities or self.logs_in_to(server))
+        return server.upstream is not None and (
+            server_identity(server.upstream) in self.identities or self.logs_in_to(server)
+        )
 
     def logs_in_to(self, server: Server) -> bool:
         """Whether one of them reaches the server's url through mcp-remote."""
@@ -146,7 +148,7 @@ class KnownServers:
         """Whether the server is one of them, and is not enabled, though it is in its host."""
         upstream = server.upstream or {}
         on = (upstream.get("enabled") is not False or server.asks) and not self.logs_in_to(server)
-        return on and identity(upstream) in self.identities - self.enabled
+        return on and server_identity(upstream) in self.identities - self.enabled
 
 
 def known_to(text: str, where: str) -> KnownServers:
@@ -158,8 +160,8 @@ def known_to(text: str, where: str) -> KnownServers:
     upstreams = {name: as_object(one) for name, one in _upstreams(text, where).items()}
     on = (one for one in upstreams.values() if one.get("enabled") is not False)
     return KnownServers(
-        frozenset(identity(one) for one in upstreams.values()),
-        frozenset(identity(one) for one in on),
+        frozenset(server_identity(one) for one in upstreams.values()),
+        frozenset(server_identity(one) for one in on),
         frozenset(urls_behind(upstreams)),
     )
 

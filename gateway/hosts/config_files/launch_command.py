@@ -72,7 +72,7 @@ def is_own(server: Any) -> bool:
     if not is_object(server):
         return False
     launch = launch_in(server)
-    return _is_launch([launch.command, *launch.args]) if launch is not None else _is_address(address_in(server))
+    return _is_launch([launch.command, *launch.args]) if launch is not None else _is_address(address_of_entry(server))
 
 
 def launch_in(entry: Mapping[str, Any]) -> Launch | None:
@@ -89,7 +89,7 @@ def launch_in(entry: Mapping[str, Any]) -> Launch | None:
     return Launch(words[0], tuple(words[1:]), given)
 
 
-def address_in(entry: Mapping[str, Any]) -> str:
+def address_of_entry(entry: Mapping[str, Any]) -> str:
     """The URL that a host's entry calls, or ""."""
     return next((value for key in ("url", "serverUrl", "httpUrl") if isinstance(value := entry.get(key), str)), "")
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from gateway._version import __version__
 from gateway.config.expansion import expand
-from gateway.config.logins import sends_credentials, wanted
+from gateway.config.logins import sends_credentials, wanted_login
 from gateway.system.loopback import is_this_machine
 
 SECONDS = 5.0
@@ -65,7 +65,7 @@ async def _ask(asked: Mapping[str, Mapping[str, Any]]) -> dict[str, bool]:
     async def one(url: str, upstream: Mapping[str, Any]) -> None:
         challenges = await _challenges(upstream)
         if challenges is not None:
-            found[url] = wanted(challenges) == "login"
+            found[url] = wanted_login(challenges) == "login"
 
     with anyio.move_on_after(SECONDS):
         async with anyio.create_task_group() as tasks:

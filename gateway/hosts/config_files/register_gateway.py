@@ -10,9 +10,9 @@ from pathlib import Path
 
 from gateway.hosts.config_files.backups import BackupRecord, Backups, digest
 from gateway.hosts.config_files.documents import Document
-from gateway.hosts.config_files.files import as_text, read_bytes, remove_file, replace_file
+from gateway.hosts.config_files.files import decoded_text, read_bytes, remove_file, replace_file
 from gateway.hosts.config_files.gateway_entry import NAME, Installation, own_names, plan_install, plan_uninstall
-from gateway.hosts.config_files.hosts import HostFiles
+from gateway.hosts.config_files.hosts import HostFormat
 from gateway.hosts.config_files.launch_command import Launch
 from gateway.hosts.config_files.machine import Machine
 
@@ -41,7 +41,7 @@ class Unregistered:
     removed: bool = False
 
 
-def user_file(host: HostFiles, at: Machine) -> Path:
+def user_file(host: HostFormat, at: Machine) -> Path:
     """The user's file of a host: the first that exists, else one in a package's folder, else the usual one."""
     places = [place for place in host.places(at) if place.scope == "user"]
     existing = (place for place in places if os.path.exists(place.path))
@@ -50,18 +50,18 @@ def user_file(host: HostFiles, at: Machine) -> Path:
     return Path(next(chain(existing, packaged, usual)).path)
 
 
-def host_document(host: HostFiles, file: Path) -> tuple[Document, bytes | None]:
+def host_document(host: HostFormat, file: Path) -> tuple[Document, bytes | None]:
     """A host's file as a document, and its bytes.
 
     Raises:
         ConfigError: it cannot be read.
     """
     content = read_bytes(file)
-    return Document(as_text(content, file), host.syntax, str(file)), content
+    return Document(decoded_text(content, file), host.syntax, str(file)), content
 
 
 def register(
-    host: HostFiles,
+    host: HostFormat,
     file: Path,
     launch: Launch,
     backups: Backups,
@@ -104,7 +104,7 @@ def register(
 
 
 def unregister(
-    host: HostFiles, file: Path, backups: Backups, *, name: str = NAME, dry_run: bool
+    host: HostFormat, file: Path, backups: Backups, *, name: str = NAME, dry_run: bool
 ) -> Unregistered | None:
     """Take the gateway out of the host's file; none where it is not in it.
 
@@ -121,7 +121,7 @@ def unregister(
     complete = record is not None and (before is not None or not record.existed)
     if record is not None and untouched and complete and record.names == (name,):
         return _give_back(host, file, content, before, record, backups, dry_run=dry_run)
-    old = Document(as_text(before, file), host.syntax, str(backups.place(host.name, file)))
+    old = Document(decoded_text(before, file), host.syntax, str(backups.place(host.name, file)))
     last = record is None or set(record.names) <= {name}
     give_back: Sequence[str] = record.taken_out if record is not None and last else ()
     text = plan_uninstall(document, host, name=name, before=old, give_back=give_back)
@@ -146,7 +146,7 @@ def unified(old: str, new: str, file: Path) -> str:
 
 
 def _record(
-    host: HostFiles, file: Path, document: Document, content: bytes | None, backups: Backups
+    host: HostFormat, file: Path, document: Document, content: bytes | None, backups: Backups
 ) -> BackupRecord | None:
     """The record that still holds: the gateway is in the file; `exact` only if nobody else has changed it since."""
     record = backups.record(host.name, file)
@@ -158,7 +158,7 @@ def _record(
 
 
 def _give_back(
-    host: HostFiles,
+    host: HostFormat,
     file: Path,
     content: bytes,
     before: bytes | None,
@@ -167,7 +167,7 @@ def _give_back(
     *,
     dry_run: bool,
 ) -> Unregistered:
-    diff = unified(as_text(content, file), as_text(before, file), file)
+    diff = unified(decoded_text(content, file), decoded_text(before, file), file)
     if not dry_run:
         if before is None:
             remove_file(file, expected=content)

@@ -8,7 +8,7 @@ from typing import Any
 
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.gateway_entry import own_names
-from gateway.hosts.config_files.hosts import HostFiles
+from gateway.hosts.config_files.hosts import HostFormat
 from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.register_gateway import host_document, user_file
 
@@ -20,7 +20,7 @@ class Standing:
     Both are empty where there is no file, and where it cannot be read: then `problem` says why.
     """
 
-    host: HostFiles
+    host: HostFormat
     file: Path
     exists: bool
     own: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
@@ -41,7 +41,7 @@ class Standing:
         }
 
 
-def standing(host: HostFiles, at: Machine) -> Standing:
+def standing(host: HostFormat, at: Machine) -> Standing:
     """How things stand in the user's file of a host; one that cannot be read is no error."""
     file = user_file(host, at)
     exists = os.path.exists(file)

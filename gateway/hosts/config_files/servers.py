@@ -13,10 +13,10 @@ from gateway.config.toml_text import table_text
 from gateway.config.validation import validate
 from gateway.core.model.json_values import as_object, is_list, is_object
 from gateway.hosts.config_files.documents import Document
-from gateway.hosts.config_files.hosts import HostFiles
+from gateway.hosts.config_files.hosts import HostFormat
 from gateway.hosts.config_files.launch_command import is_own
 from gateway.hosts.config_files.machine import Machine
-from gateway.hosts.config_files.variables import FoundVariable, Place, translate, variable
+from gateway.hosts.config_files.variables import FoundVariable, Place, translate_variables, variable
 
 _TRANSPORTS: Mapping[str, str | None] = {
     "stdio": None,
@@ -114,7 +114,7 @@ class Server:
 
 def read_servers(
     document: Document,
-    host: HostFiles,
+    host: HostFormat,
     at: Machine,
     *,
     table: tuple[str, ...] | None = None,
@@ -139,7 +139,7 @@ def read_servers(
 def _in_table(
     table: Mapping[str, Any],
     document: Document,
-    host: HostFiles,
+    host: HostFormat,
     at: Machine,
     project: str | None,
     off: Sequence[str],
@@ -167,7 +167,7 @@ class _Reading:
     """One entry being read: what came of it so far."""
 
     entry: dict[str, Any]
-    host: HostFiles
+    host: HostFormat
     place: Place
     at: Machine
     found: FoundVariable = field(default_factory=FoundVariable)
@@ -325,7 +325,7 @@ class _Reading:
         return f"{location} {problems[0].what}" if location else problems[0].what
 
     def _translated(self, value: Any) -> Any:
-        return translate(value, self.host.variables, self.place, self.found)
+        return translate_variables(value, self.host.variables, self.place, self.found)
 
     def _explain(self, upstream: dict[str, Any]) -> None:
         if self.found.asked:

@@ -49,7 +49,7 @@ def tables(text: str) -> tuple[Table, ...]:
     return tuple(found)
 
 
-def appended(text: str, table: str) -> str:
+def with_table(text: str, table: str) -> str:
     """The text with a table (its header and lines, ended by a newline) at its end."""
     newline = "\r\n" if "\r\n" in text else "\n"
     table = table.replace("\n", newline)
@@ -63,12 +63,12 @@ def replaced(text: str, belongs: Callable[[tuple[str, ...]], bool], table: str) 
     ours = [one for one in tables(text) if belongs(one.path)]
     between = [one for one in tables(text) if ours and ours[0].start < one.start < ours[-1].start]
     if not ours or len(between) != max(len(ours) - 2, 0) or text[ours[0].start : ours[-1].end].count("#"):
-        return appended(without(text, belongs), table)
+        return with_table(without_tables(text, belongs), table)
     newline = "\r\n" if "\r\n" in text else "\n"
     return text[: ours[0].start] + table.replace("\n", newline) + text[ours[-1].end :]
 
 
-def without(text: str, belongs: Callable[[tuple[str, ...]], bool]) -> str:
+def without_tables(text: str, belongs: Callable[[tuple[str, ...]], bool]) -> str:
     """The text without the tables whose path `belongs`, and without the blank line before one at the end."""
     for table in reversed([one for one in tables(text) if belongs(one.path)]):
         before, after = text[: table.start], text[table.end :]

@@ -23,7 +23,7 @@ class NotEditable(Exception):
     """The text is written in a way that tomlkit cannot edit."""
 
 
-def appended(text: str, name: str, upstream: Mapping[str, Any]) -> str:
+def with_upstream(text: str, name: str, upstream: Mapping[str, Any]) -> str:
     """The text with one more upstream: a table at its end, or one more key where all of them are one inline table.
 
     Raises:
@@ -31,7 +31,7 @@ def appended(text: str, name: str, upstream: Mapping[str, Any]) -> str:
     """
     if _has_header(text) or not _is_inline(text):
         text = text[:-1] if text.endswith("\n\n") else text
-        return toml_tables.appended(text, table_text([_TABLE, name], upstream))
+        return toml_tables.with_table(text, table_text([_TABLE, name], upstream))
 
     def edit(document: "TOMLDocument") -> None:
         _table_at(document, _TABLE)[name] = inline(upstream)
@@ -47,7 +47,7 @@ def changed(text: str, name: str, values: Mapping[str, Any], *, without: Sequenc
     """
     path = (_TABLE, name)
     for key in without:
-        text = toml_tables.without(text, toml_tables.begins_with([*path, key]))
+        text = toml_tables.without_tables(text, toml_tables.begins_with([*path, key]))
     own = next((one for one in toml_tables.tables(text) if one.path == path), None)
 
     def edit(document: "TOMLDocument") -> None:
@@ -63,7 +63,7 @@ def changed(text: str, name: str, values: Mapping[str, Any], *, without: Sequenc
     return text[: own.start] + _edited(text[own.start : own.end], edit) + text[own.end :]
 
 
-def without(text: str, name: str) -> str:
+def without_upstream(text: str, name: str) -> str:
     """The text without the upstream; a comment right above its table goes with it, every other one stays.
 
     Raises:
@@ -74,7 +74,7 @@ def without(text: str, name: str) -> str:
     if own is None:
         return _edited(text, lambda document: _table_at(document, _TABLE).pop(name))
     before = _COMMENT_ABOVE.sub("", text[: own.start])
-    return toml_tables.without(before + text[own.start :], toml_tables.begins_with(path))
+    return toml_tables.without_tables(before + text[own.start :], toml_tables.begins_with(path))
 
 
 def _has_header(text: str) -> bool:

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from gateway.config.foreign import translate
+from gateway.config.foreign import translate_document
 from gateway.config.schema import OWN_NAME, UPSTREAM_NAME, UPSTREAM_NAME_LENGTH
 from gateway.config.validation import NAME_RULE
 from gateway.core.model.json_values import is_object
@@ -67,7 +67,7 @@ class ConfigurationText:
             raise ConfigError(f"there is an upstream {name!r} already", where=str(self.file), remedy=remedy)
         if self.is_json:
             return self._json_with(name, _as_json_server(upstream, self._table))
-        return self._toml(lambda text: toml_upstreams.appended(text, name, upstream), {name: dict(upstream)})
+        return self._toml(lambda text: toml_upstreams.with_upstream(text, name, upstream), {name: dict(upstream)})
 
     def with_way_in(self, name: str, upstream: Mapping[str, Any]) -> "ConfigurationText":
         """The same with another server behind `name`: what else its table says (tools, limits, timeouts) stays.
@@ -95,7 +95,7 @@ class ConfigurationText:
         if self.is_json:
             document = self._document.without_servers(self._table, [self._json_key(name)])
             return ConfigurationText(document.text, self.file)
-        return self._toml(lambda text: toml_upstreams.without(text, name), {name: None})
+        return self._toml(lambda text: toml_upstreams.without_upstream(text, name), {name: None})
 
     def with_enabled(self, name: str, *, enabled: bool) -> "ConfigurationText":
         """The same with the upstream switched on or off; the very same where it is so already.
@@ -137,16 +137,16 @@ class ConfigurationText:
         """Where the upstreams stand."""
         if not self.is_json:
             return (_TABLE,)
-        translation = translate(self._document.data)
+        translation = translate_document(self._document.data)
         return translation.table or ("mcpServers",)
 
     @property
     def _json_names(self) -> Mapping[str, str]:
         """Names here by the keys in the file."""
-        return {key: name for name, key in translate(self._document.data).names.items()}
+        return {key: name for name, key in translate_document(self._document.data).names.items()}
 
     def _json_key(self, name: str) -> str:
-        return translate(self._document.data).names.get(name, name)
+        return translate_document(self._document.data).names.get(name, name)
 
     def _json_with(self, key: str, server: Mapping[str, Any]) -> "ConfigurationText":
         return ConfigurationText(self._document.with_server(self._table, key, server).text, self.file)

@@ -63,14 +63,14 @@ class _Variable:
     default: str
 
 
-def translate(value: Any, dialect: Dialect, place: Place, found: FoundVariable) -> Any:
+def translate_variables(value: Any, dialect: Dialect, place: Place, found: FoundVariable) -> Any:
     """The value with every text in it in our spelling; `found` learns what a user has to know."""
     if isinstance(value, str):
         return _text(value, dialect, place, found)
     if is_object(value):
-        return {key: translate(item, dialect, place, found) for key, item in value.items()}
+        return {key: translate_variables(item, dialect, place, found) for key, item in value.items()}
     if is_list(value):
-        return [translate(item, dialect, place, found) for item in value]
+        return [translate_variables(item, dialect, place, found) for item in value]
     return value
 
 

@@ -18,22 +18,22 @@ from gateway.hosts.simulators.results import (
     malformed,
     structured,
 )
-from gateway.hosts.simulators.seen import Seen, SeenDocument, SeenImage, SeenPart, SeenText, as_labelled, failed
+from gateway.hosts.simulators.seen import Seen, SeenDocument, SeenImage, SeenPart, SeenText, as_labelled, failed_result
 
 
 def see(media: bool, result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
     """What the model behind AG2 gets. `media`: whether its config takes media in tool results (on Chat Completions it
     does not). No limit on text was found (200,000 characters arrived)."""
     if problem := malformed(result):
-        return failed(f"RuntimeError: {problem}", flagged=False)
+        return failed_result(f"RuntimeError: {problem}", flagged=False)
     if lacks_structured(result, tool):  # measured: the model reads a traceback
-        return failed("RuntimeError: Tool give has an output schema but did not return structured content")
+        return failed_result("RuntimeError: Tool give has an output schema but did not return structured content")
     if is_error(result):  # measured: base64 and all
         return Seen((SeenText(f"RuntimeError: {result_text(result)}", "json"),), flagged=True)
     if not blocks(result):  # measured: the result as JSON, structured content in it
         return Seen((SeenText(dump(_without_content(result)), "json"),))
     if problem := _unsupported(media, blocks(result)):
-        return failed(f"the run ended: UnsupportedInputError: Unsupported input type {problem}", flagged=False)
+        return failed_result(f"the run ended: UnsupportedInputError: Unsupported input type {problem}", flagged=False)
     return Seen(tuple(map(_part, blocks(result))))
 
 

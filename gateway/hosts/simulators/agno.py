@@ -7,7 +7,7 @@ from typing import Any
 from gateway.hosts.simulators.host import RASTER, nameless_host
 from gateway.hosts.simulators.python_objects import contents_text
 from gateway.hosts.simulators.results import blocks, dump, is_error, lacks_structured, malformed, structured
-from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenPart, SeenText, as_labelled, failed, merged
+from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenPart, SeenText, as_labelled, failed_result, texts_first
 
 SOUND = frozenset({"audio/wav"})
 
@@ -16,14 +16,16 @@ def see(sound: bool, result: Mapping[str, Any], tool: Mapping[str, Any] | None =
     """What the model behind Agno gets. `sound`: whether sound arrives (on Chat Completions it does). No limit on text
     was found (200,000 characters arrived)."""
     if problem := malformed(result):
-        return failed(f"Error: {problem}", flagged=False)
+        return failed_result(f"Error: {problem}", flagged=False)
     if lacks_structured(result, tool):  # measured
-        return failed("Error: Tool give has an output schema but did not return structured content", flagged=False)
+        return failed_result(
+            "Error: Tool give has an output schema but did not return structured content", flagged=False
+        )
     if is_error(result):  # measured: base64 and all
         return Seen((SeenText(f"Error from MCP tool 'give': {contents_text(blocks(result))}", "json"),), flagged=True)
     if _is_bare(blocks(result)):  # measured: read where nothing else is
         return Seen(() if structured(result) is None else (SeenText(dump(structured(result)), "structured"),))
-    return Seen(merged([part for block in blocks(result) for part in _parts(sound, block)]))
+    return Seen(texts_first([part for block in blocks(result) for part in _parts(sound, block)]))
 
 
 def _is_bare(content: Sequence[Mapping[str, Any]]) -> bool:

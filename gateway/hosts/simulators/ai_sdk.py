@@ -8,7 +8,7 @@ from typing import Any
 from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.pictures import look
 from gateway.hosts.simulators.results import blocks, dump, malformed
-from gateway.hosts.simulators.seen import Seen, SeenImage, SeenPart, SeenText, Where, failed, merged
+from gateway.hosts.simulators.seen import Seen, SeenImage, SeenPart, SeenText, Where, failed_result, texts_first
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | Non
     (measured). An image beside an error stays, and the flag is lost (measured), so nothing is flagged.
     """
     if problem := malformed(result):
-        return failed(f"Invalid tool result: {problem}")
+        return failed_result(f"Invalid tool result: {problem}")
     if not blocks(result):  # measured: nothing at all, or the words of an empty result
         return Seen((SeenText(traits.nothing, "placeholder"),) if traits.nothing else ())
     if traits.where is None:  # measured: an array of parts, files with their base64 in it
@@ -37,7 +37,7 @@ def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | Non
     parts = [_part(traits.where, block) for block in blocks(result)]
     has_media = any(block["type"] != "text" for block in blocks(result))
     frame = (SeenText(traits.frame, "frame"),) if traits.frame and has_media else ()
-    return Seen((*frame, *(merged(parts) if traits.text_first else parts)))
+    return Seen((*frame, *(texts_first(parts) if traits.text_first else parts)))
 
 
 def _part(where: Where, block: Mapping[str, Any]) -> SeenPart:

@@ -13,21 +13,21 @@ from PIL import Image
 from gateway.hosts.simulators.host import nameless_host
 from gateway.hosts.simulators.pictures import look
 from gateway.hosts.simulators.results import blocks, dump, lacks_structured, malformed
-from gateway.hosts.simulators.seen import Form, Seen, SeenText, failed
+from gateway.hosts.simulators.seen import Form, Seen, SeenText, failed_result
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
     """What the model behind a McpWorkbench gets: one text. Structured content is not read, and the error flag does not
     arrive (measured). No limit on text was found (200,000 characters arrived)."""
     if problem := malformed(result):
-        return failed(problem, flagged=False)
+        return failed_result(problem, flagged=False)
     if lacks_structured(result, tool):  # measured
-        return failed("Tool give has an output schema but did not return structured content", flagged=False)
+        return failed_result("Tool give has an output schema but did not return structured content", flagged=False)
     for block in blocks(result):  # measured: the text beside it is lost too
         if block["type"] in ("audio", "resource_link"):
-            return failed(f"Unknown content type from server: {block['type']}", flagged=False)
+            return failed_result(f"Unknown content type from server: {block['type']}", flagged=False)
         if block["type"] == "image" and look(block["data"]) is None:
-            return failed("cannot identify image file <_io.BytesIO object>", flagged=False)
+            return failed_result("cannot identify image file <_io.BytesIO object>", flagged=False)
     said = "\n".join(_text(block) for block in blocks(result))
     return Seen((SeenText(said),) if said else ())
 
@@ -35,9 +35,9 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
 def see_tool(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
     """What the model gets of a tool of `mcp_server_tools`: every block as JSON, base64 and all."""
     if problem := malformed(result):
-        return failed(problem, flagged=False)
+        return failed_result(problem, flagged=False)
     if lacks_structured(result, tool):  # measured
-        return failed("Tool give has an output schema but did not return structured content", flagged=False)
+        return failed_result("Tool give has an output schema but did not return structured content", flagged=False)
     form: Form = "json" if blocks(result) else "placeholder"
     return Seen((SeenText(json.dumps([_dumped(block) for block in blocks(result)]), form),))
 

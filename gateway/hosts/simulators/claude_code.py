@@ -16,11 +16,11 @@ from gateway.hosts.simulators.results import (
     image_of,
     is_error,
     lacks_structured,
-    link_line,
     malformed,
+    plain_link_line,
     structured,
 )
-from gateway.hosts.simulators.seen import Seen, SeenImage, SeenPart, SeenText, failed
+from gateway.hosts.simulators.seen import Seen, SeenImage, SeenPart, SeenText, failed_result
 
 INLINE_CHARS = 50_000
 """Measured between 45,000 (inline) and 52,000 (a file); 50,000 is what its documentation says."""
@@ -47,9 +47,9 @@ class Traits:
 def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
     """What the model of Claude Code gets."""
     if problem := malformed(result):
-        return failed(f"Invalid tool result: {problem}")
+        return failed_result(f"Invalid tool result: {problem}")
     if lacks_structured(result, tool):  # measured: such a call fails
-        return failed("Tool has an output schema but did not return structured content")
+        return failed_result("Tool has an output schema but did not return structured content")
     if is_error(result):  # measured: text only, the image beside it is dropped; flagged as an error
         text = "\n".join(block["text"] for block in blocks(result) if block["type"] == "text")
         return Seen((SeenText(text[:ERROR_CHARS] or "Error"),), flagged=True)
@@ -74,7 +74,7 @@ def _parts(traits: Traits, block: Mapping[str, Any]) -> list[SeenPart]:
         case "image" | "audio":  # measured: SVG and sound are saved, the path is given as text
             return [SeenText(f"[{block['mimeType']} content saved to {FILE}]", "file")]
         case "resource_link":
-            return [SeenText(link_line(block))]
+            return [SeenText(plain_link_line(block))]
         case _:
             where = f"[Resource from lab at {block['resource']['uri']}]"
             if blob := blob_of(block):  # measured with a PDF: a line of text (saved to disk, says the maintainer)

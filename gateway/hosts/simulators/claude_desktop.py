@@ -7,7 +7,7 @@ from typing import Any
 from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.pictures import look
 from gateway.hosts.simulators.results import blocks, dump, is_error, lacks_structured, malformed, structured
-from gateway.hosts.simulators.seen import Seen, SeenImage, SeenPart, SeenText, failed
+from gateway.hosts.simulators.seen import Seen, SeenImage, SeenPart, SeenText, failed_result
 
 MAX_CHARS = 1_048_576
 """User reports: "result exceeds maximum length of 1048576" (fastmcp#1036, claude-code#66519)."""
@@ -16,12 +16,12 @@ MAX_CHARS = 1_048_576
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
     """What the model of Claude Desktop gets."""
     if problem := malformed(result):
-        return failed(f"Invalid tool result: {problem}")
+        return failed_result(f"Invalid tool result: {problem}")
     if lacks_structured(result, tool):
         # Not reported for this host; clients on the TypeScript SDK, as this one, fail such a call (error -32600).
-        return failed("Tool has an output schema but did not return structured content")
+        return failed_result("Tool has an output schema but did not return structured content")
     if len(dump(result)) > MAX_CHARS:
-        return failed(f"result exceeds maximum length of {MAX_CHARS}")
+        return failed_result(f"result exceeds maximum length of {MAX_CHARS}")
     parts = [_part(block) for block in blocks(result)]
     if structured(result) is not None:  # user report (claude-code#54737): content and structured content both arrive
         parts.append(SeenText(dump(structured(result)), "structured"))

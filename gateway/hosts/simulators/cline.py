@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.results import is_error, malformed
-from gateway.hosts.simulators.seen import Seen, SeenText, failed
+from gateway.hosts.simulators.seen import Seen, SeenText, failed_result
 
 MAX_CHARS = 8_000
 """Measured: the whole result as JSON is cut to this, its middle removed (source: message-builder.ts)."""
@@ -18,14 +18,14 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
     What it does with a missing structured content was not measured, so `tool` is not looked at.
     """
     if problem := malformed(result):
-        return failed(f"Invalid tool result: {problem}")
+        return failed_result(f"Invalid tool result: {problem}")
     # Measured: {"content":[{"data":..,"mimeType":..,"type":"image"}],"isError":..}. No member is left out, not even
     # `_meta` and annotations.
     text = json.dumps({"isError": False, **result}, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return Seen((SeenText(cut(text), "json"),), flagged=is_error(result))
+    return Seen((SeenText(cut_middle(text), "json"),), flagged=is_error(result))
 
 
-def cut(text: str) -> str:
+def cut_middle(text: str) -> str:
     """At most 8,000 characters, head and tail."""
     if len(text) <= MAX_CHARS:
         return text

@@ -7,7 +7,7 @@ from typing import Any
 from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.pictures import look
 from gateway.hosts.simulators.results import VECTOR, blocks, dump, malformed, structured
-from gateway.hosts.simulators.seen import Seen, SeenImage, SeenPart, SeenText, failed
+from gateway.hosts.simulators.seen import Seen, SeenImage, SeenPart, SeenText, failed_result
 
 TEXT_CHARS = 47_984
 """Measured: what is left of 60,000, 120,000 and 200,000 characters; 20,000 stay whole."""
@@ -23,7 +23,7 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
     error (measured), so `tool` is not looked at.
     """
     if problem := malformed(result):
-        return failed(f"failed to parse tool result: {problem}", flagged=False)
+        return failed_result(f"failed to parse tool result: {problem}", flagged=False)
     frame = SeenText("Wall time: 0.1000 seconds\nOutput:", "frame")
     if structured(result) is not None:  # measured: replaces text AND images
         parts: list[SeenPart] = [SeenText(dump(structured(result)), "structured")]
@@ -49,7 +49,7 @@ def _image(block: Mapping[str, Any]) -> SeenPart:
     picture = look(block["data"])
     if picture is None or block["mimeType"] == VECTOR:  # measured for SVG and for bytes that are no image
         return SeenText("image content omitted because it could not be processed", "placeholder")
-    pixels = fitted(*picture.pixels)
+    pixels = fitted_size(*picture.pixels)
     note = None
     if pixels != picture.pixels:
         note = f"the host scales it to {pixels[0]} x {pixels[1]}"
@@ -59,7 +59,7 @@ def _image(block: Mapping[str, Any]) -> SeenPart:
     return SeenImage(block["data"], picture.media_type, pixels, note=note)
 
 
-def fitted(width: int, height: int) -> tuple[int, int]:
+def fitted_size(width: int, height: int) -> tuple[int, int]:
     """The size in pixels at which an image is sent: at most 10,000 whole patches."""
     if math.ceil(width / PATCH) * math.ceil(height / PATCH) <= PATCHES:
         return width, height

@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.hosts.simulators.host import nameless_host
 from gateway.hosts.simulators.results import blob_of, blocks, is_error, lacks_structured, malformed, structured
-from gateway.hosts.simulators.seen import Seen, SeenText, failed
+from gateway.hosts.simulators.seen import Seen, SeenText, failed_result
 
 ROOM = 892_500
 """Characters: a quarter of the tokens that it counts for the model measured (gpt-5.5), four characters each."""
@@ -17,9 +17,11 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
     """What the model behind `Agent(mcps=...)` gets: one text, in which media is a placeholder. The error flag does not
     arrive (measured). 200,000 characters of text arrived."""
     if problem := malformed(result):
-        return failed(f"Error executing tool: {problem}", flagged=False)
+        return failed_result(f"Error executing tool: {problem}", flagged=False)
     if lacks_structured(result, tool):  # measured
-        return failed("Error executing tool: Tool give has an output schema but did not return structured content")
+        return failed_result(
+            "Error executing tool: Tool give has an output schema but did not return structured content"
+        )
     if not blocks(result):  # measured: the result as a Python object; structured content is read here alone
         said = f"meta=None content=[] structuredContent={structured(result)!r} isError={is_error(result)}"
         return Seen((SeenText(said, "placeholder" if structured(result) is None else "json"),))
@@ -54,9 +56,11 @@ def see_adapted(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None
     """What the model gets with MCPServerAdapter: one block as text or as a Python object, base64 and all; of several, a
     list of the texts alone (measured)."""
     if problem := malformed(result):
-        return failed(f"Error executing tool: {problem}", flagged=False)
+        return failed_result(f"Error executing tool: {problem}", flagged=False)
     if lacks_structured(result, tool):  # measured
-        return failed("Error executing tool: Tool give has an output schema but did not return structured content")
+        return failed_result(
+            "Error executing tool: Tool give has an output schema but did not return structured content"
+        )
     content = blocks(result)
     if len(content) == 1:
         return _fitted(Seen((_whole(content[0]),)))

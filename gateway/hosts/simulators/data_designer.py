@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.hosts.simulators.host import RASTER, SDK_CLIENT, SimulatedHost
 from gateway.hosts.simulators.results import blocks, malformed
-from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, as_labelled, failed
+from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, as_labelled, failed_result
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
@@ -16,9 +16,9 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
     the error flag never arrive (measured).
     """
     if problem := malformed(result):
-        return failed(f"the row failed: {problem}", flagged=False)
+        return failed_result(f"the row failed: {problem}", flagged=False)
     if any(block["type"] == "image" and len(block["data"].split()) != 1 for block in blocks(result)):
-        return failed("the row failed: the base64 of an image has line breaks", flagged=False)  # measured
+        return failed_result("the row failed: the base64 of an image has line breaks", flagged=False)  # measured
     return Seen(tuple(_part(block) for block in blocks(result)))
 
 

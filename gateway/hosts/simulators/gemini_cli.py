@@ -12,10 +12,18 @@ from gateway.hosts.simulators.results import (
     image_of,
     is_error,
     lacks_structured,
-    link_line,
     malformed,
+    plain_link_line,
 )
-from gateway.hosts.simulators.seen import Seen, SeenDocument, SeenPart, SeenText, as_labelled, failed, merged
+from gateway.hosts.simulators.seen import (
+    Seen,
+    SeenDocument,
+    SeenPart,
+    SeenText,
+    as_labelled,
+    failed_result,
+    texts_first,
+)
 
 TEXT_CHARS = 40_000
 HEAD_CHARS = 8_000
@@ -26,9 +34,9 @@ TAIL_CHARS = 32_000
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
     """What the model of Gemini CLI gets."""
     if problem := malformed(result):
-        return failed(f"MCP tool reported an invalid result: {problem}")
+        return failed_result(f"MCP tool reported an invalid result: {problem}")
     if lacks_structured(result, tool):  # measured: such a call fails
-        return failed("Tool has an output schema but did not return structured content")
+        return failed_result("Tool has an output schema but did not return structured content")
     if is_error(result):  # measured: everything, base64 too, becomes one string in `response.error`
         return Seen(
             (SeenText(f"MCP tool 'give' reported tool error with response: {dump(result)}", "error"),), flagged=True
@@ -36,7 +44,7 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
     # Structured content never arrives (measured): alone it gives an empty response.
     parts = [part for block in blocks(result) for part in _parts(block)]
     # Measured: the texts come first, then the media as sibling parts of the response.
-    return Seen(merged(_cut(parts)))
+    return Seen(texts_first(_cut(parts)))
 
 
 def _parts(block: Mapping[str, Any]) -> list[SeenPart]:
@@ -55,7 +63,7 @@ def _parts(block: Mapping[str, Any]) -> list[SeenPart]:
                 )
             ]
         case "resource_link":
-            return [_wrapped(link_line(block))]
+            return [_wrapped(plain_link_line(block))]
         case _:
             blob = blob_of(block)
             if blob is None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.results import dump, is_error, lacks_structured, malformed
-from gateway.hosts.simulators.seen import Seen, SeenText, failed
+from gateway.hosts.simulators.seen import Seen, SeenText, failed_result
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
@@ -14,9 +14,9 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
     No limit was found: 6,012,612 characters of base64 arrived.
     """
     if problem := malformed(result):
-        return failed(f"the tool failed: {problem}")
+        return failed_result(f"the tool failed: {problem}")
     if lacks_structured(result, tool):  # measured: the model reads an error
-        return failed("Tool has an output schema but did not return structured content")
+        return failed_result("Tool has an output schema but did not return structured content")
     # The JSON is a value of the function's response, so nothing in a text is escaped a second time (measured: 200,000
     # characters stayed 200,000); here it is written out so that it can be read.
     return Seen((SeenText(dump({**result, "isError": is_error(result)}), "json"),), flagged=is_error(result))

@@ -15,11 +15,11 @@ from gateway.hosts.simulators.results import (
     image_of,
     is_error,
     lacks_structured,
-    link_line,
     malformed,
+    plain_link_line,
     structured,
 )
-from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText, failed
+from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText, failed_result
 
 SOUND = frozenset({"audio/wav", "audio/mpeg", "audio/ogg", "audio/flac"})
 
@@ -27,9 +27,9 @@ SOUND = frozenset({"audio/wav", "audio/mpeg", "audio/ogg", "audio/flac"})
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
     """What the person at the Inspector gets."""
     if problem := malformed(result):
-        return failed(f"Invalid tool result: {problem}")
+        return failed_result(f"Invalid tool result: {problem}")
     if lacks_structured(result, tool):  # its TypeScript SDK checks (error -32600)
-        return failed("Tool has an output schema but did not return structured content")
+        return failed_result("Tool has an output schema but did not return structured content")
     parts = [_part(block) for block in blocks(result)]
     if structured(result) is not None:
         # A person opens it as a tree of JSON; it is no text that a model has to read.
@@ -48,7 +48,7 @@ def _part(block: Mapping[str, Any]) -> SeenPart:
         case "audio":
             return SeenAudio(block["data"], block["mimeType"])
         case "resource_link":
-            return SeenText(link_line(block))
+            return SeenText(plain_link_line(block))
         case _:
             blob = blob_of(block)
             return SeenDocument(*blob) if blob else SeenText(block["resource"]["text"])

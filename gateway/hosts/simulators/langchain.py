@@ -16,17 +16,19 @@ from gateway.hosts.simulators.results import (
     malformed,
     texts_of,
 )
-from gateway.hosts.simulators.seen import Seen, SeenDocument, SeenImage, SeenPart, SeenText, as_labelled, failed
+from gateway.hosts.simulators.seen import Seen, SeenDocument, SeenImage, SeenPart, SeenText, as_labelled, failed_result
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
     """What the model behind LangChain gets. No limit on text was found (200,000 characters arrived)."""
     if problem := malformed(result):
-        return failed(f"the run ended: {problem}", flagged=False)
+        return failed_result(f"the run ended: {problem}", flagged=False)
     if lacks_structured(result, tool):  # measured: the run ends
-        return failed("the run ended: Tool has an output schema but did not return structured content", flagged=False)
+        return failed_result(
+            "the run ended: Tool has an output schema but did not return structured content", flagged=False
+        )
     if any(block["type"] == "audio" for block in blocks(result)):  # measured: the whole run ends
-        return failed("the run ended: NotImplementedError: AudioContent conversion to LangChain", flagged=False)
+        return failed_result("the run ended: NotImplementedError: AudioContent conversion to LangChain", flagged=False)
     if is_error(result):
         # Measured with handle_tool_error=True: text only, the image is dropped, and the flag arrives.
         return Seen((SeenText(texts_of(result)),), flagged=True)

@@ -7,7 +7,7 @@ from typing import Any
 from gateway.hosts.simulators.host import SDK_CLIENT, SimulatedHost
 from gateway.hosts.simulators.python_objects import result_text
 from gateway.hosts.simulators.results import is_error, lacks_structured, malformed
-from gateway.hosts.simulators.seen import Seen, SeenText, failed
+from gateway.hosts.simulators.seen import Seen, SeenText, failed_result
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
@@ -16,7 +16,7 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
     No limit was found: 6,016,201 characters arrived.
     """
     if malformed(result) or lacks_structured(result, tool):  # measured where structured content lacks
-        return failed("unhandled errors in a TaskGroup (1 sub-exception)", flagged=False)
+        return failed_result("unhandled errors in a TaskGroup (1 sub-exception)", flagged=False)
     return Seen((SeenText(result_text(result), "json"),), flagged=is_error(result))
 
 

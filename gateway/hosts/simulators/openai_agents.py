@@ -12,7 +12,7 @@ from typing import Any
 
 from gateway.hosts.simulators.host import RASTER, SDK_CLIENT, SimulatedHost
 from gateway.hosts.simulators.results import blocks, dump, lacks_structured, malformed, structured
-from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, as_labelled, failed
+from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, as_labelled, failed_result
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Traits:
 def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
     """What the model behind the OpenAI Agents SDK gets. No limit on text was found (200,000 characters arrived)."""
     if problem := malformed(result):
-        return failed(f"An error occurred while running the tool: {problem}")
+        return failed_result(f"An error occurred while running the tool: {problem}")
     if lacks_structured(result, tool):  # measured
-        return failed("An error occurred while running the tool. Please try again.")
+        return failed_result("An error occurred while running the tool. Please try again.")
     if traits.structured and structured(result) is not None:  # measured: replaces everything
         return Seen((SeenText(dump(structured(result)), "structured"),))
     # Else structured content is not used (measured): alone it gives "[]". Images beside an error are kept; the flag is

@@ -19,7 +19,16 @@ from gateway.hosts.simulators.results import (
     structured,
     texts_of,
 )
-from gateway.hosts.simulators.seen import Seen, SeenDocument, SeenImage, SeenPart, SeenText, Where, failed, merged
+from gateway.hosts.simulators.seen import (
+    Seen,
+    SeenDocument,
+    SeenImage,
+    SeenPart,
+    SeenText,
+    Where,
+    failed_result,
+    texts_first,
+)
 
 TEXT_CHARS = 51_200
 """Measured: of 60,000 characters and more about 51,500 arrive, the line about the rest included; 20,000 stay whole."""
@@ -42,14 +51,14 @@ def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | Non
     What it does with a missing structured content was not measured, so `tool` is not looked at.
     """
     if problem := malformed(result):
-        return failed(f"Invalid tool result: {problem}")
+        return failed_result(f"Invalid tool result: {problem}")
     if is_error(result):
         # Measured: text only, the image beside it is dropped. Whether the model learns of the flag was not.
         return Seen(tuple(_cut([SeenText(texts_of(result))])))
     if not blocks(result) and structured(result) is not None:  # measured: only if there is no content
         return Seen(tuple(_cut([SeenText(dump(structured(result)), "structured")])))
     parts = [part for block in blocks(result) for part in _parts(traits, block)]
-    return Seen(tuple(_cut(list(merged(parts)))))  # measured: the texts come first
+    return Seen(tuple(_cut(list(texts_first(parts)))))  # measured: the texts come first
 
 
 def _parts(traits: Traits, block: Mapping[str, Any]) -> list[SeenPart]:

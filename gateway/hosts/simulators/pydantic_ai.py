@@ -28,8 +28,8 @@ from gateway.hosts.simulators.seen import (
     SeenText,
     Where,
     as_labelled,
-    failed,
-    merged,
+    failed_result,
+    texts_first,
 )
 
 SOUND = frozenset({"audio/wav"})
@@ -49,16 +49,18 @@ class Traits:
 def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
     """What the model behind Pydantic AI gets. No limit on text was found (200,000 characters arrived)."""
     if problem := malformed(result):
-        return failed(f"the run ended: {problem}", flagged=False)
+        return failed_result(f"the run ended: {problem}", flagged=False)
     if lacks_structured(result, tool):  # measured: the run ends
-        return failed("the run ended: Tool has an output schema but did not return structured content", flagged=False)
+        return failed_result(
+            "the run ended: Tool has an output schema but did not return structured content", flagged=False
+        )
     if is_error(result):  # measured: text only, the image is dropped; it becomes a request to try again
         return Seen((SeenText(texts_of(result)), SeenText("Fix the errors and try again.", "frame")), flagged=True)
     only_text = all(block["type"] == "text" for block in blocks(result))
     if structured(result) is not None and only_text:  # measured: wins over text, gives way where there is an image
         return Seen((SeenText(dump(structured(result)), "structured"),))
     parts = [part for block in blocks(result) for part in _parts(traits, block)]
-    return Seen(merged(parts) if traits.where == "beside it" else tuple(parts))
+    return Seen(texts_first(parts) if traits.where == "beside it" else tuple(parts))
 
 
 def _parts(traits: Traits, block: Mapping[str, Any]) -> list[SeenPart]:

@@ -14,8 +14,8 @@ from gateway.hosts.simulators.results import (
     dump,
     image_of,
     is_error,
-    link_line,
     malformed,
+    plain_link_line,
     structured,
     texts_of,
 )
@@ -27,8 +27,8 @@ from gateway.hosts.simulators.seen import (
     SeenText,
     Where,
     as_labelled,
-    failed,
-    merged,
+    failed_result,
+    texts_first,
 )
 
 INLINE_CHARS = 20_000
@@ -54,7 +54,7 @@ def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | Non
     model learns of the error flag, so nothing is flagged.
     """
     if problem := malformed(result):
-        return failed(f"Invalid tool result: {problem}")
+        return failed_result(f"Invalid tool result: {problem}")
     parts = [part for block in blocks(result) for part in _parts(traits, block)]
     if is_error(result):
         # Measured: the image beside an error arrives, and the text does not; where no image can be shown, the text.
@@ -64,7 +64,7 @@ def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | Non
         parts.insert(0, SeenText(dump(structured(result)), "structured"))
     if not parts:  # measured: a placeholder
         return Seen((SeenText("(the tool returned no output)", "placeholder"),))
-    return Seen(tuple(_spilled(list(merged(parts)))))  # measured: the texts come first
+    return Seen(tuple(_spilled(list(texts_first(parts)))))  # measured: the texts come first
 
 
 def _parts(traits: Traits, block: Mapping[str, Any]) -> list[SeenPart]:
@@ -79,7 +79,7 @@ def _parts(traits: Traits, block: Mapping[str, Any]) -> list[SeenPart]:
         case "audio":  # measured: a placeholder
             return [_lost(block["mimeType"])]
         case "resource_link":
-            return [SeenText(link_line(block))]
+            return [SeenText(plain_link_line(block))]
         case _:
             blob = blob_of(block)
             if blob is None:

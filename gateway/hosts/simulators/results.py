@@ -105,7 +105,7 @@ def texts_of(result: Mapping[str, Any]) -> str:
     return "\n".join(block["text"] for block in blocks(result) if block["type"] == "text")
 
 
-def link_line(block: Mapping[str, Any]) -> str:
+def plain_link_line(block: Mapping[str, Any]) -> str:
     """A link to a resource as one line."""
     parts = [block["name"], block.get("description"), block["uri"]]
     return "Resource link: " + " ".join(part for part in parts if part)

@@ -100,7 +100,7 @@ class Seen:
         return sum(len(run) for text in self.texts() for run in base64_runs(text))
 
 
-def failed(error: str, *, flagged: bool = True) -> Seen:
+def failed_result(error: str, *, flagged: bool = True) -> Seen:
     """The host gave up on the result, and tells its model why."""
     return Seen((SeenText(error, "error"),), error=error, flagged=flagged)
 
@@ -111,7 +111,7 @@ def as_labelled(data: str, media_type: str, where: Where = "in the result") -> S
     return SeenImage(data, media_type, picture and picture.pixels, where)
 
 
-def merged(parts: Sequence[SeenPart]) -> tuple[SeenPart, ...]:
+def texts_first(parts: Sequence[SeenPart]) -> tuple[SeenPart, ...]:
     """The texts first, then everything else, each in its order."""
     texts = [part for part in parts if isinstance(part, SeenText)]
     return (*texts, *(part for part in parts if not isinstance(part, SeenText)))

@@ -8,7 +8,7 @@ from typing import Any
 from gateway.hosts.simulators.host import nameless_host
 from gateway.hosts.simulators.pictures import look
 from gateway.hosts.simulators.results import VECTOR, blocks, dump, malformed, structured
-from gateway.hosts.simulators.seen import Seen, SeenText, failed
+from gateway.hosts.simulators.seen import Seen, SeenText, failed_result
 
 OBSERVATION = SeenText("Observation:", "frame")
 
@@ -50,7 +50,7 @@ def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | Non
 
 
 def _stopped(why: str) -> Seen:
-    return failed(f"Error executing tool 'give': {why}")
+    return failed_result(f"Error executing tool 'give': {why}")
 
 
 # Measured: the SDK's default clientInfo; initialize at 2025-11-25.

@@ -7,7 +7,7 @@ from typing import Any
 
 from gateway.hosts.simulators.host import RASTER, SimulatedHost, nameless_host
 from gateway.hosts.simulators.results import blob_of, blocks, image_of, malformed
-from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, Where, as_labelled, failed, merged
+from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, Where, as_labelled, failed_result, texts_first
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | Non
     never arrives (measured).
     """
     if problem := malformed(result):
-        return failed(f"Tool execution failed: {problem}")
+        return failed_result(f"Tool execution failed: {problem}")
     for block in blocks(result):
         if (image := image_of(block)) and image[1] not in RASTER:  # measured with SVG: the text beside it is lost too
-            return failed(f"Tool execution failed: '{image[1]}'")
+            return failed_result(f"Tool execution failed: '{image[1]}'")
     parts = [part for block in blocks(result) for part in _parts(traits, block)]
     # Measured: an image beside an error stays. Whether the model learns of the flag was not, so nothing is flagged.
-    return Seen(merged(parts) if traits.where == "beside it" else tuple(parts))
+    return Seen(texts_first(parts) if traits.where == "beside it" else tuple(parts))
 
 
 def _parts(traits: Traits, block: Mapping[str, Any]) -> list[SeenPart]:

@@ -55,10 +55,10 @@ class Verdict:
         return bool(self.unnamed) and len(self.problems) == len(self.unnamed)
 
 
-def judge(original: Mapping[str, Any], seen: Seen, host: SimulatedHost) -> Verdict:
+def judge_seen(original: Mapping[str, Any], seen: Seen, host: SimulatedHost) -> Verdict:
     """The verdict on what `host` showed its model (`seen`) of a tool's own result (`original`)."""
     expected = expected_images(original, host)
-    missing = unseen(expected, seen, host)
+    missing = unseen_images(expected, seen, host)
     to_name = 0 if host.shows_images else len(original_images(original))
     named = min(to_name, named_images(seen)) if to_name else 0
     leak = seen.base64_leak
@@ -98,7 +98,7 @@ def judge(original: Mapping[str, Any], seen: Seen, host: SimulatedHost) -> Verdi
     )
 
 
-def unseen(expected: tuple[OriginalImage, ...], seen: Seen, host: SimulatedHost) -> tuple[OriginalImage, ...]:
+def unseen_images(expected: tuple[OriginalImage, ...], seen: Seen, host: SimulatedHost) -> tuple[OriginalImage, ...]:
     """Those of the expected images that no picture before the model shows."""
     if host.can_show(VECTOR):
         vectors = {image.data for image in seen.images if image.media_type == VECTOR}

@@ -16,9 +16,9 @@ from gateway.core.profiles.calibrate_profile import (
     SHOW_TOOL,
     TOOLS,
     Calibrated,
+    calibrated_profile,
     conclusions,
     is_meant,
-    profile_of,
 )
 from gateway.core.profiles.profile import Profile, ProfileSource
 from gateway.core.wording import failure_text, plain
@@ -182,7 +182,7 @@ class Calibration:
         base = self._around.base_of(profile.name)
         model = self._around.model_of(caller)
         who = Calibrated(host.client_name, host.client_version, model, host.session.model, self._around.today())
-        source = profile_of(who, sight, base)
+        source = calibrated_profile(who, sight, base)
         learned = tuple(words for words, _ in conclusions(sight, base))
         try:
             place, used = await self._around.keep(who.profile_name, source, caller)

@@ -38,7 +38,7 @@ def mask(code: str) -> Image.Image:
     return image
 
 
-def picture(code: str, size: tuple[int, int] = (480, 160), point: int = 12) -> Image.Image:
+def draw_code(code: str, size: tuple[int, int] = (480, 160), point: int = 12) -> Image.Image:
     """A picture of this size with the code in its middle, each of its points a square of `point` pixels."""
     image = _noise(size)
     written(image, code, point, None)

@@ -43,18 +43,18 @@ def _pictures(part: str, codes: Codes) -> dict[str, Any]:
 
 
 def _several(part: str, codes: Codes) -> dict[str, Any]:
-    small = (_png(digits.picture(codes[block], (320, 110), 8)) for block in PARTS[part])
+    small = (_png(digits.draw_code(codes[block], (320, 110), 8)) for block in PARTS[part])
     return _result(part, *small)
 
 
 def _large(part: str, codes: Codes) -> dict[str, Any]:
-    image = digits.picture(codes["large"], _LARGE, 90)
+    image = digits.draw_code(codes["large"], _LARGE, 90)
     digits.written(image, codes["fine"], 2, _FINE_AT)
     return _result(part, _png(image))
 
 
 def _embedded(part: str, codes: Codes) -> dict[str, Any]:
-    content = digits.encoded(digits.picture(codes["embedded"]), "PNG")
+    content = digits.encoded(digits.draw_code(codes["embedded"]), "PNG")
     return _result(part, _resource("picture.png", "image/png", content))
 
 
@@ -114,11 +114,11 @@ def _text(text: str) -> dict[str, Any]:
 
 
 def _image(codes: Codes, kind: str) -> dict[str, Any]:
-    return _block("image", _base64(digits.encoded(digits.picture(codes[kind]), kind.upper())), KINDS[kind])
+    return _block("image", _base64(digits.encoded(digits.draw_code(codes[kind]), kind.upper())), KINDS[kind])
 
 
 def _picture_of(code: str) -> dict[str, Any]:
-    return _png(digits.picture(code))
+    return _png(digits.draw_code(code))
 
 
 def _png(image: Image) -> dict[str, Any]:

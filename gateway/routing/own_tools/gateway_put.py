@@ -17,7 +17,7 @@ from gateway.content.links.content_json import told
 from gateway.content.shaping.effects import ContentLinker
 from gateway.content.store import ContentStore, Stored
 from gateway.core.model import base64_text
-from gateway.core.wording import PUT_TOOL, VIEW_TOOL, facts, plain, size_words
+from gateway.core.wording import PUT_TOOL, VIEW_TOOL, join_facts, plain, size_words
 from gateway.errors import InvalidRequest
 from gateway.routing.own_tools import wording
 from gateway.routing.own_tools.arguments import text_in
@@ -95,7 +95,9 @@ class Putting:
                 stored = await self._put_url(value, name, owner)
             case _:
                 stored = await self._put_file(value, name, declared, owner)
-        known = facts(plain(stored.media_type, 80), size_words(stored.size), stored.name and plain(stored.name, 100))
+        known = join_facts(
+            plain(stored.media_type, 80), size_words(stored.size), stored.name and plain(stored.name, 100)
+        )
         tool = VIEW_TOOL if viewable and stored.kind == "image" else None
         line = wording.kept(stored.handle, known, tool)
         link = self._links.link(stored, owner)

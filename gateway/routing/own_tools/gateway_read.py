@@ -14,7 +14,7 @@ from gateway.core.model import base64_text, media_types
 from gateway.core.model.json_values import objects_in
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN
-from gateway.core.wording import embedded_text, facts, page_mark, pixel_words, plain, size_words
+from gateway.core.wording import embedded_text, join_facts, page_mark, pixel_words, plain, size_words
 from gateway.errors import ContentError, InvalidRequest, MediaError
 from gateway.routing.own_tools import wording
 from gateway.routing.own_tools.arguments import handle_in, number_in, text_in
@@ -176,7 +176,7 @@ class _Desk:
         family = media_types.family(media_type)
         kind = {"image": "an image", "audio": "sound", "video": "a video", "document": "a document"}
         pixels = pixel_words(found.size) if found.size else None
-        known = facts(plain(media_type, 80), pixels, size_words(len(content) if byte_size is None else byte_size))
+        known = join_facts(plain(media_type, 80), pixels, size_words(len(content) if byte_size is None else byte_size))
         viewable = (family == "image" and self.profile.image.show == "native") or media_type == _PDF
         words = wording.no_text(kind.get(family, "binary content"), named, known, handle, viewable)
         return _Found(words, is_line=True)

@@ -2,7 +2,7 @@
 
 from gateway.core.model.effects import Crop
 from gateway.core.model.media_types import PixelSize
-from gateway.core.wording import VIEW_TOOL, counted, facts, pixel_words, plain, scaled, size_words
+from gateway.core.wording import VIEW_TOOL, counted, join_facts, pixel_words, plain, scaled, size_words
 
 
 def shown_whole(handle: str, original: PixelSize | None, shown: PixelSize | None) -> str:
@@ -64,7 +64,7 @@ def place(offset: int, context: str) -> str:
 
 def images_not_shown(handle: str, media_type: str, original: PixelSize | None, byte_size: int) -> str:
     """Stands for an image where the host shows its model none."""
-    known = facts(media_type, pixel_words(original) if original else None, size_words(byte_size))
+    known = join_facts(media_type, pixel_words(original) if original else None, size_words(byte_size))
     return f"[image {handle}: {known}; this host does not show images to its model, so it cannot be looked at here]"
 
 

@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from gateway.errors import GatewayError
-from gateway.serving.control.protocol import MAX_REPLY_BYTES, Command, read, write
+from gateway.serving.control.protocol import MAX_REPLY_BYTES, Command, format_line, parse_line
 from gateway.serving.control.records import GatewayRecord
 
 STATUS_SECONDS = 5.0
@@ -28,8 +28,8 @@ def ask(record: GatewayRecord, command: Command, seconds: float = STATUS_SECONDS
     if record.endpoint.token is not None:
         request["token"] = record.endpoint.token
     try:
-        line = _exchange(record, write(request), time.monotonic() + seconds)
-        reply = read(line)
+        line = _exchange(record, format_line(request), time.monotonic() + seconds)
+        reply = parse_line(line)
     except TimeoutError:
         raise ControlUnanswered(f"the gateway {record.pid} did not answer within {seconds:g} s") from None
     except (OSError, ValueError) as error:

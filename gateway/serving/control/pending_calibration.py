@@ -48,7 +48,7 @@ def leave_wish(folder: Path, until: float, host: str | None) -> Path:
     path = folder / _FILE
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
     with os.fdopen(descriptor, "wb") as file:
-        file.write(protocol.write({"until": until, "host": host}))
+        file.write(protocol.format_line({"until": until, "host": host}))
     return path
 
 
@@ -56,7 +56,7 @@ def apply_pending_calibration(folder: Path, calibration: "Calibration") -> None:
     """Begin calibrating, if that is wished for. What cannot be read, or is past, is no wish."""
     with suppress(OSError, ValueError, InvalidRequest):
         with (folder / _FILE).open("rb") as file:
-            wish = protocol.read(file.read(_LARGEST))
+            wish = protocol.parse_line(file.read(_LARGEST))
         until, host = _wished(wish)
         calibration.open(until, host)
         logger.info("calibrating %s, as `mcp-gateway calibrate` asks for", json.dumps(host) if host else "any host")

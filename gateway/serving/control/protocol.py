@@ -20,12 +20,12 @@ MAX_REQUEST_BYTES = 4_096
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 
 
-def write(value: dict[str, Any]) -> bytes:
+def format_line(value: dict[str, Any]) -> bytes:
     """A value as a line. ASCII only, so that no terminal is told anything by it."""
     return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-def read(line: bytes) -> dict[str, Any]:
+def parse_line(line: bytes) -> dict[str, Any]:
     """The value of a line. Raises ValueError when it is no JSON object."""
     try:
         value = json.loads(line)
@@ -38,9 +38,9 @@ def read(line: bytes) -> dict[str, Any]:
 
 def result(value: dict[str, Any]) -> bytes:
     """The reply with a result."""
-    return write({"ok": True, "result": value})
+    return format_line({"ok": True, "result": value})
 
 
-def refusal(error: str) -> bytes:
+def refusal_reply(error: str) -> bytes:
     """The reply that says why there is none."""
-    return write({"ok": False, "error": error})
+    return format_line({"ok": False, "error": error})

@@ -152,16 +152,16 @@ async def _said(
     request = _request(line)
     if isinstance(request, dict) and not _may(request, endpoint):
         await guesses.count()
-        return protocol.refusal("the token is wrong"), rest
+        return protocol.refusal_reply("the token is wrong"), rest
     return request, rest
 
 
 def _request(line: bytes) -> dict[str, Any] | bytes:
     """What is asked for; else the refusal of what cannot be read."""
     try:
-        return protocol.read(line)
+        return protocol.parse_line(line)
     except ValueError as error:
-        return protocol.refusal(f"the request cannot be read: {error}")
+        return protocol.refusal_reply(f"the request cannot be read: {error}")
 
 
 def _may(request: Mapping[str, Any], endpoint: Endpoint) -> bool:
@@ -191,7 +191,7 @@ async def _transfer(stream: SocketStream, rest: bytes, request: dict[str, Any], 
             logger.warning("content broke off at the control endpoint: %s", said)
             return
         with anyio.move_on_after(_SAYING):
-            await stream.send(protocol.refusal(said))
+            await stream.send(protocol.refusal_reply(said))
             async for _ in incoming:  # until the caller has seen it
                 pass
 
@@ -223,14 +223,14 @@ async def _reply(request: dict[str, Any], commands: Commands) -> tuple[bytes, bo
             case "calibrate" if commands.calibrate is not None:
                 return _bounded(protocol.result(commands.calibrate(request))), False
             case _:
-                return protocol.refusal(f"the commands are {', '.join(protocol.COMMANDS)}"), False
+                return protocol.refusal_reply(f"the commands are {', '.join(protocol.COMMANDS)}"), False
     except GatewayError as error:
-        return protocol.refusal(str(error)), False
+        return protocol.refusal_reply(str(error)), False
     except Exception as error:
         # The last frame before the caller: whatever is wrong with an answer must not end the gateway.
         logger.exception("a command of the control endpoint failed")
-        return protocol.refusal(f"a mistake of the gateway's: {type(error).__name__}, see its log"), False
+        return protocol.refusal_reply(f"a mistake of the gateway's: {type(error).__name__}, see its log"), False
 
 
 def _bounded(reply: bytes) -> bytes:
-    return reply if len(reply) <= protocol.MAX_REPLY_BYTES else protocol.refusal("the answer would be too long")
+    return reply if len(reply) <= protocol.MAX_REPLY_BYTES else protocol.refusal_reply("the answer would be too long")

@@ -57,7 +57,7 @@ class AGuest(Protocol):
     def requests(self) -> int: ...
 
 
-def nobody() -> Iterable[AGuest]:
+def no_hosts() -> Iterable[AGuest]:
     """No hosts: as long as nothing serves them yet."""
     return ()
 
@@ -69,7 +69,7 @@ class Serving:
     config: Path | None
     started: float
     transports: list[str] = field(default_factory=list[str])
-    guests: Callable[[], Iterable[AGuest]] = nobody
+    guests: Callable[[], Iterable[AGuest]] = no_hosts
     log: Path | None = None
     principal: str = Caller().principal
     """Whose content the hosts' is."""

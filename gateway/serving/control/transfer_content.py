@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from gateway.errors import GatewayError
 from gateway.serving.control.client import ControlUnanswered
-from gateway.serving.control.protocol import MAX_REPLY_BYTES, read, write
+from gateway.serving.control.protocol import MAX_REPLY_BYTES, format_line, parse_line
 from gateway.serving.control.records import GatewayRecord
 
 SILENCE_SECONDS = 60.0
@@ -19,7 +19,9 @@ Progress = Callable[[int, int], object]
 """Told bytes done, and bytes in all."""
 
 
-def put(record: GatewayRecord, file: BinaryIO, described: dict[str, Any], progress: Progress) -> dict[str, Any]:
+def upload_content(
+    record: GatewayRecord, file: BinaryIO, described: dict[str, Any], progress: Progress
+) -> dict[str, Any]:
     """Give the gateway `described["size"]` bytes of the file; what it says of the content.
 
     Raises:
@@ -45,7 +47,7 @@ def put(record: GatewayRecord, file: BinaryIO, described: dict[str, Any], progre
         return _reply(record, connection)[0]
 
 
-def get(
+def download_content(
     record: GatewayRecord, handle: str, owner: str | None, write_piece: Callable[[bytes], object], progress: Progress
 ) -> dict[str, Any]:
     """Take content out, piece by piece; what the gateway says of it.
@@ -84,7 +86,7 @@ def _asked(record: GatewayRecord, request: dict[str, Any]) -> socket.socket:
     except OSError as error:
         raise ControlUnanswered(f"the gateway {record.pid} cannot be asked: {error}") from None
     try:
-        connection.sendall(write(whole))
+        connection.sendall(format_line(whole))
     except BaseException:
         connection.close()
         raise
@@ -104,7 +106,7 @@ def _reply(record: GatewayRecord, connection: socket.socket) -> tuple[dict[str, 
             rest = after
             break
     try:
-        reply = read(line)
+        reply = parse_line(line)
     except ValueError as error:
         raise ControlUnanswered(f"the gateway {record.pid} cannot be understood: {error}") from None
     if reply.get("ok") is True and isinstance(reply.get("result"), dict):

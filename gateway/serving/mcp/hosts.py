@@ -109,7 +109,7 @@ class HostChannel:
         return known and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
 
 
-def host_of(context: ServerRequestContext[Any, Any], caller: Caller) -> HostChannel:
+def host_channel(context: ServerRequestContext[Any, Any], caller: Caller) -> HostChannel:
     """The host that has sent this request."""
     # The SDK hands out neither channel; raw messages need both.
     session = context.session

@@ -23,7 +23,7 @@ from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.health_routes import observing
 from gateway.serving.mcp.mcp_server import Downstream
 from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
-from gateway.serving.mcp.security import Guard, allowed_by, check_bind, for_sdk, limits_of, refusal
+from gateway.serving.mcp.security import Guard, allowed_by, check_bind, for_sdk, limits_of, refused_response
 from gateway.serving.mcp.service import Service
 from gateway.serving.mcp.sse import MESSAGES_PATH, SseEndpoints
 from gateway.telemetry import Telemetry
@@ -117,9 +117,9 @@ def _front_page(identity: Identity, _: Request) -> Response:
 
 
 def _not_found(_: Request, __: Exception) -> Response:
-    return refusal(404, "nothing is here; the endpoints are /mcp and /sse")
+    return refused_response(404, "nothing is here; the endpoints are /mcp and /sse")
 
 
 def _not_allowed(_: Request, error: Exception) -> Response:
     headers = error.headers if isinstance(error, HTTPException) else None
-    return refusal(405, "this method is not allowed here", headers)
+    return refused_response(405, "this method is not allowed here", headers)

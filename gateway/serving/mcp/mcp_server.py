@@ -27,7 +27,7 @@ from gateway.serving.mcp.announce_changes import Announcer
 from gateway.serving.mcp.early_stdio import Arrival
 from gateway.serving.mcp.failures import as_error, as_result, safe_error, sole_gateway_error, unexpected
 from gateway.serving.mcp.handshake import Identity, Refusal, discover_result, initialize_result
-from gateway.serving.mcp.hosts import host_of, introduce, set_level
+from gateway.serving.mcp.hosts import host_channel, introduce, set_level
 from gateway.serving.mcp.presence import Presence
 from gateway.serving.mcp.request_caller import caller_of, checked_params
 from gateway.serving.mcp.service import OF_TASKS, SERVED, Service
@@ -157,7 +157,7 @@ class Downstream:
                 params,
                 caller,
                 on_progress=ctx.session.report_progress if wants_progress else None,
-                host=host_of(ctx, caller),
+                host=host_channel(ctx, caller),
                 waited=ctx.request.ago if isinstance(ctx.request, Arrival) else 0.0,
             )
         except Exception as error:

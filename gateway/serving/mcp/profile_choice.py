@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gateway.core.profiles.match_profile import known_name
 from gateway.core.profiles.near_names import near_names
 from gateway.serving.mcp.request_caller import PROFILE_SCOPE
-from gateway.serving.mcp.security import refusal
+from gateway.serving.mcp.security import refused_response
 
 HEADER = "x-mcp-profile"
 
@@ -32,7 +32,7 @@ class ProfileMiddleware:
         if chosen is not None and known is None:
             near = near_names(chosen, names) or sorted(names)
             message = f"there is no profile {chosen[:80]!r}; did you mean {', '.join(near)}?"
-            return await refusal(404 if in_path else 400, message)(scope, receive, send)
+            return await refused_response(404 if in_path else 400, message)(scope, receive, send)
         # As the profile spells it: whatever is remembered of a caller by its profile must not depend on capitals.
         scope[PROFILE_SCOPE] = known
         return await self._app(scope, receive, send)

@@ -46,7 +46,7 @@ def check_bind(settings: HttpSettings) -> None:
         )
 
 
-def refusal(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
+def refused_response(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
     """A refused request: `{"error": message}`."""
     body = json.dumps({"error": message}, ensure_ascii=False)
     return Response(body, status_code=status, headers=headers, media_type="application/json")
@@ -114,9 +114,9 @@ class Guard:
     def _foreign(self, headers: Headers) -> Response | None:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._allowed.host(hosts[0]):
-            return refusal(421, "this Host is not one of the gateway's; [http] allowed_hosts names others")
+            return refused_response(421, "this Host is not one of the gateway's; [http] allowed_hosts names others")
         if any(not self._allowed.origin(origin) for origin in headers.getlist("origin")):
-            return refusal(403, "this Origin may not call the gateway; [http] allowed_origins names others")
+            return refused_response(403, "this Origin may not call the gateway; [http] allowed_origins names others")
         return None
 
     def _token_fault(self, headers: Headers) -> Literal["missing", "wrong"] | None:
@@ -132,8 +132,8 @@ class Guard:
 
 def _unauthorised(fault: Literal["missing", "wrong"]) -> Response:
     if fault == "missing":
-        return refusal(401, "a bearer token is needed", {"WWW-Authenticate": "Bearer"})
-    return refusal(401, "the bearer token is wrong", {"WWW-Authenticate": 'Bearer error="invalid_token"'})
+        return refused_response(401, "a bearer token is needed", {"WWW-Authenticate": "Bearer"})
+    return refused_response(401, "the bearer token is wrong", {"WWW-Authenticate": 'Bearer error="invalid_token"'})
 
 
 def _readable_for(origin: str, send: Send) -> Send:

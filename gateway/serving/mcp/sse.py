@@ -12,7 +12,7 @@ from gateway.serving.http import address_of
 from gateway.serving.mcp.handshake import Handshake
 from gateway.serving.mcp.mcp_server import Downstream
 from gateway.serving.mcp.request_caller import PROFILE_SCOPE
-from gateway.serving.mcp.security import refusal
+from gateway.serving.mcp.security import refused_response
 from gateway.serving.mcp.streams import StreamConnection
 from gateway.upstream.transports.backlog import Backlog
 from gateway.upstream.transports.bounded import json_in
@@ -42,7 +42,7 @@ class SseEndpoints:
     async def stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         """GET: serve one host for as long as it holds the stream open."""
         if scope["method"] != "GET":
-            return await refusal(405, "GET opens the stream of events", {"Allow": "GET"})(scope, receive, send)
+            return await refused_response(405, "GET opens the stream of events", {"Allow": "GET"})(scope, receive, send)
         transport = self._transport(scope[PROFILE_SCOPE])
         with anyio.CancelScope() as connection:
 

@@ -1,6 +1,6 @@
 """The HTTP proxy in front of a model API: tool results are repaired, everything else passes as it is."""
 
 from gateway.serving.model_proxy.app import proxy_app
-from gateway.serving.model_proxy.proxy_server import base_urls, check_bind, serve_model_proxy
+from gateway.serving.model_proxy.proxy_server import base_urls, check_proxy_bind, serve_model_proxy
 
-__all__ = ["base_urls", "check_bind", "proxy_app", "serve_model_proxy"]
+__all__ = ["base_urls", "check_proxy_bind", "proxy_app", "serve_model_proxy"]

@@ -15,7 +15,7 @@ def explanation(repaired: RepairedRequest) -> str:
     return "\n".join(_lines(repaired))
 
 
-def shortened(text: str) -> str:
+def shorten_base64(text: str) -> str:
     """The text with runs of base64 cut to their beginning and their length."""
     return _LONG.sub(lambda run: f"{run[0][:_KEPT]}… ({len(run[0]):,} characters)", text)
 
@@ -24,8 +24,8 @@ def _lines(repaired: RepairedRequest) -> Iterator[str]:
     for change in repaired.changes:
         before = change.before if isinstance(change.before, str) else json.dumps(change.before, ensure_ascii=False)
         yield f"--- {change.where}"
-        yield shortened(before)
+        yield shorten_base64(before)
         yield "+++"
-        yield shortened(change.after)
+        yield shorten_base64(change.after)
     for note in repaired.notes:
         yield f"note: {note.kind}: {note.text}"

@@ -22,16 +22,16 @@ async def serve_model_proxy(
     """Listen and serve until this is cancelled; `on_bound` gets the port.
 
     Raises:
-        ConfigError: `check_bind`, `proxy_app`, or the address cannot be had.
+        ConfigError: `check_proxy_bind`, `proxy_app`, or the address cannot be had.
         ProfileError: there is no such model profile.
     """
-    check_bind(settings)
+    check_proxy_bind(settings)
     app = proxy_app(settings, repairer, owner=owner, explain=explain)
     listening = Listening(settings.bind, settings.port, "model_proxy.port")
     await serve(app, listening, on_bound=on_bound, dated=False)
 
 
-def check_bind(settings: ModelProxySettings) -> None:
+def check_proxy_bind(settings: ModelProxySettings) -> None:
     """Raise `ConfigError` when others than this machine could use the proxy without a token."""
     if not settings.token and not is_loopback(settings.bind):
         raise ConfigError(

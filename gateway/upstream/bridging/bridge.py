@@ -28,7 +28,7 @@ _PARKED = "parked"
 _UPSTREAM = "upstream"
 
 
-class UpstreamPort(Protocol):
+class BridgedUpstream(Protocol):
     """The upstream that a request goes to (`gateway.upstream.Upstream` is one)."""
 
     @property
@@ -63,7 +63,7 @@ class Bridge:
 
     async def request(
         self,
-        upstream: UpstreamPort,
+        upstream: BridgedUpstream,
         method: str,
         params: Mapping[str, Any],
         context: RequestContext,

@@ -37,7 +37,7 @@ from gateway.upstream.connection.calls import Deadline, ProgressCallback, Progre
 from gateway.upstream.connection.client_identity import ClientIdentity
 from gateway.upstream.connection.negotiate_era import Opening, agree, envelope
 from gateway.upstream.transports.channel import Channel
-from gateway.upstream.transports.failures import ConnectionEnded, NotMcp, SessionExpired, Subject, explain
+from gateway.upstream.transports.failures import ConnectionEnded, NotMcp, SessionExpired, Subject, failure_of
 from gateway.upstream.transports.platforms import Work
 
 logger = logging.getLogger(__name__)
@@ -336,7 +336,7 @@ class Session:
         except GatewayError:
             raise
         except Exception as error:  # whatever a transport raises: the table of failures names it
-            failure = explain(error, self._subject)
+            failure = failure_of(error, self._subject)
             # A call that runs beside this one may still be answered: then the last to fail closes the door.
             last = failure.kind is UpstreamLost and vital and self._running <= 1
             if isinstance(error, SessionExpired):

@@ -37,7 +37,7 @@ from gateway.upstream.transports.failures import (
     Stopping,
     Subject,
     Vacated,
-    explain,
+    failure_of,
     startup,
 )
 from gateway.upstream.transports.launchers import Launcher
@@ -348,9 +348,9 @@ class SupervisedConnection:
                 try:
                     await self._live_over(connect, transport, life, limit)
                 except Exception as error:  # whatever a transport raises ends this connection and nothing else
-                    life.failed(explain(error, self.subject))
+                    life.failed(failure_of(error, self.subject))
             if self._connecting.cancelled_caught:
-                life.failed(explain(NoAnswer(limit.allowed, self._hint(), limit.key), self.subject))
+                life.failed(failure_of(NoAnswer(limit.allowed, self._hint(), limit.key), self.subject))
             self._session = self._connecting = None
             if life.began is not None:
                 return life.failure, anyio.current_time() - life.began
@@ -400,7 +400,7 @@ class SupervisedConnection:
                 life.try_other = isinstance(error, UpstreamRefused) or (
                     isinstance(refusal, HttpStatus) and refusal.is_about_the_request
                 )
-                life.failed(explain(error, self.subject))
+                life.failed(failure_of(error, self.subject))
                 return
             self.opening = opening
             await self.lists.fetch(session)
@@ -417,7 +417,7 @@ class SupervisedConnection:
                 self._log(f"ready, {counted(len(self.lists.tools), 'tool')}")
                 await self._tend(session)
                 self._ended = session.failure
-                life.failed(explain(session.failure or Stopping(), self.subject))
+                life.failed(failure_of(session.failure or Stopping(), self.subject))
             if not self._stopping:
                 self.status.fail(life.failure, _AFTER.get(type(self._ended), UpstreamState.FAILED))
             connecting.deadline = anyio.current_time() + _LEAVING

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.config.logins import Wants, login_command, sends_credentials, wanted
+from gateway.config.logins import Wants, login_command, sends_credentials, wanted_login
 from gateway.config.schema import UpstreamSettings
 from gateway.core.wording import size_words
 from gateway.errors import (
@@ -32,7 +32,7 @@ class HttpStatus(Exception):
         """`challenges` are the WWW-Authenticate headers of the answer."""
         super().__init__(f"HTTP {status}")
         self.status = status
-        self.wants: Wants | None = wanted(challenges)
+        self.wants: Wants | None = wanted_login(challenges)
 
     @property
     def is_about_the_request(self) -> bool:
@@ -332,7 +332,7 @@ TABLE: tuple[_Row, ...] = (
 )
 
 
-def explain(exception: BaseException, subject: Subject) -> Failure:
+def failure_of(exception: BaseException, subject: Subject) -> Failure:
     """The failure that an exception, a group or a chain of them, means for this upstream."""
     found = list(_flat(exception))
     for one in found:

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 from gateway.cli.demo.cases import CASES
-from gateway.cli.demo.demo_files import demo_setting, placed
+from gateway.cli.demo.demo_files import demo_setting, place_config
 from gateway.config.load_settings import load_settings
 from gateway.config.toml_text import table_text
 
@@ -16,7 +16,7 @@ def test_the_demo_runs_the_shipped_configuration_with_its_own_ports_and_nothing_
     shipped = tomllib.loads((root / "mcp-gateway.toml").read_text(encoding="utf-8"))
     with demo_setting() as setting:
         used = tomllib.loads(setting.config.read_text(encoding="utf-8"))
-        assert used == placed(shipped, setting)
+        assert used == place_config(shipped, setting)
         assert used["upstreams"].keys() == shipped["upstreams"].keys()
         for upstream in used["upstreams"].values():
             for key in ("command", "args", "cwd", "url"):

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from gateway.cli.demo.cases import CASES
 from gateway.cli.demo.outcome import Cell, Outcome, Side, side, summary
-from gateway.cli.demo.table import counted, print_table
+from gateway.cli.demo.table import count_lossless, print_table
 from gateway.hosts.simulators.hosts import SIMULATORS
 
 
@@ -104,7 +104,7 @@ def test_what_is_only_named_is_not_counted_as_seen() -> None:
     named = _side("codex", [SOUND], result=[_text("[audio 1: audio/wav; handle aud_1]")])
     outcome = _outcome(seen, named)
     assert (outcome.count("through"), outcome.count_seen("through"), outcome.count_seen("direct")) == (2, 1, 2)
-    assert counted(outcome, "through") == "  2 of 2 shown or kept, 1 seen"
+    assert count_lossless(outcome, "through") == "  2 of 2 shown or kept, 1 seen"
     assert (outcome.to_json()["seen_direct"], outcome.to_json()["seen_through"]) == (2, 1)
 
 

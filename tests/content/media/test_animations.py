@@ -6,7 +6,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from gateway.content.media import animations
-from gateway.content.media.images import DecodedImage, fit
+from gateway.content.media.images import DecodedImage, fit_image
 from gateway.core.model.effects import Crop, ImageTarget
 from gateway.core.model.media_types import inspect
 
@@ -29,7 +29,7 @@ def animation(encode, name="GIF", size=(200, 100), **options) -> bytes:
 
 
 def fitted(content: bytes, target: ImageTarget, crop: Crop | None = None, max_pixels: int = LIMIT) -> DecodedImage:
-    picture = fit(content, inspect(content).media_type or "", target, crop, max_pixels)
+    picture = fit_image(content, inspect(content).media_type or "", target, crop, max_pixels)
     image = Image.open(BytesIO(picture.content))
     assert image.size == picture.pixels
     assert picture.media_type in target.types

@@ -5,7 +5,7 @@ from io import BytesIO
 import pytest
 from PIL import Image, ImageStat
 
-from gateway.content.media.documents import PageError, read, render, visible_text
+from gateway.content.media.documents import PageError, read_document, render, visible_text
 from gateway.core.model.effects import ImageTarget
 from gateway.errors import MediaError
 from tests.content.media.pdf_files import Page, pdf
@@ -36,24 +36,28 @@ def test_text_is_read_page_by_page_with_the_title():
     content = pdf(
         [Page(["First page", "second line"]), Page(), Page(["Third (page) \u2019"])], title="A Title \U0001f600"
     )
-    assert read(content, 10, ALL) == (3, ("First page\nsecond line", "", "Third page \u2019"), "A Title \U0001f600")
+    assert read_document(content, 10, ALL) == (
+        3,
+        ("First page\nsecond line", "", "Third page \u2019"),
+        "A Title \U0001f600",
+    )
 
 
 def test_only_the_first_pages_are_read_and_all_are_counted():
     content = pdf([Page([f"page {number}"]) for number in range(1, 8)])
-    assert read(content, 2, ALL) == (7, ("page 1", "page 2"), None)
-    assert read(content, 0, ALL) == (7, (), None)
+    assert read_document(content, 2, ALL) == (7, ("page 1", "page 2"), None)
+    assert read_document(content, 0, ALL) == (7, (), None)
 
 
 def test_text_beyond_the_limit_is_cut_and_later_pages_are_left_out():
     content = pdf([Page(["12345"]), Page(["67890"]), Page(["more"])])
-    assert read(content, 9, 8).texts == ("12345", "678")
-    assert read(content, 9, 10).texts == ("12345", "67890")
-    assert read(content, 9, 0).texts == ()
+    assert read_document(content, 9, 8).texts == ("12345", "678")
+    assert read_document(content, 9, 10).texts == ("12345", "67890")
+    assert read_document(content, 9, 0).texts == ()
 
 
 def test_a_scanned_document_has_no_text(encode, photo):
-    assert read(scanned(encode, photo), 9, ALL)[:2] == (1, ("",))
+    assert read_document(scanned(encode, photo), 9, ALL)[:2] == (1, ("",))
 
 
 @pytest.mark.parametrize(
@@ -74,9 +78,9 @@ def test_text_has_no_control_characters_and_no_half_characters(text, wanted):
 
 
 def test_a_title_of_half_characters_is_none_and_a_long_one_is_cut():
-    assert read(pdf([Page()], title="x\ud800"), 1, 1).title is None
-    assert read(pdf([Page()], title="  "), 1, 1).title is None
-    assert read(pdf([Page()], title="word\n" * 100), 1, 1).title == ("word " * 40)[:200]
+    assert read_document(pdf([Page()], title="x\ud800"), 1, 1).title is None
+    assert read_document(pdf([Page()], title="  "), 1, 1).title is None
+    assert read_document(pdf([Page()], title="word\n" * 100), 1, 1).title == ("word " * 40)[:200]
 
 
 # ----------------------------------------------------------------------------------------------------------- drawing
@@ -142,13 +146,13 @@ def test_types_that_cannot_be_made_are_an_error_that_names_them():
 
 def test_a_document_that_is_encrypted_for_everybody_is_read():
     content = pdf([Page(["in the clear"])], title="Title", password="")
-    assert read(content, 1, ALL) == (1, ("in the clear",), "Title")
+    assert read_document(content, 1, ALL) == (1, ("in the clear",), "Title")
     assert ImageStat.Stat(drawn(content).convert("L")).extrema[0][0] < 100
 
 
 def test_a_document_that_wants_a_password_is_an_error_that_says_so():
     content = pdf([Page(["secret"])], password="hunter2")
-    for attempt in (lambda: read(content, 1, ALL), lambda: render(content, 1, ImageTarget(), LIMIT)):
+    for attempt in (lambda: read_document(content, 1, ALL), lambda: render(content, 1, ImageTarget(), LIMIT)):
         with pytest.raises(MediaError) as caught:
             attempt()
         assert not isinstance(caught.value, PageError)
@@ -160,7 +164,7 @@ def test_broken_documents_are_errors_of_the_document():
     # Half of a file is often enough for pdfium, which looks for the objects itself.
     for content in (b"%PDF-1.7\n", b"%PDF-1.4\n" + b"garbage " * 99, whole[:60], pdf([])):
         with pytest.raises(MediaError):
-            read(content, 1, ALL)
+            read_document(content, 1, ALL)
         with pytest.raises(MediaError) as caught:
             render(content, 1, ImageTarget(), LIMIT)
         assert not isinstance(caught.value, PageError)
@@ -169,4 +173,4 @@ def test_broken_documents_are_errors_of_the_document():
 def test_a_page_whose_content_is_broken_is_drawn_as_far_as_it_goes():
     content = pdf([Page(content=b"q 1 0 0 1 0 0 cm BT /Nope 1e99 Tf (x) Tj ET 0 0 9999 re f [ << ( \xff")])
     assert drawn(content, 1, ImageTarget(max_edge=100)).size == (71, 100)
-    assert read(content, 1, ALL).pages == 1
+    assert read_document(content, 1, ALL).pages == 1

@@ -16,7 +16,7 @@ AUDIO_TARGETS = [AudioTarget(), AudioTarget((), 5, 7)]
 
 @pytest.mark.parametrize("target", IMAGE_TARGETS)
 def test_an_image_target_arrives_as_it_was(target):
-    assert frames.image_target(json.loads(json.dumps(frames.packed(target)))) == target
+    assert frames.unpack_image_target(json.loads(json.dumps(frames.packed(target)))) == target
 
 
 @pytest.mark.parametrize("target", AUDIO_TARGETS)
@@ -33,13 +33,13 @@ def test_a_crop_arrives_as_it_was(crop):
 def test_a_job_that_was_packed_is_read_as_it_was(job):
     stream = BytesIO((frames.pack_job(job) + job.content) * 2)
     for _ in range(2):
-        frame = frames.read(stream)
+        frame = frames.read_frame(stream)
         assert frame is not None
         assert frames.unpack_job(*frame) == job
-    assert frames.read(stream) is None
+    assert frames.read_frame(stream) is None
 
 
 def test_a_stream_that_ends_within_a_frame_has_ended():
     whole = frames.pack_job(JOBS[1]) + JOBS[1].content
     for size in range(len(whole)):
-        assert frames.read(BytesIO(whole[:size])) is None
+        assert frames.read_frame(BytesIO(whole[:size])) is None

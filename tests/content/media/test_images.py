@@ -5,7 +5,7 @@ from io import BytesIO
 import pytest
 from PIL import Image, ImageChops, ImageCms, ImageColor, ImageStat
 
-from gateway.content.media.images import DecodedImage, fit, limit_pixels
+from gateway.content.media.images import DecodedImage, fit_image, limit_pixels
 from gateway.core.model.effects import Crop, ImageTarget
 from gateway.core.model.media_types import inspect
 from gateway.errors import MediaError
@@ -16,7 +16,7 @@ QUADRANTS = {"top left": "red", "top right": "lime", "bottom left": "blue", "bot
 
 
 def fitted(content, target=ANY, crop=None, max_pixels=LIMIT) -> DecodedImage:
-    picture = fit(content, inspect(content).media_type or "", target, crop, max_pixels)
+    picture = fit_image(content, inspect(content).media_type or "", target, crop, max_pixels)
     decoded = Image.open(BytesIO(picture.content))
     decoded.load()
     assert decoded.get_format_mimetype() == picture.media_type
@@ -154,7 +154,7 @@ def test_a_byte_limit_that_no_image_meets_is_an_error_that_names_it(photo, encod
 
 def test_a_target_of_types_that_cannot_be_made_is_an_error_that_names_them(encode):
     with pytest.raises(MediaError) as caught:
-        fit(encode(quadrants(), "PNG"), "image/png", ImageTarget(types=("image/heic",)), None, LIMIT)
+        fit_image(encode(quadrants(), "PNG"), "image/png", ImageTarget(types=("image/heic",)), None, LIMIT)
     assert "image/heic" in str(caught.value)
 
 
@@ -425,5 +425,5 @@ def test_a_truncated_file_is_an_error(photo, encode, name, share):
 
 def test_bytes_that_only_begin_like_an_image_are_an_error_that_names_the_type():
     with pytest.raises(MediaError) as caught:
-        fit(b"\x89PNG\r\n\x1a\n" + b"garbage " * 10, "image/png", ANY, None, LIMIT)
+        fit_image(b"\x89PNG\r\n\x1a\n" + b"garbage " * 10, "image/png", ANY, None, LIMIT)
     assert "image/png" in str(caught.value)

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
-from gateway.content.media.images import DecodedImage, fit
+from gateway.content.media.images import DecodedImage, fit_image
 from gateway.core.model.effects import Crop, ImageTarget
 from gateway.core.model.media_types import inspect
 from gateway.errors import MediaError
@@ -143,7 +143,7 @@ NAMES = (
 
 
 def fitted(content: bytes, target: ImageTarget, crop: Crop | None = None) -> tuple[DecodedImage, Image.Image]:
-    picture = fit(content, inspect(content).media_type or "", target, crop, LIMIT)
+    picture = fit_image(content, inspect(content).media_type or "", target, crop, LIMIT)
     image = Image.open(BytesIO(picture.content))
     image.load()
     assert image.size == picture.pixels

@@ -108,7 +108,7 @@ def test_bytes_are_saved_by_quality_before_sound_is_cut(tones, media_type, limit
 @pytest.mark.parametrize("media_type", TYPES)
 def test_wav_alone_goes_down_to_one_channel_of_16_khz_before_it_is_cut(tones, media_type):
     whole = converted(tones[media_type], media_type, AudioTarget(("audio/wav",), max_bytes=110_000))
-    assert sound.facts(whole.content, "audio/wav")[1:4] == ("pcm", 1, 16_000)
+    assert sound.header_facts(whole.content, "audio/wav")[1:4] == ("pcm", 1, 16_000)
     assert whole.seconds == pytest.approx(3, abs=0.1)
     cut = converted(tones[media_type], media_type, AudioTarget(("audio/wav",), max_bytes=32_044))
     assert cut.seconds == pytest.approx(1, abs=0.01)
@@ -157,7 +157,7 @@ def test_equal_sound_gives_equal_bytes(tones):
 def test_a_header_that_promises_little_does_not_make_the_limits_break():
     content = bytearray(wav(10, 8_000))
     content[28:32] = struct.pack("<I", 1_000_000)
-    assert sound.facts(bytes(content), "audio/wav").seconds < 1
+    assert sound.header_facts(bytes(content), "audio/wav").seconds < 1
     made = convert(bytes(content), "audio/wav", AudioTarget(("audio/mpeg",), max_bytes=10_000, max_seconds=2))
     assert len(made.content) <= 10_000
     assert heard(made.content, made.media_type) <= 2.001
@@ -186,7 +186,10 @@ def test_sound_is_known_by_its_headers(tones, media_type):
 
 @pytest.mark.parametrize("media_type", ["audio/wav", "audio/mpeg", "audio/flac", "audio/ogg"])
 def test_the_headers_that_are_read_here_tell_what_ffmpeg_tells(tones, media_type):
-    ours, theirs = sound.facts(tones[media_type], media_type), decode_sound.facts(tones[media_type], media_type)
+    ours, theirs = (
+        sound.header_facts(tones[media_type], media_type),
+        decode_sound.container_facts(tones[media_type], media_type),
+    )
     assert ours.seconds == pytest.approx(theirs.seconds, abs=0.05)
     assert ours[2:] == theirs[2:]
 
@@ -210,7 +213,7 @@ def test_a_wav_of_a_pipe_is_as_long_as_its_bytes():
 
 
 def test_an_mp3_without_a_table_of_contents_is_measured_by_its_frames(tones):
-    cut, seconds = sound.shortened(tones["audio/mpeg"], "audio/mpeg", 2, 1e9)
+    cut, seconds = sound.shorten_sound(tones["audio/mpeg"], "audio/mpeg", 2, 1e9)
     assert b"Xing" not in cut
     assert b"Info" not in cut
     assert probe(cut, "audio/mpeg").seconds == pytest.approx(seconds)
@@ -230,18 +233,18 @@ def test_what_cannot_be_told_is_not_told(media_type, content):
 
 def test_a_wav_is_cut_at_a_sample_without_being_decoded():
     content = wav(3, 8_000, 2)
-    cut, seconds = sound.shortened(content, "audio/wav", 1, 1e9)
+    cut, seconds = sound.shorten_sound(content, "audio/wav", 1, 1e9)
     assert seconds == 1
     assert cut[44:] == content[44 : 44 + 8_000 * 4]
-    assert len(sound.shortened(content, "audio/wav", 9, 1_001)[0]) == 1_000
+    assert len(sound.shorten_sound(content, "audio/wav", 9, 1_001)[0]) == 1_000
 
 
 @pytest.mark.parametrize(("media_type", "content"), [("audio/flac", b"fLaC" * 99), ("audio/wav", b"RIFF" * 99)])
 def test_what_cannot_be_cut_is_not(media_type, content):
-    assert sound.shortened(content, media_type, 1, 1e9) is None
+    assert sound.shorten_sound(content, media_type, 1, 1e9) is None
 
 
 def test_a_wav_of_blocks_that_depend_on_each_other_is_not_cut():
     content = bytearray(wav(3))
     content[20:22] = b"\x11\0"
-    assert sound.shortened(bytes(content), "audio/wav", 1, 1e9) is None
+    assert sound.shorten_sound(bytes(content), "audio/wav", 1, 1e9) is None

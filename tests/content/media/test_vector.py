@@ -7,7 +7,7 @@ import pytest
 from PIL import Image, ImageChops, ImageStat
 
 from gateway.content.media import fonts, vector
-from gateway.content.media.images import DecodedImage, fit
+from gateway.content.media.images import DecodedImage, fit_image
 from gateway.content.media.svg import MOST_DEPTH
 from gateway.core.model.effects import Crop, ImageTarget
 from gateway.errors import MediaError
@@ -22,7 +22,7 @@ def svg(body: str, width=200, height=100) -> bytes:
 
 
 def fitted(content: bytes, target=ANY, crop=None) -> DecodedImage:
-    return fit(content, "image/svg+xml", target, crop, LIMIT)
+    return fit_image(content, "image/svg+xml", target, crop, LIMIT)
 
 
 def shown(picture: DecodedImage) -> Image.Image:

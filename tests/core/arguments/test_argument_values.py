@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.core.tools.arguments import Content, DataUri, Handle, Parameter, Url, built, placed, wanted
+from gateway.core.tools.arguments import Content, DataUri, Handle, Parameter, Url, built, place_content, wanted_contents
 from gateway.core.tools.arguments.parameters import Form
 
 HANDLE = "img_7h3k2m9q4w8x"
@@ -16,7 +16,7 @@ CONTENT = Content("image", "image/png", 3, HANDLE, "a b/é.png", data="QUJD", pa
 
 def one(value: Any, form: Form = "base64", *, fetched: bool = True, **more: Any) -> Any:
     """What a value stands for."""
-    found = wanted({"x": value}, [Parameter(("x",), form, **more)], fetched=fetched)
+    found = wanted_contents({"x": value}, [Parameter(("x",), form, **more)], fetched=fetched)
     return found[0].reference if found else None
 
 
@@ -113,8 +113,8 @@ def test_the_media_type_is_filled_in_beside_the_content():
     arguments = {
         "photos": [{"data": HANDLE}, {"data": "aGk=", "mimeType": "text/plain"}, {"data": HANDLE, "mimeType": "x"}]
     }
-    found = wanted(arguments, [pair], fetched=False)
-    assert placed(arguments, {each.place: (pair, CONTENT) for each in found}) == {
+    found = wanted_contents(arguments, [pair], fetched=False)
+    assert place_content(arguments, {each.place: (pair, CONTENT) for each in found}) == {
         "photos": [
             {"data": "QUJD", "mimeType": "image/png"},
             {"data": "aGk=", "mimeType": "text/plain"},
@@ -142,7 +142,7 @@ def test_kinds_and_types_are_judged(kind: Any, accepts: tuple[str, ...], actual:
 
 def test_what_lies_within_a_value_that_is_replaced_goes_with_it():
     inner, outer = Parameter(("x", "data"), "base64", beside="type"), Parameter(("x",), "object")
-    found = wanted({"x": {"handle_id": HANDLE, "data": HANDLE}}, [inner, outer], fetched=False)
+    found = wanted_contents({"x": {"handle_id": HANDLE, "data": HANDLE}}, [inner, outer], fetched=False)
     assert [each.place for each in found] == [("x",)]
 
 
@@ -194,11 +194,11 @@ def differences(before: Any, after: Any, place: tuple[Any, ...] = ()) -> set[tup
 def test_nothing_changes_but_the_values_that_stand_for_content_and_the_types_beside_them(
     arguments: dict[str, Any], parameters: list[Parameter], fetched: bool
 ):
-    found = wanted(arguments, parameters, fetched=fetched)
+    found = wanted_contents(arguments, parameters, fetched=fetched)
     beside = {(*each.place[:-1], each.parameter.beside) for each in found if each.parameter.beside}
     # A list has no member beside its items.
     found = tuple(each for each in found if not (each.parameter.beside and isinstance(each.place[-1], int)))
-    result = placed(arguments, {each.place: (each.parameter, CONTENT) for each in found})
+    result = place_content(arguments, {each.place: (each.parameter, CONTENT) for each in found})
     allowed = {each.place for each in found} | beside
     for place in differences(arguments, result):
         assert any(place[: len(one)] == one for one in allowed), (place, allowed)

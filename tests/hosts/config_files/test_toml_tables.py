@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.config.toml_text import table_text, value_text
-from gateway.hosts.config_files.toml_tables import appended, begins_with, replaced, tables, without
+from gateway.hosts.config_files.toml_tables import begins_with, replaced, tables, with_table, without_tables
 
 G = '[m.g]\ncommand = "g"\n'
 
@@ -34,13 +34,13 @@ def test_tables_are_found_by_their_headers_and_not_in_texts_lists_or_comments():
     ],
 )
 def test_a_table_goes_to_the_end(before, after):
-    assert appended(before, G) == after
-    assert without(after, begins_with(["m", "g"])).rstrip("\r\n") == before.rstrip("\r\n")
+    assert with_table(before, G) == after
+    assert without_tables(after, begins_with(["m", "g"])).rstrip("\r\n") == before.rstrip("\r\n")
 
 
 def test_a_table_goes_out_with_those_below_it_and_leaves_the_comments_of_others():
     text = "a = 1\n\n# about g\n[m.g]\nx = 1\n\n[m.g.env]\ny = 2\n\n# about h\n[m.h]\nz = 3\n"
-    assert without(text, begins_with(["m", "g"])) == "a = 1\n\n# about g\n\n# about h\n[m.h]\nz = 3\n"
+    assert without_tables(text, begins_with(["m", "g"])) == "a = 1\n\n# about g\n\n# about h\n[m.h]\nz = 3\n"
 
 
 def test_a_table_is_replaced_in_its_place():

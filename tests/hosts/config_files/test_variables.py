@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.config.expansion import expand
-from gateway.hosts.config_files.variables import FoundVariable, Place, translate
+from gateway.hosts.config_files.variables import FoundVariable, Place, translate_variables
 
 ENVIRON = {"A": "one", "B_2": "two $A ${A}"}
 PLACE = Place("/home/me", "/", ENVIRON, "/work/shop")
@@ -16,7 +16,7 @@ UNSAID = object()
 
 def translated(text, dialect, place=PLACE):
     found = FoundVariable()
-    return translate(text, dialect, place, found), found
+    return translate_variables(text, dialect, place, found), found
 
 
 def expanded(text, environ=ENVIRON):

@@ -15,7 +15,7 @@ import pytest
 from gateway.config.builtin_profiles import builtin_profiles
 from gateway.core.profiles.profile import Profile
 from gateway.hosts.simulators.base64_runs import base64_runs
-from gateway.hosts.simulators.codex import fitted
+from gateway.hosts.simulators.codex import fitted_size
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.hosts.simulators.pictures import look
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenText
@@ -226,7 +226,7 @@ def test_codex_scales_a_12_megapixel_image_as_measured() -> None:
 
 
 def test_codex_leaves_an_image_of_fewer_patches_alone() -> None:
-    assert fitted(1568, 1176) == (1568, 1176)
+    assert fitted_size(1568, 1176) == (1568, 1176)
 
 
 @pytest.mark.parametrize(

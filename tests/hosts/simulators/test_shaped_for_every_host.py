@@ -27,7 +27,7 @@ from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.hosts.simulators.readable_text import words
 from gateway.hosts.simulators.results import PDF
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument
-from gateway.hosts.simulators.verdict import judge
+from gateway.hosts.simulators.verdict import judge_seen
 from tests.hosts.simulators.lab import MEDIA
 from tests.hosts.simulators.lab import RESULTS as MEASURED
 from tests.hosts.simulators.lab import SHAPED as RESULTS
@@ -132,7 +132,7 @@ def check(name: str, case: str, shaped: Mapping[Key, Shaped], *, named: bool) ->
     host, profile = HOSTS[name], PROFILES[name, named]
     original, sent = RESULTS[case], shaped[values_of(profile), case]
     seen = seen_by(host, sent, profile)
-    verdict = judge(original, seen, host)
+    verdict = judge_seen(original, seen, host)
     assert verdict.problems == ()
     assert not verdict.is_empty
     assert not seen.flagged or original.get("isError")
@@ -167,7 +167,7 @@ def test_where_a_profile_has_to_be_named_images_alone_are_why(
         check(name, case, shaped, named=False)
     else:
         assert {block["type"] for block in sent} <= {"text", "image"}
-        assert judge(
+        assert judge_seen(
             RESULTS[case],
             seen_by(HOSTS[name], shaped[values_of(PROFILES[name, False]), case], PROFILES[name, False]),
             HOSTS[name],
@@ -215,4 +215,4 @@ def test_hosts_with_equal_profiles_share_what_was_shaped() -> None:
 @pytest.mark.parametrize("name", HOSTS)
 def test_without_the_gateway_something_is_lost_at_every_host(name: str) -> None:
     host = HOSTS[name]
-    assert any(judge(RESULTS[case], host.see(RESULTS[case], None), host).problems for case in MEASURED)
+    assert any(judge_seen(RESULTS[case], host.see(RESULTS[case], None), host).problems for case in MEASURED)

@@ -12,7 +12,7 @@ from PIL import Image
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.hosts.simulators.originals import expected_images, original_images
 from gateway.hosts.simulators.seen import Form, Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText
-from gateway.hosts.simulators.verdict import Verdict, judge
+from gateway.hosts.simulators.verdict import Verdict, judge_seen
 
 CODEX = SIMULATORS["codex"]
 CLINE = SIMULATORS["cline"]
@@ -46,7 +46,7 @@ def _sees(*images: Image.Image, kind: str = "PNG") -> Seen:
 
 
 def _judged(result: dict[str, Any], seen: Seen) -> Verdict:
-    return judge(result, seen, CODEX)
+    return judge_seen(result, seen, CODEX)
 
 
 def test_an_image_is_found_wherever_it_stands() -> None:
@@ -112,7 +112,7 @@ def test_a_vector_image_is_seen_as_it_is_where_the_host_can_draw_it() -> None:
     result = _result(_image(base64.b64encode(SVG).decode(), "image/svg+xml"))
     for name, is_seen in [("inspector", True), ("gemini-cli", False)]:
         host = SIMULATORS[name]
-        assert judge(result, host.see(result, None), host).is_good == is_seen
+        assert judge_seen(result, host.see(result, None), host).is_good == is_seen
 
 
 def test_another_picture_in_its_place_is_no_image_seen() -> None:
@@ -166,8 +166,8 @@ def test_a_text_that_hides_an_image_need_not_arrive_as_text() -> None:
 
 def test_an_error_must_be_told_by_the_flag_or_in_words() -> None:
     result = _result({"type": "text", "text": "4 values are bad"}, isError=True)
-    assert judge(result, CODEX.see(result, None), CODEX).is_silent
-    assert judge(result, CLINE.see(result, None), CLINE).is_good
+    assert judge_seen(result, CODEX.see(result, None), CODEX).is_silent
+    assert judge_seen(result, CLINE.see(result, None), CLINE).is_good
     assert _judged(result, Seen((SeenText("ERROR: 4 values are bad"),))).is_good
 
 
@@ -181,9 +181,9 @@ def test_where_no_image_can_be_shown_each_must_be_named_in_a_line() -> None:
     result = _result(_image(_encode(FIRST)), _image(_encode(SECOND)))
     one = '[image 1: image/png, 300x200; open it with gateway_view, handle "h1"]'
     both = CLINE.see(_result({"type": "text", "text": f"{one}\nand\n{one.replace('1', '2', 1)}"}), None)
-    assert judge(result, both, CLINE).is_good
+    assert judge_seen(result, both, CLINE).is_good
     only_one = CLINE.see(_result({"type": "text", "text": one}), None)
-    assert judge(result, only_one, CLINE).problems == ("neither shown nor named: 1 of 2 images",)
+    assert judge_seen(result, only_one, CLINE).problems == ("neither shown nor named: 1 of 2 images",)
 
 
 def test_every_simulated_host_is_known_under_its_own_name() -> None:

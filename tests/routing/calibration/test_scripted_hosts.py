@@ -371,7 +371,7 @@ async def test_more_codes_than_were_asked_for_are_not_looked_at(bench):
 
 def test_no_code_is_written_anywhere_but_where_it_has_to_be_seen():
     code = "58213"
-    files = [digits.encoded(digits.picture(code), kind) for kind in ("PNG", "JPEG", "WEBP", "GIF")]
+    files = [digits.encoded(digits.draw_code(code), kind) for kind in ("PNG", "JPEG", "WEBP", "GIF")]
     files += [digits.vector(code), samples.document(code), samples.sound("51213")]
     for content in files:
         assert code.encode() not in content
@@ -379,4 +379,4 @@ def test_no_code_is_written_anywhere_but_where_it_has_to_be_seen():
 
 
 def test_the_same_code_is_never_the_same_picture():
-    assert digits.encoded(digits.picture("12345"), "PNG") != digits.encoded(digits.picture("12345"), "PNG")
+    assert digits.encoded(digits.draw_code("12345"), "PNG") != digits.encoded(digits.draw_code("12345"), "PNG")

@@ -11,7 +11,7 @@ from gateway.content.links.base_url import answering_under
 from gateway.content.links.links import Links, link_key
 from gateway.content.store import Stored
 from gateway.errors import BadLink, ExpiredLink
-from gateway.telemetry.content import shortened
+from gateway.telemetry.content import shorten_json
 
 HANDLE = "img_7h3k2m9q4w8x"
 STORED = Stored(HANDLE, "image/png", None, 3, "0" * 64, "image", 0)
@@ -127,6 +127,6 @@ def test_where_no_key_can_be_kept_one_is_made_for_now(tmp_path, caplog):
 
 def test_the_signature_of_a_link_stays_out_of_logs(links):
     signature = parts(links.link(STORED, "ann"))[2]
-    logged = shortened({"content": [{"type": "text", "text": f"[image 1: {links.link(STORED, 'ann')}]"}]})
+    logged = shorten_json({"content": [{"type": "text", "text": f"[image 1: {links.link(STORED, 'ann')}]"}]})
     assert "signature=***" in logged
     assert signature not in logged

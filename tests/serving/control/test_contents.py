@@ -19,7 +19,7 @@ from gateway.serving.control import transfer_content
 from gateway.serving.control.client import ControlUnanswered, ask
 from gateway.serving.control.contents import Contents
 from gateway.serving.control.endpoint import listen_on_loopback, listen_on_socket
-from gateway.serving.control.protocol import read, write
+from gateway.serving.control.protocol import format_line, parse_line
 from gateway.serving.control.records import GatewayRecord
 from gateway.serving.control.server import Commands, attend
 from gateway.system.runtime_dir import own_folder
@@ -66,12 +66,14 @@ def quietly(done, size):
 
 def put(record, content, **described):
     whole = {"size": len(content), **described}
-    return anyio.to_thread.run_sync(transfer_content.put, record, BytesIO(content), whole, quietly)
+    return anyio.to_thread.run_sync(transfer_content.upload_content, record, BytesIO(content), whole, quietly)
 
 
 async def get(record, handle, owner=None):
     pieces = []
-    told = await anyio.to_thread.run_sync(transfer_content.get, record, handle, owner, pieces.append, quietly)
+    told = await anyio.to_thread.run_sync(
+        transfer_content.download_content, record, handle, owner, pieces.append, quietly
+    )
     return told, b"".join(pieces)
 
 
@@ -109,7 +111,9 @@ async def test_what_is_too_large_is_refused_before_it_is_sent_or_by_the_store(do
 async def test_content_that_breaks_off_is_not_kept(door, store):
     async with door() as record:
         with pytest.raises(ControlUnanswered, match="shorter"):
-            await anyio.to_thread.run_sync(transfer_content.put, record, BytesIO(b"half"), {"size": 8}, quietly)
+            await anyio.to_thread.run_sync(
+                transfer_content.upload_content, record, BytesIO(b"half"), {"size": 8}, quietly
+            )
         assert (await put(record, b"whole"))["size"] == 5  # the door is open for the next one
     assert store.usage[1] == 1
 
@@ -131,9 +135,9 @@ async def test_content_that_breaks_off_is_not_kept(door, store):
 async def test_what_cannot_be_meant_is_refused(door, request_):
     def said(record):
         with record.endpoint.connect(10) as connection:
-            connection.sendall(write({"command": "content", **request_}))
+            connection.sendall(format_line({"command": "content", **request_}))
             connection.shutdown(1)
-            return read(connection.makefile("rb").readline())
+            return parse_line(connection.makefile("rb").readline())
 
     async with door() as record:
         assert (await anyio.to_thread.run_sync(said, record))["ok"] is False

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.config.schema import ModelProxySettings
 from gateway.errors import ConfigError, ProfileError
-from gateway.serving.model_proxy import base_urls, check_bind, proxy_app
+from gateway.serving.model_proxy import base_urls, check_proxy_bind, proxy_app
 from gateway.serving.model_proxy.explain_repair import explanation
 from gateway.serving.model_proxy.routes import climbs, path_behind, route_of, target_of
 
@@ -187,8 +187,8 @@ async def test_an_explanation_shows_before_and_after_without_base64(recorder, be
 @pytest.mark.parametrize("bind", ["0.0.0.0", "::", "192.0.2.7", "host.example"])
 def test_beyond_loopback_a_token_is_needed(bind):
     with pytest.raises(ConfigError, match="token"):
-        check_bind(ModelProxySettings(to="http://x", bind=bind))
-    check_bind(ModelProxySettings(to="http://x", bind=bind, token="t"))
+        check_proxy_bind(ModelProxySettings(to="http://x", bind=bind))
+    check_proxy_bind(ModelProxySettings(to="http://x", bind=bind, token="t"))
 
 
 def test_the_profile_has_to_exist_and_to_be_of_a_dialect_that_is_proxied():

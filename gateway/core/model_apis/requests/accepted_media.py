@@ -43,7 +43,7 @@ def in_user_message(profile: ModelProfile) -> ModelProfile:
 
 def shows(media_type: str, profile: ModelProfile) -> bool:
     """Whether the model gets content of this type as media. Images of every type: they are converted."""
-    kind = kind_of(media_type)
+    kind = media_kind(media_type)
     if place_of(kind, profile) == "none":
         return False
     if kind == "image":
@@ -51,7 +51,7 @@ def shows(media_type: str, profile: ModelProfile) -> bool:
     return media_type in {"audio": profile.audio, "video": profile.video}.get(kind, profile.document).types
 
 
-def kind_of(media_type: str | None) -> str:
+def media_kind(media_type: str | None) -> str:
     """`image`, `audio`, `video` or `document`."""
     family = media_types.family(media_type)
     return family if family in ("image", "audio", "video") else "document"
@@ -74,7 +74,7 @@ def _is_taken(block: Block, profile: ModelProfile) -> bool:
     if not isinstance(block, ImageBlock | AudioBlock | ResourceBlock):
         return True
     found = block.found
-    if found is None or place_of(kind := kind_of(found.media_type), profile) != "in_tool":
+    if found is None or place_of(kind := media_kind(found.media_type), profile) != "in_tool":
         return False
     if kind != "image":
         return True

@@ -12,7 +12,7 @@ from gateway.core import wording
 from gateway.core.model.blocks import AudioBlock, Block, Found, ImageBlock, ResourceBlock, TextBlock
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
-from gateway.core.model_apis.requests.accepted_media import kind_of
+from gateway.core.model_apis.requests.accepted_media import media_kind
 from gateway.core.model_apis.requests.found_results import Piece
 from gateway.core.profiles.model_profile import ModelProfile
 
@@ -75,8 +75,8 @@ def cut_to(amounts: Sequence[int], limit: int | None) -> int:
 def weight_of(piece: Piece, profile: ModelProfile) -> Weight:
     """What a piece's media weighs once it fits the model."""
     most = profile.image.max_bytes * 4 // 3 if profile.image.max_bytes else None
-    images = [found for found in piece.found if kind_of(found.media_type) == "image"]
-    others = sum(len(found.data) for found in piece.found if kind_of(found.media_type) != "image")
+    images = [found for found in piece.found if media_kind(found.media_type) == "image"]
+    others = sum(len(found.data) for found in piece.found if media_kind(found.media_type) != "image")
     return Weight(len(images), others + sum(min(len(found.data), most or len(found.data)) for found in images))
 
 
@@ -84,7 +84,7 @@ def older(envelope: Envelope, handles: Mapping[str, str]) -> Envelope:
     """The envelope of an older result: lines in place of its media; `handles` by the media's base64."""
 
     def line(found: Found) -> str:
-        return wording.older_media(kind_of(found.media_type), _known_of(found), handles.get(found.data))
+        return wording.older_media(media_kind(found.media_type), _known_of(found), handles.get(found.data))
 
     changed = _with_lines(envelope, line)
     return changed if changed is envelope else changed.with_note(Note(kind="named", text="media of an older result"))
@@ -107,7 +107,7 @@ def _without(envelope: Envelope, repeated: Mapping[str, Piece]) -> Envelope:
         if found.data not in repeated:
             return None
         call = repeated[found.data].call
-        return wording.same_media(kind_of(found.media_type), _known_of(found), call.name, call.id)
+        return wording.same_media(media_kind(found.media_type), _known_of(found), call.name, call.id)
 
     changed = _with_lines(envelope, line)
     return changed if changed is envelope else changed.with_note(Note(kind="repeated", text="media shown before"))
@@ -131,4 +131,4 @@ def _with_line(block: Block, line_of: Callable[[Found], str | None]) -> Block:
 def _known_of(found: Found) -> str:
     """Type, pixels and size, in words."""
     pixels = wording.pixel_words(found.pixels) if found.pixels else None
-    return wording.facts(found.media_type or "unknown type", pixels, wording.size_words(found.byte_size))
+    return wording.join_facts(found.media_type or "unknown type", pixels, wording.size_words(found.byte_size))

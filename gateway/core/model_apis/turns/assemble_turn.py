@@ -140,7 +140,7 @@ class _Assembler:
         label = self._label(kind)
         if self._is_too_many(kind):
             why = f"only {rules.max_count} of a kind are taken at once"
-            known = wording.facts(wording.plain(title) if title else None, found.media_type)
+            known = wording.join_facts(wording.plain(title) if title else None, found.media_type)
             parts.append(Words(wording.media_line(label, known, why, self._keep(label, found, title), None)))
             self.notes.append(Note(kind="named", text=f"{label} of {call.name}: {why}"))
             return
@@ -192,7 +192,7 @@ class _Assembler:
                 parts.append(Words(wording.caption(media.label, known, changed, None, handle)))
             parts.append(media)
             return
-        about = wording.facts(known, changed, "after the tool results")
+        about = wording.join_facts(known, changed, "after the tool results")
         parts.append(Words(wording.marker(media.label, about, handle)))
         self.follow_ups.append(FollowUp(wording.whose(media.label, call.name, call.id), media))
         self.notes.append(Note(kind="moved", text=f"{media.label} of {call.name} into the message after the results"))
@@ -206,7 +206,7 @@ class _Assembler:
             return fate.text
         label = self._label(fate.kind)
         if fate.said:
-            return wording.described(label, fate.by, fate.known, fate.handle, fate.said)
+            return wording.description_line(label, fate.by, fate.known, fate.handle, fate.said)
         handle = fate.handle or (self.caption.handle if self.caption else None)
         return wording.media_line(label, fate.known, fate.text or None, handle, fate.tool)
 
@@ -243,7 +243,7 @@ def _kind_of(fate: BlockDecision) -> str | None:
 def _prefix(parts: list[Part]) -> None:
     for index, part in enumerate(parts):
         if isinstance(part, Words):
-            parts[index] = Words(wording.failed(part.text))
+            parts[index] = Words(wording.failed_text(part.text))
             return
     parts.insert(0, Words(wording.ERROR_PREFIX + wording.NO_TEXT_ERROR))
 
@@ -251,7 +251,7 @@ def _prefix(parts: list[Part]) -> None:
 def _changed(image: AsImage) -> str | None:
     scaled = wording.scaled(image.original, image.pixels) if image.original and image.pixels else None
     first = wording.kept_whole(wording.first_frame(image.frames), image.handle) if image.frames > 1 else None
-    return wording.facts(image.about, scaled, first) or None
+    return wording.join_facts(image.about, scaled, first) or None
 
 
 def _detail(image: AsImage) -> str | None:

@@ -133,8 +133,8 @@ def _page(desk: DecisionContext, index: int, block: ResourceBlock, hidden: str |
     if text is None or native.show == "native":
         return None
     is_address = (contents.mime_type or "").lower().startswith("text/uri-list")
-    address = apps.address_in(text) if is_address else None
-    why = wording.facts(wording.plain(contents.uri, 500), hidden or wording.page_not_shown(address))
+    address = apps.address_in_list(text) if is_address else None
+    why = wording.join_facts(wording.plain(contents.uri, 500), hidden or wording.page_not_shown(address))
     return desk.text_line(index, text, contents.mime_type or "text/html", "page", why)
 
 
@@ -174,7 +174,7 @@ def _text_of(index: int, uri: str, media_type: str | None, text: str) -> AsText:
 
 def _broken(desk: DecisionContext, index: int, kind: str, name: str | None) -> ToTextLine:
     desk.note("dropped", f"{kind} whose data cannot be read", index)
-    return ToTextLine("", kind, wording.facts(wording.plain(name or ""), _UNREADABLE))
+    return ToTextLine("", kind, wording.join_facts(wording.plain(name or ""), _UNREADABLE))
 
 
 def _unknown(desk: DecisionContext, index: int, block: UnknownBlock) -> BlockDecision:

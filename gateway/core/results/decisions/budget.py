@@ -11,7 +11,7 @@ from gateway.core import wording
 from gateway.core.results.decisions.block_decisions import AsImage, AsIs, AsText, BlockDecision, ToTextLine
 from gateway.core.results.decisions.decision_context import DecisionContext, is_image
 from gateway.core.results.decisions.documents import left_out_page, smaller_page
-from gateway.core.results.decisions.images import fitted
+from gateway.core.results.decisions.images import fit_image_to_profile
 
 _OVERHEAD = 200
 """Characters for the JSON around one block, its caption or marker included."""
@@ -119,7 +119,7 @@ def _smaller(desk: DecisionContext, fate: BlockDecision, chars: int) -> BlockDec
     if not is_image(source.found):
         return desk.line(source, "image", _TOO_LARGE)
     desk.take_back(source.index, "resized", "converted")
-    return fitted(desk, source, f"refit:{source.key}", max_bytes, fate.beside, fate.uri)
+    return fit_image_to_profile(desk, source, f"refit:{source.key}", max_bytes, fate.beside, fate.uri)
 
 
 _TOO_LARGE = "too large for one result"
@@ -151,7 +151,7 @@ def _cut(desk: DecisionContext, fate: AsText, room: int) -> AsText:
     head_end = _line_end(whole, kept * 3 // 4)
     tail_start = _line_start(whole, len(whole) - (kept - kept * 3 // 4))
     left_out = tail_start - head_end
-    line = wording.cut(left_out, len(whole), head_end, handle, desk.profile.tools.helpers, url)
+    line = wording.cut_mark(left_out, len(whole), head_end, handle, desk.profile.tools.helpers, url)
     return replace(fate, text=whole[:head_end] + line + whole[tail_start:], whole=whole, left_out=left_out)
 
 

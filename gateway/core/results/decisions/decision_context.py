@@ -147,7 +147,7 @@ class DecisionContext:
         """A line that names text, which is kept."""
         handle = self.keep(f"keep:{index}", text, media_type, is_text=True)
         self.note("named", f"{kind} as a line: {why}", index)
-        known = wording.facts(wording.plain(media_type, 80), f"{len(text):,} characters")
+        known = wording.join_facts(wording.plain(media_type, 80), f"{len(text):,} characters")
         tool = wording.READ_TOOL if self.profile.tools.helpers else None
         return ToTextLine(why, kind, known, handle, tool, self.url(f"keep:{index}"))
 
@@ -156,13 +156,13 @@ class DecisionContext:
         name = wording.plain(source.name) if source.name else None
         found = source.found
         if media_types.family(found.media_type) not in SOUNDING:
-            return wording.facts(name, known_of(found))
+            return wording.join_facts(name, known_of(found))
         self._probed += 1
         if self._probed > _MOST_PROBED:
-            return wording.facts(name, known_of(found))
+            return wording.join_facts(name, known_of(found))
         probed = self.want(Probe(f"probe:{source.key}", found.data, found.media_type or ""))
         words = wording.probed(probed) if isinstance(probed, Probed) else None
-        return wording.facts(name, found.media_type, words, wording.size_words(found.byte_size))
+        return wording.join_facts(name, found.media_type, words, wording.size_words(found.byte_size))
 
     def _tool(self, found: Found) -> str | None:
         # A tool is named only where it would show more than the line does.
@@ -191,7 +191,7 @@ def _kept_as(source: BlockSource) -> str:
 def known_of(found: Found) -> str:
     """Type, pixels and size, in words."""
     pixels = wording.pixel_words(found.pixels) if found.pixels else None
-    return wording.facts(found.media_type or "unknown type", pixels, wording.size_words(found.byte_size))
+    return wording.join_facts(found.media_type or "unknown type", pixels, wording.size_words(found.byte_size))
 
 
 def is_image(found: Found) -> bool:

@@ -141,6 +141,6 @@ def _head(desk: DecisionContext, source: BlockSource, read: DocumentRead, what: 
         wording.plain(source.name) if source.name else None,
         f'"{wording.plain(read.title, 100)}"' if read.title and read.title.strip() else None,
     )
-    known = wording.facts(*titled, known_of(source.found), wording.page_count(read.pages), what)
+    known = wording.join_facts(*titled, known_of(source.found), wording.page_count(read.pages), what)
     tool = wording.VIEW_TOOL if desk.profile.tools.helpers else None
     return ToTextLine("", "document", known, desk.kept(source), tool)

@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.core import wording
 from gateway.core.model.blocks import Found
-from gateway.core.model.contents import may_be_animated, may_be_cut_off
+from gateway.core.model.contents import may_be_cut_off, may_move
 from gateway.core.model.effects import Failed, FitImage, Fitted, ImageTarget
 from gateway.core.profiles.profile import ImageRules
 from gateway.core.results.decisions.block_decisions import AsImage, AsIs, BlockDecision, BlockSource, ToTextLine
@@ -40,7 +40,7 @@ def decide_image(
         # Not a byte is changed: the very string that arrived goes on.
         media_type = found.media_type or "application/octet-stream"
         return AsImage(found.data, media_type, found.pixels, beside, uri=uri, source=source)
-    return fitted(desk, source, f"fit:{source.key}", rules.max_bytes, beside, uri)
+    return fit_image_to_profile(desk, source, f"fit:{source.key}", rules.max_bytes, beside, uri)
 
 
 def image_target(rules: ImageRules, max_bytes: int | None) -> ImageTarget:
@@ -48,7 +48,7 @@ def image_target(rules: ImageRules, max_bytes: int | None) -> ImageTarget:
     return ImageTarget(rules.types or _ANY_IMAGE, rules.max_edge, max_bytes, rules.animation == "kept")
 
 
-def fitted(
+def fit_image_to_profile(
     desk: DecisionContext,
     source: BlockSource,
     key: str,
@@ -98,7 +98,7 @@ def _why_not_shown(desk: DecisionContext, found: Found) -> str | None:
 def _is_within(found: Found, rules: ImageRules) -> bool:
     if rules.max_bytes is not None and found.byte_size > rules.max_bytes:
         return False
-    if rules.animation == "first-frame" and may_be_animated(found):
+    if rules.animation == "first-frame" and may_move(found):
         return False
     if rules.max_edge is None:
         return True

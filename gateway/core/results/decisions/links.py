@@ -39,7 +39,7 @@ def decide_link(desk: DecisionContext, index: int, block: LinkBlock, show: ShowE
 def link_words(block: LinkBlock, *, readable: bool) -> str:
     """A link as one line of text; `readable`: the gateway's own tool can read it."""
     size = wording.size_words(block.size) if block.size is not None else None
-    known = wording.facts(wording.plain(block.mime_type, 80) if block.mime_type else "", size)
+    known = wording.join_facts(wording.plain(block.mime_type, 80) if block.mime_type else "", size)
     return wording.link_line(block.title or block.name or "", known, block.uri, block.description, readable)
 
 

@@ -59,6 +59,6 @@ def _converted(desk: DecisionContext, source: BlockSource, as_is: AsIs, beside: 
         desk.note("converted", f"{media_type} to {wording.size_words(shown.byte_size)}", source.index)
     wire = {"type": "audio", **beside, "data": outcome.data, "mimeType": outcome.media_type}
     size = wording.size_words(shown.byte_size)
-    known = wording.facts(outcome.media_type, words or wording.seconds_words(outcome.seconds), size)
+    known = wording.join_facts(outcome.media_type, words or wording.seconds_words(outcome.seconds), size)
     caption = wording.kept_whole(words, handle) if words else ""
     return AsIs(wire, "audio", known, has_bytes=True, source=source, shown=shown, caption=caption)

@@ -3,10 +3,10 @@
 Pure: what a handle stands for is found out by `gateway.content.arguments`.
 """
 
-from gateway.core.tools.arguments.content_forms import Content, built, placed
+from gateway.core.tools.arguments.content_forms import Content, built, place_content
 from gateway.core.tools.arguments.find_parameters import FoundParameter, find_parameters, parameter_path
 from gateway.core.tools.arguments.parameters import EVERYTHING, ContentForm, Form, Parameter, Place, path_words
-from gateway.core.tools.arguments.values import DataUri, Handle, Reference, Url, WantedContent, wanted
+from gateway.core.tools.arguments.values import DataUri, Handle, Reference, Url, WantedContent, wanted_contents
 
 __all__ = [
     "EVERYTHING",
@@ -25,6 +25,6 @@ __all__ = [
     "find_parameters",
     "parameter_path",
     "path_words",
-    "placed",
-    "wanted",
+    "place_content",
+    "wanted_contents",
 ]

@@ -46,7 +46,7 @@ _MEDIA_TYPE = re.compile(
 _TYPES_OF = {f".{ending}": media_type for media_type, ending in EXTENSIONS.items()} | {".jpeg": "image/jpeg"}
 
 
-def declared(schema: WireObject, path: Path) -> Parameter | None:
+def declared_parameter(schema: WireObject, path: Path) -> Parameter | None:
     """The parameter that a schema says it is, by tags, format or encoding; None when it does not take content."""
     for tag in CONTENT_TAGS:
         if tag in schema:
@@ -54,7 +54,7 @@ def declared(schema: WireObject, path: Path) -> Parameter | None:
     for tag in FILE_TAGS:
         if tag in schema and schema[tag] is not False:
             return _file(schema[tag], path)
-    if "string" not in types_of(schema) and "contentEncoding" not in schema:
+    if "string" not in schema_types(schema) and "contentEncoding" not in schema:
         return None
     encoding, shape = schema.get("contentEncoding"), schema.get("format")
     form = _FORMATS.get(shape) if isinstance(shape, str) else None
@@ -72,7 +72,7 @@ def paired(properties: WireObject, path: Path) -> Parameter | None:
     Found only where there is exactly one of each: as `data` + `mimeType`, `image_base64` + `media_type`.
     """
     texts = {name: cast("WireObject", schema) for name, schema in properties.items() if _is_text(schema)}
-    tagged = {name: found for name, schema in texts.items() if (found := declared(schema, (*path, name)))}
+    tagged = {name: found for name, schema in texts.items() if (found := declared_parameter(schema, (*path, name)))}
     named = [name for name in texts if name in tagged or _is_encoded(_folded(name))]
     beside = [name for name in texts if name not in tagged and _is_media_type(_folded(name))]
     if len(named) != 1 or len(beside) != 1:
@@ -90,7 +90,7 @@ def openai_file(path: Path) -> Parameter:
     return Parameter(path, "openai-file")
 
 
-def types_of(schema: WireObject) -> frozenset[str]:
+def schema_types(schema: WireObject) -> frozenset[str]:
     """The JSON types that a schema names, itself or in its branches."""
     named = schema.get("type")
     names = named if is_list(named) else [named]
@@ -108,7 +108,7 @@ def is_plain_text(schema: Any) -> bool:
     """Whether any text, or any URL, fits a schema."""
     if not is_object(schema):
         return False
-    return "string" in types_of(schema) and schema.get("format") in (None, "uri", "url") and "enum" not in schema
+    return "string" in schema_types(schema) and schema.get("format") in (None, "uri", "url") and "enum" not in schema
 
 
 def _file(tag: Any, path: Path) -> Parameter:
@@ -159,4 +159,4 @@ def _is_media_type(folded: str) -> bool:
 
 
 def _is_text(schema: Any) -> bool:
-    return is_object(schema) and "string" in types_of(schema)
+    return is_object(schema) and "string" in schema_types(schema)

@@ -53,7 +53,7 @@ def built(form: Form, content: Content) -> Any:
             return {"download_url": content.link, "file_id": content.handle, "mime_type": content.media_type, **named}
 
 
-def placed(arguments: Mapping[str, Any], values: Mapping[Place, tuple[Parameter, Content]]) -> Mapping[str, Any]:
+def place_content(arguments: Mapping[str, Any], values: Mapping[Place, tuple[Parameter, Content]]) -> Mapping[str, Any]:
     """The arguments with content in its places, and its media type in the member beside each. All else stays."""
     changed: Any = arguments
     for place, (parameter, content) in values.items():

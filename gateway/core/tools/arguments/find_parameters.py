@@ -10,11 +10,11 @@ from gateway.core.model.kinds import Kind
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.arguments.content_declarations import (
     branches_of,
-    declared,
+    declared_parameter,
     is_plain_text,
     openai_file,
     paired,
-    types_of,
+    schema_types,
 )
 from gateway.core.tools.arguments.parameters import ContentForm, Form, Parameter, Path
 from gateway.core.wording import takes_content
@@ -126,8 +126,8 @@ class _Finder:
 
     def parameter(self, schema: WireObject, path: Path, known: Parameter | None) -> Parameter | None:
         """What takes content here: what the configuration says comes before what the schema does."""
-        is_list = "array" in types_of(schema)
-        found = known or declared(schema, path)
+        is_list = "array" in schema_types(schema)
+        found = known or declared_parameter(schema, path)
         if found is None and not is_list and self.is_file_param(path):
             found = openai_file(path)
         setting = self.settings.get(path)
@@ -204,13 +204,13 @@ def _opened(schema: WireObject) -> dict[str, Any]:
             if isinstance(kept.get(key), list):
                 kept[key] = [_opened_branch(branch) for branch in kept[key]]
         return kept
-    nullable = "null" in types_of(schema)
+    nullable = "null" in schema_types(schema)
     kept = {key: value for key, value in kept.items() if key not in _OF_OBJECTS}
     return {**kept, "type": ["string", "null"] if nullable else "string"}
 
 
 def _opened_branch(branch: Any) -> Any:
-    if is_object(branch) and types_of(branch) & {"string", "object"}:
+    if is_object(branch) and schema_types(branch) & {"string", "object"}:
         return _opened(branch)
     return cast("Any", branch)
 

@@ -54,7 +54,7 @@ class WantedContent:
     parameter: Parameter
 
 
-def wanted(
+def wanted_contents(
     arguments: Mapping[str, Any], parameters: Sequence[Parameter], *, fetched: bool
 ) -> tuple[WantedContent, ...]:
     """The values that stand for content, in the order of the parameters, each place once.

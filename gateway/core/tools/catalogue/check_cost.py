@@ -39,7 +39,7 @@ class TooMuchWork(Exception):
     """The check would take more than it may, or it cannot be said how much it takes."""
 
 
-def judge(schema: Mapping[str, Any], look: Callable[[Any], tuple[Fault, ...]] = faults) -> None:
+def check_compilable(schema: Mapping[str, Any], look: Callable[[Any], tuple[Fault, ...]] = faults) -> None:
     """Whether a schema can be compiled at all. Raises TooMuchWork for one that is too large, or that cannot be counted.
 
     `look` finds the faults of a schema. The work is linear in the size of the schema.
@@ -72,8 +72,8 @@ def judge(schema: Mapping[str, Any], look: Callable[[Any], tuple[Fault, ...]] = 
 def check_steps(schema: Mapping[str, Any], value: Any) -> int:
     """The steps that a check of `value` takes at most. Raises TooMuchWork when they are more than `MOST_STEPS`.
 
-    The schema has to be one that `judge` let pass. Each pair of a schema and a value is counted once, however often it
-    is met.
+    The schema has to be one that `check_compilable` let pass. Each pair of a schema and a value is counted once,
+    however often it is met.
     """
     return _Count(schema).of(schema, value, 0)
 

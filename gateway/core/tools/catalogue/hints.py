@@ -30,7 +30,7 @@ def of_pages(pages: Sequence[WireObject]) -> dict[str, Any]:
     return {"ttlMs": _shortest(lifetime(page.get("ttlMs")) for page in pages), "_meta": meta}
 
 
-def merged(hints: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def merge_hints(hints: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """The fields of a list that is made of several, in order: empty where there is nothing to say.
 
     The shortest lifetime, none when one of them gave none; of each key in `_meta` the first that has it.

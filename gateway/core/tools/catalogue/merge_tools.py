@@ -18,12 +18,12 @@ from gateway.core.profiles.profile import Profile
 from gateway.core.tools.arguments import ContentForm, Parameter, find_parameters, path_words
 from gateway.core.tools.arguments.find_parameters import SchemaPlace
 from gateway.core.tools.catalogue.catalogue import Catalogue, Route, Selection
-from gateway.core.tools.catalogue.check_cost import TooMuchWork, judge
+from gateway.core.tools.catalogue.check_cost import TooMuchWork, check_compilable
 from gateway.core.tools.catalogue.faults import FaultMemo
 from gateway.core.tools.catalogue.names import NameRules, Names
-from gateway.core.tools.catalogue.prefixes import OWN, Prefixing, PrefixRule, identity
+from gateway.core.tools.catalogue.prefixes import OWN, Prefixing, PrefixRule, tool_identity
 from gateway.core.tools.catalogue.repair import is_object_schema, repaired, unusable
-from gateway.core.tools.catalogue.schemas import described, shown_to
+from gateway.core.tools.catalogue.schemas import shown_to, with_lost_words
 from gateway.core.wording import counted, plain
 
 _LONGEST_SHOWN = 100
@@ -149,8 +149,8 @@ class _Merger:
                 self.problem("dropped", f"{upstream}: a second tool named {_quoted(name)} withheld")
                 continue
             renamed = (selection.rename.get(name) if selection else None) or name
-            described = selection.describe.get(name) if selection else None
-            found[name] = _Candidate(upstream, name, renamed, tool, described)
+            with_lost_words = selection.describe.get(name) if selection else None
+            found[name] = _Candidate(upstream, name, renamed, tool, with_lost_words)
         if tools and selection is not None:
             self.check_keys(upstream, selection, found)
         return list(found.values())
@@ -170,7 +170,7 @@ class _Merger:
         prefixing = Prefixing.of(prefix, self.rules, candidates)
         left_out: list[str] = []
         for candidate in candidates:
-            given = names.give(prefixing.wanted(candidate), identity(candidate))
+            given = names.give(prefixing.wanted(candidate), tool_identity(candidate))
             if not self._is_offered(candidate):
                 continue
             # Names are given to those beyond the limit too: so a name does not hang on the limit.
@@ -302,7 +302,7 @@ class _Merger:
     def _check(self, offered: str, schema: WireObject) -> None:
         """Has arguments checked against the schema that its host is not shown whole, where that can be done."""
         try:
-            judge(schema, self.faults)
+            check_compilable(schema, self.faults)
         except TooMuchWork as error:
             self.problem("schema", f"{offered}: its arguments are not checked against its inputSchema: {error}")
         else:
@@ -332,7 +332,7 @@ class _Merger:
             self.edit(tool["name"], "described by its name, because this host takes no tool without a description")
         if longest is not None and len(description) > longest:
             self.edit(tool["name"], f"description of {len(description):,} characters cut to {longest:,}")
-        if description := described(description, told, longest):
+        if description := with_lost_words(description, told, longest):
             tool["description"] = description
 
     def _drop_output_schema(self, tool: dict[str, Any], candidate: _Candidate) -> None:

@@ -25,7 +25,7 @@ class Named(Protocol):
     def name(self) -> str: ...
 
 
-def identity(named: Named) -> str:
+def tool_identity(named: Named) -> str:
     """What it is, whatever it is called."""
     return f"{named.upstream}{SEPARATOR}{named.key}"
 
@@ -43,7 +43,7 @@ class Prefixing:
         """For all that is to be named."""
         owners: dict[str, set[str]] = {}
         for each in all_named if rule == "when-needed" else ():
-            owners.setdefault(rules.fitted(each.name, identity(each)), set()).add(each.upstream)
+            owners.setdefault(rules.fitted(each.name, tool_identity(each)), set()).add(each.upstream)
         return cls(rule, rules, frozenset(name for name, upstreams in owners.items() if len(upstreams) > 1))
 
     def wanted(self, named: Named) -> tuple[str, ...]:
@@ -51,6 +51,6 @@ class Prefixing:
         prefixed = f"{named.upstream}{SEPARATOR}{named.name}"
         if named.upstream == OWN:
             return (named.name,)
-        if self.rule == "always" or self.rules.fitted(named.name, identity(named)) in self.shared:
+        if self.rule == "always" or self.rules.fitted(named.name, tool_identity(named)) in self.shared:
             return (prefixed,)
         return (named.name, prefixed)

@@ -12,7 +12,7 @@ from typing import Any
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue.names import NameRules, Names
-from gateway.core.tools.catalogue.prefixes import Prefixing, PrefixRule, identity
+from gateway.core.tools.catalogue.prefixes import Prefixing, PrefixRule, tool_identity
 from gateway.core.tools.catalogue.repair import repaired_prompt, unusable_prompt
 from gateway.core.wording import plain
 
@@ -65,7 +65,7 @@ def build_prompts(prompts_by_upstream: Mapping[str, Sequence[Any]], prefix: Pref
     offered: list[dict[str, Any]] = []
     routes: dict[str, PromptRoute] = {}
     for each in found:
-        given = names.give(prefixing.wanted(each), identity(each))
+        given = names.give(prefixing.wanted(each), tool_identity(each))
         prompt, changes = repaired_prompt(each.declared)
         notes += [Note(kind="schema", text=f"prompt {_quoted(given.name)}: {change}") for change in changes]
         if given.changes:

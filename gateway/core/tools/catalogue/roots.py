@@ -37,7 +37,7 @@ class Merged:
     is_looser: bool = False
 
 
-def merged(schema: WireObject) -> Merged:
+def with_object_root(schema: WireObject) -> Merged:
     """The schema with a plain object at its root. One that has that already stays as it is."""
     if not any(member in schema for member in _MERGED):
         return Merged(dict(schema))

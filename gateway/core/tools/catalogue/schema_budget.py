@@ -21,7 +21,7 @@ _NAMES = 1_000
 _Edit = Callable[[WireObject], dict[str, Any]]
 
 
-def bytes_of(schema: Any) -> int:
+def wire_size(schema: Any) -> int:
     """The size of a schema as it goes on the wire."""
     return len(json.dumps(schema, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
 
@@ -31,19 +31,19 @@ def is_too_deep(schema: WireObject, look: Callable[[Any], tuple[Fault, ...]] = f
     return any(fault.kind == "deep" for fault in look(schema))
 
 
-def fitted(schema: WireObject, limit: int) -> tuple[dict[str, Any], str | None]:
+def fit_schema(schema: WireObject, limit: int) -> tuple[dict[str, Any], str | None]:
     """The schema within so many bytes, with nothing left out but words; and what was done, None: not enough could be.
 
     It takes the same arguments as before.
     """
-    if (size := bytes_of(schema)) <= limit:
+    if (size := wire_size(schema)) <= limit:
         return dict(schema), ""
     if size > max(_LARGEST, 2 * limit):
         return dict(schema), None
     shown = dict(schema)
     for words, step in _steps(schema):
         shown = step(shown)
-        if bytes_of(shown) <= limit:
+        if wire_size(shown) <= limit:
             return shown, words
     return shown, None
 
@@ -61,7 +61,7 @@ def bare(schema: WireObject, limit: int) -> tuple[dict[str, Any], str]:
     if "required" in schema:
         shown["required"] = schema["required"]
     words = "The details of its arguments are too long for this host, and are checked when it is called."
-    if bytes_of(shown) <= limit:
+    if wire_size(shown) <= limit:
         return shown, words
     names = cut(", ".join(plain(name, 60) for name in properties), _NAMES)
     return {"type": "object"}, f"{words} They are: {names}."

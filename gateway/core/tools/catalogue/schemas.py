@@ -9,8 +9,8 @@ from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import ToolRules
 from gateway.core.tools.catalogue.faults import Fault, faults
 from gateway.core.tools.catalogue.refs import inlined
-from gateway.core.tools.catalogue.roots import merged
-from gateway.core.tools.catalogue.schema_budget import bare, bytes_of, fitted, is_too_deep
+from gateway.core.tools.catalogue.roots import with_object_root
+from gateway.core.tools.catalogue.schema_budget import bare, fit_schema, is_too_deep, wire_size
 
 _BARE = 16_384
 """Bytes of the names and types of a schema that is too deep or too large, where the host has no limit of its own."""
@@ -60,7 +60,7 @@ def _without_refs(shown: Shown, rules: ToolRules) -> Shown:
 def _without_alternatives(shown: Shown, rules: ToolRules) -> Shown:
     if rules.root != "object":
         return shown
-    found = merged(shown.schema)
+    found = with_object_root(shown.schema)
     if found.schema == shown.schema:
         return shown
     change = "alternatives at the root of inputSchema merged into one object, because this host takes none there"
@@ -69,17 +69,17 @@ def _without_alternatives(shown: Shown, rules: ToolRules) -> Shown:
 
 def _small_enough(shown: Shown, rules: ToolRules) -> Shown:
     limit = rules.schema_max_bytes
-    if limit is None or (size := bytes_of(shown.schema)) <= limit:
+    if limit is None or (size := wire_size(shown.schema)) <= limit:
         return shown
     beginning = f"inputSchema of {size:,} bytes, and this host takes {limit:,}"
-    schema, done = fitted(shown.schema, limit)
+    schema, done = fit_schema(shown.schema, limit)
     if done is not None:
         return Shown(schema, (*shown.changes, f"{beginning}: {done}"), shown.told, shown.is_looser)
     shape, told = bare(shown.schema, limit)
     return Shown(shape, (*shown.changes, f"{beginning}: names and types kept"), (*shown.told, told), True)
 
 
-def described(description: str, told: tuple[str, ...], longest: int | None) -> str:
+def with_lost_words(description: str, told: tuple[str, ...], longest: int | None) -> str:
     """A description with what its schema no longer says at its end, which is kept within the limit."""
     if not told:
         return description if longest is None else cut(description, longest)
