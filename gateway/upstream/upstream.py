@@ -92,7 +92,7 @@ class Upstream:
         self._looked_for: dict[str, Caller] = {}
         """Of each kind of host that wants to know its lists, one."""
         self.eras = Eras()
-        self.default = self._connection(self._expected_identity, self._expected_era, default=True)
+        self.default = self._connection(self._expected_identity, self._expected_era, is_default=True)
         if asleep and settings.enabled:
             self.default.status.begin(UpstreamState.SLEEPING, "nothing has been asked of it yet")
         is_there = (attendance or Attendance()).has
@@ -352,20 +352,20 @@ class Upstream:
         return self.eras.for_host(caller.era if caller is not None else "modern" if self.settings.url else "handshake")
 
     def _connection(
-        self, identity: Callable[[], ClientIdentity], first: Callable[[], Era], *, default: bool
+        self, identity: Callable[[], ClientIdentity], first: Callable[[], Era], *, is_default: bool
     ) -> SupervisedConnection:
         return SupervisedConnection(
             self._subject,
             identity=identity,
             first=first,
             on_event=self._happened,
-            default=default,
+            is_default=is_default,
             launches=self._launches,
             known=lambda: self.default.opening is not None,
         )
 
     def _made(self, identity: ClientIdentity, era: Era) -> SupervisedConnection:
-        return self._connection(lambda: identity, lambda: self.eras.for_host(era), default=False)
+        return self._connection(lambda: identity, lambda: self.eras.for_host(era), is_default=False)
 
     def _begin(self, connection: SupervisedConnection) -> None:
         if self.state in (UpstreamState.DISABLED, UpstreamState.STOPPED):

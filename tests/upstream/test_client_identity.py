@@ -19,7 +19,7 @@ def test_an_upstream_is_shown_who_the_host_is_and_what_it_wants_to_be_told() -> 
     info = {"name": "host", "version": "3", "later": None}
     identity = identity_of(Caller(client_info=info, log_level="warning"))
     assert (identity.client_info, identity.log_level) == (info, "warning")
-    assert identity_of(Caller()).identity == GATEWAY
+    assert identity_of(Caller()).client_info == GATEWAY
 
 
 def test_what_the_host_declared_is_declared_and_nothing_else() -> None:

@@ -21,9 +21,9 @@ STUBBORN = "import os, signal, sys, time; signal.signal(15, signal.SIG_IGN); os.
 
 GATEWAY = """
 import subprocess, sys
-from gateway.upstream.transports.process_reaper import Watch
+from gateway.upstream.transports.process_reaper import ProcessReaper
 child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], start_new_session=True)
-Watch().guard(child.pid)
+ProcessReaper().guard(child.pid)
 sys.stdin.read()
 """
 

@@ -55,13 +55,13 @@ class House:
         self.there = Attendance()
         self.sessions = Sessions(self.default, self.eras, self.link, self.begun.append, self.end, self.there.has)
 
-    def link(self, identity: ClientIdentity, era: Era, *, standing: bool = False) -> SupervisedConnection:
+    def link(self, identity: ClientIdentity, era: Era, *, is_default: bool = False) -> SupervisedConnection:
         return SupervisedConnection(
             self.subject,
             identity=lambda: identity,
             first=lambda: self.eras.for_host(era),
             on_event=lambda link, event: None,
-            standing=standing,
+            is_default=is_default,
         )
 
     def end(self, link: SupervisedConnection) -> None:
@@ -81,7 +81,7 @@ class House:
 
     @property
     def kept(self) -> list[SupervisedConnection]:
-        return [self.default, *self.sessions.links()]
+        return [self.default, *self.sessions.connections()]
 
 
 # -- owners

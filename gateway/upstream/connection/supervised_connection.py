@@ -89,7 +89,7 @@ class SupervisedConnection:
         identity: Callable[[], ClientIdentity],
         first: Callable[[], Era],
         on_event: OnEvent,
-        default: bool = True,
+        is_default: bool = True,
         launches: LaunchTurns | None = None,
         known: Callable[[], bool] | None = None,
     ) -> None:
@@ -112,7 +112,7 @@ class SupervisedConnection:
         """Whether the lists are its own: everything was listed at least once."""
         self.lists = Lists(subject, lambda kind: on_event(self, kind))
         self.last_use = [0.0]  # when the last call ended; a list, for whoever watches it
-        self._is_default = default
+        self._is_default = is_default
         self._first = first
         self._next_guise = identity
         self._on_event = on_event

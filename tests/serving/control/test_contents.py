@@ -174,13 +174,13 @@ async def test_content_goes_in_with_more_than_1024_files_open(door, tmp_path):
     script.write_text(
         "import io, os, resource, sys\n"
         "from gateway.serving.control.endpoint import Endpoint\n"
-        "from gateway.serving.control.records import Record\n"
-        "from gateway.serving.control.transfer_content import put\n"
+        "from gateway.serving.control.records import GatewayRecord\n"
+        "from gateway.serving.control.transfer_content import upload_content\n"
         "_, most = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))\n"
         "kept = [os.open(os.devnull, os.O_RDONLY) for _ in range(1_100)]\n"
-        "record = Record(1, 0.0, 'x', '1', None, None, Endpoint('unix', sys.argv[1]))\n"
-        "told = put(record, io.BytesIO(b'many'), {'size': 4, 'media_type': 'text/plain'}, lambda done, size: None)\n"
+        "record = GatewayRecord(1, 0.0, 'x', '1', None, None, Endpoint('unix', sys.argv[1]))\n"
+        "told = upload_content(record, io.BytesIO(b'many'), {'size': 4, 'media_type': 'text/plain'}, lambda done, size: None)\n"
         "print(max(kept), told['size'])\n"
     )
     async with door("unix") as record:
