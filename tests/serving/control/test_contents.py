@@ -180,7 +180,8 @@ async def test_content_goes_in_with_more_than_1024_files_open(door, tmp_path):
         "resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))\n"
         "kept = [os.open(os.devnull, os.O_RDONLY) for _ in range(1_100)]\n"
         "record = GatewayRecord(1, 0.0, 'x', '1', None, None, Endpoint('unix', sys.argv[1]))\n"
-        "told = upload_content(record, io.BytesIO(b'many'), {'size': 4, 'media_type': 'text/plain'}, lambda done, size: None)\n"
+        "described = {'size': 4, 'media_type': 'text/plain'}\n"
+        "told = upload_content(record, io.BytesIO(b'many'), described, lambda done, size: None)\n"
         "print(max(kept), told['size'])\n"
     )
     async with door("unix") as record:
