@@ -58,15 +58,15 @@ $mark: where this is known from (measured: which version, on which day; or sourc
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.hosts.simulators.host import RASTER, Host
+from gateway.hosts.simulators.host import RASTER, SimulatedHost
 from gateway.hosts.simulators.results import blocks, is_error, malformed
-from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, as_labelled, failed
+from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, as_labelled, failed_result
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
     """What the model of $title gets."""
     if problem := malformed(result):
-        return failed(f"Invalid tool result: {problem}")
+        return failed_result(f"Invalid tool result: {problem}")
     # $mark: what becomes of structured content, of long text, and of media beside an error.
     return Seen(tuple(_part(block) for block in blocks(result)), flagged=is_error(result))
 
@@ -82,7 +82,7 @@ def _part(block: Mapping[str, Any]) -> SeenPart:
 
 
 # $mark: what it says of itself in `initialize`.
-$constant = Host(
+$constant = SimulatedHost(
     name="$name",
     title="$title",
     client_info={"name": "$name", "version": "1.0.0"},

@@ -174,10 +174,10 @@ class HttpWire:
     def _exchange(self, verb: str, message: dict[str, Any] | None, stream: str, opened: threading.Event | None) -> None:
         parts = urlsplit(self.url)
         connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
-        response = None
+        response = connected = None
         try:
             connection.connect()
-            self._sockets[stream] = connection.sock
+            connected = self._sockets[stream] = connection.sock
             body = None if message is None else json.dumps(message, ensure_ascii=False).encode()
             connection.request(verb, parts.path, body, self._headers(message))
             response = connection.getresponse()
@@ -185,7 +185,7 @@ class HttpWire:
                 session = response.headers.get("mcp-session-id")
                 self._session = {"mcp-session-id": session} if session else {}
             if opened is not None:
-                self._sockets[stream].settimeout(None)  # it is silent for as long as there is no news
+                connected.settimeout(None)  # it is silent for as long as there is no news
                 opened.set()
             self._take(response, message, stream)
         except (OSError, http.client.HTTPException, ValueError, AttributeError):
@@ -193,7 +193,8 @@ class HttpWire:
         finally:
             if opened is not None:
                 opened.set()
-            self._sockets.pop(stream, None)
+            if self._sockets.get(stream) is connected:  # or the host has opened the stream again
+                self._sockets.pop(stream, None)
             if response is not None:
                 response.close()
             connection.close()

@@ -166,7 +166,7 @@ def test_nothing_heavy_is_imported_before_the_host_is_answered():
         "def start(self):\n"
         f"    print(sorted({heavy} & set(sys.modules)), file=sys.stderr)\n"
         "    raise SystemExit(0)\n"
-        "opening.Opening.start = start\n"
+        "early_stdio.EarlyStdio.start = start\n"
         "from gateway.cli.main import main\n"
         "main(['serve'])\n"
     )

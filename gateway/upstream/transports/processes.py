@@ -115,10 +115,10 @@ async def _exited(process: Process, seconds: float) -> None:
 
 
 async def _end_tree(child: Child, graces: Graces) -> None:
+    if graces is GENTLE:  # said first: a gateway that is killed right after must not have it asked a second time
+        WATCH.asked(child.pid)
     if not child.tree.terminate():
         return
-    if graces is GENTLE:
-        WATCH.asked(child.pid)
     grace = graces.terminate if child.process.returncode is None else ORPHAN_GRACE
     for _ in range(round(grace / _PROBE)):
         await anyio.sleep(_PROBE)
