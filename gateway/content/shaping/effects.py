@@ -174,12 +174,12 @@ class EffectRunner:
         return frozenset(self.describer.kinds) if self.describer is not None else frozenset()
 
 
-async def perform(effects: Mapping[str, Effect], hands: EffectRunner, owner: str) -> dict[str, Outcome]:
+async def perform(effects: Mapping[str, Effect], runner: EffectRunner, owner: str) -> dict[str, Outcome]:
     """The outcomes of all effects of one round, performed side by side, under the same keys. Never raises for one."""
     outcomes: dict[str, Outcome] = {}
 
     async def one(key: str, effect: Effect) -> None:
-        outcomes[key] = await _outcome(effect, hands, owner)
+        outcomes[key] = await _outcome(effect, runner, owner)
 
     with media_share(owner):
         async with anyio.create_task_group() as tasks:
@@ -188,22 +188,22 @@ async def perform(effects: Mapping[str, Effect], hands: EffectRunner, owner: str
     return outcomes
 
 
-async def _outcome(effect: Effect, hands: EffectRunner, owner: str) -> Outcome:
+async def _outcome(effect: Effect, runner: EffectRunner, owner: str) -> Outcome:
     try:
         match effect:
             case Keep():
                 data = effect.data
                 content = data.encode("utf-8", "replace") if effect.is_text else pybase64.b64decode(data)
-                kept = await hands.store.put(
-                    content, owner=owner, media_type=effect.media_type, name=effect.name, origin=hands.origin
+                kept = await runner.store.put(
+                    content, owner=owner, media_type=effect.media_type, name=effect.name, origin=runner.origin
                 )
-                return Kept(kept.handle, hands.links.link(kept, owner) if hands.links is not None else None)
+                return Kept(kept.handle, runner.links.link(kept, owner) if runner.links is not None else None)
             case ReadLink():
-                return await _read(effect, hands.reach.read)
+                return await _read(effect, runner.reach.read)
             case WriteFile() | Describe():
-                return await _told(effect, hands)
+                return await _told(effect, runner)
             case _:
-                return await _worked(effect, hands.media)
+                return await _worked(effect, runner.media)
     except (MediaError, ContentError) as error:
         logger.info("effect %s failed: %s", effect.key, error)
         return Failed(error.message)
@@ -226,15 +226,15 @@ async def _worked(
             return await media.probe(content, effect.media_type)
 
 
-async def _told(effect: WriteFile | Describe, hands: EffectRunner) -> Outcome:
+async def _told(effect: WriteFile | Describe, runner: EffectRunner) -> Outcome:
     content = pybase64.b64decode(effect.data)
     if isinstance(effect, Describe):
-        if hands.describer is None:
+        if runner.describer is None:
             return Failed("nothing describes it")
-        return await hands.describer.describe(content, effect.media_type)
-    if hands.files is None:
+        return await runner.describer.describe(content, effect.media_type)
+    if runner.files is None:
         return Failed("no folder is allowed for files")
-    return Written(await hands.files.write(content, effect.media_type, effect.name, hands.reach.folders))
+    return Written(await runner.files.write(content, effect.media_type, effect.name, runner.reach.folders))
 
 
 async def _read(effect: ReadLink, read: ReadLinked | None) -> LinkRead | Failed:

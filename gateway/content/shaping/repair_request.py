@@ -202,10 +202,10 @@ class Repairer:
         return RepairedTurn(tuple(answers), follow_ups, tuple(carried), turn.after, reply), done.notes
 
     async def _assembled(self, calls: Sequence[Call], profile: ModelProfile, owner: str) -> Assembled:
-        hands = EffectRunner(self.store, self.media, self.describer)
-        choices = Choices(describes=hands.describes)
+        runner = EffectRunner(self.store, self.media, self.describer)
+        choices = Choices(describes=runner.describes)
         calls = await with_files_fetched(calls, profile, self.files)
-        done = await settle_turn(calls, profile, hands, owner, choices)
+        done = await settle_turn(calls, profile, runner, owner, choices)
         turn, told = await with_files_uploaded(done.turn, profile, self.files)
         return replace(done, turn=turn, notes=(*done.notes, *told))
 

@@ -11,7 +11,7 @@ from gateway.core.results.plan_effects import ROUNDS
 
 
 async def settle_turn(
-    calls: Sequence[Call], profile: ModelProfile, hands: EffectRunner, owner: str, choices: Choices | None = None
+    calls: Sequence[Call], profile: ModelProfile, runner: EffectRunner, owner: str, choices: Choices | None = None
 ) -> Assembled:
     """The turn with every effect performed that it needs. `owner` is whom kept content belongs to. Never raises."""
     outcomes: dict[str, Outcome] = {}
@@ -19,6 +19,6 @@ async def settle_turn(
     for _ in range(ROUNDS):
         if not now.wanted:
             break
-        outcomes |= await perform(now.wanted, hands, owner)
+        outcomes |= await perform(now.wanted, runner, owner)
         now = assemble(calls, profile, outcomes, choices)
     return now

@@ -66,7 +66,7 @@ class Shaper:
         files: FileWriter | None = None,
         links: ContentLinker | None = None,
     ) -> None:
-        self._hands = EffectRunner(store, media, files=files, links=links)
+        self._runner = EffectRunner(store, media, files=files, links=links)
         self._describer = describer
         self._max_blocks = max_blocks
 
@@ -90,20 +90,20 @@ class Shaper:
         """
         run = to_thread.run_sync if _is_large(result) else _at_once
         envelope = (await run(self._read, result, profile)).with_note(*notes)
-        reach = reach or self._hands.reach
+        reach = reach or self._runner.reach
         describer = None if self._describer is None else DescriberFor(self._describer, reach.tools)
-        hands = replace(self._hands, describer=describer, reach=reach, origin=origin)
+        runner = replace(self._runner, describer=describer, reach=reach, origin=origin)
         outcomes: dict[str, Outcome] = {}
         effects: list[Effect] = []
         content = await run(_mirrored, envelope, profile) if app else Mirrored(envelope, profile)
         for _ in range(ROUNDS):
-            wanted = await run(plan, content.envelope, content.profile, outcomes, hands.describes)
+            wanted = await run(plan, content.envelope, content.profile, outcomes, runner.describes)
             if not wanted:
                 break
             effects.extend(wanted)
-            outcomes |= await perform({effect.key: effect for effect in wanted}, hands, owner)
-        lowered: Lowered = await run(lower, content.envelope, content.profile, outcomes, hands.describes)
-        sent, left_out = await with_outputs(lowered.result, envelope, profile, hands, owner)
+            outcomes |= await perform({effect.key: effect for effect in wanted}, runner, owner)
+        lowered: Lowered = await run(lower, content.envelope, content.profile, outcomes, runner.describes)
+        sent, left_out = await with_outputs(lowered.result, envelope, profile, runner, owner)
         if app:
             for_page: AppResult = await run(for_app, sent, result, profile, content.first, lowered.notes)
             sent, left_out = for_page.result, (*left_out, *for_page.notes)

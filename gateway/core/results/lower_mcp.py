@@ -31,8 +31,8 @@ def lower(
     """
     decisions = decide(envelope, profile, outcomes, describes)
     writer = _Writer(profile)
-    for fate in decisions.fates:
-        writer.write(fate)
+    for decision in decisions.decided_blocks:
+        writer.write(decision)
     result: dict[str, Any] = {**_rest(envelope, profile), "content": writer.content(decisions)}
     notes = (*envelope.notes, *decisions.notes, *writer.notes())
     if decisions.structured:
@@ -66,17 +66,17 @@ class _Writer:
     def moves(self) -> bool:
         return self.profile.text.merge or self.profile.order == "text-first"
 
-    def write(self, fate: BlockDecision) -> None:
-        match fate:
+    def write(self, decision: BlockDecision) -> None:
+        match decision:
             case AsText():
-                if fate.text or self.profile.text.empty == "keep":
-                    self.in_place.append({"type": "text", **fate.beside, "text": fate.text})
+                if decision.text or self.profile.text.empty == "keep":
+                    self.in_place.append({"type": "text", **decision.beside, "text": decision.text})
             case ToTextLine():
-                self.say(self.line(fate))
+                self.say(self.line(decision))
             case AsIs():
-                self.show(fate)
+                self.show(decision)
             case AsImage():
-                self.image(fate)
+                self.image(decision)
 
     def say(self, text: str) -> None:
         self.in_place.append({"type": "text", "text": text})
@@ -85,50 +85,60 @@ class _Writer:
         self.counts[kind] = self.counts.get(kind, 0) + 1
         return wording.label(kind, self.counts[kind])
 
-    def line(self, fate: ToTextLine) -> str:
-        if fate.kind is None:
-            return fate.text
-        name = self.name(fate.kind)
-        if fate.said:
-            return wording.description_line(name, fate.by, fate.known, fate.handle, fate.said)
+    def line(self, decision: ToTextLine) -> str:
+        if decision.kind is None:
+            return decision.text
+        name = self.name(decision.kind)
+        if decision.said:
+            return wording.description_line(name, decision.by, decision.known, decision.handle, decision.said)
         return wording.media_line(
-            name, fate.known, fate.text or None, fate.handle, fate.tool, path=fate.path, url=fate.url
+            name,
+            decision.known,
+            decision.text or None,
+            decision.handle,
+            decision.tool,
+            path=decision.path,
+            url=decision.url,
         )
 
-    def show(self, fate: AsIs) -> None:
-        wire = fate.wire
+    def show(self, decision: AsIs) -> None:
+        wire = decision.wire
         if not self.moves or not is_dict(wire):
-            if fate.caption or fate.handle:
-                self.say(wording.marker(self.name(fate.kind), fate.caption or fate.known, fate.handle, fate.url))
+            if decision.caption or decision.handle:
+                self.say(
+                    wording.marker(
+                        self.name(decision.kind), decision.caption or decision.known, decision.handle, decision.url
+                    )
+                )
             # As it arrived, even where it is no object: nothing here may lose what it cannot name.
             self.in_place.append(wire)
             return
-        known = wording.join_facts(fate.known, fate.caption)
-        self.say(wording.marker(self.name(fate.kind), known, fate.handle, fate.url))
+        known = wording.join_facts(decision.known, decision.caption)
+        self.say(wording.marker(self.name(decision.kind), known, decision.handle, decision.url))
         self.move(wire)
 
-    def image(self, fate: AsImage) -> None:
-        wire = {**fate.beside, "data": fate.data, "mimeType": fate.media_type}
-        scaled = wording.scaled(fate.original, fate.pixels) if fate.original and fate.pixels else None
-        zoom = fate.handle if self.profile.tools.helpers and scaled else None
-        named = fate.handle if self.profile.handles == "always" else None
-        first = wording.kept_whole(wording.first_frame(fate.frames), None if zoom or named else fate.handle)
-        changed = wording.join_facts(scaled, first if fate.frames > 1 else None) or None
+    def image(self, decision: AsImage) -> None:
+        wire = {**decision.beside, "data": decision.data, "mimeType": decision.media_type}
+        scaled = wording.scaled(decision.original, decision.pixels) if decision.original and decision.pixels else None
+        zoom = decision.handle if self.profile.tools.helpers and scaled else None
+        named = decision.handle if self.profile.handles == "always" else None
+        first = wording.kept_whole(wording.first_frame(decision.frames), None if zoom or named else decision.handle)
+        changed = wording.join_facts(scaled, first if decision.frames > 1 else None) or None
         known = wording.join_facts(
-            fate.about, wording.pixel_words(fate.original or fate.pixels) if fate.pixels else None
+            decision.about, wording.pixel_words(decision.original or decision.pixels) if decision.pixels else None
         )
-        url = fate.url if changed or named else None
+        url = decision.url if changed or named else None
         name = self.name("image")
-        if fate.uri:
-            self.say(wording.embedded_image(name, fate.uri))
+        if decision.uri:
+            self.say(wording.embedded_image(name, decision.uri))
         caption = self.profile.image.caption
         if self.moves:
             self.say(wording.caption(name, known, changed, zoom, named, url))
             if caption != "never" and not self.profile.text.merge:
-                self.moved.append({"type": "text", "text": wording.marker(name, fate.about)})
+                self.moved.append({"type": "text", "text": wording.marker(name, decision.about)})
             self.move(wire)
             return
-        if caption == "always" or fate.about or (caption == "moved" and changed) or named:
+        if caption == "always" or decision.about or (caption == "moved" and changed) or named:
             self.say(wording.caption(name, known, changed, zoom, named, url))
         self.in_place.append(wire)
 

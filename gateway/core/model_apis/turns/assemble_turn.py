@@ -98,9 +98,9 @@ class _Assembler:
         self.notes += [*envelope.notes, *decisions.notes]
         flagged = envelope.is_error and errors.flag
         parts: list[Part] = []
-        for fate, caption in _with_captions(decisions.fates):
+        for decision, caption in _with_captions(decisions.decided_blocks):
             self.caption = caption
-            self._place(parts, call, fate, text_only=flagged and errors.text_only)
+            self._place(parts, call, decision, text_only=flagged and errors.text_only)
         if envelope.is_error and not flagged:
             _prefix(parts)
         if not parts:
@@ -109,34 +109,34 @@ class _Assembler:
             parts.insert(0, Words(wording.NO_TEXT_ERROR))
         self.answers.append(Answer(call, tuple(parts), flagged))
 
-    def _place(self, parts: list[Part], call: Call, fate: BlockDecision, *, text_only: bool) -> None:
-        match fate:
+    def _place(self, parts: list[Part], call: Call, decision: BlockDecision, *, text_only: bool) -> None:
+        match decision:
             case AsText():
-                if fate.text.strip():
-                    parts.append(Words(fate.text))
+                if decision.text.strip():
+                    parts.append(Words(decision.text))
             case ToTextLine():
-                parts.append(Words(self._line(fate)))
+                parts.append(Words(self._line(decision)))
             case AsImage():
-                if fate.uri:
-                    parts.append(Words(wording.link_line("", "", fate.uri, None, readable=False)))
-                label, detail = self._label("image"), _detail(fate)
-                media = Media("image", fate.media_type, fate.data, label, _title(fate.uri), detail=detail)
+                if decision.uri:
+                    parts.append(Words(wording.link_line("", "", decision.uri, None, readable=False)))
+                label, detail = self._label("image"), _detail(decision)
+                media = Media("image", decision.media_type, decision.data, label, _title(decision.uri), detail=detail)
                 self._count_image()
-                late = fate.media_type in self.profile.image.follow_up_types
+                late = decision.media_type in self.profile.image.follow_up_types
                 place: ImagePlace = "follow_up" if late or text_only else self.profile.image.place
-                self._media(parts, call, media, place, _changed(fate))
+                self._media(parts, call, media, place, _changed(decision))
             case AsIs(block=LinkBlock() as link):
                 self._link(parts, call, link, text_only=text_only)
             case AsIs(shown=Found() as found):
-                self._bytes(parts, call, found, fate, text_only=text_only)
+                self._bytes(parts, call, found, decision, text_only=text_only)
             case AsIs():
                 pass
 
-    def _bytes(self, parts: list[Part], call: Call, found: Found, fate: AsIs, *, text_only: bool) -> None:
+    def _bytes(self, parts: list[Part], call: Call, found: Found, decision: AsIs, *, text_only: bool) -> None:
         family = media_types.family(found.media_type)
         kind: MediaKind = family if family in ("audio", "video") else "document"  # pyright: ignore[reportAssignmentType]
         rules = self._taken(kind)
-        title = _title(fate.source.name if fate.source else None)
+        title = _title(decision.source.name if decision.source else None)
         label = self._label(kind)
         if self._is_too_many(kind):
             why = f"only {rules.max_count} of a kind are taken at once"
@@ -145,7 +145,7 @@ class _Assembler:
             self.notes.append(Note(kind="named", text=f"{label} of {call.name}: {why}"))
             return
         media = Media(kind, found.media_type or "application/octet-stream", found.data, label, title)
-        self._media(parts, call, media, "follow_up" if text_only else rules.place, fate.caption or None)
+        self._media(parts, call, media, "follow_up" if text_only else rules.place, decision.caption or None)
 
     def _keep(self, label: str, found: Found, title: str | None) -> str | None:
         """The handle of content that is too much for the API; None while it is not kept, or where it could not be."""
@@ -201,41 +201,41 @@ class _Assembler:
         self.numbers[kind] = self.numbers.get(kind, 0) + 1
         return wording.label(kind, self.numbers[kind])
 
-    def _line(self, fate: ToTextLine) -> str:
-        if fate.kind is None:
-            return fate.text
-        label = self._label(fate.kind)
-        if fate.said:
-            return wording.description_line(label, fate.by, fate.known, fate.handle, fate.said)
-        handle = fate.handle or (self.caption.handle if self.caption else None)
-        return wording.media_line(label, fate.known, fate.text or None, handle, fate.tool)
+    def _line(self, decision: ToTextLine) -> str:
+        if decision.kind is None:
+            return decision.text
+        label = self._label(decision.kind)
+        if decision.said:
+            return wording.description_line(label, decision.by, decision.known, decision.handle, decision.said)
+        handle = decision.handle or (self.caption.handle if self.caption else None)
+        return wording.media_line(label, decision.known, decision.text or None, handle, decision.tool)
 
 
-def _with_captions(fates: Sequence[BlockDecision]) -> Iterator[tuple[BlockDecision, wording.Captioned | None]]:
-    """Each fate with the caption that stood before it, which names its handle, and is no text of its own any more.
+def _with_captions(decided_blocks: Sequence[BlockDecision]) -> Iterator[tuple[BlockDecision, wording.Captioned | None]]:
+    """Each decision with the caption that stood before it, which names its handle, and is no text of its own any more.
 
     The gateway numbers the media of each result; here they get the numbers of the turn, and one picture must not have
     two of them.
     """
     held: tuple[AsText, wording.Captioned] | None = None
-    for fate in fates:
-        caption = held[1] if held is not None and held[1].kind == _kind_of(fate) else None
+    for decision in decided_blocks:
+        caption = held[1] if held is not None and held[1].kind == _kind_of(decision) else None
         if held is not None and caption is None:
             yield held[0], None
-        own = wording.captioned(fate.text) if isinstance(fate, AsText) else None
-        held = (fate, own) if isinstance(fate, AsText) and own is not None else None
+        own = wording.captioned(decision.text) if isinstance(decision, AsText) else None
+        held = (decision, own) if isinstance(decision, AsText) and own is not None else None
         if held is None:
-            yield fate, caption
+            yield decision, caption
     if held is not None:
         yield held[0], None
 
 
-def _kind_of(fate: BlockDecision) -> str | None:
-    match fate:
+def _kind_of(decision: BlockDecision) -> str | None:
+    match decision:
         case AsImage():
             return "image"
         case ToTextLine() | AsIs():
-            return fate.kind
+            return decision.kind
         case AsText():
             return None
 

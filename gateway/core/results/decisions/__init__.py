@@ -28,30 +28,33 @@ def decide(
 
     `describes`: the kinds of media (`image`, `audio`) that can be described in words where they cannot be shown.
     """
-    desk = DecisionContext(envelope, profile, outcomes, describes)
+    context = DecisionContext(envelope, profile, outcomes, describes)
     decided: dict[int, list[BlockDecision]] = {}
     # Documents last: their pages get the images that are left, whatever stands before them.
     for index in sorted(range(len(envelope.blocks)), key=lambda index: is_document(envelope.blocks[index])):
-        decided[index] = decide_block(desk, index, envelope.blocks[index])
-    fates = [fate for index in range(len(envelope.blocks)) for fate in decided[index]]
-    desk.notes.sort(key=lambda note: note.block or 0)
-    folded = structured_as_text(envelope, profile, partial(fits, desk, fates))
+        decided[index] = decide_block(context, index, envelope.blocks[index])
+    decided_blocks = [decision for index in range(len(envelope.blocks)) for decision in decided[index]]
+    context.notes.sort(key=lambda note: note.block or 0)
+    folded = structured_as_text(envelope, profile, partial(fits, context, decided_blocks))
     if folded is not None:
-        desk.note("moved", "structured content as text", None)
-        fates.append(AsText(folded, key=str(len(envelope.blocks))))
+        context.note("moved", "structured content as text", None)
+        decided_blocks.append(AsText(folded, key=str(len(envelope.blocks))))
     elif envelope.has_structured_content and profile.structured.send == "never":
-        desk.note("repeated", "structured content, said by the result's blocks already", None)
-    fates = within_budget(desk, fates)
+        context.note("repeated", "structured content, said by the result's blocks already", None)
+    decided_blocks = within_budget(context, decided_blocks)
     if profile.handles == "always":
-        fates = [desk.with_handle(fate) for fate in fates]
-    shows_media = any(isinstance(fate, AsImage) or (isinstance(fate, AsIs) and fate.has_bytes) for fate in fates)
+        decided_blocks = [context.with_handle(decision) for decision in decided_blocks]
+    shows_media = any(
+        isinstance(decision, AsImage) or (isinstance(decision, AsIs) and decision.has_bytes)
+        for decision in decided_blocks
+    )
     unflagged = envelope.is_error and profile.error.media == "unflag" and shows_media
     if unflagged:
-        desk.note("moved", "the error flag is said in text, because this host drops media beside it", None)
+        context.note("moved", "the error flag is said in text, because this host drops media beside it", None)
     return Decisions(
-        fates=tuple(fates),
-        wanted=tuple(effect for key, effect in desk.wanted.items() if key not in outcomes),
-        notes=tuple(desk.notes),
+        decided_blocks=tuple(decided_blocks),
+        wanted=tuple(effect for key, effect in context.wanted.items() if key not in outcomes),
+        notes=tuple(context.notes),
         is_error=envelope.is_error and not unflagged,
         prefix=wording.ERROR_PREFIX if envelope.is_error and (unflagged or profile.error.prefix) else "",
         structured=envelope.has_structured_content and profile.structured.send == "always",

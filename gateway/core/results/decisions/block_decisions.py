@@ -110,7 +110,7 @@ class Decisions:
     `structured`: whether structured content is sent beside the blocks.
     """
 
-    fates: tuple[BlockDecision, ...]
+    decided_blocks: tuple[BlockDecision, ...]
     wanted: tuple[Effect, ...]
     notes: tuple[Note, ...]
     is_error: bool

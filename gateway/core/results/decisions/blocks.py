@@ -19,24 +19,24 @@ _USER_ONLY = "meant for the user only"
 _UNREADABLE = "its data is no base64"
 
 
-def decide_block(desk: DecisionContext, index: int, block: Block) -> list[BlockDecision]:
+def decide_block(context: DecisionContext, index: int, block: Block) -> list[BlockDecision]:
     """What becomes of the block at `index`, before the budget of the whole result is looked at."""
-    hidden = _USER_ONLY if desk.profile.audience == "respect" and block.audience == ("user",) else None
+    hidden = _USER_ONLY if context.profile.audience == "respect" and block.audience == ("user",) else None
     match block:
         case TextBlock():
             if hidden:
-                return [desk.text_line(index, block.text, "text/plain", "text", hidden)]
+                return [context.text_line(index, block.text, "text/plain", "text", hidden)]
             return [AsText(block.text, _beside(block, "text"), key=str(index), index=index)]
         case ImageBlock():
-            return _image(desk, index, block, hidden)
+            return _image(context, index, block, hidden)
         case AudioBlock():
-            return [_audio(desk, index, block, hidden)]
+            return [_audio(context, index, block, hidden)]
         case ResourceBlock():
-            return _resource(desk, index, str(index), block, hidden)
+            return _resource(context, index, str(index), block, hidden)
         case LinkBlock():
-            return decide_link(desk, index, block, _linked)
+            return decide_link(context, index, block, _linked)
         case UnknownBlock():
-            return [_unknown(desk, index, block)]
+            return [_unknown(context, index, block)]
 
 
 def is_document(block: Block) -> bool:
@@ -45,13 +45,13 @@ def is_document(block: Block) -> bool:
     return found is not None and found.media_type == PDF
 
 
-def _image(desk: DecisionContext, index: int, block: ImageBlock, hidden: str | None) -> list[BlockDecision]:
-    found, rules = block.found, desk.profile.image
+def _image(context: DecisionContext, index: int, block: ImageBlock, hidden: str | None) -> list[BlockDecision]:
+    found, rules = block.found, context.profile.image
     takes_all = rules.show == "native" and not rules.types
     if found is None:
         if takes_all:
             return [AsIs(block.wire(), "image", block=block)]
-        desk.note("dropped", "an image whose data cannot be read", index)
+        context.note("dropped", "an image whose data cannot be read", index)
         return [ToTextLine("", "image", _UNREADABLE)]
     source = BlockSource(str(index), index, found)
     as_is = AsIs(block.wire(), "image", known_of(found), True, block, source, found)
@@ -60,73 +60,73 @@ def _image(desk: DecisionContext, index: int, block: ImageBlock, hidden: str | N
         resource = {"uri": uri, "mimeType": PDF, "blob": found.data}
         wire = {**_beside(block, "data", "mimeType"), "type": "resource", "resource": resource}
         as_document = AsIs(wire, "document", known_of(found), True, block, source, found)
-        return decide_document(desk, source, as_document, hidden)
+        return decide_document(context, source, as_document, hidden)
     beside = {"type": "image", **_beside(block, "type", "data", "mimeType")}
-    return [decide_image(desk, source, beside, None, as_is, hidden)]
+    return [decide_image(context, source, beside, None, as_is, hidden)]
 
 
-def _audio(desk: DecisionContext, index: int, block: AudioBlock, hidden: str | None) -> BlockDecision:
-    found, rules = block.found, desk.profile.audio
+def _audio(context: DecisionContext, index: int, block: AudioBlock, hidden: str | None) -> BlockDecision:
+    found, rules = block.found, context.profile.audio
     if found is None:
-        if rules.show == "native" and not rules.types and not hidden and not desk.hides_media:
+        if rules.show == "native" and not rules.types and not hidden and not context.hides_media:
             return AsIs(block.wire(), "audio", block=block, has_bytes=True)
-        return _broken(desk, index, "audio", None)
+        return _broken(context, index, "audio", None)
     source = BlockSource(str(index), index, found)
     as_is = AsIs(block.wire(), "audio", known_of(found), True, block, source, found)
-    return decide_sound(desk, source, as_is, _beside(block, "type", "data", "mimeType"), hidden)
+    return decide_sound(context, source, as_is, _beside(block, "type", "data", "mimeType"), hidden)
 
 
 def _resource(
-    desk: DecisionContext, index: int, key: str, block: ResourceBlock, hidden: str | None
+    context: DecisionContext, index: int, key: str, block: ResourceBlock, hidden: str | None
 ) -> list[BlockDecision]:
     contents, found = block.resource, block.found
-    if (page := _page(desk, index, block, hidden)) is not None:
+    if (page := _page(context, index, block, hidden)) is not None:
         return [page]
     if contents.blob is None:
-        return [_embedded_text(desk, index, block, hidden)]
+        return [_embedded_text(context, index, block, hidden)]
     if found is None:
-        rules = desk.profile.blob
-        if rules.show == "native" and not rules.types and not hidden and not desk.hides_media:
+        rules = context.profile.blob
+        if rules.show == "native" and not rules.types and not hidden and not context.hides_media:
             return [AsIs(block.wire(), "document", block=block, has_bytes=True)]
-        return [_broken(desk, index, "document", contents.uri)]
+        return [_broken(context, index, "document", contents.uri)]
     source = BlockSource(key, index, found, contents.uri)
     family = media_types.family(found.media_type)
     kind = "document" if family in ("other", "text") else family
     as_is = AsIs(block.wire(), kind, known_of(found), True, block, source, found)
     if found.media_type == PDF:
-        return decide_document(desk, source, as_is, hidden)
-    if desk.profile.blob.image_as_image and is_image(found):
-        desk.note("moved", "an embedded image as an image", index)
+        return decide_document(context, source, as_is, hidden)
+    if context.profile.blob.image_as_image and is_image(found):
+        context.note("moved", "an embedded image as an image", index)
         beside = {"type": "image", **_beside(block, "type", "resource")}
-        return [decide_image(desk, source, beside, contents.uri, None, hidden)]
-    if desk.profile.blob.audio_as_audio and family == "audio":
-        desk.note("moved", "embedded sound as sound", index)
+        return [decide_image(context, source, beside, contents.uri, None, hidden)]
+    if context.profile.blob.audio_as_audio and family == "audio":
+        context.note("moved", "embedded sound as sound", index)
         beside = _beside(block, "type", "resource")
         wire = {"type": "audio", **beside, "data": found.data, "mimeType": found.media_type}
         as_sound = AsIs(wire, "audio", known_of(found), True, block, source, found)
-        return [decide_sound(desk, source, as_sound, beside, hidden)]
-    return [_blob(desk, source, as_is, block, hidden)]
+        return [decide_sound(context, source, as_sound, beside, hidden)]
+    return [_blob(context, source, as_is, block, hidden)]
 
 
-def _linked(desk: DecisionContext, index: int, key: str, block: ResourceBlock) -> list[BlockDecision]:
+def _linked(context: DecisionContext, index: int, key: str, block: ResourceBlock) -> list[BlockDecision]:
     """What a link leads to: images always as images, because it would have been a line otherwise."""
     found = block.found
     if found is not None and is_image(found):
         source = BlockSource(key, index, found, block.resource.uri)
-        return [decide_image(desk, source, {"type": "image"}, block.resource.uri, None, None)]
-    return _resource(desk, index, key, block, None)
+        return [decide_image(context, source, {"type": "image"}, block.resource.uri, None, None)]
+    return _resource(context, index, key, block, None)
 
 
-def _page(desk: DecisionContext, index: int, block: ResourceBlock, hidden: str | None) -> BlockDecision | None:
+def _page(context: DecisionContext, index: int, block: ResourceBlock, hidden: str | None) -> BlockDecision | None:
     """A page inside the result: as it is where the host shows it, else a line; None for everything else.
 
     A host that takes embedded resources as they are takes this one as well.
     """
-    contents, profile = block.resource, desk.profile
+    contents, profile = block.resource, context.profile
     if not apps.is_embedded_page(contents.uri, contents.mime_type):
         return None
     if profile.apps.embedded == "always":
-        desk.note("app", "an embedded page, as it came", index)
+        context.note("app", "an embedded page, as it came", index)
         return AsIs(block.wire(), "page", wording.plain(contents.uri), block=block)
     text = contents.text if contents.blob is None else decoded_text(block.found) if block.found else None
     native = profile.embedded_text if contents.blob is None else profile.blob
@@ -135,36 +135,36 @@ def _page(desk: DecisionContext, index: int, block: ResourceBlock, hidden: str |
     is_address = (contents.mime_type or "").lower().startswith("text/uri-list")
     address = apps.address_in_list(text) if is_address else None
     why = wording.join_facts(wording.plain(contents.uri, 500), hidden or wording.page_not_shown(address))
-    return desk.text_line(index, text, contents.mime_type or "text/html", "page", why)
+    return context.text_line(index, text, contents.mime_type or "text/html", "page", why)
 
 
-def _embedded_text(desk: DecisionContext, index: int, block: ResourceBlock, hidden: str | None) -> BlockDecision:
+def _embedded_text(context: DecisionContext, index: int, block: ResourceBlock, hidden: str | None) -> BlockDecision:
     contents = block.resource
     text = contents.text or ""
     if hidden:
-        return desk.text_line(index, text, contents.mime_type or "text/plain", "text", hidden)
-    if desk.profile.embedded_text.show == "native":
+        return context.text_line(index, text, contents.mime_type or "text/plain", "text", hidden)
+    if context.profile.embedded_text.show == "native":
         return AsIs(block.wire(), "resource", wording.plain(contents.uri), block=block)
-    desk.note("moved", "an embedded text as text", index)
+    context.note("moved", "an embedded text as text", index)
     return _text_of(index, contents.uri, contents.mime_type, text)
 
 
 def _blob(
-    desk: DecisionContext, source: BlockSource, as_is: AsIs, block: ResourceBlock, hidden: str | None
+    context: DecisionContext, source: BlockSource, as_is: AsIs, block: ResourceBlock, hidden: str | None
 ) -> BlockDecision:
     """An embedded resource with bytes that are neither an image nor a PDF (or are to stay what they are)."""
-    rules, found = desk.profile.blob, source.found
-    if rules.show == "native" and takes(rules.types, found) and not hidden and not desk.hides_media:
+    rules, found = context.profile.blob, source.found
+    if rules.show == "native" and takes(rules.types, found) and not hidden and not context.hides_media:
         return as_is
-    if desk.profile.embedded_text.show == "text" and not hidden and is_textual(found.media_type):
+    if context.profile.embedded_text.show == "text" and not hidden and is_textual(found.media_type):
         text = decoded_text(found)
         if text is not None:
-            desk.note("converted", f"{found.media_type} read as text", source.index)
+            context.note("converted", f"{found.media_type} read as text", source.index)
             return _text_of(source.index, block.resource.uri, found.media_type, text)
     if rules.show == "file" and not hidden:
-        return desk.filed(source, as_is.kind)
+        return context.filed(source, as_is.kind)
     heard = as_is.kind == "audio" and not hidden
-    return desk.line(source, as_is.kind, hidden, described=heard)
+    return context.line(source, as_is.kind, hidden, described=heard)
 
 
 def _text_of(index: int, uri: str, media_type: str | None, text: str) -> AsText:
@@ -172,19 +172,19 @@ def _text_of(index: int, uri: str, media_type: str | None, text: str) -> AsText:
     return AsText(wording.embedded_text(uri, known, text), key=str(index), index=index)
 
 
-def _broken(desk: DecisionContext, index: int, kind: str, name: str | None) -> ToTextLine:
-    desk.note("dropped", f"{kind} whose data cannot be read", index)
+def _broken(context: DecisionContext, index: int, kind: str, name: str | None) -> ToTextLine:
+    context.note("dropped", f"{kind} whose data cannot be read", index)
     return ToTextLine("", kind, wording.join_facts(wording.plain(name or ""), _UNREADABLE))
 
 
-def _unknown(desk: DecisionContext, index: int, block: UnknownBlock) -> BlockDecision:
-    if desk.profile.unknown.show == "native":
+def _unknown(context: DecisionContext, index: int, block: UnknownBlock) -> BlockDecision:
+    if context.profile.unknown.show == "native":
         return AsIs(block.value, "block", block=block)
     value: Any = block.value
     kind = value.get("type") if is_dict(value) else None
     why = f"block of type {wording.plain(kind, 60)}" if isinstance(kind, str) else "block without a type"
     content = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return desk.text_line(index, content, "application/json", "content", why)
+    return context.text_line(index, content, "application/json", "content", why)
 
 
 def _beside(block: Block, *without: str) -> dict[str, Any]:

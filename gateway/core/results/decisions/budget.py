@@ -32,49 +32,49 @@ _BREAK_WITHIN = 2_000
 """How far, in characters, a cut may move to end at a line's end."""
 
 
-def within_budget(desk: DecisionContext, fates: list[BlockDecision]) -> list[BlockDecision]:
-    """The same fates within the profile's limits on text and on the whole result."""
-    limit = desk.profile.limits.result_chars
-    fates = _cut_texts(desk, fates, _text_limit(desk))
+def within_budget(context: DecisionContext, decided_blocks: list[BlockDecision]) -> list[BlockDecision]:
+    """The same decisions within the profile's limits on text and on the whole result."""
+    limit = context.profile.limits.result_chars
+    decided_blocks = _cut_texts(context, decided_blocks, _text_limit(context))
     if limit is None:
-        return _noted(desk, fates)
-    room = _room(fates, limit) - _kept_free(fates, limit)
+        return _noted(context, decided_blocks)
+    room = _room(decided_blocks, limit) - _kept_free(decided_blocks, limit)
     if room < 0:
         # On the wire the text is longer than its own limit: escapes and captions count too.
-        texts = sum(len(fate.text) for fate in fates if isinstance(fate, AsText))
-        fates = _cut_texts(desk, fates, max(_LEAST_TEXT, texts + room - texts // 20))
-    return _noted(desk, _fit_media(desk, fates, max(0, _room(fates, limit))))
+        texts = sum(len(decision.text) for decision in decided_blocks if isinstance(decision, AsText))
+        decided_blocks = _cut_texts(context, decided_blocks, max(_LEAST_TEXT, texts + room - texts // 20))
+    return _noted(context, _fit_media(context, decided_blocks, max(0, _room(decided_blocks, limit))))
 
 
-def fits(desk: DecisionContext, fates: list[BlockDecision], text: str) -> bool:
-    """Whether a text after these fates would be sent whole."""
-    with_text = [*fates, AsText(text, key="")]
-    sizes, most = _text_sizes(with_text), _text_limit(desk)
-    if most is not None and share(sizes, most)[len(fates)] < len(text):
+def fits(context: DecisionContext, decided_blocks: list[BlockDecision], text: str) -> bool:
+    """Whether a text after these decisions would be sent whole."""
+    with_text = [*decided_blocks, AsText(text, key="")]
+    sizes, most = _text_sizes(with_text), _text_limit(context)
+    if most is not None and share(sizes, most)[len(decided_blocks)] < len(text):
         return False
-    limit = desk.profile.limits.result_chars
-    return limit is None or _room(with_text, limit) >= _kept_free(fates, limit)
+    limit = context.profile.limits.result_chars
+    return limit is None or _room(with_text, limit) >= _kept_free(decided_blocks, limit)
 
 
-def _noted(desk: DecisionContext, fates: list[BlockDecision]) -> list[BlockDecision]:
-    """The same fates, with a note of each text that was cut."""
-    for fate in fates:
-        if isinstance(fate, AsText) and fate.whole is not None:
-            desk.note("cut", f"{fate.left_out:,} of {len(fate.whole):,} characters of text", fate.index)
-    return fates
+def _noted(context: DecisionContext, decided_blocks: list[BlockDecision]) -> list[BlockDecision]:
+    """The same decisions, with a note of each text that was cut."""
+    for decision in decided_blocks:
+        if isinstance(decision, AsText) and decision.whole is not None:
+            context.note("cut", f"{decision.left_out:,} of {len(decision.whole):,} characters of text", decision.index)
+    return decided_blocks
 
 
-def _text_limit(desk: DecisionContext) -> int | None:
-    rules = desk.profile
-    limits = [rules.text.max_chars, rules.error.max_chars if desk.envelope.is_error else None]
+def _text_limit(context: DecisionContext) -> int | None:
+    rules = context.profile
+    limits = [rules.text.max_chars, rules.error.max_chars if context.envelope.is_error else None]
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def _kept_free(fates: list[BlockDecision], limit: int) -> int:
+def _kept_free(decided_blocks: list[BlockDecision], limit: int) -> int:
     """Characters that no text may take, because there is media that needs them."""
     most = int(limit * _MOST_KEPT_FREE)
-    images = sum(min(len(fate.data), _FAIR_IMAGE) for fate in fates if isinstance(fate, AsImage))
-    others = [_media_chars(fate) for fate in fates if isinstance(fate, AsIs)]
+    images = sum(min(len(decision.data), _FAIR_IMAGE) for decision in decided_blocks if isinstance(decision, AsImage))
+    others = [_media_chars(decision) for decision in decided_blocks if isinstance(decision, AsIs)]
     return min(images + sum(chars for chars in others if chars <= most), most)
 
 
@@ -89,70 +89,72 @@ def share(sizes: Mapping[int, int], room: int) -> dict[int, int]:
     return shares
 
 
-def _room(fates: list[BlockDecision], limit: int) -> int:
-    return int(limit * _MARGIN) - sum(_OVERHEAD + _text_chars(fate) for fate in fates)
+def _room(decided_blocks: list[BlockDecision], limit: int) -> int:
+    return int(limit * _MARGIN) - sum(_OVERHEAD + _text_chars(decision) for decision in decided_blocks)
 
 
-def _fit_media(desk: DecisionContext, fates: list[BlockDecision], room: int) -> list[BlockDecision]:
-    sizes = {place: chars for place, fate in enumerate(fates) if (chars := _media_chars(fate))}
-    if desk.awaits_content or sum(sizes.values()) <= room:
-        return fates  # sizes are shared out only once everything has been made to fit by itself
+def _fit_media(context: DecisionContext, decided_blocks: list[BlockDecision], room: int) -> list[BlockDecision]:
+    sizes = {place: chars for place, decision in enumerate(decided_blocks) if (chars := _media_chars(decision))}
+    if context.awaits_content or sum(sizes.values()) <= room:
+        return decided_blocks  # sizes are shared out only once everything has been made to fit by itself
     shares = share(sizes, room)
     return [
-        _smaller(desk, fate, shares[place]) if sizes.get(place, 0) > shares.get(place, 0) else fate
-        for place, fate in enumerate(fates)
+        _smaller(context, decision, shares[place]) if sizes.get(place, 0) > shares.get(place, 0) else decision
+        for place, decision in enumerate(decided_blocks)
     ]
 
 
-def _smaller(desk: DecisionContext, fate: BlockDecision, chars: int) -> BlockDecision:
+def _smaller(context: DecisionContext, decision: BlockDecision, chars: int) -> BlockDecision:
     """Media in at most `chars` of base64: an image is fitted again, everything else becomes a line."""
-    if not isinstance(fate, AsImage | AsIs) or fate.source is None:
-        return fate
-    source = fate.source
+    if not isinstance(decision, AsImage | AsIs) or decision.source is None:
+        return decision
+    source = decision.source
     max_bytes = chars * 3 // 4 // _STEP * _STEP
-    if isinstance(fate, AsIs) or chars < _SMALLEST_IMAGE:
-        if source.page is not None and isinstance(fate, AsImage):
-            return left_out_page(desk, fate, source, _TOO_LARGE)
-        return desk.line(source, fate.kind if isinstance(fate, AsIs) else "image", _TOO_LARGE)
+    if isinstance(decision, AsIs) or chars < _SMALLEST_IMAGE:
+        if source.page is not None and isinstance(decision, AsImage):
+            return left_out_page(context, decision, source, _TOO_LARGE)
+        return context.line(source, decision.kind if isinstance(decision, AsIs) else "image", _TOO_LARGE)
     if source.page is not None:
-        return smaller_page(desk, fate, source, max_bytes)
+        return smaller_page(context, decision, source, max_bytes)
     if not is_image(source.found):
-        return desk.line(source, "image", _TOO_LARGE)
-    desk.take_back(source.index, "resized", "converted")
-    return fit_image_to_profile(desk, source, f"refit:{source.key}", max_bytes, fate.beside, fate.uri)
+        return context.line(source, "image", _TOO_LARGE)
+    context.take_back(source.index, "resized", "converted")
+    return fit_image_to_profile(context, source, f"refit:{source.key}", max_bytes, decision.beside, decision.uri)
 
 
 _TOO_LARGE = "too large for one result"
 
 
-def _cut_texts(desk: DecisionContext, fates: list[BlockDecision], limit: int | None) -> list[BlockDecision]:
-    sizes = _text_sizes(fates)
+def _cut_texts(context: DecisionContext, decided_blocks: list[BlockDecision], limit: int | None) -> list[BlockDecision]:
+    sizes = _text_sizes(decided_blocks)
     if limit is None or sum(sizes.values()) <= limit:
-        return fates
+        return decided_blocks
     shares = share(sizes, limit)
     return [
-        _cut(desk, fate, shares[place]) if isinstance(fate, AsText) and sizes[place] > shares[place] else fate
-        for place, fate in enumerate(fates)
+        _cut(context, decision, shares[place])
+        if isinstance(decision, AsText) and sizes[place] > shares[place]
+        else decision
+        for place, decision in enumerate(decided_blocks)
     ]
 
 
-def _text_sizes(fates: list[BlockDecision]) -> dict[int, int]:
+def _text_sizes(decided_blocks: list[BlockDecision]) -> dict[int, int]:
     """The characters of each text, by its place."""
-    return {place: len(fate.text) for place, fate in enumerate(fates) if isinstance(fate, AsText)}
+    return {place: len(decision.text) for place, decision in enumerate(decided_blocks) if isinstance(decision, AsText)}
 
 
-def _cut(desk: DecisionContext, fate: AsText, room: int) -> AsText:
+def _cut(context: DecisionContext, decision: AsText, room: int) -> AsText:
     """Head and tail of a text, with a line between that says how to read the rest."""
-    whole = fate.whole if fate.whole is not None else fate.text
-    media_type = "application/json" if fate.index is None else "text/plain"
-    handle = desk.keep(f"text:{fate.key}", whole, media_type, is_text=True)
-    url = desk.url(f"text:{fate.key}")
+    whole = decision.whole if decision.whole is not None else decision.text
+    media_type = "application/json" if decision.index is None else "text/plain"
+    handle = context.keep(f"text:{decision.key}", whole, media_type, is_text=True)
+    url = context.url(f"text:{decision.key}")
     kept = max(0, room - _CUT_LINE - len(url or ""))
     head_end = _line_end(whole, kept * 3 // 4)
     tail_start = _line_start(whole, len(whole) - (kept - kept * 3 // 4))
     left_out = tail_start - head_end
-    line = wording.cut_mark(left_out, len(whole), head_end, handle, desk.profile.tools.helpers, url)
-    return replace(fate, text=whole[:head_end] + line + whole[tail_start:], whole=whole, left_out=left_out)
+    line = wording.cut_mark(left_out, len(whole), head_end, handle, context.profile.tools.helpers, url)
+    return replace(decision, text=whole[:head_end] + line + whole[tail_start:], whole=whole, left_out=left_out)
 
 
 def _line_end(text: str, at: int) -> int:
@@ -165,26 +167,28 @@ def _line_start(text: str, at: int) -> int:
     return found + 1 if found >= 0 else at
 
 
-def _text_chars(fate: BlockDecision) -> int:
-    match fate:
+def _text_chars(decision: BlockDecision) -> int:
+    match decision:
         case AsText():
-            return _escaped(fate.text) + _escaped(fate.beside)
+            return _escaped(decision.text) + _escaped(decision.beside)
         case ToTextLine():
-            return sum(_escaped(part) for part in (fate.text, fate.known, fate.said, fate.path, fate.url))
-        case AsIs() if not fate.has_bytes:
-            return _escaped(fate.wire)
+            return sum(
+                _escaped(part) for part in (decision.text, decision.known, decision.said, decision.path, decision.url)
+            )
+        case AsIs() if not decision.has_bytes:
+            return _escaped(decision.wire)
         case AsImage():
-            return sum(_escaped(part) for part in (fate.beside, fate.uri, fate.about, fate.url))
+            return sum(_escaped(part) for part in (decision.beside, decision.uri, decision.about, decision.url))
         case _:
             return 0
 
 
-def _media_chars(fate: BlockDecision) -> int:
-    match fate:
+def _media_chars(decision: BlockDecision) -> int:
+    match decision:
         case AsImage():
-            return len(fate.data)
-        case AsIs() if fate.has_bytes:
-            return _escaped(fate.wire)
+            return len(decision.data)
+        case AsIs() if decision.has_bytes:
+            return _escaped(decision.wire)
         case _:
             return 0
 

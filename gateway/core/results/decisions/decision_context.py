@@ -1,4 +1,4 @@
-"""The desk at which one result is decided: what is known, what is wanted, what has been noted."""
+"""The context in which one result is decided: what is known, what is wanted, what has been noted."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -135,13 +135,13 @@ class DecisionContext:
         handle, url = self.kept(source), self.url(_kept_as(source))
         return ToTextLine("", kind, self.known(source), handle, self._tool(source.found), path, url=url)
 
-    def with_handle(self, fate: BlockDecision) -> BlockDecision:
+    def with_handle(self, decision: BlockDecision) -> BlockDecision:
         """The same, its content kept where it shows any: so that it can be named, and passed on."""
-        if not isinstance(fate, AsImage | AsIs) or fate.handle or fate.source is None:
-            return fate
-        if fate.source.page is not None:  # a page is no content of its own: its document is named
-            return fate
-        return replace(fate, handle=self.kept(fate.source), url=self.url(_kept_as(fate.source)))
+        if not isinstance(decision, AsImage | AsIs) or decision.handle or decision.source is None:
+            return decision
+        if decision.source.page is not None:  # a page is no content of its own: its document is named
+            return decision
+        return replace(decision, handle=self.kept(decision.source), url=self.url(_kept_as(decision.source)))
 
     def text_line(self, index: int, text: str, media_type: str, kind: str, why: str) -> ToTextLine:
         """A line that names text, which is kept."""

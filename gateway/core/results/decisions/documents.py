@@ -20,70 +20,74 @@ _LARGEST_EDGE = 2_000
 _PAGE_TYPES = ("image/png", "image/jpeg")
 
 
-def decide_document(desk: DecisionContext, source: BlockSource, as_is: AsIs, hidden: str | None) -> list[BlockDecision]:
+def decide_document(
+    context: DecisionContext, source: BlockSource, as_is: AsIs, hidden: str | None
+) -> list[BlockDecision]:
     """What becomes of a PDF. `as_is`: as the block that it arrived as."""
-    rules = desk.profile.document
+    rules = context.profile.document
     if hidden:
-        return [desk.line(source, "document", hidden)]
+        return [context.line(source, "document", hidden)]
     is_small = rules.max_bytes is None or source.found.byte_size <= rules.max_bytes
-    if rules.show == "native" and is_small and not desk.hides_media:
+    if rules.show == "native" and is_small and not context.hides_media:
         return [as_is]
     if rules.show == "file":
-        return [desk.filed(source, "document")]
+        return [context.filed(source, "document")]
     if rules.show == "line":
-        return [desk.line(source, "document", None)]
+        return [context.line(source, "document", None)]
     pages = min(rules.max_pages or _MOST_PAGES, _MOST_PAGES)
-    read = desk.want(ReadDocument(f"read:{source.key}", source.found.data, pages, _MOST_CHARS))
+    read = context.want(ReadDocument(f"read:{source.key}", source.found.data, pages, _MOST_CHARS))
     if isinstance(read, Failed):
-        desk.note("failed", f"document: {read.reason}", source.index)
-        return [desk.line(source, "document", read.reason, is_intact=False)]
+        context.note("failed", f"document: {read.reason}", source.index)
+        return [context.line(source, "document", read.reason, is_intact=False)]
     if not isinstance(read, DocumentRead):
-        return [desk.line(source, "document", None)]
+        return [context.line(source, "document", None)]
     has_text = any(text.strip() for text in read.texts)
     if rules.show == "pages" or not has_text:
-        shown = _pages(desk, source, read)
+        shown = _pages(context, source, read)
         if shown is not None:
             return shown
-    return _texts(desk, source, read) if has_text else [_unread(desk, source, read)]
+    return _texts(context, source, read) if has_text else [_unread(context, source, read)]
 
 
-def _texts(desk: DecisionContext, source: BlockSource, read: DocumentRead) -> list[BlockDecision]:
+def _texts(context: DecisionContext, source: BlockSource, read: DocumentRead) -> list[BlockDecision]:
     marked = [
         f"{wording.page_mark(number, read.pages, bool(text.strip()))}\n{text.strip()}".rstrip()
         for number, text in enumerate(read.texts, 1)
     ]
-    desk.note("converted", f"application/pdf as text, {wording.page_range(len(marked), read.pages)}", source.index)
+    context.note("converted", f"application/pdf as text, {wording.page_range(len(marked), read.pages)}", source.index)
     if len(marked) < read.pages:
-        desk.note("cut", f"{read.pages - len(marked):,} of {read.pages:,} pages are left out", source.index)
-    head = _head(desk, source, read, f"text of {wording.page_range(len(marked), read.pages)}")
+        context.note("cut", f"{read.pages - len(marked):,} of {read.pages:,} pages are left out", source.index)
+    head = _head(context, source, read, f"text of {wording.page_range(len(marked), read.pages)}")
     return [head, AsText("\n\n".join(marked), key=source.key, index=source.index)]
 
 
-def _pages(desk: DecisionContext, source: BlockSource, read: DocumentRead) -> list[BlockDecision] | None:
+def _pages(context: DecisionContext, source: BlockSource, read: DocumentRead) -> list[BlockDecision] | None:
     """The pages as images; None where none can be shown."""
-    rules, images = desk.profile.document, desk.profile.image
-    if images.show != "native" or desk.hides_media:
+    rules, images = context.profile.document, context.profile.image
+    if images.show != "native" or context.hides_media:
         return None
     most = min(read.pages, rules.max_pages or _MOST_PICTURES)
     if images.max_count is not None:
-        most = min(most, images.max_count - desk.images)
+        most = min(most, images.max_count - context.images)
     if most < 1:
         return None
     numbers = tuple(range(1, most + 1))
-    drawn = desk.want(RenderPages(f"pages:{source.key}", source.found.data, numbers, _target(desk, images.max_bytes)))
+    drawn = context.want(
+        RenderPages(f"pages:{source.key}", source.found.data, numbers, _target(context, images.max_bytes))
+    )
     if isinstance(drawn, Failed) or (isinstance(drawn, Rendered) and not _any_drawn(drawn)):
         why = drawn.reason if isinstance(drawn, Failed) else "no page could be drawn"
-        desk.note("failed", f"pages of a document: {why}", source.index)
+        context.note("failed", f"pages of a document: {why}", source.index)
         return None
-    desk.images += most
+    context.images += most
     if not isinstance(drawn, Rendered):
-        return [desk.line(source, "document", None)]
-    desk.note("converted", f"application/pdf as images, {wording.page_range(most, read.pages)}", source.index)
+        return [context.line(source, "document", None)]
+    context.note("converted", f"application/pdf as images, {wording.page_range(most, read.pages)}", source.index)
     if most < read.pages:
-        desk.note("cut", f"{read.pages - most:,} of {read.pages:,} pages are left out", source.index)
-    head = _head(desk, source, read, wording.pages_as_images(most, read.pages))
+        context.note("cut", f"{read.pages - most:,} of {read.pages:,} pages are left out", source.index)
+    head = _head(context, source, read, wording.pages_as_images(most, read.pages))
     name = wording.plain(source.name) if source.name else None
-    return [head, *(_page(desk, source, number, read.pages, name, drawn) for number in numbers)]
+    return [head, *(_page(context, source, number, read.pages, name, drawn) for number in numbers)]
 
 
 def _any_drawn(drawn: Rendered) -> bool:
@@ -91,23 +95,23 @@ def _any_drawn(drawn: Rendered) -> bool:
 
 
 def _page(
-    desk: DecisionContext, source: BlockSource, number: int, pages: int, name: str | None, drawn: Rendered
+    context: DecisionContext, source: BlockSource, number: int, pages: int, name: str | None, drawn: Rendered
 ) -> BlockDecision:
     about = wording.page_of(number, pages, name)
     image = drawn.images[number - 1] if number <= len(drawn.images) else Failed("it was not drawn")
     if isinstance(image, Failed):
-        desk.note("failed", f"page {number}: {image.reason}", source.index)
+        context.note("failed", f"page {number}: {image.reason}", source.index)
         return ToTextLine(wording.page_left_out(about, image.reason))
     page = BlockSource(f"{source.key}p{number}", source.index, source.found, source.name, number)
     beside = {"type": "image"}
     return AsImage(image.data, image.media_type, image.pixels, beside, source=page, about=about)
 
 
-def smaller_page(desk: DecisionContext, page: AsImage, source: BlockSource, max_bytes: int) -> BlockDecision:
+def smaller_page(context: DecisionContext, page: AsImage, source: BlockSource, max_bytes: int) -> BlockDecision:
     """A page that was shown, in fewer bytes; a line where it cannot be."""
     number = source.page or 1
-    drawn = desk.want(
-        RenderPages(f"refit:{source.key}", source.found.data, (number,), _target(desk, max_bytes)),
+    drawn = context.want(
+        RenderPages(f"refit:{source.key}", source.found.data, (number,), _target(context, max_bytes)),
     )
     if drawn is None:
         return page
@@ -115,32 +119,32 @@ def smaller_page(desk: DecisionContext, page: AsImage, source: BlockSource, max_
     if isinstance(image, Fitted):
         return replace(page, data=image.data, media_type=image.media_type, pixels=image.pixels)
     why = image.reason if isinstance(image, Failed) else "it was not drawn"
-    return left_out_page(desk, page, source, why)
+    return left_out_page(context, page, source, why)
 
 
-def left_out_page(desk: DecisionContext, page: AsImage, source: BlockSource, why: str) -> ToTextLine:
+def left_out_page(context: DecisionContext, page: AsImage, source: BlockSource, why: str) -> ToTextLine:
     """The line in place of a page; the document's own line names the handle."""
-    desk.note("cut", f"page {source.page} is left out: {why}", source.index)
+    context.note("cut", f"page {source.page} is left out: {why}", source.index)
     return ToTextLine(wording.page_left_out(page.about, why))
 
 
-def _target(desk: DecisionContext, max_bytes: int | None) -> ImageTarget:
-    target = image_target(desk.profile.image, max_bytes)
+def _target(context: DecisionContext, max_bytes: int | None) -> ImageTarget:
+    target = image_target(context.profile.image, max_bytes)
     types = tuple(kind for kind in target.types if kind in _PAGE_TYPES) or target.types
     return ImageTarget(types, min(target.max_edge or _LARGEST_EDGE, _LARGEST_EDGE), max_bytes, target.animation)
 
 
-def _unread(desk: DecisionContext, source: BlockSource, read: DocumentRead) -> ToTextLine:
-    desk.note("named", "document (application/pdf) as a line: it has no text", source.index)
-    return _head(desk, source, read, "no text in it")
+def _unread(context: DecisionContext, source: BlockSource, read: DocumentRead) -> ToTextLine:
+    context.note("named", "document (application/pdf) as a line: it has no text", source.index)
+    return _head(context, source, read, "no text in it")
 
 
-def _head(desk: DecisionContext, source: BlockSource, read: DocumentRead, what: str) -> ToTextLine:
+def _head(context: DecisionContext, source: BlockSource, read: DocumentRead, what: str) -> ToTextLine:
     """The line before a document's text or pages: what it is, and what shows the rest of it."""
     titled: Sequence[str | None] = (
         wording.plain(source.name) if source.name else None,
         f'"{wording.plain(read.title, 100)}"' if read.title and read.title.strip() else None,
     )
     known = wording.join_facts(*titled, known_of(source.found), wording.page_count(read.pages), what)
-    tool = wording.VIEW_TOOL if desk.profile.tools.helpers else None
-    return ToTextLine("", "document", known, desk.kept(source), tool)
+    tool = wording.VIEW_TOOL if context.profile.tools.helpers else None
+    return ToTextLine("", "document", known, context.kept(source), tool)

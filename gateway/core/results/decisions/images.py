@@ -17,7 +17,7 @@ _ANY_IMAGE = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 def decide_image(
-    desk: DecisionContext,
+    context: DecisionContext,
     source: BlockSource,
     beside: Mapping[str, Any],
     uri: str | None,
@@ -25,22 +25,22 @@ def decide_image(
     hidden: str | None,
 ) -> BlockDecision:
     """What becomes of an image. `as_is`: the block as it arrived, where it is an image block; `uri`: else its own."""
-    rules, found = desk.profile.image, source.found
+    rules, found = context.profile.image, source.found
     is_taken = takes(rules.types, found) and _is_within(found, rules)
     if as_is is not None and rules.show == "native" and not rules.types and not hidden and is_taken:
         return as_is
-    if rules.show == "file" and is_image(found) and not hidden and not desk.hides_media:
-        return desk.filed(source, "image", described=True)
-    why = hidden or _why_not_shown(desk, found)
+    if rules.show == "file" and is_image(found) and not hidden and not context.hides_media:
+        return context.filed(source, "image", described=True)
+    why = hidden or _why_not_shown(context, found)
     if why is not None:
         blind = rules.show == "line" and is_image(found) and not hidden
-        return desk.line(source, "image", why, described=blind)
-    desk.images += 1
+        return context.line(source, "image", why, described=blind)
+    context.images += 1
     if is_taken and not may_be_cut_off(found):
         # Not a byte is changed: the very string that arrived goes on.
         media_type = found.media_type or "application/octet-stream"
         return AsImage(found.data, media_type, found.pixels, beside, uri=uri, source=source)
-    return fit_image_to_profile(desk, source, f"fit:{source.key}", rules.max_bytes, beside, uri)
+    return fit_image_to_profile(context, source, f"fit:{source.key}", rules.max_bytes, beside, uri)
 
 
 def image_target(rules: ImageRules, max_bytes: int | None) -> ImageTarget:
@@ -49,7 +49,7 @@ def image_target(rules: ImageRules, max_bytes: int | None) -> ImageTarget:
 
 
 def fit_image_to_profile(
-    desk: DecisionContext,
+    context: DecisionContext,
     source: BlockSource,
     key: str,
     max_bytes: int | None,
@@ -59,38 +59,38 @@ def fit_image_to_profile(
     """An image made to fit the profile; provisional (as it is) until the outcome is known."""
     found = source.found
     media_type = found.media_type or "application/octet-stream"
-    outcome = desk.want(FitImage(key, found.data, media_type, image_target(desk.profile.image, max_bytes)))
+    outcome = context.want(FitImage(key, found.data, media_type, image_target(context.profile.image, max_bytes)))
     if isinstance(outcome, Failed):
-        desk.note("failed", f"image: {outcome.reason}", source.index)
-        return desk.line(source, "image", outcome.reason, is_intact=key.startswith("refit"))
+        context.note("failed", f"image: {outcome.reason}", source.index)
+        return context.line(source, "image", outcome.reason, is_intact=key.startswith("refit"))
     if not isinstance(outcome, Fitted) or outcome.data == found.data:
         return AsImage(found.data, media_type, found.pixels, beside, uri=uri, source=source)
     is_scaled = outcome.pixels != outcome.original
     if is_scaled:
         was, now = wording.pixel_words(outcome.original), wording.pixel_words(outcome.pixels)
-        desk.note("resized", f"image {was} to {now}", source.index)
+        context.note("resized", f"image {was} to {now}", source.index)
     if outcome.frames > 1:
-        desk.note("converted", f"an animation to the {wording.first_frame(outcome.frames)}", source.index)
+        context.note("converted", f"an animation to the {wording.first_frame(outcome.frames)}", source.index)
     if outcome.media_type != media_type:
-        desk.note("converted", f"{media_type} to {outcome.media_type}", source.index)
+        context.note("converted", f"{media_type} to {outcome.media_type}", source.index)
     elif not is_scaled and outcome.frames == 1:
-        desk.note("resized", f"image to {wording.size_words(len(outcome.data) * 3 // 4)}", source.index)
-    handle, url = desk.kept(source), desk.url(f"keep:{source.key}")
+        context.note("resized", f"image to {wording.size_words(len(outcome.data) * 3 // 4)}", source.index)
+    handle, url = context.kept(source), context.url(f"keep:{source.key}")
     original = outcome.original if is_scaled else None
     return AsImage(
         outcome.data, outcome.media_type, outcome.pixels, beside, original, handle, uri, source, outcome.frames, url=url
     )
 
 
-def _why_not_shown(desk: DecisionContext, found: Found) -> str | None:
-    rules = desk.profile.image
+def _why_not_shown(context: DecisionContext, found: Found) -> str | None:
+    rules = context.profile.image
     if rules.show == "line":
         return "this host does not show images to its model"
-    if desk.hides_media:
+    if context.hides_media:
         return "this host does not show images of failed calls"
     if not is_image(found):
         return "no known image format"
-    if rules.max_count is not None and desk.images >= rules.max_count:
+    if rules.max_count is not None and context.images >= rules.max_count:
         return f"only {counted(rules.max_count, 'image')} {'is' if rules.max_count == 1 else 'are'} shown at once"
     return None
 

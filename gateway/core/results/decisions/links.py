@@ -23,17 +23,17 @@ _MOST_CONTENTS = 20
 _ENDINGS = (".pdf", *(f".{ending}" for kind, ending in media_types.EXTENSIONS.items() if kind.startswith("image/")))
 
 
-def decide_link(desk: DecisionContext, index: int, block: LinkBlock, show: ShowEmbedded) -> list[BlockDecision]:
+def decide_link(context: DecisionContext, index: int, block: LinkBlock, show: ShowEmbedded) -> list[BlockDecision]:
     """A link as it is, as a line, or as what it leads to."""
-    rules = desk.profile.link
+    rules = context.profile.link
     if rules.show == "native":
         return [AsIs(block.wire(), "link", wording.plain(block.uri), block=block)]
     if rules.show == "inline" and block.audience != ("user",) and _leads_to_media(block):
-        shown = _inline(desk, index, block, show)
+        shown = _inline(context, index, block, show)
         if shown:
             return shown
-    desk.note("named", "a link as a line", index)
-    return [ToTextLine(link_words(block, readable=desk.profile.tools.helpers))]
+    context.note("named", "a link as a line", index)
+    return [ToTextLine(link_words(block, readable=context.profile.tools.helpers))]
 
 
 def link_words(block: LinkBlock, *, readable: bool) -> str:
@@ -50,26 +50,26 @@ def _leads_to_media(block: LinkBlock) -> bool:
     return told == PDF or told.startswith("image/")
 
 
-def _inline(desk: DecisionContext, index: int, block: LinkBlock, show: ShowEmbedded) -> list[BlockDecision]:
+def _inline(context: DecisionContext, index: int, block: LinkBlock, show: ShowEmbedded) -> list[BlockDecision]:
     """What a link leads to, as if it had been embedded; empty where the line has to do."""
-    rules = desk.profile.link
-    if desk.links >= rules.max_count or (block.size is not None and block.size > rules.max_bytes):
+    rules = context.profile.link
+    if context.links >= rules.max_count or (block.size is not None and block.size > rules.max_bytes):
         return []
-    desk.links += 1
-    read = desk.want(ReadLink(f"link:{index}", block.uri, rules.max_bytes))
+    context.links += 1
+    read = context.want(ReadLink(f"link:{index}", block.uri, rules.max_bytes))
     if isinstance(read, Failed):
-        desk.note("failed", f"a link: {read.reason}", index)
+        context.note("failed", f"a link: {read.reason}", index)
         return []
     if not isinstance(read, LinkRead):
         return []
-    fates: list[BlockDecision] = []
+    decided_blocks: list[BlockDecision] = []
     for number, contents in enumerate(read.contents[:_MOST_CONTENTS]):
         embedded = _embedded(contents, block)
         if embedded is not None:
-            fates += show(desk, index, f"{index}.{number}", embedded)
-    if fates:
-        desk.note("moved", "what a link leads to, in its place", index)
-    return fates
+            decided_blocks += show(context, index, f"{index}.{number}", embedded)
+    if decided_blocks:
+        context.note("moved", "what a link leads to, in its place", index)
+    return decided_blocks
 
 
 def _embedded(contents: Any, block: LinkBlock) -> ResourceBlock | None:

@@ -15,19 +15,19 @@ _AUDIBLY = 0.05
 
 
 def decide_sound(
-    desk: DecisionContext, source: BlockSource, as_is: AsIs, beside: Mapping[str, Any], hidden: str | None
+    context: DecisionContext, source: BlockSource, as_is: AsIs, beside: Mapping[str, Any], hidden: str | None
 ) -> BlockDecision:
     """What becomes of sound. `as_is`: as the block that it arrived as; `beside`: what stands beside data and type."""
-    rules = desk.profile.audio
-    if hidden or desk.hides_media:
-        return desk.line(source, "audio", hidden)
+    rules = context.profile.audio
+    if hidden or context.hides_media:
+        return context.line(source, "audio", hidden)
     if rules.show == "file":
-        return desk.filed(source, "audio", described=True)
+        return context.filed(source, "audio", described=True)
     if rules.show == "line":
-        return desk.line(source, "audio", None, described=True)
+        return context.line(source, "audio", None, described=True)
     if _fits(source.found, rules):
         return as_is
-    return _converted(desk, source, as_is, beside)
+    return _converted(context, source, as_is, beside)
 
 
 def _fits(found: Found, rules: AudioRules) -> bool:
@@ -36,27 +36,27 @@ def _fits(found: Found, rules: AudioRules) -> bool:
     return takes(rules.types, found) and rules.max_seconds is None
 
 
-def _converted(desk: DecisionContext, source: BlockSource, as_is: AsIs, beside: Mapping[str, Any]) -> BlockDecision:
+def _converted(context: DecisionContext, source: BlockSource, as_is: AsIs, beside: Mapping[str, Any]) -> BlockDecision:
     """The sound made to fit the profile; provisional (as it is) until the outcome is known."""
-    rules, found = desk.profile.audio, source.found
+    rules, found = context.profile.audio, source.found
     media_type = found.media_type or "application/octet-stream"
     target = AudioTarget(rules.types, rules.max_bytes, rules.max_seconds)
-    outcome = desk.want(ConvertAudio(f"sound:{source.key}", found.data, media_type, target))
+    outcome = context.want(ConvertAudio(f"sound:{source.key}", found.data, media_type, target))
     if isinstance(outcome, Failed):
-        desk.note("failed", f"sound: {outcome.reason}", source.index)
-        return desk.line(source, "audio", outcome.reason, described=True)
+        context.note("failed", f"sound: {outcome.reason}", source.index)
+        return context.line(source, "audio", outcome.reason, described=True)
     if not isinstance(outcome, Converted) or outcome.data == found.data:
         return as_is
-    handle = desk.kept(source)
+    handle = context.kept(source)
     shown = Found(data=outcome.data, byte_size=len(outcome.data) * 3 // 4, media_type=outcome.media_type)
     words = None
     if outcome.media_type != media_type:
-        desk.note("converted", f"{media_type} to {outcome.media_type}", source.index)
+        context.note("converted", f"{media_type} to {outcome.media_type}", source.index)
     if outcome.original - outcome.seconds > _AUDIBLY:
         words = wording.first_seconds(outcome.seconds, outcome.original)
-        desk.note("cut", f"sound to {words}", source.index)
+        context.note("cut", f"sound to {words}", source.index)
     elif outcome.media_type == media_type:
-        desk.note("converted", f"{media_type} to {wording.size_words(shown.byte_size)}", source.index)
+        context.note("converted", f"{media_type} to {wording.size_words(shown.byte_size)}", source.index)
     wire = {"type": "audio", **beside, "data": outcome.data, "mimeType": outcome.media_type}
     size = wording.size_words(shown.byte_size)
     known = wording.join_facts(outcome.media_type, words or wording.seconds_words(outcome.seconds), size)
