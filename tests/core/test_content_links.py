@@ -14,9 +14,9 @@ from gateway.core.profiles.profile import (
     TextRules,
     ToolRules,
 )
+from gateway.core.results.decisions import decide
 from gateway.core.results.lift_result import lift
 from gateway.core.results.lower_mcp import lower
-from gateway.core.results.plan_effects import plan
 
 PNG = base64.b64encode(
     b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR\0\0\0\2\0\0\0\3\10\2\0\0\0" + b"\0\0\0\0IEND\xaeB`\x82"
@@ -34,7 +34,7 @@ def profile(show, **rules) -> Profile:
 
 def lowered(result, chosen: Profile, outcome: Outcome):
     envelope, outcomes = lift(result), {}
-    while wanted := plan(envelope, chosen, outcomes):
+    while wanted := tuple(decide(envelope, chosen, outcomes).wanted.values()):
         outcomes |= {effect.key: outcome for effect in wanted}
     return lower(envelope, chosen, outcomes)
 

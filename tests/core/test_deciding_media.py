@@ -8,13 +8,13 @@ import pytest
 from gateway.core.model.base64_text import mend
 from gateway.core.model.contents import found_in, may_move
 from gateway.core.model.effects import ConvertAudio, FitImage, ReadDocument, RenderPages
+from gateway.core.results.decisions import decide
 from gateway.core.results.lift_result import lift
-from gateway.core.results.plan_effects import plan
 from tests.core.test_lowering_mcp import PDF, WAV, blob, image, png, profile, seen, shape, text
 
 
 def wanted(content: list[Any], host: Any) -> list[type]:
-    return [type(effect) for effect in plan(lift({"content": content}), host, {})]
+    return [type(effect) for effect in tuple(decide(lift({"content": content}), host, {}).wanted.values())]
 
 
 def test_bytes_decide_what_a_document_is_not_its_label() -> None:

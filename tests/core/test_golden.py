@@ -39,9 +39,9 @@ from gateway.core.model.effects import (
 from gateway.core.model.media_types import PixelSize, inspect, inspect_base64
 from gateway.core.profiles.host_profiles import resolve_profiles
 from gateway.core.profiles.profile import Profile
+from gateway.core.results.decisions import decide
 from gateway.core.results.lift_result import lift
 from gateway.core.results.lower_mcp import lower
-from gateway.core.results.plan_effects import plan
 from gateway.core.results.rescue import rescue
 from tests.core import golden_cases
 
@@ -160,7 +160,7 @@ def shaped(result: Any, profile: Profile) -> str:
     envelope = lift(expanded(result))
     envelope = rescue(envelope) if profile.rescue else envelope
     outcomes: dict[str, Outcome] = {}
-    while wanted := plan(envelope, profile, outcomes):
+    while wanted := tuple(decide(envelope, profile, outcomes).wanted.values()):
         outcomes |= {effect.key: perform(effect) for effect in wanted}
     lowered = lower(envelope, profile, outcomes)
     notes = [

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gateway.content.shaping.settle import ROUNDS
 from gateway.core.model.effects import (
     ConvertAudio,
     Converted,
@@ -33,10 +34,10 @@ from gateway.core.model.effects import (
 )
 from gateway.core.model.media_types import PixelSize
 from gateway.core.profiles.profile import Profile
+from gateway.core.results.decisions import decide
 from gateway.core.results.decisions.budget import share
 from gateway.core.results.lift_result import lift
 from gateway.core.results.lower_mcp import Lowered, lower
-from gateway.core.results.plan_effects import ROUNDS, plan
 from gateway.core.results.rescue import rescue
 
 HOST = {
@@ -119,7 +120,7 @@ def shape(result: dict[str, Any], host: Profile, failing: str = "", describes: t
     envelope = rescue(envelope) if host.rescue else envelope
     outcomes: dict[str, Outcome] = {}
     for _ in range(ROUNDS):
-        wanted = plan(envelope, host, outcomes, describes)
+        wanted = tuple(decide(envelope, host, outcomes, describes).wanted.values())
         if not wanted:
             return lower(envelope, host, outcomes, describes)
         for effect in wanted:

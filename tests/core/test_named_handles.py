@@ -11,9 +11,9 @@ from gateway.core.model.media_types import PixelSize
 from gateway.core.model_apis.requests.gateway_lines import handles_in
 from gateway.core.model_apis.requests.handles_in_text import handles_in_text
 from gateway.core.profiles.host_profiles import resolve_profiles
+from gateway.core.results.decisions import decide
 from gateway.core.results.lift_result import lift
 from gateway.core.results.lower_mcp import lower
-from gateway.core.results.plan_effects import plan
 
 PROFILES = resolve_profiles(load_builtin())
 
@@ -32,7 +32,7 @@ def shaped(profile: str, *content: Any, handles: str = "always", store_is_full: 
     """What a host is sent, with every effect answered: handles are numbered in the order of keeping."""
     chosen = PROFILES[profile].model_copy(update={"handles": handles})
     envelope, outcomes = lift({"content": list(content)}), dict[str, Outcome]()
-    while effects := plan(envelope, chosen, outcomes):
+    while effects := tuple(decide(envelope, chosen, outcomes).wanted.values()):
         for effect in effects:
             match effect:
                 case Keep():

@@ -1,6 +1,6 @@
 """A request to a model API, repaired: the media in its tool results where the model behind sees it.
 
-The same loop of planning and performing as for a turn, over every turn of the history.
+Every turn of the history is settled as a new one would be.
 """
 
 import json

@@ -18,6 +18,7 @@ from gateway.content.shaping.effects import (
     perform,
 )
 from gateway.content.shaping.outputs import with_outputs
+from gateway.content.shaping.settle import Outcomes, settle
 from gateway.core import wording
 from gateway.core.apps import AppResult, Mirrored, for_app, mirrored
 from gateway.core.model.blocks import TextBlock
@@ -28,10 +29,10 @@ from gateway.core.model.json_values import is_list
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
+from gateway.core.results.decisions import Decisions, decide
 from gateway.core.results.decisions.structured import is_said
 from gateway.core.results.lift_result import lift
-from gateway.core.results.lower_mcp import Lowered, lower
-from gateway.core.results.plan_effects import ROUNDS, plan
+from gateway.core.results.lower_mcp import Lowered, write_decisions
 from gateway.core.results.rescue import rescue
 from gateway.core.wording import counted
 
@@ -93,16 +94,18 @@ class Shaper:
         reach = reach or self._runner.reach
         describer = None if self._describer is None else DescriberFor(self._describer, reach.tools)
         runner = replace(self._runner, describer=describer, reach=reach, origin=origin)
-        outcomes: dict[str, Outcome] = {}
         effects: list[Effect] = []
         content = await run(_mirrored, envelope, profile) if app else Mirrored(envelope, profile)
-        for _ in range(ROUNDS):
-            wanted = await run(plan, content.envelope, content.profile, outcomes, runner.describes)
-            if not wanted:
-                break
-            effects.extend(wanted)
-            outcomes |= await perform({effect.key: effect for effect in wanted}, runner, owner)
-        lowered: Lowered = await run(lower, content.envelope, content.profile, outcomes, runner.describes)
+
+        async def decided(outcomes: Outcomes) -> Decisions:
+            return await run(decide, content.envelope, content.profile, outcomes, runner.describes)
+
+        async def performed(wanted: Mapping[str, Effect]) -> Outcomes:
+            effects.extend(wanted.values())
+            return await perform(wanted, runner, owner)
+
+        decisions, outcomes = await settle(decided, performed)
+        lowered: Lowered = await run(write_decisions, content.envelope, content.profile, decisions)
         sent, left_out = await with_outputs(lowered.result, envelope, profile, runner, owner)
         if app:
             for_page: AppResult = await run(for_app, sent, result, profile, content.first, lowered.notes)

@@ -1,4 +1,4 @@
-"""A whole turn for a model API: the same loop of planning and performing, then written in the API's own form."""
+"""A whole turn for a model API: settled, and then written in the API's own form."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from gateway.content.media.share import media_share
 from gateway.content.shaping.effects import EffectRunner, MediaDescriber, MediaWork
 from gateway.content.shaping.provider_file_links import Files, with_files_fetched, with_files_uploaded
 from gateway.content.shaping.results import as_envelope
-from gateway.content.shaping.settle import settle_turn
+from gateway.content.shaping.settle import settle_at_once, settle_turn
 from gateway.content.store import ContentStore
 from gateway.core.model.effects import Describe, Effect, Failed, Keep, Kept, Outcome, WriteFile
 from gateway.core.model.json_values import is_object
@@ -22,7 +22,6 @@ from gateway.core.model_apis.registry import APIS
 from gateway.core.model_apis.turns import Assembled, Choices, assemble
 from gateway.core.profiles.model_profile import ModelProfile
 from gateway.core.profiles.model_profiles import choose_model_profile, with_tool_images
-from gateway.core.results.plan_effects import ROUNDS
 from gateway.core.results.rescue import rescue
 from gateway.errors import InvalidRequest, UnsupportedContent
 
@@ -148,14 +147,11 @@ def lower_turn_now(
     drawings = on_unsupported == "transcode"
     choices = Choices(links_native=links == "native", drawings_as_text=drawings, fits=False)
     turn = _calls(calls)
-    outcomes: dict[str, Outcome] = {}
-    now = assemble(turn, profile, outcomes, choices)
-    for _ in range(ROUNDS):
-        if not now.wanted:
-            break
-        outcomes |= {key: _undone(effect) for key, effect in now.wanted.items()}
-        now = assemble(turn, profile, outcomes, choices)
-    return _written(now, profile, target, on_unsupported)
+    done, _ = settle_at_once(
+        lambda outcomes: assemble(turn, profile, outcomes, choices),
+        lambda wanted: {key: _undone(effect) for key, effect in wanted.items()},
+    )
+    return _written(done, profile, target, on_unsupported)
 
 
 def model_profile_for(target: str, model: str | None, base_url: str | None) -> ModelProfile:

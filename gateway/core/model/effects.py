@@ -1,7 +1,7 @@
-"""Effects that planning asks for, and the outcomes that come back. Both are plain values; performing is elsewhere.
+"""Effects that decisions want, and the outcomes that come back. Both are plain values; performing is elsewhere.
 
 An effect has a `key` that is unique within one result; its outcome is filed under that key. A failed effect is an
-outcome like any other, so that falling back is a rule of planning.
+outcome like any other, so that falling back is a rule like any other.
 """
 
 from dataclasses import dataclass

@@ -24,12 +24,16 @@ class Lowered:
 def lower(
     envelope: Envelope, profile: Profile, outcomes: Mapping[str, Outcome], describes: Collection[str] = ()
 ) -> Lowered:
-    """The envelope as the CallToolResult for a profile, given the outcomes of all planned effects. Never raises.
+    """The envelope as the CallToolResult for a profile, given the outcomes of all effects. Never raises.
 
-    `describes`: as it was given to `plan`.
+    `describes`: as in `decide`.
     The result has no `resultType` of our own; what the upstream said in `_meta` and in unknown members stays.
     """
-    decisions = decide(envelope, profile, outcomes, describes)
+    return write_decisions(envelope, profile, decide(envelope, profile, outcomes, describes))
+
+
+def write_decisions(envelope: Envelope, profile: Profile, decisions: Decisions) -> Lowered:
+    """The same from decisions that were made already: those in which nothing is wanted any more."""
     writer = _Writer(profile)
     for decision in decisions.decided_blocks:
         writer.write(decision)

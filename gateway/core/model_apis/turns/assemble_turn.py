@@ -94,7 +94,7 @@ class _Assembler:
         shown = self.numbers.get("image shown", 0)
         rules = rules_for(self.profile, shown, converts_documents=self.choices.documents_converted)
         decisions = decide(envelope, rules, outcomes, self.choices.describes)
-        self.wanted |= {f"{index}/{effect.key}": effect for effect in decisions.wanted}
+        self.wanted |= {f"{index}/{key}": effect for key, effect in decisions.wanted.items()}
         self.notes += [*envelope.notes, *decisions.notes]
         flagged = envelope.is_error and errors.flag
         parts: list[Part] = []

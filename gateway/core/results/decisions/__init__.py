@@ -1,8 +1,8 @@
 """Deciding: what becomes of each block for a profile, from what is known so far.
 
-Planning and lowering both stand on this one function, so they cannot disagree: planning performs what is still
-`wanted`, lowering writes down what was decided. A decision that needs bytes to be changed or kept wants an effect; as
-long as its outcome is missing, the decision is provisional.
+A decision that needs bytes to be changed or kept wants an effect; as long as the outcome of that is missing, the decision
+is provisional. `gateway.content.shaping.settle` performs what is wanted and decides again; the last decision is what is
+written down.
 """
 
 from collections.abc import Collection, Mapping
@@ -53,7 +53,7 @@ def decide(
         context.note("moved", "the error flag is said in text, because this host drops media beside it", None)
     return Decisions(
         decided_blocks=tuple(decided_blocks),
-        wanted=tuple(effect for key, effect in context.wanted.items() if key not in outcomes),
+        wanted={key: effect for key, effect in context.wanted.items() if key not in outcomes},
         notes=tuple(context.notes),
         is_error=envelope.is_error and not unflagged,
         prefix=wording.ERROR_PREFIX if envelope.is_error and (unflagged or profile.error.prefix) else "",

@@ -111,7 +111,7 @@ class Decisions:
     """
 
     decided_blocks: tuple[BlockDecision, ...]
-    wanted: tuple[Effect, ...]
+    wanted: Mapping[str, Effect]
     notes: tuple[Note, ...]
     is_error: bool
     prefix: str
