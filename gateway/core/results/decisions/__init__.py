@@ -1,8 +1,8 @@
 """Deciding: what becomes of each block for a profile, from what is known so far.
 
-A decision that needs bytes to be changed or kept wants an effect; as long as the outcome of that is missing, the decision
-is provisional. `gateway.content.shaping.settle` performs what is wanted and decides again; the last decision is what is
-written down.
+A decision that needs bytes to be changed or kept wants an effect; as long as the outcome of that is missing, the
+decision is provisional. `gateway.content.shaping.settle` performs what is wanted and decides again; the last decision
+is what is written down.
 """
 
 from collections.abc import Collection, Mapping
