@@ -130,7 +130,7 @@ for line in sys.stdin:
     elif params["name"] == "wait":
         waiting.append(message["id"])
     else:
-        say(message["id"], params["name"])
+        say(message["id"], f"{params['name']}: {len(waiting)} waiting")
         if params["name"] == "release":
             for request in waiting:
                 say(request, "waited")
@@ -255,12 +255,11 @@ def test_a_second_request_of_the_same_id_is_refused_and_the_first_is_answered(at
     first = threading.Thread(target=lambda: answers.append({"text": host.send(message)[1]}))
     with gateway.watched() as others:
         first.start()
-        deadline = time.monotonic() + 30
-        status, text = 0, ""
-        while status != 400:  # until the first has arrived
-            assert time.monotonic() < deadline
-            status, text = again.send({**message, "params": {"name": "slow__begun", "arguments": {}}})
-        assert json.loads(text)["id"] == 77
+        begun = {"name": "slow__begun", "arguments": {}}
+        while "1 waiting" not in again.send({**message, "id": f"begun {time.monotonic()}", "params": begun})[1]:
+            time.sleep(0.05)
+        status, text = again.send({**message, "params": begun})
+        assert (status, json.loads(text)["id"]) == (400, 77)
         assert again.send({**message, "id": 78, "params": {"name": "slow__release", "arguments": {}}})[0] == 200
         first.join(30)
     assert "waited" in answers[0]["text"]
