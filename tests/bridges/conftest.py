@@ -11,6 +11,7 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -137,10 +138,20 @@ class Bridge:
 
     def _warm(self, origin: str) -> str:
         """A gateway whose upstream is there: what it says about itself is known, and kept for the next gateway."""
+        before = self._remembered()
         host = self.host("modern-http", origin, name="first-host")
         host.call("counter")
         self.close_host(host)
+        deadline = time.monotonic() + 60
+        while self._remembered() <= before:
+            assert time.monotonic() < deadline, "what the upstream has was not kept"
+            time.sleep(0.02)
         return origin
+
+    def _remembered(self) -> int:
+        """Of how many upstreams the tools are kept for the next gateway."""
+        kept = (self._folder / "cache").rglob("*.json")
+        return sum(b'"counter"' in path.read_bytes() for path in kept)
 
     def over(self, host_kind: str, upstream_kind: str) -> Any:
         """The host of a pairing, kept for all tests as long as it is well."""
