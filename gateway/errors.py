@@ -11,7 +11,7 @@
     │   ├── UpstreamUnavailable  starting, stopped, disabled or failed
     │   ├── UpstreamTimeout      took longer than its limit
     │   ├── UpstreamLost         the process or the connection ended during the call
-    │   ├── UpstreamGarbage      answered something that is no MCP
+    │   ├── UpstreamGarbage      answered something that is not MCP
     │   └── UpstreamRefused      answered a JSON-RPC error of its own
     ├── HostRefused              a host did not answer what an upstream asked of it
     ├── ToolsetError             an agent loop's toolset
@@ -108,7 +108,7 @@ class UpstreamLost(UpstreamError):
 
 
 class UpstreamGarbage(UpstreamError):
-    """The upstream answered something that is no MCP message, or one over a limit."""
+    """The upstream answered something that is not an MCP message, or one over a limit."""
 
 
 class UpstreamRefused(UpstreamError):

@@ -211,7 +211,7 @@ class Toolset:
         """One call; whatever goes wrong with it is its result."""
         if call.malformed is not None:
             told = malformed_arguments(call.malformed)
-            return ToolResult(call, _text(told, is_error=True), InvalidRequest("the arguments are no JSON object"))
+            return ToolResult(call, _text(told, is_error=True), InvalidRequest("the arguments are not a JSON object"))
         try:
             return ToolResult(call, lift(await self._called(call, chosen)))
         except GatewayError as error:

@@ -79,7 +79,7 @@ def _line(block: Block, path: Path | None) -> str:
     kind = f"resource {plain(block.resource.uri)}" if isinstance(block, ResourceBlock) else block.type
     found = found_of(block)
     if found is None:
-        return f"[{kind}: its data is no base64]"
+        return f"[{kind}: its data is not base64]"
     size = pixel_words(found.pixels) if found.pixels else None
     return f"[{kind}: {join_facts(found.media_type, size, size_words(found.byte_size))}]{saved}"
 

@@ -48,6 +48,8 @@ def _host(url: str) -> str:
         host = None
     if not host:
         raise ConfigError(
-            "is no address of a server", where="--upstream", remedy="give it as http://host/path or https://host/path"
+            "is not an address of a server",
+            where="--upstream",
+            remedy="give it as http://host/path or https://host/path",
         )
     return host

@@ -75,5 +75,5 @@ def from_json(text: str, where: str, remedy: str | None = None, *, strict: bool 
         place = f"{where}:{error.line}:{error.column}"
         raise ConfigError(f"is not JSON: {error.what}", where=place, remedy=remedy) from None
     if not is_dict(document):
-        raise ConfigError("is no JSON object", where=where)
+        raise ConfigError("is not a JSON object", where=where)
     return document

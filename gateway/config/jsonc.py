@@ -17,7 +17,7 @@ _DEPTH = 200
 
 
 class Malformed(ValueError):
-    """The text is no JSON: what was expected, and where (1-based line and column)."""
+    """The text is not JSON: what was expected, and where (1-based line and column)."""
 
     def __init__(self, what: str, text: str, position: int) -> None:
         super().__init__(what)
@@ -53,7 +53,7 @@ def parse_jsonc(text: str, *, strict: bool = False) -> Any:
     """The document's value; `{}` where the text is only blanks and comments.
 
     Raises:
-        Malformed: the text is no JSON; or, with `strict`, holds nothing at all, or a key twice in one object.
+        Malformed: the text is not JSON; or, with `strict`, holds nothing at all, or a key twice in one object.
     """
     pairs = _unique if strict else None
     try:  # most files are plain JSON, some of several megabytes
@@ -72,7 +72,7 @@ def parse(text: str, path: Sequence[str] | None = None) -> Node | None:
     over unread, and their value is `...`.
 
     Raises:
-        Malformed: the text, as far as it is read, is no JSON.
+        Malformed: the text, as far as it is read, is not JSON.
     """
     return _Parser(text).document(path)
 

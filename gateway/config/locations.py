@@ -62,7 +62,7 @@ def location(url: str) -> Location:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise ValueError("is no url") from None
+        raise ValueError("is not a url") from None
     scheme = _OTHER_NAMES.get(parts.scheme, parts.scheme)
     if scheme not in _SCHEMES or "://" not in url:
         raise ValueError(f"begins with none of {', '.join(f'{one}://' for one in _SCHEMES)}")

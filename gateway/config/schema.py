@@ -250,7 +250,7 @@ class HttpSettings(Section):
             try:
                 ipaddress.ip_network(proxy, strict=False)
             except ValueError:
-                raise ValueError(f"entry {place} is no address and no network, as 10.0.0.0/8") from None
+                raise ValueError(f"entry {place} is neither an address nor a network, as 10.0.0.0/8") from None
         return proxies
 
 
@@ -370,7 +370,7 @@ class FetchSettings(Section):
     def _are_patterns(cls, allow: tuple[str, ...]) -> tuple[str, ...]:
         for place, pattern in enumerate(allow, start=1):
             if not re.fullmatch(ALLOWED_URL, pattern):
-                raise ValueError(f"entry {place} is no pattern, as https://images.example.com/public/*")
+                raise ValueError(f"entry {place} is not a pattern, as https://images.example.com/public/*")
         return allow
 
 

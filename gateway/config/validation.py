@@ -64,7 +64,7 @@ def validate(
 def _problem(model: type[BaseModel], detail: ErrorDetails, renamed: Callable[[Location], Location]) -> Problem:
     location = tuple(detail["loc"])
     if location[-1:] == ("[key]",):
-        return Problem(renamed(location[:-1]), "is no name for an upstream", NAME_RULE)
+        return Problem(renamed(location[:-1]), "is not a name for an upstream", NAME_RULE)
     if detail["type"] == "extra_forbidden":
         return Problem(renamed(location), "unknown key", _nearest(str(location[-1]), _keys_at(model, location[:-1])))
     return Problem(renamed(location), _message(detail))
@@ -97,7 +97,7 @@ def _nearest(key: str, known: Iterable[str]) -> str | None:
 
 
 def _keys_at(model: type[BaseModel], location: Location) -> tuple[str, ...]:
-    """The keys that the table at `location` may have; none where it is no table of the schema."""
+    """The keys that the table at `location` may have; none where it is not a table of the schema."""
     kind: Any = model
     for part in location:
         table = _table(kind)

@@ -345,7 +345,7 @@ CALLS_REFUSED = (
 
 
 def malformed_arguments(written: str) -> str:
-    """The result of a call whose arguments are no JSON object."""
+    """The result of a call whose arguments are not a JSON object."""
     return failure_text(f"The arguments are not a JSON object, so nothing was called: {plain(written, 200)}", None)
 
 
@@ -378,7 +378,7 @@ def older_media(kind: str, known: str, handle: str | None) -> str:
 
 
 def same_media(kind: str, known: str, tool: str, call: str) -> str:
-    """Stands for media that an earlier result of the conversation shows already, or a text that is no result."""
+    """Stands for media that an earlier result of the conversation shows already, or a text that is not a result."""
     if not call:
         return f"[{kind}: {known}, the same as shown before]"
     return f"[{kind}: {known}, the same as in the result of {plain(tool, 100)}, call {plain(call, 100)}]"

@@ -46,4 +46,4 @@ class Listing:
                 templates = self._resources.templates(caller)
                 return {"resourceTemplates": templates, **hints_of(self._upstreams, "templates", caller)}
             case _:
-                raise UnknownMethod(f"{method!r} is no list")
+                raise UnknownMethod(f"{method!r} is not a list")

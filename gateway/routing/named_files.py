@@ -54,9 +54,9 @@ def with_named_files(
 ) -> tuple[Mapping[str, Any], tuple[Note, ...]]:
     """The result with a block after the others for each file that it names, and a note of each.
 
-    Relative paths are relative to `cwd`, where the upstream runs. What is not below one of `folders`, is no regular
-    file, is over `MOST_BYTES`, is no known media, or stands in the result already, is passed over. Reads files: call it
-    in a thread. Never raises.
+    Relative paths are relative to `cwd`, where the upstream runs. What is not below one of `folders`, is not a regular
+    file, is over `MOST_BYTES`, is not known media, or stands in the result already, is passed over. Reads files: call
+    it in a thread. Never raises.
     """
     blocks = result.get("content")
     if not is_list(blocks) or result.get("isError") is True:

@@ -38,7 +38,9 @@ _BESIDE = "return the text of it, or pictures of its pages, as blocks beside it"
 def advise_on_result(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Iterator[Advice]:
     """What to change in a result, so that it arrives everywhere; `tool` as the server lists it, where it is known."""
     if not isinstance(result.get("content"), list):
-        yield Advice("content-missing", "the result", "content is no list", "always return content, a list of blocks")
+        yield Advice(
+            "content-missing", "the result", "content is not a list", "always return content, a list of blocks"
+        )
     envelope = lift(result)
     for index, block in enumerate(envelope.blocks):
         yield from _on_block(block, f"content[{index}]")
@@ -89,7 +91,7 @@ def _on_text(text: str, where: str) -> Iterator[Advice]:
 def _on_image(block: ImageBlock, where: str) -> Iterator[Advice]:
     found = block.found
     if found is None or found.data != block.data:
-        now = "its data is no base64" if found is None else "its data is not plain base64, as clients expect it"
+        now = "its data is not base64" if found is None else "its data is not plain base64, as clients expect it"
         yield Advice("image-broken", where, now, "encode the bytes with standard base64, without data: and line breaks")
     if found is None:
         return
@@ -101,7 +103,7 @@ def _on_image(block: ImageBlock, where: str) -> Iterator[Advice]:
         now = f"it says {plain(block.mime_type, 60)}, and its bytes are {found.media_type}"
         yield Advice("image-wrong-type", where, now, f'set mimeType = "{found.media_type}"')
     elif not known:
-        now = "its bytes are no image that is known"
+        now = "its bytes are not a known image"
         yield Advice("image-broken", where, now, "see that the whole file is read, and encoded once")
     yield from _on_pixels(found, where)
 

@@ -71,7 +71,7 @@ class Client:
             self.opened = self.ask("initialize", opening)
 
     def ask(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Send a request; the whole JSON-RPC answer. A body that is no JSON is given as `{"http": status, ...}`."""
+        """Send a request; the whole JSON-RPC answer. A body that is not JSON is given as `{"http": status, ...}`."""
         self._count += 1
         sent = self._params(params)
         status, text = self.send({"jsonrpc": "2.0", "id": self._count, "method": method, "params": sent})

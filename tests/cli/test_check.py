@@ -126,7 +126,7 @@ def test_arguments_come_from_a_file_or_from_the_schema(command, server, tmp_path
     [
         ("{", "a.json", "a.json: is not JSON"),
         ("=", "a.toml", "a.toml: is not TOML"),
-        ("[]", "a.json", "a.json: is no object of tools"),
+        ("[]", "a.json", "a.json: is not an object of tools"),
         ('{"eco": {}}', "a.json", "--arguments: the server has no tool 'eco' (did you mean 'echo'?)"),
     ],
 )

@@ -43,7 +43,7 @@ def test_patterns_of_urls_may_be_written(pattern):
     ],
 )
 def test_patterns_that_would_allow_more_than_they_seem_to_are_refused_without_being_repeated(pattern):
-    with pytest.raises(ValidationError, match="entry 2 is no pattern"):
+    with pytest.raises(ValidationError, match="entry 2 is not a pattern"):
         FetchSettings(allow=("https://images.example.com", pattern))
 
 
@@ -63,7 +63,7 @@ def test_a_root_path_is_a_plain_path(path):
 
 def test_proxies_are_addresses_or_networks():
     assert HttpSettings(trusted_proxies=("127.0.0.1", "10.0.0.0/8", "::1")).trusted_proxies[1] == "10.0.0.0/8"
-    with pytest.raises(ValidationError, match="entry 1 is no address"):
+    with pytest.raises(ValidationError, match="entry 1 is not an address"):
         HttpSettings(trusted_proxies=("proxy.lan",))
 
 

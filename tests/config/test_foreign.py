@@ -156,7 +156,7 @@ def test_any_text_becomes_a_valid_name_that_is_not_taken(text, times):
             "(set it, or write ${NO:-default})\n"
             'FILE: mcpServers."a b": url must begin with http:// or https://',
         ),
-        ("[]", "FILE: is no JSON object"),
+        ("[]", "FILE: is not a JSON object"),
         ('{"a": 1,\n "b" 2}', "FILE:2:6: is not JSON: a colon is expected here"),
         ('// one\n{"a": }', "FILE:2:7: is not JSON: a value is expected here"),
         ('{"mcpServers": {"a": {}, "a": {}}}', "FILE:1:26: is not JSON: the key 'a' stands twice in one object"),

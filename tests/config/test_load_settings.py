@@ -266,11 +266,11 @@ def test_a_byte_order_mark_does_not_matter(tmp_path):
         ("upstreams.a = 3\n", "FILE: upstreams.a: must be a table"),
         (
             '[upstreams."my files"]\ncommand = "x"\n',
-            f'FILE: upstreams."my files": is no name for an upstream ({NAME_RULE})',
+            f'FILE: upstreams."my files": is not a name for an upstream ({NAME_RULE})',
         ),
         (
             '[upstreams.my__files]\ncommand = "x"\n',
-            f"FILE: upstreams.my__files: is no name for an upstream ({NAME_RULE})",
+            f"FILE: upstreams.my__files: is not a name for an upstream ({NAME_RULE})",
         ),
         (
             '[upstreams.gateway]\ncommand = "x"\n',
@@ -278,7 +278,7 @@ def test_a_byte_order_mark_does_not_matter(tmp_path):
         ),
         (
             '[upstreams."a\\u001b[2J"]\ncommand = "x"\n',
-            f'FILE: upstreams."a\\x1b[2J": is no name for an upstream ({NAME_RULE})',
+            f'FILE: upstreams."a\\x1b[2J": is not a name for an upstream ({NAME_RULE})',
         ),
     ],
 )

@@ -58,7 +58,7 @@ def test_a_url_is_read(url, meant):
         ("s3://bucket?endpoint=https://me:hidden@host/", "password in endpoint"),
         ("s3://bucket?endpoint=a&endpoint=b", "twice"),
         ("s3://bucket?=b", "whose name is none"),
-        ("s3://[bucket", "is no url"),
+        ("s3://[bucket", "is not a url"),
     ],
 )
 def test_a_url_that_cannot_be_meant_is_refused_without_repeating_it(url, words):

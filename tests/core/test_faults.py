@@ -30,7 +30,7 @@ def test_schemas_that_are_in_order(schema):
 @pytest.mark.parametrize(
     ("schema", "kind", "said"),
     [
-        (None, "root", "is no object"),
+        (None, "root", "is not an object"),
         ({"type": "array"}, "root", "its type is 'array', and has to be \"object\""),
         ({"type": "object", "allOf": [{"$ref": "other.json"}]}, "external", "allOf[0]: $ref leads out of the schema"),
         (
@@ -38,25 +38,25 @@ def test_schemas_that_are_in_order(schema):
             "dangling",
             "properties.a: $ref '#/no' leads nowhere",
         ),
-        ({"type": "object", "$ref": 5}, "malformed", "$ref is no text"),
-        ({"type": "object", "properties": []}, "malformed", "properties is no object"),
-        ({"type": "object", "properties": {"a": 5}}, "malformed", "properties.a: is no schema"),
+        ({"type": "object", "$ref": 5}, "malformed", "$ref is not text"),
+        ({"type": "object", "properties": []}, "malformed", "properties is not an object"),
+        ({"type": "object", "properties": {"a": 5}}, "malformed", "properties.a: is not a schema"),
         (
             {"type": "object", "properties": {"a": {"type": "text"}}},
             "malformed",
             "properties.a: there is no type 'text'",
         ),
         ({"type": "object", "properties": {"a": {"type": []}}}, "malformed", "there is no type"),
-        ({"type": "object", "required": "a"}, "malformed", "required is no list of names"),
+        ({"type": "object", "required": "a"}, "malformed", "required is not a list of names"),
         ({"type": "object", "properties": {"a": {"enum": []}}}, "empty", "enum has no values"),
-        ({"type": "object", "properties": {"a": {"pattern": 5}}}, "malformed", "properties.a: pattern is no text"),
+        ({"type": "object", "properties": {"a": {"pattern": 5}}}, "malformed", "properties.a: pattern is not text"),
         ({"type": "object", "properties": {"a": {"maximum": "9"}}}, "malformed", "properties.a: maximum is no number"),
         (
             {"type": "object", "properties": {"a": {"minLength": -1}}},
             "malformed",
             "properties.a: minLength is no count",
         ),
-        ({"type": "object", "anyOf": {}}, "malformed", "anyOf is no list"),
+        ({"type": "object", "anyOf": {}}, "malformed", "anyOf is not a list"),
     ],
 )
 def test_each_fault_is_said_with_its_place(schema, kind, said):

@@ -228,7 +228,7 @@ def test_an_unknown_block_is_kept_and_named() -> None:
 @pytest.mark.parametrize("broken", [image(data="no base64!"), blob("no base64!"), image(png(1, 1)[:4] + "!")])
 def test_broken_base64_is_named(broken: dict[str, Any]) -> None:
     (line,) = seen(shape({"content": [broken]}, profile()))
-    assert "its data is no base64" in line
+    assert "its data is not base64" in line
 
 
 def test_bytes_that_are_no_image_are_not_called_one() -> None:

@@ -148,7 +148,7 @@ def test_every_value_of_a_profile_can_be_set():
         ),
         (
             {"match": [{"user_agent": "("}]},
-            "profile 'x': match[0].user_agent is no pattern: missing ), unterminated subpattern at position 0",
+            "profile 'x': match[0].user_agent is not a pattern: missing ), unterminated subpattern at position 0",
         ),
     ],
 )

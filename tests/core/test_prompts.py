@@ -63,7 +63,7 @@ def test_malformed_prompts_are_withheld_with_a_note_and_cost_only_themselves():
     found = build_prompts({"u": [*listed, {"name": "good"}, {"name": "good"}]}, "always")
     assert names(found) == ["u__good"]
     assert [note.kind for note in found.problems] == ["dropped"] * 6
-    assert texts(found)[3] == "u: prompt 'a' withheld: its arguments are no list of objects with names"
+    assert texts(found)[3] == "u: prompt 'a' withheld: its arguments are not a list of objects with names"
     assert texts(found)[-1] == "u: a second prompt named 'good' withheld"
 
 

@@ -281,7 +281,10 @@ def test_meta_for_the_gateways_own_tools_is_on_no_other():
     ("input_schema", "why"),
     [
         (schema(properties={"when": {"type": "date"}}), "inputSchema is invalid (properties.when: there is no type"),
-        (schema(properties={"a": {"type": "string", "required": True}}), "properties.a: required is no list of names"),
+        (
+            schema(properties={"a": {"type": "string", "required": True}}),
+            "properties.a: required is not a list of names",
+        ),
         ({"type": "array"}, 'no schema of type "object"'),
         (None, 'no schema of type "object"'),
     ],

@@ -158,7 +158,7 @@ def test_what_can_be_mended_is_shown(host: Host, tool: str, images_shown: bool) 
 
 
 def test_broken_base64_is_named(host: Host) -> None:
-    assert "[image 1: its data is no base64]" in host.text("broken")
+    assert "[image 1: its data is not base64]" in host.text("broken")
 
 
 def test_a_pixel_bomb_is_refused_from_its_header(host: Host, images_shown: bool) -> None:

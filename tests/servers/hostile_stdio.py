@@ -84,7 +84,7 @@ RESULTS = {
     "wrong_shapes": lambda: {"content": {"type": "text"}, "isError": "perhaps", "structuredContent": 7},
     "deep": lambda: {"content": [text("ok")], "structuredContent": json.loads("[" * 900 + "]" * 900)},
     "die": lambda: os._exit(9),
-    "garbage": lambda: print("} this is no JSON\x1b[2J", flush=True) or {"content": [text("after garbage")]},
+    "garbage": lambda: print("} this is not JSON\x1b[2J", flush=True) or {"content": [text("after garbage")]},
 }
 OBJECT = {"type": "object", "properties": {}}
 TOOLS = [{"name": name, "description": name, "inputSchema": OBJECT} for name in RESULTS] + [

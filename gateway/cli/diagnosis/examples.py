@@ -72,7 +72,7 @@ def example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
     """
     made = _Maker(schema).value(schema, "arguments", 0)
     if not is_dict(made):
-        raise NoExample("its arguments are no object")
+        raise NoExample("its arguments are not an object")
     return made
 
 

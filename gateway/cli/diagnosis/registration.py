@@ -128,7 +128,7 @@ def _variables(host: HostFormat, launch: Launch, name: str, patient: CheckContex
 
 
 def _interpreter(script: Path) -> str | None:
-    """The program that a script names in its first line; none where it is no script, or cannot be looked into."""
+    """The program that a script names in its first line; none where it is not a script, or cannot be looked into."""
     try:
         with script.open("rb") as file:
             line = file.readline(1024)

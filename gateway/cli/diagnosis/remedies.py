@@ -124,7 +124,7 @@ _CURES: tuple[tuple[str, Callable[[Symptom], str]], ...] = (
         r"is not a program that this system can run",
         lambda case: f"begin {case.program} with a #! line, or make its interpreter {case.key('command')}",
     ),
-    (r"is no folder", lambda case: f"check {case.key('command')} and {case.key('cwd')}"),
+    (r"is not a folder", lambda case: f"check {case.key('command')} and {case.key('cwd')}"),
     (
         r"printed \d+ lines? that (?:is|are) no MCP",
         lambda case: (

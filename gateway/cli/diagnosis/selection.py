@@ -56,7 +56,9 @@ def read_arguments(document: Any, where: str) -> Arguments:
         ConfigError: it is something else.
     """
     problem = ConfigError(
-        "is no object of tools", where=where, remedy='write it as {"tool": {"argument": "value"}}, or in TOML [tool]'
+        "is not an object of tools",
+        where=where,
+        remedy='write it as {"tool": {"argument": "value"}}, or in TOML [tool]',
     )
     if not is_object(document):
         raise problem

@@ -29,7 +29,7 @@ _OUTSIDE = tuple(
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is one of the public internet. False for what is no address."""
+    """Whether an address is one of the public internet. False for what is not an address."""
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

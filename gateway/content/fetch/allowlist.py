@@ -54,7 +54,7 @@ def _parsed(url: str) -> httpx2.URL:
     try:
         parsed = httpx2.URL(url.strip())
     except (httpx2.InvalidURL, ValueError):
-        raise FetchRefused(f"{plain(url, 40)!r} is no URL") from None
+        raise FetchRefused(f"{plain(url, 40)!r} is not a URL") from None
     if parsed.scheme not in _PORTS or not parsed.host:
         raise FetchRefused(f"only http:// and https:// URLs are fetched, not {plain(parsed.scheme, 20) or 'others'}")
     if parsed.userinfo:

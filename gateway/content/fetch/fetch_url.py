@@ -167,7 +167,7 @@ def _next(address: Address, response: httpx2.Response) -> str:
     try:
         return str(address.url.join(response.headers["location"]))
     except (httpx2.InvalidURL, ValueError):
-        raise FetchRefused(f"{address} redirects to what is no URL") from None
+        raise FetchRefused(f"{address} redirects to what is not a URL") from None
 
 
 async def _body(response: httpx2.Response, address: Address, most: int, patience: _Patience) -> AsyncGenerator[bytes]:

@@ -127,7 +127,7 @@ class Worker:
         except (anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
             raise WorkerEnded(await self._cause()) from error
         except (JSONDecodeError, UnicodeDecodeError) as error:
-            raise WorkerEnded("its worker answered with something that is no JSON") from error
+            raise WorkerEnded("its worker answered with something that is not JSON") from error
 
     async def _cause(self) -> str:
         """Why the process ended; it has closed its streams, so it is about to be gone if it is not yet."""

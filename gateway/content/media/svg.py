@@ -51,7 +51,7 @@ class Cleaned(NamedTuple):
 
 
 def clean(content: bytes, max_pixels: int, depth: int = 0) -> Cleaned:
-    """`content` without any reference to the outside. Raises MediaError when it is no SVG or declares entities."""
+    """`content` without any reference to the outside. Raises MediaError when it is not an SVG or declares entities."""
     return _Rewriting(max_pixels, depth).run(content)
 
 
@@ -77,7 +77,7 @@ class _Rewriting:
         try:
             parser.Parse(content, True)
         except expat.ExpatError as error:
-            raise MediaError(f"it is no well-formed SVG: {error}") from error
+            raise MediaError(f"it is not a well-formed SVG: {error}") from error
         return Cleaned("".join(self._out), self._size, self._has_text)
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
@@ -114,7 +114,7 @@ class _Rewriting:
 
     def _root(self, name: str, local: str, attributes: dict[str, str]) -> dict[str, str]:
         if local != "svg":
-            raise MediaError(f"it is no SVG: its root is {name[:40]!r}")
+            raise MediaError(f"it is not an SVG: its root is {name[:40]!r}")
         self._size = _natural_size(attributes)
         if self._size:
             # In pixels, and where it is: it may come to stand within another svg.

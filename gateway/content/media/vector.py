@@ -49,7 +49,7 @@ def draw(content: bytes, max_edge: int | None, crop: Crop | None, max_pixels: in
     """The SVG (or gzipped SVG) as PNG on white; of an SVG that tells its size, only the part in `crop`.
 
     Its longer edge has the SVG's own pixels, at least `LEAST_EDGE`, at most `max_edge` (None: `MOST_EDGE`). Raises
-    MediaError when it is no SVG, declares entities, or has nothing in `crop`.
+    MediaError when it is not an SVG, declares entities, or has nothing in `crop`.
     """
     cleaned = clean(gunzipped(content), max_pixels)
     max_edge = max_edge or MOST_EDGE

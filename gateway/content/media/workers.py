@@ -78,7 +78,7 @@ class MediaWorkers(Pool):
             title = None if read["title"] is None else str(read["title"])
             return DocumentRead(int(read["pages"]), tuple(map(str, read["texts"])), title)
         except (KeyError, TypeError, ValueError) as broken:
-            raise MediaError("its worker answered with something that is no document") from broken
+            raise MediaError("its worker answered with something that is not a document") from broken
 
     async def render_pages(self, content: bytes, pages: tuple[int, ...], target: ImageTarget) -> Rendered:
         """`pages` of a PDF (the first is 1) as images that `target` takes; `original` is the size they were drawn at.
@@ -120,7 +120,7 @@ class MediaWorkers(Pool):
             sizes = float(header["seconds"]), float(header["original"])
             return Converted(answer.body.decode("ascii"), str(header["media_type"]), *sizes)
         except (KeyError, TypeError, ValueError) as broken:
-            raise MediaError("its worker answered with something that is no sound") from broken
+            raise MediaError("its worker answered with something that is not sound") from broken
 
     async def probe(self, content: bytes, media_type: str) -> Probed:
         """What can be said of sound or video without decoding it. Raises nothing: what cannot be told is None."""
@@ -137,7 +137,7 @@ class MediaWorkers(Pool):
         self._judge_size(content)
         # Readers look for the beginning in the first 1,024 bytes (PDF Reference 1.7, appendix H.3, note 13).
         if b"%PDF-" not in content[:1_029]:
-            raise MediaError("it is no PDF")
+            raise MediaError("it is not a PDF")
 
     def _judge_size(self, content: bytes) -> None:
         limit = self._settings.max_input_bytes
@@ -179,7 +179,7 @@ def _fitted(answer: WorkerReply) -> Fitted:
         frames = int(header["frames"])
         return Fitted(answer.body.decode("ascii"), str(header["media_type"]), pixels, original, frames)
     except (KeyError, TypeError, ValueError) as broken:
-        raise MediaError("its worker answered with something that is no image") from broken
+        raise MediaError("its worker answered with something that is not an image") from broken
 
 
 def _probed(header: Any) -> Probed:

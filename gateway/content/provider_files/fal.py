@@ -35,7 +35,7 @@ class FalStorage(Provider):
         parts = urlsplit(file_id)
         mine = parts.hostname or ""
         if not (parts.scheme == "https" and mine.endswith((".fal.media", ".fal.ai"))) and not self._is_own(file_id):
-            raise ProviderFileError("that is no address of fal.ai's storage")
+            raise ProviderFileError("that is not an address of fal.ai's storage")
         return await self._requests.fetch(file_id, max_bytes, foreign=True, redirects=0)
 
     def _is_own(self, address: str) -> bool:

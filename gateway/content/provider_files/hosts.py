@@ -144,7 +144,7 @@ class Requests:
         except (ValueError, RecursionError):
             value = None
         if not is_dict(value):
-            raise ProviderFileError(f"{self._who} answered something that is no JSON object")
+            raise ProviderFileError(f"{self._who} answered something that is not a JSON object")
         return value
 
     def text_in(self, value: Any, *path: str) -> str:

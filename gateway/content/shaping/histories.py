@@ -59,7 +59,7 @@ async def resolve_messages(
 
     Raises:
         ProfileError: there is no such target.
-        InvalidRequest: the messages are no list.
+        InvalidRequest: the messages are not a list.
     """
     if not isinstance(messages, list | tuple):
         raise InvalidRequest("messages have to be a list")

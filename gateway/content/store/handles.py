@@ -38,7 +38,7 @@ def new_handle(media_type: str, content_id: str, name: str | None = None) -> str
 def handle_from(text: str) -> str:
     """The handle that `text` means: without `content://`, quotes and white space, in lower case, look-alikes mended.
 
-    Text that is no handle comes back stripped, and is then unknown to every store.
+    Text that is not a handle comes back stripped, and is then unknown to every store.
     """
     plain = text.strip().strip("\"'`<>").strip().lower().removeprefix(URI_SCHEME)
     shape = _SHAPE.fullmatch(plain)

@@ -36,7 +36,7 @@ async def key_of(backend: Backend, configured: str | None) -> bytes:
         key = b""
     if len(key) != KEY_BYTES:
         raise StoreUnavailable(
-            f"the object {KEY!r} in the store {backend.where} is no key",
+            f"the object {KEY!r} in the store {backend.where} is not a key",
             remedy="remove it, which makes a new one and forgets all content; or set store.key",
         )
     return key

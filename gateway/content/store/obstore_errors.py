@@ -38,7 +38,7 @@ _ROWS = tuple(
             "mount it writable, or choose another folder",
         ),
         _Row(r"PermissionError|os error (13|1)\b", "may not be written to or read", "let the gateway's user have it"),
-        _Row(r"FileExistsError|NotADirectory|os error (17|20)\b", "is no folder", "name a folder in store.url"),
+        _Row(r"FileExistsError|NotADirectory|os error (17|20)\b", "is not a folder", "name a folder in store.url"),
         _Row(rf"{_MISSING}|FileNotFoundError", "does not exist", "make it, or mend store.url"),
         _Row(r"incorrectly configured region", "is in another region", "give its region in store.url: ?region=..."),
         _Row(r"PermissionDenied|Unauthenticated|status:? (code: )?40[13]\b", "refuses the gateway", _CREDENTIALS),

@@ -25,7 +25,7 @@ _SOUND_ALONE = {"video/mp4": "audio/mp4", "video/quicktime": "audio/mp4", "video
 
 
 def found_in(mended: Mended, declared: str | None) -> Found | None:
-    """What well-formed base64 holds; None when it is no base64."""
+    """What well-formed base64 holds; None when it is not base64."""
     if mended.data is None:
         return None
     finding = media_types.inspect_base64(mended.data)

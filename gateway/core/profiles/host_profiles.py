@@ -105,7 +105,7 @@ def _check_patterns(name: str, source: ProfileSource) -> None:
         try:
             re.compile(match.user_agent or "")
         except re.error as error:
-            raise ProfileError(f"profile {name!r}: match[{index}].user_agent is no pattern: {error}") from None
+            raise ProfileError(f"profile {name!r}: match[{index}].user_agent is not a pattern: {error}") from None
 
 
 @dataclass(frozen=True)

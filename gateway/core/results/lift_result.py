@@ -23,7 +23,7 @@ _OWN_MEMBERS = frozenset({"content", "structuredContent"})
 def lift(result: WireObject) -> Envelope:
     """The envelope of a result's JSON object.
 
-    What is malformed is kept where it stood and noted: content that is no list stays in `rest`, a block that cannot
+    What is malformed is kept where it stood and noted: content that is not a list stays in `rest`, a block that cannot
     be read becomes an unknown block, a media block whose base64 is broken has no `found`.
     """
     notes: list[Note] = []
@@ -32,12 +32,12 @@ def lift(result: WireObject) -> Envelope:
     if is_error:
         del rest["isError"]
     elif "isError" in rest and not isinstance(rest["isError"], bool):
-        notes.append(Note(kind="broken", text="isError is no boolean; read as no error"))
+        notes.append(Note(kind="broken", text="isError is not a boolean; read as no error"))
     content: Any = result.get("content")
     if content is None and "structuredContent" not in result:
         notes.append(Note(kind="mended", text="the result has no content"))
     if content is not None and not isinstance(content, list):
-        notes.append(Note(kind="broken", text="content is no list"))
+        notes.append(Note(kind="broken", text="content is not a list"))
         content = [content]
     blocks: list[Block] = []
     for index, value in enumerate(cast("list[Any]", content or [])):
@@ -79,7 +79,7 @@ def _find(data: str, declared: str | None, index: int) -> tuple[Found | None, tu
     mended = mend(data)
     found = found_in(mended, declared)
     if found is None:
-        return None, (Note(kind="broken", text="its data is no base64", block=index),)
+        return None, (Note(kind="broken", text="its data is not base64", block=index),)
     notes: list[Note] = []
     if mended.mended:
         notes.append(Note(kind="mended", text=f"base64 with {', '.join(mended.mended)} put right", block=index))

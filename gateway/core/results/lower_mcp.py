@@ -114,7 +114,7 @@ class _Writer:
                         self.name(decision.kind), decision.caption or decision.known, decision.handle, decision.url
                     )
                 )
-            # As it arrived, even where it is no object: nothing here may lose what it cannot name.
+            # As it arrived, even where it is not an object: nothing here may lose what it cannot name.
             self.in_place.append(wire)
             return
         known = wording.join_facts(decision.known, decision.caption)

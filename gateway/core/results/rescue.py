@@ -57,7 +57,7 @@ class _Rescuer:
     count: int = 0
 
     def take(self, data: str, declared: str | None, where: str, index: int | None) -> tuple[Found, Block | None] | None:
-        """The media in a string, with a block for it unless the result shows it already; None when it is no media."""
+        """The media in a string, with a block for it unless the result shows it already; None when it is not media."""
         if self.count >= _MOST:
             return None
         mended = mend(data)

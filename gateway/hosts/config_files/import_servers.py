@@ -59,7 +59,7 @@ def plan_import(
     (`logins` are urls known to) stay with their hosts; with `mcp_remote` they become upstreams that log in.
 
     Raises:
-        ConfigError: `text` is no TOML, or its upstreams are written in a way that nothing can be added to.
+        ConfigError: `text` is not TOML, or its upstreams are written in a way that nothing can be added to.
     """
     existing = _upstreams(text, where)
     names = {server_identity(as_object(upstream)): name for name, upstream in existing.items()}
@@ -155,7 +155,7 @@ def known_to(text: str, where: str) -> KnownServers:
     """The servers that a mcp-gateway.toml has.
 
     Raises:
-        ConfigError: it is no TOML.
+        ConfigError: it is not TOML.
     """
     upstreams = {name: as_object(one) for name, one in _upstreams(text, where).items()}
     on = (one for one in upstreams.values() if one.get("enabled") is not False)

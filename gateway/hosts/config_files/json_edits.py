@@ -19,8 +19,8 @@ def with_member(text: str, path: Sequence[str], key: str, value: Any) -> str:
     """The text with `key` set to `value` in the object at `path`; objects that are missing on the way are made.
 
     Raises:
-        Malformed: the text is no JSON.
-        NoObject: on the way stands something that is no object.
+        Malformed: the text is not JSON.
+        NoObject: on the way stands something that is not an object.
     """
     root = parse(text, list(path))
     if root is None:
@@ -43,7 +43,7 @@ def without_members(text: str, path: Sequence[str], keys: Sequence[str]) -> str:
     """The text without these members of the object at `path`; what is not there is left out.
 
     Raises:
-        Malformed: the text is no JSON.
+        Malformed: the text is not JSON.
     """
     for key in keys:
         while (node := _object_at(text, path)) is not None and node.member(key) is not None:

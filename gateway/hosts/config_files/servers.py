@@ -149,7 +149,7 @@ def _in_table(
         if is_own(entry):
             yield Server(name, host.title, document.where, project, own=True)
         elif not is_object(entry):
-            yield Server(name, host.title, document.where, project, obstacle="is no object")
+            yield Server(name, host.title, document.where, project, obstacle="is not an object")
         else:
             place = Place(at.home, at.separator, at.environ, project)
             given = dict(entry)
@@ -236,7 +236,7 @@ class _Reading:
         if is_list(args) and args:
             upstream["args"] = [self._translated(_spelled(arg)) for arg in args]
         elif args:
-            raise _Obstacle("args is no list")
+            raise _Obstacle("args is not a list")
         return program
 
     def _in_project(self, command: str) -> str:

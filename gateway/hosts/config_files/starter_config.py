@@ -73,7 +73,7 @@ def upstreams_of(urls: Sequence[str], commands: Sequence[str]) -> dict[str, dict
         name, url = _named(given)
         if not url.startswith(("http://", "https://")):
             remedy = "give it as NAME=http://host/path or NAME=https://host/path"
-            raise ConfigError("is no address of a server", where="--upstream", remedy=remedy)
+            raise ConfigError("is not an address of a server", where="--upstream", remedy=remedy)
         _add(upstreams, name or urlsplit(url).hostname or "", {"url": url})
     for given in commands:
         name, line = _named(given)

@@ -44,7 +44,9 @@ def _part(where: Where, block: Mapping[str, Any]) -> SeenPart:
     match block["type"]:
         case "text":
             return SeenText(block["text"])
-        case "image":  # measured: the type sent is that of the bytes; SVG and bytes that are no image go as labelled
+        case (
+            "image"
+        ):  # measured: the type sent is that of the bytes; SVG and bytes that are not an image go as labelled
             picture = look(block["data"])
             media_type = picture.media_type if picture else block["mimeType"]
             return SeenImage(block["data"], media_type, picture and picture.pixels, where)

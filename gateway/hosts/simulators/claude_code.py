@@ -84,7 +84,7 @@ def _parts(traits: Traits, block: Mapping[str, Any]) -> list[SeenPart]:
 
 def _image(traits: Traits, data: str) -> list[SeenPart]:
     picture = look(data)
-    if picture is None:  # measured with bytes that are no image
+    if picture is None:  # measured with bytes that are not an image
         return [SeenText("[Image could not be processed and was removed]", "placeholder")]
     width, height = picture.pixels
     factor = max(width, height) / MAX_EDGE

@@ -47,7 +47,7 @@ def _part(block: Mapping[str, Any]) -> SeenPart:
 
 def _image(block: Mapping[str, Any]) -> SeenPart:
     picture = look(block["data"])
-    if picture is None or block["mimeType"] == VECTOR:  # measured for SVG and for bytes that are no image
+    if picture is None or block["mimeType"] == VECTOR:  # measured for SVG and for bytes that are not an image
         return SeenText("image content omitted because it could not be processed", "placeholder")
     pixels = fitted_size(*picture.pixels)
     note = None

@@ -49,7 +49,7 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
 
 def _parts(block: Mapping[str, Any]) -> list[SeenPart]:
     if image := image_of(block):
-        # Measured: sent as labelled, unchanged and unchecked; so are SVG and bytes that are no image.
+        # Measured: sent as labelled, unchanged and unchecked; so are SVG and bytes that are not an image.
         shown = as_labelled(*image, "beside it")
         return [shown] if block["type"] == "image" else [_wrapped(f"Embedded resource: {image[1]}"), shown]
     match block["type"]:

@@ -32,7 +32,7 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
         return failed_result("Tool has an output schema but did not return structured content")
     parts = [_part(block) for block in blocks(result)]
     if structured(result) is not None:
-        # A person opens it as a tree of JSON; it is no text that a model has to read.
+        # A person opens it as a tree of JSON; it is not text that a model has to read.
         shown = base64.b64encode(dump(structured(result)).encode()).decode()
         parts.append(SeenDocument(shown, "application/json"))
     return Seen(tuple(parts), flagged=is_error(result))

@@ -78,7 +78,7 @@ def _parts(traits: Traits, block: Mapping[str, Any]) -> list[SeenPart]:
 
 def _image(data: str, media_type: str, where: Where) -> SeenPart:
     picture = look(data)
-    if picture is None or media_type == VECTOR:  # measured for SVG and for bytes that are no image
+    if picture is None or media_type == VECTOR:  # measured for SVG and for bytes that are not an image
         return SeenText("[1 image omitted: it could not be processed]", "placeholder")
     width, height = picture.pixels
     factor = max(width, height) / MAX_EDGE

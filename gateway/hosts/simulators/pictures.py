@@ -43,7 +43,7 @@ class Picture:
 
 @lru_cache(maxsize=32)
 def look(data: str) -> Picture | None:
-    """The picture that base64 `data` holds, wholly decoded; None for anything that is no raster image."""
+    """The picture that base64 `data` holds, wholly decoded; None for anything that is not a raster image."""
     try:
         content = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):

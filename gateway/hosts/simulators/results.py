@@ -27,7 +27,7 @@ def malformed(result: Mapping[str, Any]) -> str | None:
     """
     content = result.get("content")
     if not is_list(content):
-        return "content is no list"
+        return "content is not a list"
     for index, block in enumerate(content):
         if (problem := _malformed_block(block)) is not None:
             return f"content[{index}]: {problem}"
@@ -45,7 +45,7 @@ def _malformed_block(block: Any) -> str | None:
             return f"{member} is missing"
     for member in _OPTIONAL:
         if not isinstance(block.get(member), str | None):
-            return f"{member} is no text"
+            return f"{member} is not text"
     return _malformed_resource(block.get("resource")) if block["type"] == "resource" else None
 
 
@@ -54,7 +54,7 @@ def _malformed_resource(resource: Any) -> str | None:
     if not isinstance(contents.get("uri"), str):
         return "resource.uri is missing"
     if not isinstance(contents.get("mimeType"), str | None):
-        return "resource.mimeType is no text"
+        return "resource.mimeType is not text"
     if not any(isinstance(contents.get(key), str) for key in ("text", "blob")):
         return "resource has neither text nor blob"
     return None

@@ -29,8 +29,8 @@ class SeenText:
 class SeenImage:
     """An image sent as one: its base64, the type under which it is sent, and its size in pixels for the model.
 
-    `pixels` is None where the bytes are no raster image that can be decoded. `note` says what the host does to it; the
-    data stays as it came, since only its size changes.
+    `pixels` is None where the bytes are not a raster image that can be decoded. `note` says what the host does to it;
+    the data stays as it came, since only its size changes.
     """
 
     data: str

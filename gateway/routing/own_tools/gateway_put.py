@@ -141,14 +141,14 @@ def _decoded(data: str) -> tuple[bytes, str | None]:
             return percent_decoded(text), head[5:].partition(";")[0] or None
     mended = base64_text.mend(data)
     if mended.data is None:
-        raise InvalidRequest("data is no base64", remedy="give the bytes of the file in base64, or a data: URI")
+        raise InvalidRequest("data is not base64", remedy="give the bytes of the file in base64, or a data: URI")
     return pybase64.b64decode(mended.data), mended.media_type
 
 
 def _opened(path: str, folders: Sequence[Path]) -> tuple[BinaryIO, Path]:
     """The file, and where it really is. The same words for all that is outside of the folders, existing or not."""
     outside = InvalidRequest(
-        f"{plain(path, 200)} is no file in the folders that content may be taken from",
+        f"{plain(path, 200)} is not a file in the folders that content may be taken from",
         remedy="the folders are named in [content] folders" if folders else "there are none: see [content] folders",
     )
     try:

@@ -62,8 +62,8 @@ class Sources:
 async def read(arguments: Mapping[str, Any], sources: Sources, profile: Profile, *, owner: str) -> list[dict[str, Any]]:
     """One text block: the piece that was asked for, and a last line that says what it is a piece of.
 
-    With `search`, the places where its words stand. Content that is no text is named in a line, and kept if it was not;
-    of a PDF the text is read.
+    With `search`, the places where its words stand. Content that is not text is named in a line, and kept if it was
+    not; of a PDF the text is read.
 
     Raises:
         InvalidRequest: arguments that cannot be meant.
@@ -126,7 +126,7 @@ class _Desk:
         try:
             read = await self.media.read_document(content, _MOST_PAGES, _MOST_CHARS)
         except MediaError:
-            return None  # named in a line, as other content that is no text
+            return None  # named in a line, as other content that is not text
         if not any(text.strip() for text in read.texts):
             return None
         pages = enumerate(read.texts, 1)
@@ -156,7 +156,7 @@ class _Desk:
             return _Found(text)
         data = base64_text.mend(blob).data if isinstance(blob, str) else None
         if data is None:
-            return _Found(f"[{plain(named, 2_000)}: unreadable, its data is no base64]", is_line=True)
+            return _Found(f"[{plain(named, 2_000)}: unreadable, its data is not base64]", is_line=True)
         content, declared = pybase64.b64decode(data), _declared(part)
         if declared is not None and is_text(declared):
             return _Found(content.decode("utf-8", "replace"))
@@ -170,7 +170,7 @@ class _Desk:
     def line(
         self, named: str, content: bytes, declared: str, handle: str | None, byte_size: int | None = None
     ) -> _Found:
-        """The line for bytes that are no text. `content` may be only their beginning, when `byte_size` is given."""
+        """The line for bytes that are not text. `content` may be only their beginning, when `byte_size` is given."""
         found = media_types.inspect(content)
         media_type = found.media_type or declared
         family = media_types.family(media_type)

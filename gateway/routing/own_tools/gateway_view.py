@@ -41,7 +41,7 @@ async def view(
     """The blocks that show a kept image, or a page: made to fit the host already, and a caption that says what it is.
 
     Raises:
-        InvalidRequest: arguments that cannot be meant, or content that is no image.
+        InvalidRequest: arguments that cannot be meant, or content that is not an image.
         ContentError: the handle is unknown or expired.
         MediaError: the image cannot be decoded or made to fit.
     """
@@ -61,7 +61,7 @@ async def view(
             raise MediaError(f"{handle} cannot be shown: {error.message}", remedy=error.remedy) from error
     if media_types.family(media_type) != "image":
         known = f"{plain(media_type, 80)}, {size_words(stored.size)}"
-        raise InvalidRequest(f"{handle} is no image but {known}", remedy=f"text is read with {READ_TOOL}")
+        raise InvalidRequest(f"{handle} is not an image but {known}", remedy=f"text is read with {READ_TOOL}")
     if profile.image.show != "native":
         words = wording.images_not_shown(handle, plain(media_type, 80), finding.size, stored.size)
         return [{"type": "text", "text": words}]

@@ -137,7 +137,7 @@ def _value(stored: Stored, content: bytes) -> dict[str, str]:
         try:
             return {"text": content.decode()}
         except UnicodeDecodeError:
-            pass  # Not one byte of a resource is lost: what is no UTF-8 goes as bytes.
+            pass  # Not one byte of a resource is lost: what is not UTF-8 goes as bytes.
     return {"blob": pybase64.b64encode_as_string(content)}
 
 

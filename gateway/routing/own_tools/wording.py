@@ -82,7 +82,7 @@ def kept(handle: str, known: str, tool: str | None) -> str:
 
 
 def no_text(kind: str, named: str, known: str, handle: str | None, viewable: bool) -> str:
-    """Stands for content that is no text: what it is, and what opens it."""
+    """Stands for content that is not text: what it is, and what opens it."""
     opened = f'; see it with {VIEW_TOOL}, handle "{handle}"' if handle and viewable else ""
     kept = f"; handle {handle}" if handle and not viewable else ""
-    return f"[{plain(named, 2_000)} is no text but {kind}: {known}{opened or kept}]"
+    return f"[{plain(named, 2_000)} is not text but {kind}: {known}{opened or kept}]"

@@ -26,7 +26,7 @@ def format_line(value: dict[str, Any]) -> bytes:
 
 
 def parse_line(line: bytes) -> dict[str, Any]:
-    """The value of a line. Raises ValueError when it is no JSON object."""
+    """The value of a line. Raises ValueError when it is not a JSON object."""
     try:
         value = json.loads(line)
     except RecursionError:

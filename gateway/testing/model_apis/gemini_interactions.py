@@ -68,7 +68,7 @@ def _step(where: str, step: Mapping[str, Any]) -> Message:
     if kind in ("model_output", "thought"):
         return Message(where, "assistant", raw=step)
     held = step if kind in _CONTENT.kinds else step.get("result" if kind == "function_result" else "content")
-    # An object that is no list of contents is JSON of the tool's own, and shows nothing.
+    # An object that is not a list of contents is JSON of the tool's own, and shows nothing.
     parts = cast("list[Any]", held if isinstance(held, list) else [held])
     shown = () if kind == "function_result" and held is not parts else enumerate(parts)
     media = [found for number, part in shown for found in _media(f"{where}[{number}]", part)]

@@ -50,7 +50,7 @@ class Recorded:
 
     @property
     def json(self) -> Any:
-        """The body, parsed; raises ValueError where it is no JSON."""
+        """The body, parsed; raises ValueError where it is not JSON."""
         return json.loads(self.body)
 
 
@@ -142,9 +142,9 @@ def _body(recorded: Recorded, parameters: Mapping[str, str]) -> dict[str, Any] |
     try:
         body = recorded.json
     except ValueError as error:
-        return f"the body is no JSON: {error}"
+        return f"the body is not JSON: {error}"
     if not is_dict(body):
-        return "the body is no JSON object"
+        return "the body is not a JSON object"
     named = {"model": parameters["model"]} if "model" in parameters else {}
     return {**body, **named}
 

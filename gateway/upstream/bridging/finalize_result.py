@@ -44,7 +44,7 @@ def finalize_result(
     For 2026-07-28: `resultType`, the cache fields where they are due, and the gateway's stamp in `_meta` in place of
     the upstream's. The scope is always `private`: what a host gets depends on who it is. What answers a retry (`params`
     with `inputResponses` or `requestState`) must not be cached. For the handshake revisions none of these, and no
-    structured content (nor output schema) that is no object.
+    structured content (nor output schema) that is not an object.
     """
     finished = dict(result)
     if revision in MODERN_REVISIONS:

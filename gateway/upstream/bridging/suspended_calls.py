@@ -90,7 +90,7 @@ class SuspendedCall:
         finally:
             self._questions.pop(key, None)
         if question.answer is None:
-            raise HostRefused(INTERNAL_ERROR, f"{method}: the host's answer is no result")
+            raise HostRefused(INTERNAL_ERROR, f"{method}: the host's answer is not a result")
         return question.answer
 
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:

@@ -62,7 +62,7 @@ def same_origin(url: httpx2.URL, other: httpx2.URL) -> bool:
 async def open_stream(client: httpx2.AsyncClient, url: str) -> httpx2.Response:
     """GET an event stream, following redirects only within its origin. The caller closes the response.
 
-    Raises HttpStatus when the answer is no stream, NotMcp for a redirect elsewhere, and httpx2's errors.
+    Raises HttpStatus when the answer is not a stream, NotMcp for a redirect elsewhere, and httpx2's errors.
     """
     request = client.build_request("GET", url, headers={"accept": "text/event-stream", "cache-control": "no-store"})
     for _ in range(_MOST_REDIRECTS):

@@ -53,7 +53,7 @@ class MessageTooLarge(Exception):
 
 
 class NotMcp(Exception):
-    """The upstream sent something that is no MCP; the message says what, as in `answered ...`."""
+    """The upstream sent something that is not MCP; the message says what, as in `answered ...`."""
 
 
 class ConnectionEnded(Exception):
@@ -278,7 +278,7 @@ TABLE: tuple[_Row, ...] = (
     _Row(
         "builtins.NotADirectoryError",
         UpstreamUnavailable,
-        lambda _, subject: f"a part of the path {subject.place}, or of cwd, is no folder",
+        lambda _, subject: f"a part of the path {subject.place}, or of cwd, is not a folder",
         "check command and cwd",
     ),
     _Row(
@@ -318,7 +318,7 @@ TABLE: tuple[_Row, ...] = (
     _Row("httpx2.ProxyError", UpstreamUnavailable, "the proxy on the way refused", "check HTTP_PROXY and NO_PROXY"),
     _Row("httpx2.ConnectError", UpstreamLost, lambda _, subject: f"no connection to {subject.place}", _CHECK_URL),
     _Row("httpx2.SSEError", UpstreamGarbage, _limit_words, _MAX, only=_exceeded),
-    _Row("httpx2.SSEError", UpstreamGarbage, "answered with something that is no event stream", "check the url"),
+    _Row("httpx2.SSEError", UpstreamGarbage, "answered with something that is not an event stream", "check the url"),
     _Row(
         "httpx2.LocalProtocolError", UpstreamUnavailable, "a request cannot be written", "check the values in headers"
     ),

@@ -159,7 +159,7 @@ class Client(httpx2.AsyncClient):
         except (MessageTooLarge, httpx2.TransportError) as failure:
             return self._answer(request, failure)
         if response.content and not _is_json(response):
-            return self._answer(request, NotMcp("answered with something that is no JSON and no event stream"))
+            return self._answer(request, NotMcp("answered with something that is neither JSON nor an event stream"))
         if (body := mended(response.content)) is not response.content:
             headers = {name: value for name, value in response.headers.items() if name not in _OF_THE_BODY}
             return httpx2.Response(response.status_code, headers=headers, content=body, request=request)
@@ -209,7 +209,7 @@ def _lost(_: str) -> Exception:
 
 
 def _no_message(_: str) -> Exception:
-    return NotMcp("answered with something that is no JSON-RPC message")
+    return NotMcp("answered with something that is not a JSON-RPC message")
 
 
 _SAID_BY_SDK: tuple[tuple[int, str, Callable[[str], Exception]], ...] = (

@@ -37,18 +37,18 @@ _CLOSING_ID = re.compile(rb'[,{]\s*"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\
 def read_messages(data: bytes | str) -> list[SessionMessage]:
     """The messages in one line or event: one, or several in a batch (which 2025-03-26 allows).
 
-    Raises NotMcp when it is no JSON-RPC at all.
+    Raises NotMcp when it is not JSON-RPC at all.
     """
     try:
         value = _json(data)
     except (ValueError, RecursionError) as error:
-        raise NotMcp("wrote something that is no JSON") from error
+        raise NotMcp("wrote something that is not JSON") from error
     batch = value if is_list(value) else [value]
     if len(batch) > MOST_IN_BATCH:
         raise NotMcp(f"wrote a batch of more than {MOST_IN_BATCH} messages")
     messages = [SessionMessage(message) for item in batch if (message := _message(item)) is not None]
     if not messages:
-        raise NotMcp("wrote something that is no JSON-RPC message")
+        raise NotMcp("wrote something that is not a JSON-RPC message")
     return messages
 
 
@@ -149,4 +149,4 @@ def _message(value: object) -> JSONRPCMessage | None:
         request_id = answer.get("id")
         if "method" in answer or isinstance(request_id, bool) or not isinstance(request_id, int | str):
             return None
-        return failed_answer(request_id, NotMcp("answered with something that is no JSON-RPC response")).message
+        return failed_answer(request_id, NotMcp("answered with something that is not a JSON-RPC response")).message

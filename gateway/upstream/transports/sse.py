@@ -111,7 +111,7 @@ class _Stream:
         try:
             messages = read_messages(data)
         except NotMcp:
-            logger.debug("an upstream sent an event that is no MCP")
+            logger.debug("an upstream sent an event that is not MCP")
             return
         for message in messages:
             await self._inbound.send(message)
@@ -145,7 +145,7 @@ class _Stream:
         try:
             endpoint = here.join(named)
         except httpx2.InvalidURL as error:
-            raise NotMcp("named an endpoint that is no url") from error
+            raise NotMcp("named an endpoint that is not a url") from error
         if not same_origin(here, endpoint):
             raise NotMcp(f"named an endpoint on another origin, {endpoint.host}, which is not trusted")
         return str(endpoint)

@@ -189,7 +189,7 @@ async def test_a_program_that_hangs(examine):
 
 async def test_a_program_that_writes_something_else_to_stdout(examine):
     finding = await upstream_problem(examine, f"{raw('deaf', 'garbage')}timeout = {{ start = 1.5 }}\n")
-    assert "it printed 4 lines that are no MCP, first 'Welcome to raw server!'" in finding.text
+    assert "it printed 4 lines that are not MCP, first 'Welcome to raw server!'" in finding.text
     assert "stdout may carry MCP and nothing else" in finding.cure
 
 
@@ -268,7 +268,7 @@ async def test_https_where_plain_http_is_spoken(examine):
 async def test_a_tool_that_hosts_would_refuse_is_withheld(examine, scripted, found):
     lines = scripted(TOOL, {"name": "list", "description": "x", "inputSchema": {"type": "array"}})
     finding = found(await examine(f"[upstreams.x]\n{lines}"), "1 tool withheld")
-    assert 'list (its inputSchema is no schema of type "object")' in finding.text
+    assert 'list (its inputSchema is not a schema of type "object")' in finding.text
     assert (finding.level, '"type": "object"' in finding.cure) == ("problem", True)
 
 

@@ -78,7 +78,7 @@ def test_a_tool_that_is_not_there_is_refused_with_the_nearest(given, only):
 def test_arguments_in_a_file_are_an_object_of_objects_or_lists_of_them():
     assert read_arguments({"a": {"x": 1}, "b": [{}, {"y": 2}]}, "f") == {"a": [{"x": 1}], "b": [{}, {"y": 2}]}
     for wrong in ([], {"a": 5}, {"a": [5]}, None):
-        with pytest.raises(ConfigError, match="f: is no object of tools"):
+        with pytest.raises(ConfigError, match="f: is not an object of tools"):
             read_arguments(wrong, "f")
 
 

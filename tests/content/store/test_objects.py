@@ -259,7 +259,7 @@ async def test_a_key_from_the_configuration_gives_the_same_handles_anywhere(tmp_
 async def test_a_damaged_key_is_said_and_not_replaced(make, folder, content):
     folder.mkdir()
     (folder / "key").write_text(content, encoding="utf-8")
-    with pytest.raises(StoreUnavailable, match="is no key"):
+    with pytest.raises(StoreUnavailable, match="is not a key"):
         await make().put(b"x", **ANN)
     assert (folder / "key").read_text(encoding="utf-8") == content
 

@@ -143,7 +143,7 @@ async def test_an_option_that_the_service_does_not_have_is_named_as_such():
 async def test_a_folder_that_is_a_file_is_no_store(tmp_path):
     (tmp_path / "store").write_bytes(b"a file")
     for attempt in attempts(make_store(StoreSettings(url=(tmp_path / "store").as_uri()))):
-        with pytest.raises(StoreUnavailable, match="is no folder"):
+        with pytest.raises(StoreUnavailable, match="is not a folder"):
             await attempt()
 
 

@@ -127,7 +127,7 @@ def test_another_server_of_that_name_is_not_overwritten(host, launch):
     ("host", "text", "message"),
     [
         ("cursor", "{", "FILE:1:2: is not JSON: "),
-        ("cursor", "[]", "FILE: is no JSON object"),
+        ("cursor", "[]", "FILE: is not a JSON object"),
         ("cursor", '{"mcpServers": 1}', "FILE: mcpServers: must be an object of servers"),
         ("codex", "a = \n", "FILE:1:5: is not TOML: "),
         ("codex", "mcp_servers = {}\n", "FILE: is written in a way that cannot be edited safely"),

@@ -209,8 +209,8 @@ def test_what_cannot_come_along_is_said(sample, at):
     ("entry", "obstacle"),
     [
         ({}, "has neither a command nor a url"),
-        ("npx", "is no object"),
-        ({"command": "x", "args": "a b"}, "args is no list"),
+        ("npx", "is not an object"),
+        ({"command": "x", "args": "a b"}, "args is not a list"),
         ({"command": "x", "env": {"A": ["b"]}}, "env.A must be text in quotes"),
         ({"command": "\ud800"}, "holds a value that cannot be written: 'utf-8' codec can't encode character"),
         ({"url": "stdio://x"}, "url must begin with http:// or https://"),

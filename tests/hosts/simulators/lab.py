@@ -142,7 +142,7 @@ RESULTS: Mapping[str, dict[str, Any]] = {
     "meta_aud": content(image(MEDIA["png"], **_USER_ONLY), image(MEDIA["png2"], _meta={"lab": 2})),
     "empty": content(),
     "badmime": content(image(MEDIA["png"], "image/jpeg")),
-    "badbytes": content(image(_b64(b"these bytes are no image"))),
+    "badbytes": content(image(_b64(b"these bytes are not an image"))),
     "dims": content(image(_large())),
     "png_2mb": content(image(_noise(2_003_152))),
     "png_6mb": content(image(_noise(6_012_612))),

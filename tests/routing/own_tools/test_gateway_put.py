@@ -143,7 +143,7 @@ async def test_what_is_outside_of_the_folders_is_refused_whether_it_is_there_or_
         "x" * 100_000,
     ):
         said = await refused(builtin, path=str(path))
-        words.add(said.partition("is no file")[2])
+        words.add(said.partition("is not a file")[2])
     assert len(words) == 1
     assert store.usage == (0, 0)
 

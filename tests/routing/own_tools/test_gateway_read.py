@@ -127,7 +127,7 @@ async def test_an_image_is_named_with_the_tool_that_shows_it(read: Read, store: 
     stored = await store.put(PNG, owner="ann", media_type="image/png")
     line = text(await read(handle=stored.handle))
     assert line == (
-        f"[{stored.handle} is no text but an image: image/png, 1x1, {len(PNG)} bytes; "
+        f"[{stored.handle} is not text but an image: image/png, 1x1, {len(PNG)} bytes; "
         f'see it with gateway_view, handle "{stored.handle}"]'
     )
     blind = Profile(name="blind", image=ImageRules(show="line"))
@@ -138,7 +138,7 @@ async def test_other_bytes_are_named_by_kind_type_and_size(read: Read, store: Me
     stored = await store.put(b"\x00" * 1_500, owner="ann", media_type="application/octet-stream")
     line = text(await read(handle=stored.handle))
     assert line == (
-        f"[{stored.handle} is no text but binary content: application/octet-stream, 1.5 KB; handle {stored.handle}]"
+        f"[{stored.handle} is not text but binary content: application/octet-stream, 1.5 KB; handle {stored.handle}]"
     )
 
 
@@ -166,11 +166,11 @@ async def test_a_resource_of_several_parts_is_one_text_with_their_uris(
     assert result.splitlines() == [
         "[resource <dir:///a> (text/plain)]",
         "A",
-        f"[dir:///b is no text but an image: image/png, 1x1, {len(PNG)} bytes; "
+        f"[dir:///b is not text but an image: image/png, 1x1, {len(PNG)} bytes; "
         f'see it with gateway_view, handle "{kept.handle}"]',
         "[resource <dir:///c> (text/csv)]",
         "x,y",
-        "[dir:///d: unreadable, its data is no base64]",
+        "[dir:///d: unreadable, its data is not base64]",
         f"[characters 0 to {length} of {length}; this is the end]",
     ]
 
@@ -178,7 +178,7 @@ async def test_a_resource_of_several_parts_is_one_text_with_their_uris(
 async def test_bytes_of_a_resource_that_cannot_be_kept_are_named_all_the_same(resources: dict[str, Any]):
     resources["x:///"] = {"contents": [{"uri": "x:///", "blob": base64.b64encode(PNG).decode()}]}
     line = text(await reader(MemoryStore(StoreSettings(max_bytes=10)), resources)(uri="x:///"))
-    assert line == f"[x:/// is no text but an image: image/png, 1x1, {len(PNG)} bytes]"
+    assert line == f"[x:/// is not text but an image: image/png, 1x1, {len(PNG)} bytes]"
 
 
 async def test_stored_content_is_read_by_its_uri_too(read: Read, store: MemoryStore):
@@ -241,7 +241,7 @@ async def test_a_document_is_read_as_its_text(read: Read, store: MemoryStore, re
 async def test_a_document_without_text_is_named_with_what_shows_it(read: Read, store: MemoryStore, content: bytes):
     stored = await store.put(content, owner="ann", media_type="application/pdf")
     line = text(await read(handle=stored.handle))
-    assert "is no text but a document: application/pdf" in line
+    assert "is not text but a document: application/pdf" in line
     assert f'see it with gateway_view, handle "{stored.handle}"' in line
 
 

@@ -212,7 +212,7 @@ class _Assembler:
 
 
 def _with_captions(decided_blocks: Sequence[BlockDecision]) -> Iterator[tuple[BlockDecision, wording.Captioned | None]]:
-    """Each decision with the caption that stood before it, which names its handle, and is no text of its own any more.
+    """Each decision with the caption that stood before it, which names its handle, and is not text of its own any more.
 
     The gateway numbers the media of each result; here they get the numbers of the turn, and one picture must not have
     two of them.

@@ -26,7 +26,7 @@ def raw_content(envelope: Envelope, profile: ModelProfile) -> tuple[Any, Note | 
     if offered is None:
         return None, None
     if not isinstance(offered, dict):
-        return None, Note(kind="broken", text=f"{RAW_KEY} is no object with the names of targets")
+        return None, Note(kind="broken", text=f"{RAW_KEY} is not an object with the names of targets")
     value = cast("dict[str, Any]", offered).get(profile.name)
     if value is None:
         return None, None
@@ -56,7 +56,7 @@ def _out_of_bounds(value: Any) -> str | None:
         elif isinstance(one, str):
             chars += len(one)
         elif one is not None and not isinstance(one, bool | int | float):
-            return f"a {type(one).__name__} is no JSON"
+            return f"a {type(one).__name__} is not JSON"
         if depth > _DEEPEST or values > _MOST_VALUES or chars > _MOST_CHARS:
             return "it is too large or nested too deeply"
     return None
@@ -67,7 +67,7 @@ def _misfit(value: Any, rules: ModelRaw) -> str | None:
     if rules.form == "members":
         return _misfit_members(value, rules)
     if not isinstance(value, list) or not value:
-        return "it is no list of blocks"
+        return "it is not a list of blocks"
     blocks = cast("list[Any]", value)
     if len(blocks) > _MOST_BLOCKS:
         return f"it has more than {_MOST_BLOCKS} blocks"
@@ -76,7 +76,7 @@ def _misfit(value: Any, rules: ModelRaw) -> str | None:
 
 def _misfit_members(value: Any, rules: ModelRaw) -> str | None:
     if not isinstance(value, dict) or not value:
-        return "it is no object"
+        return "it is not an object"
     for name, member in cast("dict[str, Any]", value).items():
         if name not in rules.kinds:
             return f"only {', '.join(rules.kinds)} may be given"
@@ -87,7 +87,7 @@ def _misfit_members(value: Any, rules: ModelRaw) -> str | None:
 
 def _misfit_block(block: Any, rules: ModelRaw) -> str | None:
     if not isinstance(block, dict):
-        return "a block is no object"
+        return "a block is not an object"
     members = cast("dict[str, Any]", block)
     if rules.form == "keyed":
         kind, inner = next(iter(members.items())) if len(members) == 1 else (None, None)

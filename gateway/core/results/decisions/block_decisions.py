@@ -63,7 +63,7 @@ class AsText:
 class AsImage:
     """An image block. `original` is set when it was scaled; `handle` keeps the original; `uri` where it came from.
 
-    `frames`: of how many it is the first; `about` says what it shows where that is no image of its own: a page.
+    `frames`: of how many it is the first; `about` says what it shows where that is not an image of its own: a page.
     `url` is a link to the original, where the profile wants one.
     """
 

@@ -16,7 +16,7 @@ from gateway.core.results.decisions.links import decide_link
 from gateway.core.results.decisions.sounds import decide_sound
 
 _USER_ONLY = "meant for the user only"
-_UNREADABLE = "its data is no base64"
+_UNREADABLE = "its data is not base64"
 
 
 def decide_block(context: DecisionContext, index: int, block: Block) -> list[BlockDecision]:

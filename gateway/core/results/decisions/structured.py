@@ -43,7 +43,7 @@ def _says_the_same(value: Any, envelope: Envelope) -> bool:
         return False
     if len(value) != 1:
         return False
-    # The Python SDK wraps what is no object as {"result": ...}; server-filesystem repeats its content.
+    # The Python SDK wraps what is not an object as {"result": ...}; server-filesystem repeats its content.
     if "result" in value:
         inner: Any = value["result"]
         return any(text == inner or _equals_json(text, inner) for text in texts) or _each_equals(texts, inner)

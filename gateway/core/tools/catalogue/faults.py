@@ -1,7 +1,7 @@
 """What is wrong with the JSON schema of a tool, as far as hosts and model APIs stumble over it.
 
 No reference is ever fetched. What is looked for are the mistakes that cost a tool (and with some hosts every tool):
-a root that is no object, references that lead nowhere or elsewhere, members of the wrong kind.
+a root that is not an object, references that lead nowhere or elsewhere, members of the wrong kind.
 """
 
 import re
@@ -63,7 +63,7 @@ def faults(schema: Any) -> tuple[Fault, ...]:
     The work is linear in the size of the schema, of which at most `_MOST` subschemas are looked at.
     """
     if not is_object(schema):
-        return (Fault("root", "", "is no object"),)
+        return (Fault("root", "", "is not an object"),)
     found: list[Fault] = []
     if schema.get("type") != "object":
         found.append(Fault("root", "", f'its type is {schema.get("type")!r}, and has to be "object"'))
@@ -130,7 +130,7 @@ def _walk(root: Mapping[str, Any]) -> Iterator[Fault]:
         if isinstance(schema, bool):
             continue
         if not is_object(schema):
-            yield Fault("malformed", where, "is no schema")
+            yield Fault("malformed", where, "is not a schema")
             continue
         yield from _own(references, where, schema)
         waiting.extend(reversed([(place, below, depth + 1) for place, below in _below(where, schema)]))
@@ -156,7 +156,7 @@ def _own(references: References, where: str, schema: Mapping[str, Any]) -> Itera
 
 def _reference(references: References, where: str, reference: Any) -> Iterator[Fault]:
     if not isinstance(reference, str):
-        yield Fault("malformed", where, "$ref is no text")
+        yield Fault("malformed", where, "$ref is not text")
     elif not reference.startswith("#"):
         yield Fault("external", where, f"$ref leads out of the schema, to {reference[:80]!r}")
     elif references.resolve(reference) is None:

@@ -29,7 +29,7 @@ _Look = Callable[[Any], tuple[Fault, ...]]
 def unusable(tool: Any, look: _Look = faults) -> str | None:
     """Why a tool cannot be offered at all, in words; None when it can. `look` finds the faults of its schema."""
     if not is_object(tool):
-        return "it is no object"
+        return "it is not an object"
     name = tool.get("name")
     if not isinstance(name, str) or not name.strip():
         return "it has no name"
@@ -37,7 +37,7 @@ def unusable(tool: Any, look: _Look = faults) -> str | None:
     if schema == NESTED_TOO_DEEPLY or is_deep(tool):
         return f"it nests deeper than {MOST_LEVELS} levels"
     if not is_object_schema(schema):
-        return 'its inputSchema is no schema of type "object"'
+        return 'its inputSchema is not a schema of type "object"'
     invalid = next((fault for fault in look(schema) if fault.kind == "malformed"), None)
     return None if invalid is None else f"its inputSchema is invalid ({plain(str(invalid), 200)})"
 
@@ -79,7 +79,7 @@ def repaired(tool: WireObject, look: _Look = faults) -> tuple[dict[str, Any], tu
 def repaired_resource(declared: Any, key: str) -> dict[str, Any] | None:
     """A resource, or a resource template, without what a host would fail on; `key` is the member that has to be a uri.
 
-    None when it cannot be listed at all: it is no object, nests too deeply, or has no uri or no name.
+    None when it cannot be listed at all: it is not an object, nests too deeply, or has no uri or no name.
     """
     if not is_object(declared):
         return None
@@ -96,14 +96,14 @@ def repaired_resource(declared: Any, key: str) -> dict[str, Any] | None:
 def unusable_prompt(prompt: Any) -> str | None:
     """Why a prompt cannot be offered at all, in words; None when it can."""
     if not is_object(prompt):
-        return "it is no object"
+        return "it is not an object"
     name, arguments = prompt.get("name"), prompt.get("arguments")
     if not isinstance(name, str) or not name.strip():
         return "it has no name"
     if arguments == NESTED_TOO_DEEPLY or is_deep(prompt):
         return f"it nests deeper than {MOST_LEVELS} levels"
     if arguments is not None and not (is_list(arguments) and all(map(_has_name, arguments))):
-        return "its arguments are no list of objects with names"
+        return "its arguments are not a list of objects with names"
     return None
 
 
