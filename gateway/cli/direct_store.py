@@ -18,7 +18,7 @@ from gateway.serving.control.contents import Contents
 
 
 class StoreItself:
-    """What a gateway's door does with content, done here. Each method opens the store anew."""
+    """What a running gateway does with content at its control socket, done here. Each method opens the store anew."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

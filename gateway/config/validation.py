@@ -1,4 +1,4 @@
-"""A document checked against the schema; what does not fit is said in words of the file, not of pydantic."""
+"""A document checked against the schema; errors are worded in terms of the file, not of pydantic."""
 
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches

@@ -1,4 +1,4 @@
-"""Keeping a host waiting that gives a call up when it hears nothing: progress in its name while the upstream is silent.
+"""Keep a host from giving up on a silent upstream, by sending it progress in the upstream's place.
 
 Clients built on the TypeScript SDK start their timer anew with each progress notification where they set
 `resetTimeoutOnProgress` (modelcontextprotocol/typescript-sdk, `RequestOptions`). The specification asks that progress

@@ -1,4 +1,4 @@
-"""What is kept in mind for callers: of each its own, so that no caller's matters displace another's."""
+"""Bounded memory, separate for each caller, so that no caller displaces what is remembered for another."""
 
 from collections import OrderedDict
 from heapq import nlargest

@@ -1,4 +1,4 @@
-"""An upstream that gets content where the host gave a handle. What cannot be given is told in a result, not sent on."""
+"""An upstream that is given content where the host gave a handle. What cannot be given is told in a result."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ _LONGEST = 1_000
 class WithContent:
     """Stands before an upstream for the calls of one tool.
 
-    Below whatever repeats or parks a call: so each time that the upstream is asked, handles stand for what they stand
+    Placed below retries and suspension: so each time that the upstream is asked, handles stand for what they stand
     for then, files last exactly as long as the call does there, and nothing else ever holds the content.
     """
 

@@ -1,4 +1,4 @@
-"""Numbers that are kept, and how Prometheus reads them (text exposition format 0.0.4).
+"""The metric registry, and its Prometheus text (text exposition format 0.0.4).
 
 A few kinds of metrics need no library, and this one bounds what hosts and upstreams can make it grow to: a metric keeps
 at most `MOST_SERIES` combinations of label values; further ones are counted together as `other`. To be used by one

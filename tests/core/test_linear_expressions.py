@@ -17,7 +17,7 @@ ELSEWHERE = (
 
 AT_ONE_PLACE = "is asked for a match at one place only, which is linear"
 LIMITED = {
-    ("gateway.content.arguments.call", "_IS_BASE64"): AT_ONE_PLACE,
+    ("gateway.content.arguments.content_lookup", "_IS_BASE64"): AT_ONE_PLACE,
     ("gateway.content.links.base_url", "_PAIR"): "sees a header, whose length is limited",
     ("gateway.serving.content.ranges", "_RANGE"): AT_ONE_PLACE,
     ("gateway.core.model_apis.turns.references", "_ADDRESS"): AT_ONE_PLACE,

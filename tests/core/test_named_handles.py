@@ -8,7 +8,7 @@ import pytest
 from gateway.config.builtin_profiles import load_builtin
 from gateway.core.model.effects import Failed, FitImage, Fitted, Keep, Kept, Outcome
 from gateway.core.model.media_types import PixelSize
-from gateway.core.model_apis.requests.gateway_lines import handles_in
+from gateway.core.model_apis.requests.find_lines import handles_in
 from gateway.core.model_apis.requests.handles_in_text import handles_in_text
 from gateway.core.profiles.host_profiles import resolve_profiles
 from gateway.core.results.decisions import decide

@@ -1,4 +1,4 @@
-"""`mcp-gateway config check`: is the configuration in order, and what does it say."""
+"""`mcp-gateway config check`: check the configuration, and show it."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""`mcp-gateway demo`: the whole path, run before your eyes."""
+"""`mcp-gateway demo`: run the whole path, and show each step."""
 
 from pathlib import Path
 from typing import Annotated

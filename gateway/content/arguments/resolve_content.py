@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import Any, Protocol
 
 from gateway.config.schema import LimitSettings, UpstreamSettings
-from gateway.content.arguments.call import ContentLookup
+from gateway.content.arguments.content_lookup import ContentLookup
 from gateway.content.arguments.files import TemporaryFiles
 from gateway.content.store import ContentStore, Stored
 from gateway.core.tools.arguments import (

@@ -1,4 +1,4 @@
-"""What stands in a `data:` URI that is not base64."""
+"""The content of a `data:` URI that is not base64."""
 
 from urllib.parse import unquote_to_bytes
 

@@ -1,4 +1,4 @@
-"""Who media work is done for, and how much of it one result may take: told by whoever asks, through the context."""
+"""For whom media work is done, and how much of it one result may take: passed in a context variable."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -3,8 +3,8 @@
 from gateway.content.provider_files.anthropic import AnthropicFiles
 from gateway.content.provider_files.fal import FalStorage
 from gateway.content.provider_files.gemini import GeminiFiles
-from gateway.content.provider_files.hosts import FetchedFile, FileHost
 from gateway.content.provider_files.openai import OpenAIFiles
+from gateway.content.provider_files.provider import FetchedFile, FileHost
 from gateway.content.provider_files.provider_files import ProviderFiles
 
 __all__ = [

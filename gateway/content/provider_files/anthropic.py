@@ -1,6 +1,6 @@
 """Anthropic's Files API (https://docs.claude.com/en/api/files-create; anthropic 2.11.0, resources/files.py)."""
 
-from gateway.content.provider_files.hosts import LARGEST, FetchedFile, Provider, Requests
+from gateway.content.provider_files.provider import LARGEST, FetchedFile, Provider, Requests
 
 BASE_URL = "https://api.anthropic.com"
 

@@ -2,7 +2,7 @@
 
 from urllib.parse import urlsplit
 
-from gateway.content.provider_files.hosts import LARGEST, FetchedFile, Provider, Requests
+from gateway.content.provider_files.provider import LARGEST, FetchedFile, Provider, Requests
 from gateway.errors import ProviderFileError
 
 BASE_URL = "https://rest.alpha.fal.ai"

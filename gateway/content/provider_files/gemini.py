@@ -6,7 +6,7 @@ from typing import Any
 
 import anyio
 
-from gateway.content.provider_files.hosts import LARGEST, FetchedFile, Provider, Requests
+from gateway.content.provider_files.provider import LARGEST, FetchedFile, Provider, Requests
 from gateway.errors import ProviderFileError
 
 BASE_URL = "https://generativelanguage.googleapis.com"

@@ -1,6 +1,6 @@
 """OpenAI's Files API (https://platform.openai.com/docs/api-reference/files; openai 3.52.0, resources/files.py)."""
 
-from gateway.content.provider_files.hosts import LARGEST, FetchedFile, Provider, Requests
+from gateway.content.provider_files.provider import LARGEST, FetchedFile, Provider, Requests
 
 BASE_URL = "https://api.openai.com/v1"
 

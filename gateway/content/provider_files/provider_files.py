@@ -13,8 +13,8 @@ import anyio
 from gateway.content.provider_files.anthropic import AnthropicFiles
 from gateway.content.provider_files.fal import FalStorage
 from gateway.content.provider_files.gemini import GeminiFiles
-from gateway.content.provider_files.hosts import LARGEST, FetchedFile, FileHost
 from gateway.content.provider_files.openai import OpenAIFiles
+from gateway.content.provider_files.provider import LARGEST, FetchedFile, FileHost
 from gateway.core.model.media_types import extension
 from gateway.errors import ProviderFileError
 

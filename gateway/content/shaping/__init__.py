@@ -1,4 +1,4 @@
-"""Shaping: the one loop between lifting and lowering, and the only owner of it."""
+"""Shaping: a result is lifted, settled by the one loop of decisions and effects, and lowered."""
 
 from gateway.content.shaping.effects import CallersTools, Reach
 from gateway.content.shaping.shaper import Shaped, Shaper

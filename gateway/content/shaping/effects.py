@@ -1,4 +1,4 @@
-"""Performing effects: media goes to the media workers, content to the store, everything else to whoever was given."""
+"""Perform effects: media by the media workers, content by the store, everything else by what is passed in."""
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping

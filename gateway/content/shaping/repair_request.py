@@ -25,8 +25,8 @@ from gateway.core.model.notes import Note
 from gateway.core.model.turn import Answer, Call, Words
 from gateway.core.model_apis.registry import APIS, REQUEST_APIS, RequestApi
 from gateway.core.model_apis.requests.accepted_media import images_in, in_user_message, is_right, place_of
+from gateway.core.model_apis.requests.find_lines import CAPTION, NAMED, WHOLE_LINES, How, expanded, handles_in
 from gateway.core.model_apis.requests.found_results import FoundTurn, Piece, RepairedTurn, drops_media
-from gateway.core.model_apis.requests.gateway_lines import CAPTION, NAMED, WHOLE_LINES, How, expanded, handles_in
 from gateway.core.model_apis.requests.history_media import HistoryLimits, Weight, first_in_full, older, once, weight_of
 from gateway.core.model_apis.requests.observations import find_observations, in_order
 from gateway.core.model_apis.requests.request_edits import value_at

@@ -1,4 +1,4 @@
-"""Plan, perform, lower: a tool's raw result becomes the result that a profile's host shows best."""
+"""Lift, settle, lower: a tool's raw result becomes the result that a profile's host shows best."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -1,1 +1,1 @@
-"""The frozen values that everything else speaks in: blocks, envelope, profile, notes, caller, effects."""
+"""The frozen values that everything else speaks in: blocks, envelope, notes, caller, effects."""

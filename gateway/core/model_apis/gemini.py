@@ -23,8 +23,8 @@ from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_values import as_object
 from gateway.core.model.turn import Answer, Media, Part, Turn, Words
 from gateway.core.model_apis.completions import ToolCall, as_json, chunks_as_json, tool_call
+from gateway.core.model_apis.requests.find_lines import handles_in
 from gateway.core.model_apis.requests.found_results import Finder, FoundTurn, RepairedTurn, Where
-from gateway.core.model_apis.requests.gateway_lines import handles_in
 from gateway.core.model_apis.requests.request_edits import WriteTurn, value_at
 from gateway.core.model_apis.requests.result_formats import envelope_of, has_media, is_exact
 from gateway.core.model_apis.sdk_json import numbered_objects, objects_without_nulls

@@ -21,8 +21,8 @@ from gateway.core.model_apis.completions import (
     gathered,
     only_message,
 )
+from gateway.core.model_apis.requests.find_lines import handles_in
 from gateway.core.model_apis.requests.found_results import Finder, FoundTurn, RepairedTurn
-from gateway.core.model_apis.requests.gateway_lines import handles_in
 from gateway.core.model_apis.requests.request_edits import WriteTurn
 from gateway.core.model_apis.requests.result_formats import envelope_of, has_media
 from gateway.core.model_apis.sdk_json import numbered_objects, without_nulls

@@ -1,4 +1,4 @@
-"""The names that somebody may have meant who wrote one that there is not."""
+"""Known names close to an unknown one."""
 
 from collections.abc import Collection
 from difflib import get_close_matches

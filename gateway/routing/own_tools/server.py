@@ -1,4 +1,4 @@
-"""The upstream that is the gateway itself: two tools, and stored content as resources."""
+"""The upstream that is the gateway itself: its tools, and stored content as resources."""
 
 import logging
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Stored content at the door: the gateway's user puts it in, looks at it, takes it out and removes it.
+"""Stored content at the control socket: the gateway's user uploads, lists, downloads and removes it.
 
 {"command": "content", "do": "put", "size": 3, "name": "a.txt", "media_type": "text/plain"} and 3 bytes
 {"command": "content", "do": "get", "handle": "txt_..."}       answered by a line, and the bytes after it
@@ -32,7 +32,7 @@ class LinkSigner(Protocol):
 
 
 class Contents:
-    """What the door does with content. `owner` is whose it is where nobody says."""
+    """The commands about content. `owner` is whose it is where nobody says."""
 
     def __init__(self, store: ContentStore, links: LinkSigner, max_bytes: int, owner: str = Caller().principal) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""A running gateway with its door open: log file, control endpoint and the watch on its configuration, around serving.
+"""A running gateway under control: its log file, control socket and watch on its configuration, around serving.
 
 None of it is needed to serve: what cannot be had costs one warning.
 """

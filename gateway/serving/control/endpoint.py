@@ -1,4 +1,4 @@
-"""The door itself: a Unix socket for its owner alone; where there is none, the loopback with a token.
+"""The control socket itself: a Unix socket for its owner alone; where there is none, the loopback with a token.
 
 All that differs between platforms is in here. On Windows Python's event loop has no Unix sockets, so there the gateway
 listens on the loopback and asks for a random token, which stands in a file that only its owner can read.
@@ -54,7 +54,7 @@ class Endpoint:
 
 
 async def listen(folder: Path, name: str) -> tuple[SocketListener, Endpoint]:
-    """Open the door of this platform; `name` is unique in the private `folder`. Raises OSError."""
+    """Open the control socket of this platform; `name` is unique in the private `folder`. Raises OSError."""
     return await (listen_on_loopback() if sys.platform == "win32" else listen_on_socket(folder, name))
 
 

@@ -1,4 +1,4 @@
-"""The log of a running gateway as a file beside its door: rotating, and for its owner alone."""
+"""The log of a running gateway as a file beside its control socket: rotating, and for its owner alone."""
 
 import logging
 import os

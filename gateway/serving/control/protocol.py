@@ -1,4 +1,4 @@
-"""What is said at the door: one line of JSON in, one line of JSON out, and the connection is closed.
+"""The protocol of the control socket: one line of JSON in, one line of JSON out, and the connection is closed.
 
 {"command": "status", "token": "..."}       the token only where the endpoint has one
 {"command": "calibrate", "until": 1795000000.0, "host": null}       a command may say more

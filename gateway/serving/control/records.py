@@ -23,7 +23,7 @@ _PROBE_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class GatewayRecord:
-    """One running gateway: process, when it was started (seconds since 1970), its name, file and door."""
+    """One running gateway: process, when it was started (seconds since 1970), its name, file and control socket."""
 
     pid: int
     started: float
@@ -73,7 +73,7 @@ def _running_in(folder: Path) -> Iterator[GatewayRecord]:
                 path.unlink(missing_ok=True)
                 record.endpoint.remove()
     for path in folder.glob("*.sock"):
-        # Killed between opening its door and writing its record. One that is about to write it is alive.
+        # Killed between opening its socket and writing its record. One that is about to write it is alive.
         if path.stem not in known and not _is_alive(path.stem.partition("-")[0]):
             with suppress(OSError):
                 path.unlink(missing_ok=True)

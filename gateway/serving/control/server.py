@@ -1,4 +1,4 @@
-"""The gateway's side of the door: takes one command per connection, with limits on all that a stranger could spend."""
+"""The gateway's side of the control socket: one command per connection, and limits on what a stranger could use up."""
 
 import hmac
 import logging

@@ -4,7 +4,7 @@ Hosts give up soon: `@ai-sdk/mcp` waits one second for its first answer, and imp
 long. So a thread reads the host's messages before anything else is imported. It answers what opens a connection
 (`Handshake`) at once, keeps everything else in order, and hands it over when the gateway is ready to serve.
 
-    opening = Opening(Identity(...))
+    opening = EarlyStdio(Identity(...))
     opening.start()                 # first thing in the process
     ... import, configure ...
     await serve_stdio(opening, ...)   # takes what has gathered, and everything after it

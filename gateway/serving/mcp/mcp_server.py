@@ -1,7 +1,8 @@
 """The SDK's server, with one middleware in front that answers for the gateway in raw JSON.
 
-The SDK checks results against its models and drops what they do not know. What a middleware returns without asking on
-reaches the wire as it is: so everything that the gateway serves is answered here, for both eras and every transport.
+The SDK checks results against its models and drops what they do not know. What a middleware returns without calling the
+next handler reaches the wire as it is: so everything that the gateway serves is answered here, for both eras and every
+transport.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""What the downstream side serves: the three things that it needs of the gateway behind it."""
+"""What the side of the hosts needs of the gateway behind it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager

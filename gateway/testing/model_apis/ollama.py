@@ -1,4 +1,4 @@
-"""What Ollama's /api/chat refuses: content other than a string, images that are not plain base64 of a PNG, JPEG or WebP.
+"""What Ollama's /api/chat refuses: content other than a string, images other than plain base64 of a PNG, JPEG or WebP.
 
 Types: ollama 0.6.3, `Message`: content, images (base64), tool_name; there are no ids of calls, so nothing is paired.
 Its server decodes base64, and images with decoders for png, jpeg and webp.

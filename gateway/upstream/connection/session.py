@@ -121,7 +121,7 @@ class Session:
     async def open(self, first: Era, patience: float | None = None) -> Opening:
         """Agree on era and revision, `first` being tried first; to be done once, before anything else.
 
-        `patience`: seconds for an answer to the question of the stateless era (`opening.PATIENCE`).
+        `patience`: seconds for an answer to the question of the stateless era (`negotiate_era.PATIENCE`).
         """
         with self._ours(None):
             opening = await agree(self._ask, self.identity, first, patience)

@@ -1,4 +1,4 @@
-"""Which of the gateway's environment variables a child process gets: the few it needs to run at all, no more.
+"""The environment of a child process: what it needs to run and to reach the network, and no more.
 
 Beside those that every program needs, the ones that say how the network is reached: without them, nothing can be
 installed behind a company's proxy. A proxy's URL that holds a password stays here, since every server would get it.

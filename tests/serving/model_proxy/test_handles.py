@@ -10,7 +10,7 @@ from gateway.config.schema import HistorySettings, StoreSettings
 from gateway.content.shaping import Shaper
 from gateway.content.shaping.repair_request import Repairer
 from gateway.content.store import MemoryStore
-from gateway.core.model_apis.requests.gateway_lines import handles_in
+from gateway.core.model_apis.requests.find_lines import handles_in
 from gateway.core.model_apis.requests.result_formats import envelope_of
 from gateway.errors import MediaError
 

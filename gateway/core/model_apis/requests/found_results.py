@@ -9,7 +9,7 @@ from gateway.core.model.blocks import AudioBlock, Found, ImageBlock, ResourceBlo
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_values import as_object
 from gateway.core.model.turn import Answer, Call, FollowUp
-from gateway.core.model_apis.requests.gateway_lines import CAPTION, NAMED, handles_in
+from gateway.core.model_apis.requests.find_lines import CAPTION, NAMED, handles_in
 from gateway.core.model_apis.requests.result_formats import block_of, envelope_of, has_media, is_exact
 
 Where: TypeAlias = tuple[int | str, ...]

@@ -13,8 +13,8 @@ from gateway.core.model.blocks import TextBlock
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_values import as_list
 from gateway.core.model.turn import Answer, Call, Media, Part, Words
+from gateway.core.model_apis.requests.find_lines import CAPTION, WHOLE_LINES, namings
 from gateway.core.model_apis.requests.found_results import FoundTurn, Piece, Where
-from gateway.core.model_apis.requests.gateway_lines import CAPTION, WHOLE_LINES, namings
 from gateway.core.model_apis.requests.request_edits import Target, value_at, with_cache_mark
 from gateway.core.model_apis.sdk_json import numbered_objects
 

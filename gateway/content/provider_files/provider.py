@@ -1,4 +1,4 @@
-"""What keeps files for a model API: the Protocol, and the requests that all of them are made of."""
+"""A provider's file API: the Protocol of one, and the HTTP requests that all of them are made of."""
 
 import json
 from collections.abc import Mapping
