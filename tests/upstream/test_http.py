@@ -121,7 +121,7 @@ async def test_a_body_without_end_is_cut_off_at_the_limit(connect: Any, serve: A
         ("/status/403", "token"),
         ("/status/404", "HTTP 404"),
         ("/status/500", "HTTP 500"),
-        ("/html", "no JSON"),
+        ("/html", "neither JSON"),
         ("/squeezed", "compressed"),
         ("/redirect", "redirect"),
         ("/sse-elsewhere", "another origin"),

@@ -126,7 +126,7 @@ _CURES: tuple[tuple[str, Callable[[Symptom], str]], ...] = (
     ),
     (r"is not a folder", lambda case: f"check {case.key('command')} and {case.key('cwd')}"),
     (
-        r"printed \d+ lines? that (?:is|are) no MCP",
+        r"printed \d+ lines? that (?:is|are) not MCP",
         lambda case: (
             f"{case.by_hand}: its stdout may carry MCP and nothing else (logs belong on stderr); "
             f"some servers need an argument as --stdio in {case.key('args')}"

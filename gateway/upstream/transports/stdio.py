@@ -186,7 +186,7 @@ class _Pipes:
         if self._garbage:
             count = f"{self._garbage} line{'s' if self._garbage > 1 else ''}"
             first = self._secrets.cause(self._first_garbage, 120)
-            parts.append(f"it printed {count} that {'are' if self._garbage > 1 else 'is'} no MCP, first {first!r}")
+            parts.append(f"it printed {count} that {'are' if self._garbage > 1 else 'is'} not MCP, first {first!r}")
         return "; ".join(parts) or None
 
 
