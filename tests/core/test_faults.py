@@ -50,11 +50,15 @@ def test_schemas_that_are_in_order(schema):
         ({"type": "object", "required": "a"}, "malformed", "required is not a list of names"),
         ({"type": "object", "properties": {"a": {"enum": []}}}, "empty", "enum has no values"),
         ({"type": "object", "properties": {"a": {"pattern": 5}}}, "malformed", "properties.a: pattern is not text"),
-        ({"type": "object", "properties": {"a": {"maximum": "9"}}}, "malformed", "properties.a: maximum is no number"),
+        (
+            {"type": "object", "properties": {"a": {"maximum": "9"}}},
+            "malformed",
+            "properties.a: maximum is not a number",
+        ),
         (
             {"type": "object", "properties": {"a": {"minLength": -1}}},
             "malformed",
-            "properties.a: minLength is no count",
+            "properties.a: minLength is not a count",
         ),
         ({"type": "object", "anyOf": {}}, "malformed", "anyOf is not a list"),
     ],

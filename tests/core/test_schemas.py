@@ -285,8 +285,8 @@ def test_meta_for_the_gateways_own_tools_is_on_no_other():
             schema(properties={"a": {"type": "string", "required": True}}),
             "properties.a: required is not a list of names",
         ),
-        ({"type": "array"}, 'no schema of type "object"'),
-        (None, 'no schema of type "object"'),
+        ({"type": "array"}, 'not a schema of type "object"'),
+        (None, 'not a schema of type "object"'),
     ],
 )
 def test_an_invalid_schema_withholds_that_one_tool_and_no_other(input_schema, why):

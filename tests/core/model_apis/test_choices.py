@@ -132,7 +132,7 @@ def test_a_raw_shape_that_is_nested_too_deeply_is_not_sent() -> None:
     raw = {"gemini": {"response": {"deep": deep}}, "mistral": "x"}
     assert "too large or nested" in texts(lowered("gemini", text("a"), _meta={"mcp-gateway/raw": raw}))
     for odd in (7, "anthropic_messages", [RAW]):
-        assert "no object" in texts(lowered("gemini", text("a"), _meta={"mcp-gateway/raw": odd}))
+        assert "not an object" in texts(lowered("gemini", text("a"), _meta={"mcp-gateway/raw": odd}))
 
 
 def test_beside_anthropic_s_error_flag_a_raw_shape_is_text_only() -> None:

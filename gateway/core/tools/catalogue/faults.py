@@ -149,7 +149,7 @@ def _own(references: References, where: str, schema: Mapping[str, Any]) -> Itera
             yield Fault("malformed", where, f"there is no type {str(wrong[0] if wrong else kinds)[:40]!r}")
     for member, value in schema.items():
         if (rule := _MEMBERS.get(member)) is not None and not rule[0](value):
-            yield Fault("malformed", where, f"{member} is no {rule[1]}")
+            yield Fault("malformed", where, f"{member} is not {rule[1]}")
     if schema.get("enum") == []:
         yield Fault("empty", where, "enum has no values")
 
@@ -188,13 +188,13 @@ def _are_names(value: Any) -> bool:
 
 
 _MEMBERS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "required": (_are_names, "list of names"),
-    "enum": (_is_list, "list of values"),
+    "required": (_are_names, "a list of names"),
+    "enum": (_is_list, "a list of values"),
     **dict.fromkeys(("title", "description", "pattern", "format"), (_is_text, "text")),
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), (_is_number, "number")),
-    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties"), (_is_count, "count")),
-    **dict.fromkeys(_MAPS, (_is_map, "object")),
-    **dict.fromkeys(_LISTS, (_is_list, "list")),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), (_is_number, "a number")),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties"), (_is_count, "a count")),
+    **dict.fromkeys(_MAPS, (_is_map, "an object")),
+    **dict.fromkeys(_LISTS, (_is_list, "a list")),
 }
 _INSIDE = frozenset((*_MAPS, *_LISTS, *_SINGLES))
 
