@@ -69,7 +69,11 @@ def call(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Call a tool, and show what a host would be sent. Only the upstream that has it is started."""
+    """Call a tool, and show what a host would be sent.
+
+    Only the upstream that has it is started, for this call alone: a running gateway is not asked. Handles in the
+    result open content only where `[store] url` keeps it for longer than this command runs.
+    """
     parsed = _arguments(arguments)
     settings = settings_for(config, upstream)
     profiles = chosen_profiles(settings, profile or settings.gateway.profile or "default", revision)
