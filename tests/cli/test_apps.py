@@ -119,3 +119,9 @@ def test_that_the_page_gets_the_shaped_content_is_said_where_something_in_it_was
     assert said in notes(sound, "--app")
     assert said not in notes(short, "--app")
     assert said not in notes(long)
+
+
+def test_a_list_is_one_hosts(command, raw):
+    ended = command("tools", "--config", raw, "--profile", "all")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "error: --profile: a list of tools is one host's (name a profile: mcp-gateway profiles)\n"

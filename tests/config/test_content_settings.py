@@ -63,7 +63,7 @@ def test_a_root_path_is_a_plain_path(path):
 
 def test_proxies_are_addresses_or_networks():
     assert HttpSettings(trusted_proxies=("127.0.0.1", "10.0.0.0/8", "::1")).trusted_proxies[1] == "10.0.0.0/8"
-    with pytest.raises(ValidationError, match="entry 1 is not an address"):
+    with pytest.raises(ValidationError, match="entry 1 is neither an address nor a network"):
         HttpSettings(trusted_proxies=("proxy.lan",))
 
 

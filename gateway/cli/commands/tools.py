@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.command_context import (
+    ALL,
     AsJson,
     ConfigFile,
     Revision,
@@ -24,6 +25,7 @@ from gateway.config.schema import Settings
 from gateway.core.apps import for_the_model, pages
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import REVISIONS
+from gateway.errors import ConfigError
 from gateway.runtime import run_gateway
 
 
@@ -43,6 +45,10 @@ def tools(
     """
     settings = settings_for(config, upstream)
     name = profile or settings.gateway.profile or "default"
+    if name == ALL:
+        raise ConfigError(
+            "a list of tools is one host's", where="--profile", remedy="name a profile: mcp-gateway profiles"
+        )
     ((chosen, rules),) = chosen_profiles(settings, name, revision).items()
     settings, caller = without_waiting(settings, chosen, revision)
     caller = declaring(caller, app)

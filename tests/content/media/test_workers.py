@@ -96,7 +96,7 @@ async def test_a_document_that_wants_a_password_fails_as_a_whole():
 
 
 @pytest.mark.parametrize(
-    ("content", "named"), [(b"", "empty"), (b"\x89PNG\r\n\x1a\n", "no PDF"), (b" " * 99, "no PDF")]
+    ("content", "named"), [(b"", "empty"), (b"\x89PNG\r\n\x1a\n", "not a PDF"), (b" " * 99, "not a PDF")]
 )
 async def test_what_is_no_pdf_is_refused_without_any_worker(content, named):
     async with MediaWorkers(MediaSettings()) as workers:
