@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
+from gateway.system.background_tasks import background_tasks
 from gateway.upstream import ProgressCallback
 
 _STEP = 1e-6
@@ -31,18 +32,12 @@ async def keeping_alive(
         yield on_progress
         return
     keeper = _Keeper(on_progress)
-    failure: Exception | None = None
-    async with anyio.create_task_group() as tasks:
+    async with background_tasks() as tasks:
         tasks.start_soon(keeper.fill_silence, every)
         try:
             yield keeper.told
-        except Exception as error:  # it leaves as it is, not wrapped in the group's ExceptionGroup
-            failure = error
         finally:
             keeper.over()
-            tasks.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
 
 
 class _Keeper:

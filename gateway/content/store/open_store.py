@@ -13,6 +13,7 @@ from gateway.config.schema import StoreSettings
 from gateway.content.store.content import ContentStore
 from gateway.content.store.memory import MemoryStore
 from gateway.errors import ConfigError, StoreUnavailable
+from gateway.system.background_tasks import background_tasks
 
 if TYPE_CHECKING:
     from gateway.content.store.objects import ObjectStore
@@ -64,19 +65,12 @@ async def open_store(place: StoreSettings | str | None = None) -> AsyncGenerator
     if isinstance(store, MemoryStore):
         yield store
         return
-    raised: Exception | None = None
     try:
-        async with anyio.create_task_group() as tasks:
+        async with background_tasks() as tasks:
             tasks.start_soon(_keep_tidy, store)
-            try:
-                yield store
-            except Exception as error:
-                raised = error  # raised below: the task group would wrap it
-            tasks.cancel_scope.cancel()
+            yield store
     finally:
         await store.close()
-    if raised is not None:
-        raise raised
 
 
 def _settings(url: str | None) -> StoreSettings:

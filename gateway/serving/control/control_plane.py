@@ -25,6 +25,7 @@ from gateway.serving.control.reload_config import Load, Reloader
 from gateway.serving.control.server import Commands, attend
 from gateway.serving.control.status_report import Running, Serving, report
 from gateway.serving.control.watch_config import watch
+from gateway.system.background_tasks import background_tasks
 from gateway.system.runtime_dir import own_folder
 from gateway.telemetry import make_formatter
 
@@ -56,11 +57,10 @@ async def attended(
             on_applied(gateway.settings)
         return difference
 
-    raised: Exception | None = None
     reloader = Reloader(load, apply)
     folder = _folder()
     with _logged(folder, serving, gateway.settings):
-        async with anyio.create_task_group() as tasks:
+        async with background_tasks() as tasks:
             if folder is not None:
                 apply_pending_calibration(folder, gateway.calibration)
                 calibrate = partial(answer, gateway.calibration)
@@ -71,14 +71,7 @@ async def attended(
                 tasks.start_soon(_answer, folder, serving, gateway, commands)
             if load is not None and serving.config is not None:
                 tasks.start_soon(watch, serving.config, seen, reloader.reload_quietly)
-            try:
-                yield
-            except Exception as error:
-                # Raised below, as it is: the task group would wrap it in a group of its own.
-                raised = error
-            tasks.cancel_scope.cancel()
-    if raised is not None:
-        raise raised
+            yield
 
 
 def _folder() -> Path | None:

@@ -6,13 +6,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
-import anyio
-
 from gateway.config.schema import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import INTERNAL_ERROR
 from gateway.errors import InvalidRequest, UpstreamRefused
+from gateway.system.background_tasks import background_tasks
 from gateway.upstream.bridging.input_requests import INPUT_REQUIRED, RETRYABLE
 from gateway.upstream.bridging.input_rounds import drive
 from gateway.upstream.bridging.signed_state import MARK, Seal
@@ -149,9 +148,8 @@ class Bridge:
 @asynccontextmanager
 async def open_bridge() -> AsyncGenerator[Bridge]:
     """A bridge, for as long as this is open; leaving gives up every call that waits for its host."""
-    async with anyio.create_task_group() as tasks:
+    async with background_tasks() as tasks:
         yield Bridge(SuspendedCalls(tasks))
-        tasks.cancel_scope.cancel()
 
 
 def _named(upstream: str, params: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 import anyio.to_thread
 
+from gateway.system.background_tasks import background_tasks
 from gateway.upstream.transports.launchers import Launcher, launcher_of
 from gateway.upstream.transports.platforms import WINDOWS
 
@@ -151,17 +152,12 @@ class StartLimit:
         if self.launcher is None:
             yield
             return
-        raised: Exception | None = None
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._watch, scope, launched, on_installing, self.launcher)
-            try:
+        try:
+            async with background_tasks() as tasks:
+                tasks.start_soon(self._watch, scope, launched, on_installing, self.launcher)
                 yield
-            except Exception as error:
-                raised = error  # as it is, not in a group of this one's
-            tasks.cancel_scope.cancel()
-        self._pass_on()
-        if raised is not None:
-            raise raised
+        finally:
+            self._pass_on()
         self._until = scope.deadline = max(self._until, anyio.current_time() + self._settings.timeout.start)
 
     async def _watch(

@@ -1,0 +1,24 @@
+"""Tasks beside a block of code, which end with it."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+from anyio.abc import TaskGroup
+
+
+@asynccontextmanager
+async def background_tasks() -> AsyncGenerator[TaskGroup]:
+    """A task group whose tasks are cancelled when the block ends.
+
+    What the block raises leaves as it is, and not in an ExceptionGroup, as it would with the task group alone.
+    """
+    raised: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        try:
+            yield tasks
+        except Exception as error:
+            raised = error
+        tasks.cancel_scope.cancel()
+    if raised is not None:
+        raise raised
