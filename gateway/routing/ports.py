@@ -13,14 +13,14 @@ from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.arguments import ContentForm, Parameter
 from gateway.upstream import UpstreamState
-from gateway.upstream.connection.calls import CallLimits
+from gateway.upstream.bridging.bridge import BridgedUpstream
 from gateway.upstream.connection.request_context import RequestContext
 
 Ask = Callable[[str, str, Mapping[str, Any], RequestContext], Awaitable[dict[str, Any]]]
 """Ask an upstream (its name, a method, params) for one request of a host; its raw result. Raises UpstreamError."""
 
 ReadResource = Callable[[str], Awaitable[Mapping[str, Any]]]
-"""Reads a resource of an upstream by its uri, for one caller: the raw result of `resources/read`."""
+"""Reads a resource of an upstream by its uri, in the caller's own session: the raw result of `resources/read`."""
 
 
 class TheLists(Protocol):
@@ -38,17 +38,13 @@ class TheLists(Protocol):
     def hints(self) -> Mapping[str, Mapping[str, Any]]: ...
 
 
-class UpstreamPort(Protocol):
+class UpstreamPort(BridgedUpstream, Protocol):
     """One upstream server: what it is like now, what it last said that it has, and how to ask it."""
 
-    @property
-    def name(self) -> str: ...
     @property
     def state(self) -> UpstreamState: ...
     @property
     def cause(self) -> str | None: ...
-    @property
-    def settings(self) -> UpstreamSettings: ...
     @property
     def capabilities(self) -> Mapping[str, Any]: ...
     @property
@@ -59,13 +55,6 @@ class UpstreamPort(Protocol):
     def lists_for(self, caller: Caller | None = None) -> TheLists: ...
     async def ready(self, timeout: float) -> bool: ...
     async def prepare(self, caller: Caller, seconds: float = 0.0, *, hears: bool = True) -> None: ...
-    async def request(
-        self,
-        method: str,
-        params: Mapping[str, Any],
-        context: RequestContext,
-        timeout: CallLimits | None = None,
-    ) -> dict[str, Any]: ...
     async def subscribe(self, uri: str, caller: Caller) -> Callable[[], None]: ...
     async def roots_changed(self, session: str) -> None: ...
     def left(self, session: str) -> None: ...

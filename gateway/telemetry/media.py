@@ -3,29 +3,26 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Protocol
 
-from gateway.core.model.effects import AudioTarget, Converted, Crop, DocumentRead, Fitted, ImageTarget, Probed, Rendered
+from gateway.core.model.effects import (
+    AudioTarget,
+    Converted,
+    Crop,
+    DocumentRead,
+    Fitted,
+    ImageTarget,
+    MediaWork,
+    Probed,
+    Rendered,
+)
 from gateway.errors import MediaError
 from gateway.telemetry.metrics import Metrics
-
-
-class MediaPort(Protocol):
-    """What does the work (`gateway.content.media.MediaWorkers`)."""
-
-    async def fit_image(
-        self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None
-    ) -> Fitted: ...
-    async def read_document(self, content: bytes, max_pages: int, max_chars: int) -> DocumentRead: ...
-    async def render_pages(self, content: bytes, pages: tuple[int, ...], target: ImageTarget) -> Rendered: ...
-    async def convert_audio(self, content: bytes, media_type: str, target: AudioTarget) -> Converted: ...
-    async def probe(self, content: bytes, media_type: str) -> Probed: ...
 
 
 class CountedMedia:
     """Does what `media` does, and counts it. A job that is cancelled counts, and is no failure."""
 
-    def __init__(self, media: MediaPort, metrics: Metrics) -> None:
+    def __init__(self, media: MediaWork, metrics: Metrics) -> None:
         self._media = media
         self._metrics = metrics
 

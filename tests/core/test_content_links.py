@@ -36,7 +36,7 @@ def lowered(result, chosen: Profile, outcome: Outcome):
     envelope, outcomes = lift(result), {}
     while wanted := tuple(decide(envelope, chosen, outcomes).wanted.values()):
         outcomes |= {effect.key: outcome for effect in wanted}
-    return lower(envelope, chosen, outcomes)
+    return lower(envelope, chosen, decide(envelope, chosen, outcomes))
 
 
 def line(result, chosen: Profile, outcome: Outcome) -> str:

@@ -162,7 +162,7 @@ def shaped(result: Any, profile: Profile) -> str:
     outcomes: dict[str, Outcome] = {}
     while wanted := tuple(decide(envelope, profile, outcomes).wanted.values()):
         outcomes |= {effect.key: perform(effect) for effect in wanted}
-    lowered = lower(envelope, profile, outcomes)
+    lowered = lower(envelope, profile, decide(envelope, profile, outcomes))
     notes = [
         f"{note.kind}{'' if note.block is None else f' (block {note.block})'}: {note.text}" for note in lowered.notes
     ]

@@ -11,6 +11,7 @@ from gateway.core.model.blocks import ImageBlock, ResourceBlock, TextBlock, Unkn
 from gateway.core.model.envelope import Envelope, envelope_json_schema
 from gateway.core.model.media_types import PixelSize
 from gateway.core.profiles.profile import Profile
+from gateway.core.results.decisions import decide
 from gateway.core.results.lift_result import lift
 from gateway.core.results.lower_mcp import lower
 
@@ -104,7 +105,7 @@ def test_absent_and_null_structured_content_differ() -> None:
 def test_only_true_is_an_error(flag: Any, read: bool) -> None:
     envelope = lift({"content": [], "isError": flag})
     assert envelope.is_error is read
-    assert lower(envelope, PASSTHROUGH, {}).result["isError"] == flag
+    assert lower(envelope, PASSTHROUGH, decide(envelope, PASSTHROUGH, {})).result["isError"] == flag
 
 
 def test_the_published_schema_describes_an_envelope() -> None:
@@ -145,7 +146,7 @@ RESULTS = st.fixed_dictionaries(
 
 @given(RESULTS)
 def test_lifting_and_lowering_with_passthrough_gives_the_same_json(result: dict[str, Any]) -> None:
-    assert lower(lift(result), PASSTHROUGH, {}).result == result
+    assert lower(lift(result), PASSTHROUGH, decide(lift(result), PASSTHROUGH, {})).result == result
 
 
 @given(JSON)

@@ -122,7 +122,7 @@ def shape(result: dict[str, Any], host: Profile, failing: str = "", describes: t
     for _ in range(ROUNDS):
         wanted = tuple(decide(envelope, host, outcomes, describes).wanted.values())
         if not wanted:
-            return lower(envelope, host, outcomes, describes)
+            return lower(envelope, host, decide(envelope, host, outcomes, describes))
         for effect in wanted:
             broken = failing and effect.key.startswith(failing)
             outcomes[effect.key] = Failed("it broke") if broken else perform(effect)

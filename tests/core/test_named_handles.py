@@ -41,7 +41,7 @@ def shaped(profile: str, *content: Any, handles: str = "always", store_is_full: 
                     outcomes[effect.key] = Fitted(
                         png(2000, 1500), "image/png", PixelSize(2000, 1500), PixelSize(4000, 3000)
                     )
-    return lower(envelope, chosen, outcomes).result["content"]
+    return lower(envelope, chosen, decide(envelope, chosen, outcomes)).result["content"]
 
 
 def test_an_image_in_its_place_is_named_before_it():

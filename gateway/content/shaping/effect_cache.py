@@ -5,7 +5,6 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from gateway.content.shaping.effects import MediaWork
 from gateway.core.model.effects import (
     AudioTarget,
     Converted,
@@ -14,6 +13,7 @@ from gateway.core.model.effects import (
     Failed,
     Fitted,
     ImageTarget,
+    MediaWork,
     Probed,
     Rendered,
 )

@@ -10,10 +10,8 @@ import pybase64
 
 from gateway.content.media.share import media_share
 from gateway.core.model.effects import (
-    AudioTarget,
     ConvertAudio,
     Converted,
-    Crop,
     Describe,
     Described,
     DocumentRead,
@@ -21,10 +19,10 @@ from gateway.core.model.effects import (
     Failed,
     FitImage,
     Fitted,
-    ImageTarget,
     Keep,
     Kept,
     LinkRead,
+    MediaWork,
     Outcome,
     Probe,
     Probed,
@@ -42,18 +40,6 @@ logger = logging.getLogger(__name__)
 
 _LINK_SECONDS = 20.0
 """How long reading one link may take."""
-
-
-class MediaWork(Protocol):
-    """What shaping needs of `gateway.content.media`. Everything but `probe` raises MediaError."""
-
-    async def fit_image(
-        self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None
-    ) -> Fitted: ...
-    async def read_document(self, content: bytes, max_pages: int, max_chars: int) -> DocumentRead: ...
-    async def render_pages(self, content: bytes, pages: tuple[int, ...], target: ImageTarget) -> Rendered: ...
-    async def convert_audio(self, content: bytes, media_type: str, target: AudioTarget) -> Converted: ...
-    async def probe(self, content: bytes, media_type: str) -> Probed: ...
 
 
 class ContentSink(Protocol):

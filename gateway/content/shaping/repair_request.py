@@ -13,12 +13,13 @@ import anyio.to_thread
 import pybase64
 
 from gateway.config.schema import HistorySettings
-from gateway.content.shaping.effects import EffectRunner, MediaDescriber, MediaWork
+from gateway.content.shaping.effects import EffectRunner, MediaDescriber
 from gateway.content.shaping.named_content import NamedContent, Room, open_named
 from gateway.content.shaping.provider_file_links import Files, with_files_fetched, with_files_uploaded
 from gateway.content.shaping.settle import settle_turn
 from gateway.content.store import ContentStore
 from gateway.core import wording
+from gateway.core.model.effects import MediaWork
 from gateway.core.model.json_shape import is_deep
 from gateway.core.model.json_values import is_dict
 from gateway.core.model.notes import Note

@@ -12,7 +12,6 @@ from gateway.content.shaping.effects import (
     DescriberFor,
     EffectRunner,
     FileWriter,
-    MediaWork,
     Reach,
     ToolDescriber,
     perform,
@@ -22,7 +21,7 @@ from gateway.content.shaping.settle import Outcomes, settle
 from gateway.core import wording
 from gateway.core.apps import AppResult, Mirrored, for_app, mirrored
 from gateway.core.model.blocks import TextBlock
-from gateway.core.model.effects import Effect, Outcome
+from gateway.core.model.effects import Effect, MediaWork, Outcome
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_shape import MANY_VALUES, size_of
 from gateway.core.model.json_values import is_list
@@ -32,7 +31,7 @@ from gateway.core.profiles.profile import Profile
 from gateway.core.results.decisions import Decisions, decide
 from gateway.core.results.decisions.structured import is_said
 from gateway.core.results.lift_result import lift
-from gateway.core.results.lower_mcp import Lowered, write_decisions
+from gateway.core.results.lower_mcp import Lowered, lower
 from gateway.core.results.rescue import rescue
 from gateway.core.wording import counted
 
@@ -105,7 +104,7 @@ class Shaper:
             return await perform(wanted, runner, owner)
 
         decisions, outcomes = await settle(decided, performed)
-        lowered: Lowered = await run(write_decisions, content.envelope, content.profile, decisions)
+        lowered: Lowered = await run(lower, content.envelope, content.profile, decisions)
         sent, left_out = await with_outputs(lowered.result, envelope, profile, runner, owner)
         if app:
             for_page: AppResult = await run(for_app, sent, result, profile, content.first, lowered.notes)

@@ -8,12 +8,12 @@ from uuid import uuid4
 
 from gateway.config.builtin_profiles import model_profiles
 from gateway.content.media.share import media_share
-from gateway.content.shaping.effects import EffectRunner, MediaDescriber, MediaWork
+from gateway.content.shaping.effects import EffectRunner, MediaDescriber
 from gateway.content.shaping.provider_file_links import Files, with_files_fetched, with_files_uploaded
 from gateway.content.shaping.results import as_envelope
 from gateway.content.shaping.settle import settle_at_once, settle_turn
 from gateway.content.store import ContentStore
-from gateway.core.model.effects import Describe, Effect, Failed, Keep, Kept, Outcome, WriteFile
+from gateway.core.model.effects import Describe, Effect, Failed, Keep, Kept, MediaWork, Outcome, WriteFile
 from gateway.core.model.json_values import is_object
 from gateway.core.model.notes import Note
 from gateway.core.model.turn import Call

@@ -132,7 +132,6 @@ class UnknownBlock(BaseModel):
 
 KnownBlock = TextBlock | ImageBlock | AudioBlock | ResourceBlock | LinkBlock
 Block = Annotated[KnownBlock | UnknownBlock, Field(discriminator="type")]
-MediaBlock = ImageBlock | AudioBlock | ResourceBlock
 
 BLOCK_TYPES: Mapping[str, type[KnownBlock]] = {
     "text": TextBlock,

@@ -5,7 +5,7 @@ outcome like any other, so that falling back is a rule like any other.
 """
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from gateway.core.model.media_types import PixelSize
 
@@ -227,3 +227,18 @@ class Failed:
 Outcome: TypeAlias = (
     Fitted | Kept | DocumentRead | Rendered | Converted | Probed | Described | LinkRead | Written | Failed
 )
+
+
+class MediaWork(Protocol):
+    """Who does the work on media that effects ask for: `gateway.content.media.MediaWorkers`, or what stands before it.
+
+    Everything but `probe` raises MediaError.
+    """
+
+    async def fit_image(
+        self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None
+    ) -> Fitted: ...
+    async def read_document(self, content: bytes, max_pages: int, max_chars: int) -> DocumentRead: ...
+    async def render_pages(self, content: bytes, pages: tuple[int, ...], target: ImageTarget) -> Rendered: ...
+    async def convert_audio(self, content: bytes, media_type: str, target: AudioTarget) -> Converted: ...
+    async def probe(self, content: bytes, media_type: str) -> Probed: ...

@@ -1,16 +1,14 @@
 """Lowering to MCP: the envelope as the CallToolResult that this host shows best."""
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.core import wording
-from gateway.core.model.effects import Outcome
 from gateway.core.model.envelope import RAW_KEY, Envelope
 from gateway.core.model.json_values import is_dict
 from gateway.core.model.notes import Note
 from gateway.core.profiles.profile import Profile
-from gateway.core.results.decisions import AsImage, AsIs, AsText, BlockDecision, Decisions, ToTextLine, decide
+from gateway.core.results.decisions import AsImage, AsIs, AsText, BlockDecision, Decisions, ToTextLine
 
 
 @dataclass(frozen=True)
@@ -21,19 +19,11 @@ class Lowered:
     notes: tuple[Note, ...]
 
 
-def lower(
-    envelope: Envelope, profile: Profile, outcomes: Mapping[str, Outcome], describes: Collection[str] = ()
-) -> Lowered:
-    """The envelope as the CallToolResult for a profile, given the outcomes of all effects. Never raises.
+def lower(envelope: Envelope, profile: Profile, decisions: Decisions) -> Lowered:
+    """The envelope as the CallToolResult for a profile, by decisions in which nothing is wanted any more. Never raises.
 
-    `describes`: as in `decide`.
     The result has no `resultType` of our own; what the upstream said in `_meta` and in unknown members stays.
     """
-    return write_decisions(envelope, profile, decide(envelope, profile, outcomes, describes))
-
-
-def write_decisions(envelope: Envelope, profile: Profile, decisions: Decisions) -> Lowered:
-    """The same from decisions that were made already: those in which nothing is wanted any more."""
     writer = _Writer(profile)
     for decision in decisions.decided_blocks:
         writer.write(decision)

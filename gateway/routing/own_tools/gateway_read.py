@@ -2,15 +2,15 @@
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pybase64
 
-from gateway.content.shaping.effects import MediaWork
 from gateway.content.store import URI_SCHEME, ContentStore, fetch_bytes, handle_from
 from gateway.core.model import base64_text, media_types
+from gateway.core.model.effects import MediaWork
 from gateway.core.model.json_values import objects_in
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN
@@ -19,9 +19,7 @@ from gateway.errors import ContentError, InvalidRequest, MediaError
 from gateway.routing.own_tools import wording
 from gateway.routing.own_tools.arguments import handle_in, number_in, text_in
 from gateway.routing.own_tools.declarations import DEFAULT_LIMIT
-
-ReadResource = Callable[[str], Awaitable[Mapping[str, Any]]]
-"""Reads a resource of an upstream by its uri, in the caller's own session: the raw result of `resources/read`."""
+from gateway.routing.ports import ReadResource
 
 MOST_BYTES = 48 * 1024 * 1024
 """The largest content that goes into one answer: in base64 it is as large as a result may be by default."""

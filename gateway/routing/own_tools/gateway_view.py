@@ -6,10 +6,9 @@ from typing import Any
 
 import pybase64
 
-from gateway.content.shaping.effects import MediaWork
 from gateway.content.store import ContentStore, fetch_bytes
 from gateway.core.model import media_types
-from gateway.core.model.effects import Crop, Failed, Fitted, ImageTarget
+from gateway.core.model.effects import Crop, Failed, Fitted, ImageTarget, MediaWork
 from gateway.core.model.media_types import PixelSize, SniffedType
 from gateway.core.profiles.profile import Profile
 from gateway.core.wording import READ_TOOL, page_count, plain, size_words

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pybase64
 
-from gateway.content.shaping.effects import MediaWork
 from gateway.content.store import ContentStore, Stored, fetch_bytes
 from gateway.core.model import media_types
+from gateway.core.model.effects import MediaWork
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN
 from gateway.core.wording import PUT_TOOL, VIEW_TOOL, failure_text, plain
@@ -25,8 +25,9 @@ from gateway.errors import (
 from gateway.routing.own_tools.declarations import TOOLS
 from gateway.routing.own_tools.directory import DIRECTORY_URI, PROMPTS, RESOURCE, directory_prompt, read_directory
 from gateway.routing.own_tools.gateway_put import Putting
-from gateway.routing.own_tools.gateway_read import MOST_BYTES, ReadResource, Sources, is_text, read
+from gateway.routing.own_tools.gateway_read import MOST_BYTES, Sources, is_text, read
 from gateway.routing.own_tools.gateway_view import view
+from gateway.routing.ports import ReadResource
 
 logger = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ from PIL import Image
 from gateway.config.builtin_profiles import builtin_profiles, model_profiles
 from gateway.content.shaping.turns import LoweredTurn, lower_turn, lower_turn_now
 from gateway.core.model.effects import Described
+from gateway.core.results.decisions import decide
 from gateway.core.results.lift_result import lift
 from gateway.core.results.lower_mcp import lower
 from gateway.errors import ProfileError, UnsupportedContent
@@ -145,8 +146,13 @@ def test_beside_anthropic_s_error_flag_a_raw_shape_is_text_only() -> None:
 def test_a_host_whose_room_is_limited_is_not_sent_raw_shapes() -> None:
     envelope = lift({"content": [text("a")], "_meta": {"mcp-gateway/raw": RAW, "x/y": 1}})
     profiles = builtin_profiles()
-    assert lower(envelope, profiles["default"], {}).result["_meta"] == {"x/y": 1}
-    assert lower(envelope, profiles["passthrough"], {}).result["_meta"]["mcp-gateway/raw"] == RAW
+    assert lower(envelope, profiles["default"], decide(envelope, profiles["default"], {})).result["_meta"] == {"x/y": 1}
+    assert (
+        lower(envelope, profiles["passthrough"], decide(envelope, profiles["passthrough"], {})).result["_meta"][
+            "mcp-gateway/raw"
+        ]
+        == RAW
+    )
 
 
 # -- files that a provider keeps, and addresses -----------------------------------------------------
