@@ -8,7 +8,6 @@ import argparse
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,14 +17,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import uvicorn
-
-from gateway.testing.model_apis.server import ModelServer, Recorded, model_server
+from gateway.testing.model_apis.server import Recorded, model_server
 from lab.case_server import case_server
 from lab.cases import Case, cases
 from lab.frameworks import ROOT, Api, Framework, LabError, frameworks
 from lab.judge import Finding, find
 from lab.record import FOLDER, written
+from lab.serve_models import serve_models
 
 SECONDS = 180
 """How long a program may take for one case before it counts as hanging: the first one may import half a framework."""
@@ -64,26 +62,13 @@ def stage(chosen: Mapping[str, Case]) -> Generator[Stage]:
     """Everything that programs run against."""
     results = {name: result for case in chosen.values() for name, result in case.results.items()}
     app = model_server()
-    with tempfile.TemporaryDirectory() as folder, case_server(results) as upstream, _listening(app) as models:
+    with tempfile.TemporaryDirectory() as folder, case_server(results) as upstream, serve_models(app) as models:
         config = Path(folder) / "mcp-gateway.toml"
         config.write_text(
             f'[upstreams.{UPSTREAM}]\nurl = "{upstream}"\n[model_proxy]\nto = "{models}"\nport = 0\n', "utf-8"
         )
         with _gateway(config) as (gateway, proxy):
             yield Stage(upstream, gateway, models, proxy, app.requests, folder)
-
-
-@contextmanager
-def _listening(app: ModelServer) -> Generator[str]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join(SECONDS)
 
 
 @contextmanager

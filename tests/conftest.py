@@ -33,7 +33,7 @@ SLOW = {
     "content/shaping/test_shaper.py": "media",
     "content/store": "processes",
     "core/model_apis": "media",
-    "core/test_check_cost.py": "matrix",
+    "core/tools/test_check_cost.py": "matrix",
     "docs/test_agents_page.py": "processes",
     "examples": "processes",
     "hosts/simulators/test_model_apis_server.py": "processes",

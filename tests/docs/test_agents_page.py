@@ -3,18 +3,16 @@
 import inspect
 import os
 import re
-import socket
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
-import uvicorn
 
 import gateway
 from gateway import errors
 from gateway.testing.model_apis.server import model_server
+from lab.serve_models import serve_models
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "agents.md").read_text("utf-8")
@@ -28,25 +26,17 @@ def test_the_loop_shows_its_model_an_image(code: str, tmp_path: Path) -> None:
     server = ROOT / "tests" / "servers" / "agent_stdio.py"
     config = f'[upstreams.charts]\ncommand = "${{MCP_GATEWAY_PYTHON}}"\nargs = ["{server.as_posix()}"]\n'
     (tmp_path / "mcp-gateway.toml").write_text(config, "utf-8")
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        models = uvicorn.Server(uvicorn.Config(model_server(), log_level="warning", lifespan="off"))
-        thread = threading.Thread(target=models.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-            more = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "no-key", "NO_PROXY": "127.0.0.1"}
-            done = subprocess.run(
-                [sys.executable, "-c", code],
-                cwd=tmp_path,
-                env={**os.environ, **more, "PYTHONPATH": str(ROOT)},
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
-            )
-        finally:
-            models.should_exit = True
-            thread.join(60)
+    with serve_models(model_server()) as address:
+        more = {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "no-key", "NO_PROXY": "127.0.0.1"}
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=tmp_path,
+            env={**os.environ, **more, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
     assert done.stdout.startswith("I see 1 image: image/png"), done.stderr
 
 

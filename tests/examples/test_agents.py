@@ -3,7 +3,6 @@
 import importlib.util
 import os
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -12,11 +11,11 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-import uvicorn
 
 from gateway.config.builtin_profiles import builtin_profiles
 from gateway.testing.model_apis import seen
 from gateway.testing.model_apis.server import ModelServer, model_server
+from lab.serve_models import serve_models
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "examples" / "agents" / "mcp-gateway.toml"
@@ -34,15 +33,8 @@ APIS = {
 def address() -> Generator[tuple[str, ModelServer]]:
     """The stand-ins, served in a thread, and the application with what it was asked."""
     app = model_server()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}", app
-        finally:
-            server.should_exit = True
-            thread.join(LIMIT)
+    with serve_models(app) as url:
+        yield url, app
 
 
 @pytest.fixture

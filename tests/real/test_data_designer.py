@@ -10,7 +10,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -22,11 +21,11 @@ from typing import Any
 
 import anyio
 import pytest
-import uvicorn
 from mcp import Client, StdioServerParameters
 
 from gateway.testing.model_apis import refusals, seen
 from gateway.testing.model_apis.server import ModelServer, Recorded, model_server
+from lab.serve_models import serve_models
 
 ROOT = Path(__file__).parents[2]
 CLIENT = Path(__file__).parent / "clients" / "with_data_designer.py"
@@ -95,15 +94,8 @@ def started(command: list[str], *patterns: str) -> Generator[list[str]]:
 def stand_ins() -> Generator[tuple[str, ModelServer]]:
     """The model APIs, in a thread: their address, and what they were asked."""
     app = model_server()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}", app
-        finally:
-            server.should_exit = True
-            thread.join(PATIENCE)
+    with serve_models(app) as url:
+        yield url, app
 
 
 @pytest.fixture(scope="module")

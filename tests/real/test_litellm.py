@@ -20,10 +20,10 @@ from typing import IO, Any
 
 import httpx2
 import pytest
-import uvicorn
 
 from gateway.config.load_settings import load_settings
 from gateway.testing.model_apis.server import model_server
+from lab.serve_models import serve_models
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "litellm"
 LITELLM = os.environ.get("MCP_GATEWAY_LITELLM", "")
@@ -60,20 +60,6 @@ def asked(model: str, result: Any) -> dict[str, Any]:
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return listener.getsockname()[1]
-
-
-@contextmanager
-def models() -> Generator[str]:
-    """The stand-ins of the model APIs, at this address."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(model_server(), log_level="warning", lifespan="off"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join(60)
 
 
 def logged(output: IO[bytes], log: Path, ready: bytes, settled: threading.Event) -> None:
@@ -145,7 +131,11 @@ def sees(base: str) -> dict[str, bool]:
 
 @needs_litellm
 def test_in_front_of_litellm_the_proxy_makes_every_picture_seen(tmp_path: Path) -> None:
-    with models() as api, litellm(api, tmp_path) as between, proxy(f"{between}/v1", tmp_path) as front:
+    with (
+        serve_models(model_server()) as api,
+        litellm(api, tmp_path) as between,
+        proxy(f"{between}/v1", tmp_path) as front,
+    ):
         alone, repaired = sees(between), sees(front)
     print(json.dumps(alone, indent=1))
     assert not all(alone.values()), "LiteLLM does not do it alone"
@@ -154,7 +144,7 @@ def test_in_front_of_litellm_the_proxy_makes_every_picture_seen(tmp_path: Path) 
 
 @needs_litellm
 def test_behind_litellm_the_proxy_comes_too_late_for_some(tmp_path: Path) -> None:
-    with models() as api, proxy(api, tmp_path) as behind, litellm(behind, tmp_path) as front:
+    with serve_models(model_server()) as api, proxy(api, tmp_path) as behind, litellm(behind, tmp_path) as front:
         late = sees(front)
     print(json.dumps(late, indent=1))
     assert not late["claude: MCP's blocks"]

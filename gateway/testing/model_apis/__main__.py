@@ -1,14 +1,13 @@
 """The stand-ins, to be used by hand: `python -m gateway.testing.model_apis --port 0`."""
 
 import argparse
-import socket
 import sys
 from contextlib import suppress
 
 import uvicorn
 
 from gateway.testing.model_apis import APIS
-from gateway.testing.model_apis.server import WRITERS, model_server
+from gateway.testing.model_apis.server import WRITERS, listen, model_server
 
 _ADDRESSES = """\
 stand-ins of the model APIs, on {url}
@@ -32,12 +31,6 @@ def main() -> None:
         config = uvicorn.Config(model_server(chat=options.chat), log_level="warning")
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])
-
-
-def listen(port: int) -> socket.socket:
-    """A listening socket that is said to be TCP: else asyncio has answers wait to fill packets (no TCP_NODELAY)."""
-    listener = socket.create_server(("127.0.0.1", port))
-    return socket.socket(listener.family, listener.type, socket.IPPROTO_TCP, fileno=listener.detach())
 
 
 if __name__ == "__main__":

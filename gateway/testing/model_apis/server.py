@@ -1,6 +1,7 @@
 """The stand-ins over HTTP: every API at its own address, with its own errors, streaming as the real one streams."""
 
 import json
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
@@ -157,3 +158,9 @@ def _with_ids(reply: Reply, number: int) -> Reply:
     """Every call with an id: nine letters and digits, which every API accepts."""
     calls = (replace(call, id=call.id or f"c{number:05d}{place:03d}") for place, call in enumerate(reply.calls))
     return replace(reply, calls=tuple(calls))
+
+
+def listen(port: int = 0) -> socket.socket:
+    """A listening socket that is said to be TCP: else asyncio has answers wait to fill packets (no TCP_NODELAY)."""
+    listener = socket.create_server(("127.0.0.1", port))
+    return socket.socket(listener.family, listener.type, socket.IPPROTO_TCP, fileno=listener.detach())

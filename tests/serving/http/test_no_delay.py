@@ -19,7 +19,7 @@ from gateway.serving.control.server import Commands, attend
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http
 from gateway.serving.model_proxy import serve_model_proxy
-from gateway.testing.model_apis.__main__ import listen
+from gateway.testing.model_apis.server import listen
 
 pytestmark = pytest.mark.anyio
 

@@ -18,7 +18,6 @@ import json
 import os
 import random
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -29,11 +28,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-import uvicorn
 from PIL import Image
 
 from gateway.testing.model_apis import conversation, refusals
 from gateway.testing.model_apis.server import ModelServer, model_server
+from lab.serve_models import serve_models
 
 ROOT = Path(__file__).resolve().parents[3]
 CLIENTS = Path(__file__).parent / "clients"
@@ -151,7 +150,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stage]:
         for chat in sorted({api.chat for api in APIS.values()}):
             server = model_server(chat=chat)
             made.servers.append(server)
-            behind = stack.enter_context(listening(server))
+            behind = stack.enter_context(serve_models(server))
             profile = () if chat == "openai_chat" else ("--profile", chat)
             folder = tmp_path_factory.mktemp("proxy")  # one without a configuration
             proxy = stack.enter_context(started(folder, "proxy", "--to", behind, "--port", "0", *profile))
@@ -217,20 +216,6 @@ def started(folder: Path, *arguments: str) -> Generator[str]:
             process.wait(LIMIT)
         finally:
             process.kill()
-
-
-@contextmanager
-def listening(app: ModelServer) -> Generator[str]:
-    """The stand-ins on a port, in a thread."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join(LIMIT)
 
 
 @pytest.fixture

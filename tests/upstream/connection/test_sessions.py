@@ -27,7 +27,7 @@ from gateway.upstream.transports.redaction import Secrets
 pytestmark = pytest.mark.anyio
 
 LIMITS = Timeouts(call=10, idle=10)
-BRIDGE = Path(__file__).parents[1] / "servers" / "bridge_server.py"
+BRIDGE = Path(__file__).parents[2] / "servers" / "bridge_server.py"
 
 ANN = Caller(revision="2025-11-25", client_name="host", session="ann-1")
 BOB = replace(ANN, client_name="another", session="bob-1")

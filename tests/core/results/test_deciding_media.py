@@ -10,7 +10,7 @@ from gateway.core.model.contents import found_in, may_move
 from gateway.core.model.effects import ConvertAudio, FitImage, ReadDocument, RenderPages
 from gateway.core.results.decisions import decide
 from gateway.core.results.lift_result import lift
-from tests.core.test_lowering_mcp import PDF, WAV, blob, image, png, profile, seen, shape, text
+from tests.core.results.test_lowering_mcp import PDF, WAV, blob, image, png, profile, seen, shape, text
 
 
 def wanted(content: list[Any], host: Any) -> list[type]:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 LIMITS = Timeouts(call=30, idle=30)
 ROOTS = "roots/list"
 LOG = "notifications/message"
-BRIDGE = Path(__file__).parents[1] / "servers" / "bridge_server.py"
+BRIDGE = Path(__file__).parents[2] / "servers" / "bridge_server.py"
 
 
 class Host:

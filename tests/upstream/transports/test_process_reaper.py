@@ -14,7 +14,7 @@ from gateway.upstream.transports.process_reaper import ProcessReaper
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.name != "posix", reason="on Windows, jobs do this")]
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 STUBBORN = "import os, signal, sys, time; signal.signal(15, signal.SIG_IGN); os.write(1, b'up\\n'); time.sleep(600)"
 """Minds neither its input nor SIGTERM."""

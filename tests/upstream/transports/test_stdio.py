@@ -398,7 +398,7 @@ async def test_the_child_of_a_dead_process_is_not_left_behind_either(connect: An
 
 
 async def test_a_server_on_the_official_sdk_is_spoken_to_in_either_era(connect: Any) -> None:
-    script = Path(__file__).parents[1] / "servers" / "sdk_stdio.py"
+    script = Path(__file__).parents[2] / "servers" / "sdk_stdio.py"
     settings = UpstreamSettings(command=sys.executable, args=(str(script),))
     for era, revision in (("handshake", "2025-11-25"), ("modern", "2026-07-28")):
         async with connect(settings, era=era) as upstream:

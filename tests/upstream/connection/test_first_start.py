@@ -20,7 +20,7 @@ from gateway.upstream.connection import first_start
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="a script with a #! line")]
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FAKE = ROOT / "tests" / "servers" / "fake_npx.py"
 NODE = ROOT / ".venv" / "node"
 PATIENCE = 60
