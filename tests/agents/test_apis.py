@@ -13,6 +13,8 @@ from openai.types.responses import FunctionToolParam, ResponseInputItemParam
 from pydantic import TypeAdapter
 
 pytestmark = pytest.mark.anyio
+ListOf: Any = list
+"""`list`, of types that are known only when the test runs."""
 CALLED = ("one__picture", "one__fail")
 
 
@@ -62,8 +64,8 @@ async def test_a_turn_is_answered_in_the_form_of_the_api(in_process: Any, api: s
             schemas = await tools.schemas()
             responded = await tools.respond(completion())
     more = {"async": False} if api == "openai_responses" else {}
-    TypeAdapter(list[tool_type]).validate_python([{**schema, **more} for schema in schemas])
-    TypeAdapter(list[message_type]).validate_python(list(responded))
+    TypeAdapter(ListOf[tool_type]).validate_python([{**schema, **more} for schema in schemas])
+    TypeAdapter(ListOf[message_type]).validate_python(list(responded))
     written = json.dumps(responded)
     picture = responded.results[0].envelope.blocks[1]
     assert written.count(picture.data) == 1, "the image is there, once"
@@ -73,7 +75,7 @@ async def test_a_turn_is_answered_in_the_form_of_the_api(in_process: Any, api: s
     assert tools.tool_call_count(completion()) == 2
     refused = tools.refuse(completion())
     assert refused.refused
-    TypeAdapter(list[message_type]).validate_python(list(refused))
+    TypeAdapter(ListOf[message_type]).validate_python(list(refused))
     assert json.dumps(refused).count("Tool call refused") == 2
     assert refused[: -len(refused.after)] == responded[: -len(responded.after)]
 

@@ -29,7 +29,7 @@ def kept(tmp_path_factory, make_bridge):
 @pytest.fixture(scope="module")
 def impatient(kept):
     """`impatient(kind)`: the configuration of an upstream whose hosts have 1.5 seconds, as does its tool wrong_id."""
-    made: dict[str, Any] = {}
+    made: dict[tuple[str, tuple[str, ...], float], Any] = {}
 
     def config(kind: str, *flags: str, answer: float = 1.5) -> Any:
         if (kind, flags, answer) not in made:

@@ -156,9 +156,10 @@ def recorded(host: Any, method: str, params: dict[str, Any]) -> dict[str, Any]:
     heard, asked = len(host.heard), len(host.asked)
     try:
         answer: dict[str, Any] = {"result": host.request(method, params)}
-    except Exception as error:
-        if type(error).__name__ != "Refused":
+    except Exception as raised:
+        if type(raised).__name__ != "Refused":
             raise
+        error: Any = raised
         answer = {"error": {"code": error.code, "message": error.message, "data": error.data, "status": error.status}}
     wanted = {"steps": ["notifications/progress"], "chatter": ["notifications/message"]}.get(params.get("name", ""), [])
     beside = {one: [own(told) for told in host.told(one, heard)] for one in wanted}

@@ -6,6 +6,7 @@ import json
 import threading
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -27,6 +28,7 @@ def api():
         def log_message(self, *_):
             pass
 
+    server: Any
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.bodies = bodies
         server.url = f"http://127.0.0.1:{server.server_port}/v1"

@@ -166,7 +166,7 @@ class HttpHost:
 
     def _sent(self, message: dict) -> http.client.HTTPConnection:
         parts = urlsplit(self._url)
-        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE)
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=PATIENCE)
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         if "method" in message and message["method"].startswith("tools/"):
             headers["Mcp-Method"] = message["method"]

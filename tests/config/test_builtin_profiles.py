@@ -145,7 +145,7 @@ def test_no_client_is_claimed_equally_by_two_profiles():
     claims = [(name, match) for name, source in SOURCES.items() for match in source.match]
     assert all(match.client_name or match.user_agent for _, match in claims)
     named = [(name, match) for name, match in claims if match.client_name]
-    assert all(not set(match.client_name) & set("?[") for _, match in named)
+    assert all(not set(match.client_name or "") & set("?[") for _, match in named)
     for (one, left), (other, right) in combinations(named, 2):
         if one != other and overlap(glob_of(left), glob_of(right)):
             assert specificity(left) != specificity(right), f"{one} and {other}"
@@ -433,8 +433,10 @@ def test_a_profile_that_is_chosen_explicitly_has_its_variants_too():
 
 
 def test_hosts_that_are_sent_fewer_pictures_than_an_unknown_one_are_those_of_which_a_number_is_known():
-    most = PROFILES["default"].image.max_count
-    fewer = {name: one.image.max_count for name, one in PROFILES.items() if (one.image.max_count or most) < most}
+    counts = {name: profile.image.max_count for name, profile in PROFILES.items()}
+    most = counts["default"]
+    assert isinstance(most, int)
+    fewer = {name: count for name, count in counts.items() if isinstance(count, int) and count < most}
     roots = {name: count for name, count in fewer.items() if PROFILES[name].lineage[:1][0] not in fewer}
     tried = dict.fromkeys(("claude-code", "codex", "gemini-cli", "opencode", "qwen-code"), 12)
     assert roots == {**tried, "claude-desktop": 8, "strands-bedrock": 20}

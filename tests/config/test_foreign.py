@@ -1,6 +1,7 @@
 """Other programs' JSON files: what is taken from them, and where their mistakes are said to be."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -120,7 +121,8 @@ def test_any_text_becomes_a_valid_name_that_is_not_taken(text, times):
         taken.append(name)
     upstreams = Settings.model_fields["upstreams"]
     valid = {name: {"command": "x"} for name in taken}
-    assert list(TypeAdapter(upstreams.annotation).validate_python(valid)) == taken
+    kind: Any = upstreams.annotation
+    assert list(TypeAdapter(kind).validate_python(valid)) == taken
 
 
 @pytest.mark.parametrize(

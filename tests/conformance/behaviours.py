@@ -290,6 +290,7 @@ async def test_input_required_result_sampling(call: Call, lists: Lists) -> Any:
 @tool("Asks for the host's roots.")
 async def test_input_required_result_list_roots(call: Call, lists: Lists) -> Any:
     answer = (await call.ask({"client_roots": types.ListRootsRequest()}))["client_roots"]
+    assert isinstance(answer, types.ListRootsResult)
     return [text(f"{len(answer.roots)} roots: {', '.join(str(root.uri) for root in answer.roots)}")]
 
 
@@ -320,7 +321,9 @@ async def test_input_required_result_multiple_inputs(call: Call, lists: Lists) -
         },
         with_state=True,
     )
-    roots = len(answers["client_roots"].roots)
+    listed = answers["client_roots"]
+    assert isinstance(listed, types.ListRootsResult)
+    roots = len(listed.roots)
     return [text(f"{spoken(answers['greeting'])}, {filled(answers['user_name'], 'name')}, with {roots} roots")]
 
 

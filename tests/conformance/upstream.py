@@ -250,7 +250,9 @@ async def serve_stdio(server: Server[Any], era: Era | None) -> None:
         if era == "legacy":
             await serve_loop(server, read, write, lifespan_state={}, init_options=options)
         else:
-            server.middleware += [no_handshake] if era == "modern" else []
+            if era == "modern":
+                refusing: Any = no_handshake
+                server.middleware.append(refusing)
             await server.run(read, write, options)
 
 

@@ -184,7 +184,7 @@ def test_an_svg_reads_no_file_of_this_machine(host: Host, images_shown: bool) ->
     shown = pictures(host.call("reaching_svg"))
     assert len(shown) == (1 if images_shown else 0)
     for picture in shown:
-        colours = picture.convert("RGB").getcolors(1_000)
+        colours: Any = picture.convert("RGB").getcolors(1_000)
         assert colours is not None
         assert (0, 255, 0) in [colour for _, colour in colours]
         assert not any(red > 200 and green < 100 for _, (red, green, _) in colours)

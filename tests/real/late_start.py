@@ -4,6 +4,7 @@ Nothing is read of it, and nothing runs, until its host has lost patience and se
 before. Then the command finds all of that waiting on its stdin, as it would have had it taken that long to start.
 """
 
+import os
 import subprocess
 import sys
 
@@ -16,7 +17,7 @@ with subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE) as program:
     assert program.stdin is not None
     program.stdin.write(b"".join(waiting))
     program.stdin.flush()
-    while chunk := sys.stdin.buffer.read1():
+    while chunk := os.read(sys.stdin.fileno(), 65_536):
         program.stdin.write(chunk)
         program.stdin.flush()
     program.stdin.close()

@@ -19,6 +19,7 @@ from PIL import Image
 from gateway.cli.demo.clients import DemoConnection, StreamableHttp, connected
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.hosts.simulators.seen import Seen, SeenDocument
+from tests.content.media.points import colour_at
 
 pytestmark = pytest.mark.anyio
 
@@ -69,7 +70,7 @@ def picture(seen: Seen) -> Image.Image:
     image = Image.open(io.BytesIO(base64.b64decode(shown.data)))
     assert shown.media_type == f"image/{(image.format or '').lower()}"
     for x, colour in ((0.25, RED), (0.75, BLUE)):
-        found = image.convert("RGB").getpixel((int(x * image.width), image.height // 2))
+        found = colour_at(image.convert("RGB"), int(x * image.width), image.height // 2)
         assert all(abs(a - b) <= 4 for a, b in zip(found, colour, strict=True)), (x, found)
     return image
 
@@ -129,7 +130,7 @@ def family(pid: int) -> set[int]:
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_no_process_of_the_browser_outlives_the_gateway(on_stdio: Any, browser: dict[str, Any]) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(on_stdio({"browser": browser}), env=environment, text=True, **pipes) as process:
 
         def ask(number: int, method: str, **params: Any) -> dict[str, Any]:

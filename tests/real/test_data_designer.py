@@ -113,9 +113,9 @@ def originals(documents: str) -> dict[str, Originals]:
             async with Client(charts) as drawing, Client(documents) as library:
                 found: dict[str, Originals] = {}
                 for name in DOCUMENTS:
-                    chart = (await drawing.call_tool("draw_chart", {"title": name})).content[-1]
-                    cover = (await library.call_tool("cover", {"document": name})).content[0]
-                    pdf = (await library.call_tool("read_pdf", {"document": name})).content[0]
+                    chart: Any = (await drawing.call_tool("draw_chart", {"title": name})).content[-1]
+                    cover: Any = (await library.call_tool("cover", {"document": name})).content[0]
+                    pdf: Any = (await library.call_tool("read_pdf", {"document": name})).content[0]
                     found[name] = Originals(chart.data, cover.resource.blob, pdf.resource.blob)
                 return found
 

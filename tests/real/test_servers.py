@@ -101,7 +101,7 @@ async def test_a_server_is_told_no_variable_of_the_gateway_that_it_does_not_need
 async def test_the_progress_of_a_server_reaches_the_host(gateway: str, mode: Any) -> None:
     heard: list[tuple[float, float | None]] = []
 
-    async def hear(progress: float, total: float | None, _message: str | None) -> None:
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
         heard.append((progress, total))
 
     with anyio.fail_after(PATIENCE):

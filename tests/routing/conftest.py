@@ -116,6 +116,9 @@ class FakeOwnTools:
     def tools(self) -> Sequence[Any]:
         return ({"name": "gateway_view", "inputSchema": {"type": "object"}},)
 
+    def prompts(self) -> Sequence[Any]:
+        return ()
+
     async def resources(self, *, owner: str) -> Sequence[Any]:
         return ({"uri": f"content://of-{owner}", "name": owner},)
 
@@ -188,7 +191,8 @@ def make_router(
 ) -> Router:
     gateway = GatewaySettings(prefix=prefix, model=model)
     settings = Settings(gateway=gateway, limits=LimitSettings(result_bytes=result_bytes))
-    return Router(FakeUpstreams(upstreams), FakeOwnTools(), shaper or FakeShaper(), PROFILES, settings, profile)
+    known: Any = FakeUpstreams(upstreams)
+    return Router(known, FakeOwnTools(), shaper or FakeShaper(), PROFILES, settings, profile)
 
 
 @pytest.fixture

@@ -158,7 +158,9 @@ async def test_what_cannot_be_given_is_told_with_its_argument_and_the_tool_is_no
 ):
     async with opened(settings(tmp_path)) as router:
         image = await handle_of(router, "a__picture")
-        given = {name: image if value == "IMAGE" else value for name, value in arguments.items() if name != "tool"}
+        given: dict[str, Any] = {
+            name: image if value == "IMAGE" else value for name, value in arguments.items() if name != "tool"
+        }
         result = await call(router, f"b__{arguments['tool']}", **given)
     if words is None:  # too short to be meant as a handle: it is the tool's own business
         assert [each["arguments"] for each in received(tmp_path)] == [given]

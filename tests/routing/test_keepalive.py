@@ -123,10 +123,13 @@ async def test_a_host_that_takes_one_at_a_time_gets_them_in_order():
         await go.wait()
         order.append(("taken", progress))
 
+    async def say_five(tell):
+        await tell(5, None, None)
+
     with anyio.fail_after(30):
         async with keeping_alive(slowly, SOON) as tell, anyio.create_task_group() as tasks:
             await busy.wait()
-            tasks.start_soon(tell, 5, None, None)
+            tasks.start_soon(say_five, tell)
             await anyio.wait_all_tasks_blocked()
             go.set()
     assert order[:4] == [("begun", 0.0), ("taken", 0.0), ("begun", 5), ("taken", 5)]

@@ -42,7 +42,10 @@ class AnUpstream:
     ) -> dict[str, Any]:
         self.given.append(params["arguments"])
         result = self.results.pop(0)
-        return await result(params, context.host) if callable(result) else result
+        if not callable(result):
+            return result
+        answer: Any = result(params, context.host)
+        return await answer
 
 
 class Silent:

@@ -42,9 +42,14 @@ class AHost:
         raise AssertionError("nothing is let go")
 
 
+def known(upstreams: Any) -> Any:
+    """A dict does as the port of all upstreams, but for who is attending."""
+    return upstreams
+
+
 async def test_a_link_is_read_from_the_upstream_that_gave_it_for_the_caller() -> None:
     upstream = FakeUpstream("docs", answer=lambda method, params: {"contents": [{"uri": params["uri"]}]})
-    read = reach(Bridge(), {"docs": upstream}, "docs", RequestContext(ROOTED, PROFILE)).read
+    read = reach(Bridge(), known({"docs": upstream}), "docs", RequestContext(ROOTED, PROFILE)).read
     assert read is not None
     assert await read("doc://a") == {"contents": [{"uri": "doc://a"}]}
     assert [(method, params) for method, params, _ in upstream.asked] == [("resources/read", {"uri": "doc://a"})]
@@ -52,12 +57,12 @@ async def test_a_link_is_read_from_the_upstream_that_gave_it_for_the_caller() ->
 
 
 async def test_a_result_of_our_own_has_no_links_to_read() -> None:
-    assert reach(Bridge(), {}, None, RequestContext(ROOTED, PROFILE)).read is None
+    assert reach(Bridge(), known({}), None, RequestContext(ROOTED, PROFILE)).read is None
 
 
 async def test_a_tool_that_describes_is_called_for_the_caller() -> None:
     upstream = FakeUpstream("eyes")
-    tools = reach(Bridge(), {"eyes": upstream}, None, RequestContext(ROOTED, PROFILE)).tools
+    tools = reach(Bridge(), known({"eyes": upstream}), None, RequestContext(ROOTED, PROFILE)).tools
     assert tools is not None
     await tools.call("eyes", "look", {"a": 1})
     assert upstream.asked[0][:2] == ("tools/call", {"name": "look", "arguments": {"a": 1}})
@@ -77,7 +82,9 @@ async def test_a_tool_that_describes_is_called_for_the_caller() -> None:
 )
 async def test_the_folders_are_the_roots_that_the_host_tells(answer: Any, folders: tuple[str, ...]) -> None:
     host = AHost(answer)
-    assert tuple(await reach(Bridge(), {}, None, RequestContext(ROOTED, PROFILE, host=host)).folders()) == folders
+    assert (
+        tuple(await reach(Bridge(), known({}), None, RequestContext(ROOTED, PROFILE, host=host)).folders()) == folders
+    )
     assert host.asked == ["roots/list"]
 
 
@@ -91,5 +98,5 @@ async def test_the_folders_are_the_roots_that_the_host_tells(answer: Any, folder
 )
 async def test_a_host_that_cannot_tell_its_roots_is_not_asked(caller: Caller, profile: Profile) -> None:
     host = AHost({"roots": [{"uri": "file:///a"}]})
-    assert tuple(await reach(Bridge(), {}, None, RequestContext(caller, profile, host=host)).folders()) == ()
+    assert tuple(await reach(Bridge(), known({}), None, RequestContext(caller, profile, host=host)).folders()) == ()
     assert host.asked == []

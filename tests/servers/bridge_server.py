@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 HANDSHAKE_REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -402,7 +403,9 @@ class Call:
         else:
             result = self.served()
         stamp = {META + "serverInfo": server_info(self.world)}
-        return {"resultType": "complete", **result, "_meta": {**(result.get("_meta") or {}), **stamp}}
+        meta: Any = result.get("_meta") or {}
+        rest: Any = result
+        return {"resultType": "complete", **rest, "_meta": {**meta, **stamp}}
 
     def check_headers(self):
         """Headers repeat the body: -32020 where they do not."""
@@ -961,10 +964,10 @@ class Outbox:
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    world = None
-    everybody = None
-    sessions = None
-    streams = None
+    world: Any = None
+    everybody: Any = None
+    sessions: Any = None
+    streams: Any = None
 
     def log_message(self, *_):
         pass

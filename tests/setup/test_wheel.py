@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -106,7 +107,7 @@ def test_it_serves_a_bundled_example_over_stdio(installed: Path, tmp_path: Path)
         assert process.stdin is not None
         assert process.stdout is not None
 
-        def request(number: int, method: str, params: dict[str, object]) -> dict[str, object]:
+        def request(number: int, method: str, params: dict[str, Any]) -> dict[str, Any]:
             message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
             print(json.dumps(message), file=process.stdin, flush=True)
             while "id" not in (answer := json.loads(process.stdout.readline())):

@@ -1,5 +1,6 @@
 import stat
 import sys
+from typing import Any
 
 import pytest
 
@@ -19,8 +20,9 @@ def test_a_file_is_replaced_whole_and_is_its_owners_alone(tmp_path):
 def test_what_fails_halfway_leaves_the_file_as_it_was_and_nothing_beside_it(tmp_path):
     path = tmp_path / "kept.json"
     path.write_text("before")
+    broken: Any = [b"aft", "er"]
     with pytest.raises(TypeError), replacing(path) as file:
-        file.writelines([b"aft", "er"])
+        file.writelines(broken)
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
 

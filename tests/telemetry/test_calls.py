@@ -214,7 +214,8 @@ class UpstreamLike:
 )
 def test_ready_is_a_gateway_that_can_take_a_call_or_has_nothing_to_wait_for(states: Mapping[str, str], ready: bool):
     telemetry = Telemetry()
-    telemetry.metrics.upstreams = {name: UpstreamLike(UpstreamState(state), "why") for name, state in states.items()}
+    upstreams: Any = {name: UpstreamLike(UpstreamState(state), "why") for name, state in states.items()}
+    telemetry.metrics.upstreams = upstreams
     assert telemetry.readiness().ready is ready
     assert telemetry.readiness().upstreams == {name: {"state": state, "cause": "why"} for name, state in states.items()}
 

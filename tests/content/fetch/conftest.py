@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ class Site:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["Site"]:
-        tasks: set[asyncio.Task] = set()
+        tasks: set[asyncio.Task[Any] | None] = set()
 
         async def serve(reader, writer):
             tasks.add(asyncio.current_task())
@@ -39,7 +40,7 @@ class Site:
             server.close()
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*filter(None, tasks), return_exceptions=True)
             await server.wait_closed()
 
     def paths(self) -> list[str]:

@@ -10,7 +10,7 @@ from gateway.errors import FetchRefused
 
 def allowed(pattern: str, url: str) -> bool:
     try:
-        Address(url, FetchSettings(allow=[pattern]))
+        Address(url, FetchSettings(allow=(pattern,)))
     except FetchRefused:
         return False
     return True

@@ -4,6 +4,7 @@ import math
 import struct
 from fractions import Fraction
 from io import BytesIO
+from typing import Any
 
 import av
 
@@ -42,7 +43,7 @@ def encoded(media_type: str, seconds: float, channels: int = 2) -> bytes:
     layout = "mono" if channels == 1 else "stereo"
     buffer = BytesIO()
     with av.open(buffer, "w", format=container) as file:
-        stream = file.add_stream(codec, rate=rate, layout=layout)
+        stream: Any = file.add_stream(codec, rate=rate, layout=layout)
         data, width = tone(seconds, rate, channels), 2 * channels
         for start in range(0, len(data), _PIECE * width):
             piece = data[start : start + _PIECE * width]
@@ -58,7 +59,7 @@ def video(container: str = "mp4", codec: str = "mpeg4", *, frames: int = 20, rat
     """A silent video of 64 x 48 black pixels."""
     buffer = BytesIO()
     with av.open(buffer, "w", format=container) as file:
-        stream = file.add_stream(codec, rate=rate)
+        stream: Any = file.add_stream(codec, rate=rate)
         stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
         for _ in range(frames):
             frame = av.VideoFrame(64, 48, "yuv420p")

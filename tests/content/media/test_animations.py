@@ -9,6 +9,7 @@ from gateway.content.media import animations
 from gateway.content.media.images import DecodedImage, fit_image
 from gateway.core.model.effects import Crop, ImageTarget
 from gateway.core.model.media_types import inspect
+from tests.content.media.points import colour_at
 
 COLOURS = ("red", "lime", "blue", "yellow")
 DURATIONS = [50, 120, 80, 200]
@@ -54,8 +55,8 @@ def assert_moves(content: bytes) -> None:
     assert [duration for _, duration in frames] == DURATIONS
     for index, (frame, _) in enumerate(frames):
         for column in range(4):
-            pixel = frame.getpixel((frame.width * (2 * column + 1) // 8, frame.height // 2))
-            wanted = Image.new("RGB", (1, 1), COLOURS[index] if column == index else "white").getpixel((0, 0))
+            pixel = colour_at(frame, frame.width * (2 * column + 1) // 8, frame.height // 2)
+            wanted = colour_at(Image.new("RGB", (1, 1), COLOURS[index] if column == index else "white"), 0, 0)
             assert all(abs(a - b) <= 40 for a, b in zip(pixel, wanted, strict=True)), (index, column, pixel)
 
 
@@ -73,7 +74,7 @@ def test_where_no_animation_is_taken_the_first_frame_stands_for_all(encode, name
     picture = fitted(animation(encode, name), target)
     assert picture.frames == 4
     assert len(shown(picture.content)) == 1
-    assert shown(picture.content)[0][0].getpixel((5, 5))[1] < 60
+    assert colour_at(shown(picture.content)[0][0], 5, 5)[1] < 60
 
 
 def test_a_still_image_has_one_frame_whatever_is_taken(encode):
@@ -171,8 +172,8 @@ def test_what_is_transparent_in_an_animation_stays_so(encode, name):
     for index, hidden in enumerate((75, 25)):
         image.seek(index)
         seen = image.convert("RGBA")
-        assert seen.getpixel((hidden, 25))[3] == 0
-        assert seen.getpixel((100 - hidden, 25))[0] > 220
+        assert colour_at(seen, hidden, 25)[3] == 0
+        assert colour_at(seen, 100 - hidden, 25)[0] > 220
 
 
 def test_an_animation_is_turned_upright(encode):
@@ -187,4 +188,4 @@ def test_pages_of_a_tiff_are_counted_and_the_first_is_shown(encode):
     pages = [Image.new("RGB", (80, 40), colour) for colour in COLOURS]
     picture = fitted(encode(pages[0], "TIFF", save_all=True, append_images=pages[1:]), ImageTarget())
     assert picture.frames == 4
-    assert shown(picture.content)[0][0].getpixel((5, 5)) == (255, 0, 0)
+    assert colour_at(shown(picture.content)[0][0], 5, 5) == (255, 0, 0)

@@ -40,13 +40,13 @@ def converted(content: bytes, media_type: str, target: AudioTarget) -> Sound:
 
 def heard(content: bytes, media_type: str) -> float:
     """How many seconds a player plays."""
-    with av.open(BytesIO(content)) as file:
+    with av.open(BytesIO(content), "r") as file:
         return sum(frame.samples / frame.sample_rate for frame in file.decode(audio=0))
 
 
 def pitch(content: bytes) -> float:
     """The tone in Hz, by how often it crosses zero upwards."""
-    with av.open(BytesIO(content)) as file:
+    with av.open(BytesIO(content), "r") as file:
         resampler = AudioResampler(format="s16", layout="mono", rate=16_000)
         data = b"".join(
             bytes(out.planes[0])[: out.samples * 2]
@@ -213,7 +213,7 @@ def test_a_wav_of_a_pipe_is_as_long_as_its_bytes():
 
 
 def test_an_mp3_without_a_table_of_contents_is_measured_by_its_frames(tones):
-    cut, seconds = sound.shorten_sound(tones["audio/mpeg"], "audio/mpeg", 2, 1e9)
+    cut, seconds = sound.shorten_sound(tones["audio/mpeg"], "audio/mpeg", 2, 1e9) or (b"", 0)
     assert b"Xing" not in cut
     assert b"Info" not in cut
     assert probe(cut, "audio/mpeg").seconds == pytest.approx(seconds)
@@ -233,7 +233,7 @@ def test_what_cannot_be_told_is_not_told(media_type, content):
 
 def test_a_wav_is_cut_at_a_sample_without_being_decoded():
     content = wav(3, 8_000, 2)
-    cut, seconds = sound.shorten_sound(content, "audio/wav", 1, 1e9)
+    cut, seconds = sound.shorten_sound(content, "audio/wav", 1, 1e9) or (b"", 0)
     assert seconds == 1
     assert cut[44:] == content[44 : 44 + 8_000 * 4]
     assert len(sound.shorten_sound(content, "audio/wav", 9, 1_001)[0]) == 1_000

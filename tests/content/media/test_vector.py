@@ -2,6 +2,7 @@ import base64
 import gzip
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image, ImageChops, ImageStat
@@ -11,6 +12,7 @@ from gateway.content.media.images import DecodedImage, fit_image
 from gateway.content.media.svg import MOST_DEPTH
 from gateway.core.model.effects import Crop, ImageTarget
 from gateway.errors import MediaError
+from tests.content.media.points import colour_at
 
 LIMIT = 60_000_000
 ANY = ImageTarget()
@@ -32,7 +34,7 @@ def shown(picture: DecodedImage) -> Image.Image:
     return image.convert("RGB")
 
 
-def colours(image: Image.Image) -> set[tuple[int, ...]]:
+def colours(image: Image.Image) -> set[Any]:
     return {colour for _, colour in image.getcolors(100_000)}
 
 
@@ -43,7 +45,7 @@ def test_a_drawing_is_drawn_on_white_at_a_size_that_can_be_seen():
     picture = fitted(svg('<rect width="100" height="100" fill="lime"/>'))
     assert (picture.media_type, picture.pixels, picture.original) == ("image/png", (512, 256), (200, 100))
     image = shown(picture)
-    assert (image.getpixel((100, 100)), image.getpixel((400, 100))) == (LIME, WHITE)
+    assert (colour_at(image, 100, 100), colour_at(image, 400, 100)) == (LIME, WHITE)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_a_drawing_without_any_size_is_drawn_as_large_as_what_is_in_it():
 def test_a_drawing_becomes_the_type_that_the_target_takes(types):
     picture = fitted(svg('<rect width="200" height="100" fill="lime"/>'), ImageTarget(types=types))
     assert picture.media_type == types[0]
-    assert all(abs(a - b) < 8 for a, b in zip(shown(picture).getpixel((100, 50)), LIME, strict=True))
+    assert all(abs(a - b) < 8 for a, b in zip(colour_at(shown(picture), 100, 50), LIME, strict=True))
 
 
 def test_a_drawing_is_scaled_down_until_it_fits_the_bytes():
@@ -87,7 +89,7 @@ def test_a_part_of_a_drawing_is_drawn_sharper_than_the_whole():
     )
     assert (picture.pixels, picture.original) == ((512, 512), (1_000, 500))
     image = shown(picture)
-    assert (image.getpixel((200, 200)), image.getpixel((300, 200)), image.getpixel((200, 300))) == (LIME, WHITE, WHITE)
+    assert (colour_at(image, 200, 200), colour_at(image, 300, 200), colour_at(image, 200, 300)) == (LIME, WHITE, WHITE)
 
 
 def test_a_part_of_a_vast_drawing_is_as_sharp():
@@ -95,7 +97,7 @@ def test_a_part_of_a_vast_drawing_is_as_sharp():
     picture = fitted(content, ImageTarget(max_edge=1_000), Crop(500_000, 500_000, 100, 100))
     assert picture.pixels == (512, 512)
     image = shown(picture)
-    assert [image.getpixel((x, 200)) for x in (5, 250, 262, 500)] == [LIME, LIME, WHITE, WHITE]
+    assert [colour_at(image, x, 200) for x in (5, 250, 262, 500)] == [LIME, LIME, WHITE, WHITE]
 
 
 @pytest.mark.parametrize(
@@ -116,8 +118,8 @@ def test_parts_make_up_the_whole(root):
         crop = Crop(left, top, width // 2, height // 2)
         part = shown(fitted(content, ImageTarget(max_edge=256), crop)).resize((64, 32))
         scale = 512 / width
-        box = tuple(round(side * scale) for side in (left, top, left + width // 2, top + height // 2))
-        reference = shown(whole).crop(box).resize((64, 32))
+        left, top, right, bottom = (round(side * scale) for side in (left, top, left + width // 2, top + height // 2))
+        reference = shown(whole).crop((left, top, right, bottom)).resize((64, 32))
         assert max(ImageStat.Stat(ImageChops.difference(part, reference)).mean) < 6
 
 
@@ -223,7 +225,7 @@ def test_a_local_file_is_not_drawn_from_an_svg_within(secret):
 def test_an_image_in_a_data_uri_is_drawn(encode, name):
     content = base64.b64encode(encode(Image.new("RGB", (20, 10), "lime"), name)).decode()
     image = shown(fitted(svg(f'<image href="data:image/x;base64,{content}" width="200" height="100"/>')))
-    assert all(abs(a - b) < 8 for a, b in zip(image.getpixel((200, 100)), LIME, strict=True))
+    assert all(abs(a - b) < 8 for a, b in zip(colour_at(image, 200, 100), LIME, strict=True))
 
 
 def test_a_gzipped_drawing_is_drawn():

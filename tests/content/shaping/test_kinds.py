@@ -13,12 +13,14 @@ from PIL import Image
 from gateway.config.schema import FilesSettings, MediaSettings, StoreSettings
 from gateway.content.media import MediaWorkers
 from gateway.content.shaping import Reach, Shaped, Shaper
+from gateway.content.shaping.effects import CallersTools
 from gateway.content.shaping.files import HostFiles
 from gateway.content.store import MemoryStore, fetch_bytes
 from gateway.core.model.effects import Described
 from gateway.core.profiles.profile import Profile
 from gateway.errors import MediaError, UpstreamRefused
 from tests.content.media.pdf_files import Page, pdf
+from tests.content.media.points import colour_at
 
 pytestmark = pytest.mark.anyio
 
@@ -106,7 +108,7 @@ async def test_a_scanned_document_becomes_its_pages_and_images_go_first(shaper: 
     shaped = await shaper.shape({"content": content}, host, owner="me")
     red, green, white = pictures(shaped)
     assert max(red.size) <= 300
-    assert red.getpixel((50, 50))[0] > 200 > 60 > green.getpixel((50, 50))[0]
+    assert colour_at(red, 50, 50)[0] > 200 > 60 > colour_at(green, 50, 50)[0]
     assert white.size == (30, 20)
     assert [words.split(",")[0] for words in texts(shaped)] == [
         "[document 1: scan://a.pdf",
@@ -177,7 +179,7 @@ async def test_an_animation_becomes_its_first_frame_with_the_whole_kept(shaper: 
     still = {"types": ["image/gif", "image/png"], "animation": "first-frame", "caption": "moved"}
     shaped = await shaper.shape({"content": [block]}, profile(image=still), owner="me")
     (picture,) = pictures(shaped)
-    assert picture.getpixel((5, 5))[0] > 200
+    assert colour_at(picture, 5, 5)[0] > 200
     assert "first of 3 frames; whole under handle img_" in texts(shaped)[0]
     moving = profile(image={**still, "animation": "kept"})
     assert (await shaper.shape({"content": [block]}, moving, owner="me")).result["content"] == [block]
@@ -216,7 +218,7 @@ async def test_a_link_to_a_document_is_read_and_shown_in_its_place(shaper: Shape
     ("rules", "more"),
     [({"max_count": 1}, {}), ({"max_bytes": 10}, {}), ({"max_bytes": 1_000}, {"size": 1_001})],
 )
-async def test_links_are_read_within_limits(shaper: Shaper, rules: dict[str, int], more: dict[str, int]) -> None:
+async def test_links_are_read_within_limits(shaper: Shaper, rules: dict[str, int], more: dict[str, Any]) -> None:
     host = profile(link={"show": "inline", **rules}, document={"show": "text"})
     content = [link("doc://0.pdf"), link("doc://1.pdf", **more)]
     shaped = await shaper.shape({"content": content}, host, owner="me", reach=linked(text_pdf("Linked words.")))
@@ -255,7 +257,7 @@ async def test_without_a_folder_there_is_a_line_with_the_handle(shaper: Shaper, 
 class Eyes:
     kinds = ("image",)
 
-    async def describe(self, content: bytes, media_type: str) -> Described:
+    async def describe(self, content: bytes, media_type: str, tools: CallersTools | None = None) -> Described:
         if b"GIF" in content:
             raise MediaError("too dark")
         return Described("A red square.\nNothing else.", "eyes-1")

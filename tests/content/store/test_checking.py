@@ -2,7 +2,9 @@
 
 import re
 from contextlib import asynccontextmanager, closing
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -39,7 +41,8 @@ class Leaky(MemoryStore):
             yield entry.content if entry else b""
 
         chunks = whole()
-        yield Opened(entry.stored if entry else None, chunks)
+        assert entry is not None
+        yield Opened(entry.stored, chunks)
         await chunks.aclose()
 
 
@@ -66,7 +69,8 @@ class Deaf(MemoryStore):
 
 
 async def test_a_store_that_never_reads_is_told_so_and_not_waited_for():
+    deaf: Any = partial(Deaf, StoreSettings())
     with anyio.fail_after(60), pytest.raises(AssertionError) as caught:
-        await check_store(lambda: Deaf(StoreSettings()), patience=0.2)
+        await check_store(deaf, patience=0.2)
     assert "- a stream is kept whole: the store was not done within 0.2 s" in str(caught.value)
     assert "- what was put is read" not in str(caught.value)

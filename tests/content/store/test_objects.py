@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import aclosing, suppress
 from functools import partial
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -318,7 +319,7 @@ anyio.run(main)
         handle, on_its_way = [(await anyio.to_thread.run_sync(process.stdout.readline)).strip() for _ in range(2)]
         process.kill()
     assert on_its_way == b"on its way"
-    store = make_store(StoreSettings(url=folder.as_uri()))
+    store: Any = make_store(StoreSettings(url=folder.as_uri()))
     (kept,) = await store.list(owner="ann")
     assert kept.handle == handle.decode()
     staged = [path for path in files(folder, "bytes") if "#" in path.name]

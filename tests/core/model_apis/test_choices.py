@@ -361,7 +361,7 @@ async def test_a_model_that_sees_no_images_is_told_what_they_show() -> None:
 
 async def test_a_drawing_that_cannot_be_an_image_is_its_source_where_transcoding_is_chosen() -> None:
     made = calls(image(SVG, "image/svg+xml"))
-    blind = {"model": "gpt-3.5-turbo"}
+    blind: dict[str, Any] = {"model": "gpt-3.5-turbo"}
     assert "<svg" not in str((await lower_turn(made, "openai_chat", **blind)).messages)
     transcoded = await lower_turn(made, "openai_chat", on_unsupported="transcode", **blind)
     assert "<svg" in str(transcoded.messages)

@@ -36,7 +36,7 @@ def learned(now, later=(), *, shown=ALL, base=DEFAULT):
     return sets
 
 
-def who(name="Some Host", version="1.2", model=None, told=None):
+def who(name: str = "Some Host", version: str | None = "1.2", model=None, told=None):
     return Calibrated(name, version, model, told, DAY)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.host_profiles import NARROWINGS, PATHS, narrow, resolve_profiles, set_paths, value_at
-from gateway.core.profiles.profile import Fact, Match, Profile, ProfileSource
+from gateway.core.profiles.profile import Fact, Level, Match, Profile, ProfileSource
 from gateway.errors import ProfileError
 
 ROOTS = {"passthrough": ProfileSource(), "default": ProfileSource(sets={"rescue": True})}
@@ -16,7 +16,7 @@ def source(**fields) -> ProfileSource:
     return ProfileSource.model_validate(fields)
 
 
-def fact(level: str = "measured", **sets) -> Fact:
+def fact(level: Level = "measured", **sets) -> Fact:
     return Fact(level=level, source=f"a {level} source", host_version="1.0", checked=date(2026, 11, 20), sets=sets)
 
 

@@ -2,7 +2,7 @@ import json
 import re
 import string
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -29,7 +29,7 @@ def tool(name: Any, **members: Any) -> dict[str, Any]:
     return {"name": name, "inputSchema": SCHEMA, **members}
 
 
-def host(*, send: str = "always", **rules: Any) -> Profile:
+def host(*, send: Literal["always", "never"] = "always", **rules: Any) -> Profile:
     return Profile(name="host", tools=ToolRules(**rules), structured=StructuredRules(send=send))
 
 

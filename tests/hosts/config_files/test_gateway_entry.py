@@ -28,7 +28,7 @@ def again(document, text):
 @EVERY
 def test_the_gateway_is_added_and_nothing_else_changes(host, sample, launch):
     for document in variants(sample(host.name)):
-        others = list(document.table(host.table))
+        others = list(document.table(host.table) or ())
         plan = plan_install(document, host, launch, only=False)
         assert plan.beside == tuple(others)
         after = again(document, plan.text)
@@ -68,7 +68,7 @@ def test_an_older_entry_of_the_gateway_is_replaced_in_its_place(host, sample, la
         plan = plan_install(first, host, newer, only=False)
         after = again(first, plan.text)
         assert after.table(host.table)["gateway"] == host.entry(newer)
-        assert list(after.table(host.table)) == list(first.table(host.table))
+        assert list(after.table(host.table) or ()) == list(first.table(host.table) or ())
         assert plan_install(after, host, newer, only=False).text == after.text
 
 
@@ -79,7 +79,7 @@ def test_only_takes_the_others_out_and_uninstalling_brings_them_back(host, sampl
     plan = plan_install(document, host, launch, only=True)
     assert plan.taken_out == others
     alone = again(document, plan.text)
-    assert list(alone.table(host.table)) == ["gateway"]
+    assert list(alone.table(host.table) or ()) == ["gateway"]
     back = plan_uninstall(alone, host, before=document, give_back=others)
     assert again(document, back).table(host.table) == document.table(host.table)
 

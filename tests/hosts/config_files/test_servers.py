@@ -199,7 +199,7 @@ def test_what_cannot_come_along_is_said(sample, at):
         "its host asks for a value: set PERPLEXITY_KEY, then enabled = true",
     )
     known = at(environ={"PERPLEXITY_KEY": "k", "EVERYTHING_KEY": "k"})
-    assert "enabled" not in read(sample("vscode"), "vscode", known)["Perplexity"].upstream
+    assert "enabled" not in (read(sample("vscode"), "vscode", known)["Perplexity"].upstream or {})
     assert one("cursor", {"command": "x", "envFile": ".env", "auth": {"a": 1}}, at()).remarks == (
         "not carried over: envFile, auth",
     )

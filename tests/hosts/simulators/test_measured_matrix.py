@@ -99,7 +99,7 @@ def _of_words_alone(seen: Seen, said: list[SeenText]) -> str:
     forms = {part.form for part in said}
     if not said:
         return "T" if seen.parts else "∅"
-    return {("placeholder",): "P", ("file",): "F"}.get(tuple(forms), "T")
+    return {"placeholder": "P", "file": "F"}.get("+".join(sorted(forms)), "T")
 
 
 def _numbers(code: str) -> tuple[str, list[int]]:

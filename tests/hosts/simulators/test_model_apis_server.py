@@ -47,7 +47,6 @@ async def serving(application: ModelServer) -> AsyncIterator[str]:
     """A real uvicorn on loopback; gives its address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = uvicorn.Server(uvicorn.Config(application, log_level="warning", lifespan="off"))
-        server.install_signal_handlers = lambda: None
         with anyio.fail_after(60):
             task = asyncio.create_task(server.serve(sockets=[listener]))
             try:
@@ -64,7 +63,7 @@ def spoken(reply: Reply) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
 # -- the official clients: each gives (text, reasoning, calls) ---------------------------------------
 
 TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}]
-Heard = tuple[str, list[tuple[str, dict[str, Any]]]]
+Heard = tuple[str, list[tuple[Any, Any]]]
 
 
 async def openai_chat(url: str, stream: bool) -> Heard:
@@ -153,7 +152,8 @@ async def gemini_interactions(url: str, stream: bool) -> Heard:
     if stream:
         written: dict[int, str] = {}
         names: dict[int, str] = {}
-        async for event in await client.aio.interactions.create(**asked, stream=True):
+        events: Any = await client.aio.interactions.create(**asked, stream=True)
+        async for event in events:
             if event.event_type == "step.start" and event.step.type == "function_call":
                 names[event.index] = event.step.name
             if event.event_type == "step.delta" and event.delta.type == "text":
@@ -185,7 +185,7 @@ async def groq(url: str, stream: bool) -> Heard:
         text, names, written = "", {}, {}
         async for chunk in await client.chat.completions.create(**asked, stream=True):
             delta = chunk.choices[0].delta
-            text += delta.content or ""
+            text += str(delta.content or "")
             for call in delta.tool_calls or ():
                 names[call.index] = names.get(call.index) or call.function.name
                 written[call.index] = written.get(call.index, "") + (call.function.arguments or "")
@@ -204,7 +204,7 @@ async def mistral(url: str, stream: bool) -> Heard:
         text, names, written = "", {}, {}
         async for event in await client.chat.stream_async(**asked):
             delta = event.data.choices[0].delta
-            text += delta.content or ""
+            text += str(delta.content or "")
             for call in delta.tool_calls or ():
                 names[call.index] = names.get(call.index) or call.function.name
                 written[call.index] = written.get(call.index, "") + call.function.arguments

@@ -3,6 +3,7 @@
 import logging
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any
 
 import anyio
 import httpx2
@@ -226,7 +227,8 @@ async def test_content_that_breaks_off_is_seen_to_be_cut_and_nothing_of_the_link
     from gateway.serving.mcp.http import http_app, serve_http
 
     settings = HttpSettings(port=0)
-    routes = content_routes(Breaking(store, at_once=False), links, ContentSettings())
+    failing: Any = Breaking(store, at_once=False)
+    routes = content_routes(failing, links, ContentSettings())
     app = http_app(SampleService(), settings, Identity("sample", "1.0"), content=routes)
     bound = anyio.Event()
     ports = []

@@ -1,5 +1,7 @@
 """`POST /content`: whoever has the token puts content into the store, as it comes."""
 
+from typing import Any
+
 import anyio
 import pytest
 
@@ -149,7 +151,7 @@ async def test_an_upload_that_falls_silent_is_given_up(store, links, monkeypatch
     monkeypatch.setattr(upload, "_SILENCE_SECONDS", 0.1)
     monkeypatch.setattr(upload, "_LINGERING_SECONDS", 0.1)
 
-    async def receive():
+    async def receive() -> Any:
         await anyio.sleep_forever()
 
     sent = []

@@ -74,7 +74,8 @@ def test_logs_of_gateways_that_ended_are_kept_for_a_while(runtime):
         path = log_path(folder, number, 1_000.0)
         path.write_text("x")
         path.with_name(path.name + ".1").write_text("older")
-        os.utime(path, (time.time() - 60 * number,) * 2)
+        then = time.time() - 60 * number
+        os.utime(path, (then, then))
     old = log_path(folder, 99, 1_000.0)
     old.write_text("x")
     os.utime(old, (1, 1))

@@ -2,6 +2,7 @@
 
 import os
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 import pytest
@@ -30,7 +31,7 @@ class News:
 
 
 @asynccontextmanager
-async def watched(path, seen=...):
+async def watched(path, seen: Any = ...):
     news = News(path)
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:

@@ -1,5 +1,7 @@
 """Telling hosts of changes: every one that lives, none that is gone, and not waiting for one that does not read."""
 
+from typing import Any
+
 import anyio
 import pytest
 from mcp.server.connection import Connection
@@ -34,7 +36,7 @@ class Watched:
         raise AssertionError("these hosts have no session")
 
 
-SERVICE = Watched()
+SERVICE: Any = Watched()
 
 
 class Host:
@@ -61,7 +63,8 @@ class Host:
             await self.news.wait()
 
     def follow(self, announcer, name=None):
-        announcer.follow(ServerSession(self, self.connection), Caller(session=None, client_name=name))
+        outbound: Any = self
+        announcer.follow(ServerSession(outbound, self.connection), Caller(session=None, client_name=name))
 
 
 async def test_every_live_host_is_told_and_one_that_does_not_read_delays_nobody(monkeypatch):
@@ -107,7 +110,8 @@ async def test_a_host_whose_connection_has_ended_is_told_nothing():
 
 
 async def test_a_changed_resource_is_told_to_those_who_watch_it_until_they_are_gone():
-    service, watching, other = Watched(), Host(), Host()
+    service: Any = Watched()
+    watching, other = Host(), Host()
     announcer = Announcer(service)
     with anyio.fail_after(30):
         async with announcer.running():

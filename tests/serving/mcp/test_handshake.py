@@ -7,7 +7,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.runner import serve_dual_era_loop
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCRequest
+from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from gateway.core.model import revisions
@@ -83,10 +83,13 @@ async def the_sdks(requests):
             for number, (method, params) in enumerate(requests):
                 fields = {} if params is None else {"params": params}
                 await writes.send(SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=number, method=method, **fields)))
-                message = (await reads.receive()).message
+                received = await reads.receive()
+                assert isinstance(received, SessionMessage)
+                message = received.message
                 if isinstance(message, JSONRPCError):
                     answers.append(message.error.model_dump(exclude_none=True))
                 else:
+                    assert isinstance(message, JSONRPCResponse)
                     answers.append(message.result)
             tasks.cancel_scope.cancel()
     return answers

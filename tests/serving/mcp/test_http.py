@@ -2,6 +2,7 @@
 
 import json
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
@@ -62,7 +63,7 @@ async def test_the_sdk_client_lists_calls_and_reads(served, mode):
             called = await client.call_tool("echo", {"a": 1})
             assert called.structured_content["params"]["arguments"] == {"a": 1}
             read = await client.read_resource("note://one")
-            assert read.contents[0].text == "one"
+            assert read.contents[0].model_dump()["text"] == "one"
 
 
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
@@ -172,12 +173,12 @@ async def test_changes_of_the_lists_reach_a_modern_subscription(served, wire):
 async def test_progress_reaches_the_host(served, mode):
     steps = []
 
-    async def progress(done, total, message):
-        steps.append((done, total, message))
+    async def hear(progress, total, message):
+        steps.append((progress, total, message))
 
     with anyio.fail_after(30):
         async with served() as gateway, connected(gateway, mode) as client:
-            await client.call_tool("count", {}, progress_callback=progress)
+            await client.call_tool("count", {}, progress_callback=hear)
     assert steps == [(1.0, 3.0, "step 1"), (2.0, 3.0, "step 2"), (3.0, 3.0, "step 3")]
 
 
@@ -414,7 +415,7 @@ class RawSse:
         self._lines = response.aiter_lines()
         self._gateway = gateway
         self.headers = {}
-        self.messages = None
+        self.messages: Any = None
 
     async def event(self):
         data = ""

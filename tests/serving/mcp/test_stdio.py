@@ -78,8 +78,8 @@ async def test_the_sdk_client_lists_calls_and_reads(stdio_command, mode):
     with anyio.fail_after(30):
         async with Client(stdio_command, mode=mode, cache=None) as client:
             assert [tool.name for tool in (await client.list_tools()).tools][:2] == ["echo", "wait"]
-            assert (await client.call_tool("count", {})).content[0].text == "nobody asked"
-            assert (await client.read_resource("note://one")).contents[0].text == "one"
+            assert (await client.call_tool("count", {})).content[0].model_dump()["text"] == "nobody asked"
+            assert (await client.read_resource("note://one")).contents[0].model_dump()["text"] == "one"
 
 
 def test_initialize_after_a_lone_discover_is_accepted(stdio_host, wire):

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import io
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -87,7 +87,7 @@ async def proxied(app: Any, *, path: str = "", to: str | None = None, **options:
             tasks.cancel_scope.cancel()
 
 
-async def _bound(tasks: anyio.abc.TaskGroup, server: Callable[..., Awaitable[None]]) -> int:
+async def _bound(tasks: anyio.abc.TaskGroup, server: Callable[..., Coroutine[Any, Any, None]]) -> int:
     bound = asyncio.Queue[int]()
     tasks.start_soon(partial(server, on_bound=bound.put_nowait))
     return await bound.get()

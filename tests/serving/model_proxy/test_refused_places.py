@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import logging
+from typing import Literal
 
 import httpx2
 import pytest
@@ -88,7 +89,7 @@ async def test_refused_images_are_tried_elsewhere_and_then_go_there_at_once(befo
     ],
 )
 async def test_a_server_that_renders_the_template_itself(recorder, before, client, picture, render, status, wanted):
-    async def answer(receive, send):
+    async def answer(receive, send) -> None:
         try:
             said, code = render(MINISTRAL, json.loads(api.requests[-1]["body"])["messages"]), 200
         except Refused as refused:
@@ -272,7 +273,7 @@ def test_an_api_that_leaves_no_choice_keeps_its_place():
 
 
 # What servers say, as users were told it; each is about one place, and not about the others.
-SAID = {
+SAID: dict[str, Literal["in_tool", "follow_up"]] = {
     # https://github.com/anomalyco/opencode/issues/5034 (llama-server)
     f"{ALTERNATE} at row 189, column 164:": "follow_up",
     # https://github.com/vllm-project/vllm/issues/6862

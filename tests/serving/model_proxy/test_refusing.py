@@ -2,6 +2,7 @@
 
 import json
 import logging
+from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
@@ -15,6 +16,9 @@ from gateway.serving.model_proxy.explain_repair import explanation
 from gateway.serving.model_proxy.routes import climbs, path_behind, route_of, target_of
 
 pytestmark = pytest.mark.anyio
+
+NOBODY: Any = None
+"""For a proxy that never gets as far as repairing."""
 
 PATHS = {
     "openai_chat": "/v1/chat/completions",
@@ -114,7 +118,7 @@ async def through(app, method, path, **options):
     ],
 )
 async def test_a_dialect_that_the_model_api_does_not_speak_is_a_clear_404(to, dialect):
-    app = proxy_app(ModelProxySettings(to=to), None)
+    app = proxy_app(ModelProxySettings(to=to), NOBODY)
     answer = await through(app, "POST", PATHS[dialect], json={})
     assert answer.status_code == 404
     words = message_of(dialect, answer)
@@ -193,11 +197,11 @@ def test_beyond_loopback_a_token_is_needed(bind):
 
 def test_the_profile_has_to_exist_and_to_be_of_a_dialect_that_is_proxied():
     with pytest.raises(ProfileError):
-        proxy_app(ModelProxySettings(to="http://x", profile="vlm"), None)
+        proxy_app(ModelProxySettings(to="http://x", profile="vlm"), NOBODY)
     with pytest.raises(ConfigError, match="not proxied"):
-        proxy_app(ModelProxySettings(to="http://x", profile="bedrock_converse"), None)
+        proxy_app(ModelProxySettings(to="http://x", profile="bedrock_converse"), NOBODY)
     with pytest.raises(ConfigError, match="no model API"):
-        proxy_app(ModelProxySettings(), None)
+        proxy_app(ModelProxySettings(), NOBODY)
 
 
 @pytest.mark.parametrize(
@@ -289,7 +293,7 @@ def test_ordinary_paths_pass(path):
 
 
 async def test_json_of_errors_is_utf_8():
-    answer = await through(proxy_app(ModelProxySettings(to="https://api.openai.com"), None), "POST", "/v1/messages")
+    answer = await through(proxy_app(ModelProxySettings(to="https://api.openai.com"), NOBODY), "POST", "/v1/messages")
     assert json.loads(answer.content)["type"] == "error"
 
 

@@ -79,6 +79,9 @@ class AHost:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.progress: list[float] = []
 
+    async def let_go(self) -> None:
+        pass
+
     async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         self.asked.append((method, dict(params)))
         return ANSWER

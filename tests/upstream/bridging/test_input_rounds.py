@@ -45,6 +45,9 @@ class Host:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self._answer = answer
 
+    async def let_go(self) -> None:
+        pass
+
     async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         self.asked.append((method, dict(params)))
         return {"to": params.get("message", method)} if self._answer is None else await self._answer(method, params)

@@ -33,6 +33,9 @@ class Leg:
         self.told: list[str] = []
         self.progress: list[float] = []
 
+    async def let_go(self) -> None:
+        pass
+
     async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         raise AssertionError(f"a stateless host was asked {method}")
 

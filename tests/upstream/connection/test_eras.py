@@ -176,6 +176,7 @@ class Asked:
             await anyio.sleep_forever()
         if isinstance(answer, Exception):
             raise answer
+        assert answer is not None
         return answer
 
 

@@ -79,7 +79,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_start, "PERIOD", 0.1)
 
 
-def opened(changes: Any, catalogues: Catalogues | None = None, **settings: UpstreamSettings) -> Upstreams:
+def opened(changes: Any, catalogues: Catalogues | None = None, **settings: Any) -> Upstreams:
     return Upstreams(settings, on_change=changes, catalogues=catalogues)
 
 
@@ -187,7 +187,8 @@ async def test_a_gateway_that_is_killed_meanwhile_leaves_it_as_much_time(cache: 
 
 async def test_first_starts_of_one_launcher_install_one_after_another(cache: Cache, changes: Any) -> None:
     names = ["a", "b", "c", "d"]
-    async with opened(changes, **{name: cache.npx(name, start=30.0) for name in names}) as upstreams:
+    settings: dict[str, Any] = {name: cache.npx(name, start=30.0) for name in names}
+    async with opened(changes, **settings) as upstreams:
         for count in range(len(names)):
             await cache.begun(count + 1)
             begun = [line.removeprefix("begins ") for line in cache.log if line.startswith("begins ")]
@@ -272,7 +273,8 @@ async def test_npx_itself_installs_and_starts_what_is_in_a_folder(changes: Any, 
         return UpstreamSettings(command="npx", args=("-y", f"file:{folder}"), env=env, cwd=tmp_path)
 
     names = ["one", "two", "three"]
-    async with opened(changes, **{name: package(name) for name in names}) as upstreams:
+    settings: dict[str, Any] = {name: package(name) for name in names}
+    async with opened(changes, **settings) as upstreams:
         assert await upstreams.settled(PATIENCE)
         found = {name: [tool["name"] for tool in upstreams[name].tools()] for name in names}
         assert found == {name: ["hello"] for name in names}, [upstreams[name].cause for name in names]

@@ -55,7 +55,7 @@ async def test_a_three_megabyte_image_arrives_whole(connect: Any, serve: Any, wa
 
 async def test_an_answer_over_the_limit_is_named_and_the_next_call_works(connect: Any, serve: Any, way: Any) -> None:
     flags, path = way
-    settings = {"max_message_bytes": 1_000_000}
+    settings: dict[str, Any] = {"max_message_bytes": 1_000_000}
     async with serve(*flags) as origin, connect(UpstreamSettings(url=origin + path, **settings)) as upstream:
         with pytest.raises(UpstreamGarbage, match=r"more than 1\.0 MB"):
             await call(upstream, "big", size=2_000_000)

@@ -15,7 +15,7 @@ STEP = 0.0002
 
 @pytest.mark.filterwarnings("error")
 def test_a_start_that_is_cancelled_at_any_moment_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = UpstreamSettings(command=sys.executable, args=["-c", "input()"])
+    settings = UpstreamSettings(command=sys.executable, args=("-c", "input()"))
     forgotten: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", forgotten.append)
 

@@ -30,13 +30,18 @@ def strict_of(schema: dict[str, Any]) -> StrictTool:
     return made
 
 
+def defining(definitions: Any) -> dict[str, Any]:
+    """The member of a schema that references lead to."""
+    return {"$defs": definitions}
+
+
 def one(schema: Any, *, required: bool = True, **more: Any) -> dict[str, Any]:
     """A tool's schema with one argument, `a`."""
     return {"type": "object", "properties": {"a": schema}, **({"required": ["a"]} if required else {}), **more}
 
 
 # what the tool declares, what the model writes, and what the tool is called with
-ROUNDS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+ROUNDS: dict[str, tuple[Any, ...]] = {
     "nothing": ({"type": "object"}, {}, {}),
     "nothing at all": ({}, {}, {}),
     "required": (one({"type": "string"}), {"a": "x"}, {"a": "x"}),
@@ -51,7 +56,7 @@ ROUNDS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {"a": [{"x": 1}, {"x": 2, "y": 3}]},
     ),
     "inside a definition that contains itself": (
-        one({"$ref": "#/$defs/Node", "description": "The first."}, **{"$defs": {"Node": NODE}}),
+        one({"$ref": "#/$defs/Node", "description": "The first."}, **defining({"Node": NODE})),
         {"a": {"v": 1, "next": {"v": 2, "next": None}}},
         {"a": {"v": 1, "next": {"v": 2}}},
     ),
@@ -81,7 +86,7 @@ ROUNDS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {"to": {"x": 1}},
     ),
     "one schema that has to fit": (
-        one({"allOf": [{"$ref": "#/$defs/P"}]}, **{"$defs": {"P": POINT}}),
+        one({"allOf": [{"$ref": "#/$defs/P"}]}, **defining({"P": POINT})),
         *[{"a": {"x": 1}}] * 2,
     ),
     "properties of any name": (one(MAP), {"a": '{"k": "v"}'}, {"a": {"k": "v"}}),
@@ -90,7 +95,7 @@ ROUNDS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "of any shape, and no JSON": (one(True), {"a": "plain words"}, {"a": "plain words"}),
     "an array of any shape": (one({"type": "array"}), {"a": "[1, {}]"}, {"a": [1, {}]}),
     "a text or anything else": (one({"anyOf": [{"type": "string"}, MAP]}), {"a": '{"k": "v"}'}, {"a": {"k": "v"}}),
-    "a definition of any shape": (one({"$ref": "#/$defs/Any"}, **{"$defs": {"Any": {}}}), {"a": "1"}, {"a": 1}),
+    "a definition of any shape": (one({"$ref": "#/$defs/Any"}, **defining({"Any": {}})), {"a": "1"}, {"a": 1}),
     "nowhere": (one({"$ref": "#/$defs/Gone"}), {"a": "1"}, {"a": 1}),
     "elsewhere": (one({"$ref": "https://example.com/s.json"}), {"a": "1"}, {"a": 1}),
     "required and not described": ({"type": "object", "required": ["a"]}, {"a": "1"}, {"a": 1}),
@@ -197,9 +202,9 @@ def test_an_object_says_its_properties_even_if_it_has_none() -> None:
 
 
 HOSTILE: dict[str, dict[str, Any]] = {
-    "a reference to itself": one({"$ref": "#/$defs/A"}, **{"$defs": {"A": {"$ref": "#/$defs/A"}}}),
+    "a reference to itself": one({"$ref": "#/$defs/A"}, **defining({"A": {"$ref": "#/$defs/A"}})),
     "branches of themselves": one(
-        {"$ref": "#/$defs/A"}, **{"$defs": {"A": {"anyOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/A"}]}}}
+        {"$ref": "#/$defs/A"}, **defining({"A": {"anyOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/A"}]}})
     ),
     "itself in its middle, many times": {
         "type": "object",

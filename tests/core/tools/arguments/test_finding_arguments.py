@@ -30,6 +30,11 @@ class Said:
     form: Any = None
 
 
+def defining(definitions: Any) -> dict[str, Any]:
+    """The member of a schema that references lead to."""
+    return {"$defs": definitions}
+
+
 def found(properties: dict[str, Any], *, giving: ContentForm = EVERYTHING, **more: Any) -> FoundParameter:
     settings = more.pop("settings", {})
     meta = {"_meta": more.pop("meta")} if "meta" in more else {}
@@ -150,7 +155,7 @@ def test_nested_objects_lists_branches_and_references_are_looked_into():
             "all": {"allOf": [ENCODED], "title": "All"},
             "other": {"$ref": "#/$defs/Photo/properties/mimeType"},
         },
-        **{"$defs": definitions},
+        **defining(definitions),
     )
     assert [path_words(each.path) for each in result.parameters] == [
         "one.data",
@@ -173,11 +178,11 @@ def test_nested_objects_lists_branches_and_references_are_looked_into():
 
 def test_a_schema_that_contains_itself_and_one_without_end_are_looked_at_for_a_while():
     tree = {"type": "object", "properties": {"photo": ENCODED, "next": {"$ref": "#/$defs/Tree"}}}
-    result = found({"root": {"$ref": "#/$defs/Tree"}}, **{"$defs": {"Tree": tree}})
+    result = found({"root": {"$ref": "#/$defs/Tree"}}, **defining({"Tree": tree}))
     assert [path_words(each.path) for each in result.parameters] == ["root.photo"]
     assert result.schema["properties"]["root"]["properties"]["next"] == {"$ref": "#/$defs/Tree"}
     doubling = {str(n): {"properties": {side: {"$ref": f"#/$defs/{n + 1}"} for side in "lr"}} for n in range(40)}
-    assert found({"x": {"$ref": "#/$defs/0"}}, **{"$defs": doubling}).parameters == ()
+    assert found({"x": {"$ref": "#/$defs/0"}}, **defining(doubling)).parameters == ()
     deep: Any = ENCODED
     for number in range(5_000):
         deep = {"anyOf": [deep]} if number % 2 else {"properties": {"x": deep}}
