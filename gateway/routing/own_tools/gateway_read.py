@@ -10,7 +10,7 @@ import pybase64
 
 from gateway.content.store import URI_SCHEME, ContentStore, fetch_bytes, handle_from
 from gateway.core.model import base64_text, media_types
-from gateway.core.model.effects import MediaWork
+from gateway.core.model.effects import MediaWork, ReadDocument
 from gateway.core.model.json_values import objects_in
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN
@@ -122,7 +122,7 @@ class _Desk:
         if media_types.inspect(content).media_type != _PDF:
             return None
         try:
-            read = await self.media.read_document(content, _MOST_PAGES, _MOST_CHARS)
+            read = await self.media.run(ReadDocument("read", content, _MOST_PAGES, _MOST_CHARS))
         except MediaError:
             return None  # named in a line, as other content that is not text
         if not any(text.strip() for text in read.texts):

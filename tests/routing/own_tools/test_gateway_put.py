@@ -26,7 +26,7 @@ class Links:
 
 
 class NoImages:
-    async def fit_image(self, content, media_type, target, crop=None):
+    async def run(self, effect):
         raise AssertionError("nothing is fitted here")
 
 
