@@ -1,6 +1,5 @@
 """What a profile adds for programs that read results themselves, under the result's `_meta`."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +7,7 @@ from anyio import to_thread
 
 from gateway.content.shaping.effects import EffectRunner
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_size import wire_chars
 from gateway.core.model.notes import Note
 from gateway.core.profiles.profile import Profile
 
@@ -36,7 +36,7 @@ async def with_outputs(
     limit, notes = profile.limits.result_chars, list[Note]()
     for key, value in (await _outputs(envelope, profile, runner)).items():
         larger = {**result, "_meta": {**meta, key: value}}
-        size = await to_thread.run_sync(_characters, larger)
+        size = await to_thread.run_sync(wire_chars, larger)
         if limit is not None and size > limit:
             text = f"_meta {key} left out: with it the result has {size:,} characters, and it may have {limit:,}"
             notes.append(Note(kind="dropped", text=text))
@@ -69,7 +69,3 @@ async def _messages(envelope: Envelope, target: str, runner: EffectRunner) -> li
     calls, choices = [Call(CALL_ID, TOOL_NAME, rescue(envelope))], Choices(describes=runner.describes)
     done = await settle_turn(calls, profile, runner, choices)
     return APIS[profile.writing].write_turn(done.turn)
-
-
-def _characters(result: Mapping[str, Any]) -> int:
-    return len(json.dumps(result, ensure_ascii=False, separators=(",", ":")))

@@ -23,7 +23,7 @@ from gateway.core.apps import AppResult, Mirrored, for_app, mirrored
 from gateway.core.model.blocks import TextBlock
 from gateway.core.model.effects import Effect, MediaWork, Outcome
 from gateway.core.model.envelope import Envelope
-from gateway.core.model.json_shape import MANY_VALUES, size_of
+from gateway.core.model.json_size import MANY_VALUES, size_of
 from gateway.core.model.json_values import is_list
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
