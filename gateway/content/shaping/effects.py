@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import anyio
 import pybase64
 
+from gateway.content.links.content_linker import ContentLinker
 from gateway.content.media.share import media_share
 from gateway.core.model.effects import (
     Describe,
@@ -40,14 +41,6 @@ class ContentSink(Protocol):
         self, content: bytes, *, owner: str, media_type: str, name: str | None = None, origin: str | None = None
     ) -> Any:
         """Keep the content; what is returned has its `handle`."""
-        ...
-
-
-class ContentLinker(Protocol):
-    """What makes links to kept content: `gateway.content.links.links.Links` is one."""
-
-    def link(self, stored: Any, owner: str) -> str | None:
-        """A link to what `ContentSink.put` returned; None where nobody would answer to it."""
         ...
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from anyio import to_thread
 
+from gateway.content.links.content_linker import ContentLinker
 from gateway.content.shaping.effects import (
-    ContentLinker,
     ContentSink,
     DescriberFor,
     EffectRunner,

@@ -21,6 +21,8 @@ ALLOWED = "https://images.example.com/a.png"
 
 
 class Links:
+    is_served = True
+
     def link(self, stored, owner):
         return f"https://gateway.example.com/content/{stored.handle}?of={owner}"
 
