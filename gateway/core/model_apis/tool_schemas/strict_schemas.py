@@ -10,10 +10,10 @@ text; limits that it does not know are said in the description. The server check
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from gateway.core.model.json_size import compact_json
-from gateway.core.model.json_values import as_list, as_object, is_list
+from gateway.core.model.json_values import as_list, as_object, is_list, is_object
 from gateway.core.model_apis.tool_schemas.input_schemas import parameters
 from gateway.core.model_apis.tool_schemas.strict_arguments import (
     Branches,
@@ -296,7 +296,7 @@ def _found(root: Mapping[str, Any], reference: Any) -> Mapping[str, Any] | None:
         items = as_list(found)
         inside = {str(place): each for place, each in enumerate(items)} if items else as_object(found)
         found = inside.get(_unescaped(step))
-    return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else None
+    return found if is_object(found) else None
 
 
 def _unescaped(step: str) -> str:
