@@ -12,7 +12,7 @@ from gateway.config.schema import Settings, Timeouts
 from gateway.content.media.share import media_share
 from gateway.core import apps
 from gateway.core.model.caller import Caller
-from gateway.core.model.json_shape import MANY_VALUES, Size, size_of
+from gateway.core.model.json_size import MANY_VALUES, Size, size_of
 from gateway.core.model.json_values import as_list, is_object, objects_in
 from gateway.core.model.notes import Note
 from gateway.core.profiles.calibrate_profile import TOOLS as CALIBRATING_TOOLS

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn, cast
 
 import jsonschema_rs
 
-from gateway.core.model.json_shape import size_of
+from gateway.core.model.json_size import size_of
 from gateway.core.model.json_values import is_dict, is_list, is_object
 from gateway.core.model.texts import cut
 from gateway.core.model.wire import WireObject

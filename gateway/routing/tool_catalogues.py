@@ -11,7 +11,7 @@ from anyio import Lock, to_thread
 from gateway.config.schema import GatewaySettings, UpstreamSettings
 from gateway.core import apps
 from gateway.core.model.caller import Caller
-from gateway.core.model.json_shape import size_of
+from gateway.core.model.json_size import size_of
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile

@@ -1,20 +1,8 @@
 """Media work, counted and timed on its way to the workers."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from time import perf_counter
 
-from gateway.core.model.effects import (
-    AudioTarget,
-    Converted,
-    Crop,
-    DocumentRead,
-    Fitted,
-    ImageTarget,
-    MediaWork,
-    Probed,
-    Rendered,
-)
+from gateway.core.model.effects import MediaEffect, MediaOutcomeT, MediaWork
 from gateway.errors import MediaError
 from gateway.telemetry.metrics import Metrics
 
@@ -26,37 +14,12 @@ class CountedMedia:
         self._media = media
         self._metrics = metrics
 
-    async def fit_image(self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None) -> Fitted:
-        """As `MediaWorkers.fit_image`."""
-        with self._counted():
-            return await self._media.fit_image(content, media_type, target, crop)
-
-    async def read_document(self, content: bytes, max_pages: int, max_chars: int) -> DocumentRead:
-        """As `MediaWorkers.read_document`."""
-        with self._counted():
-            return await self._media.read_document(content, max_pages, max_chars)
-
-    async def render_pages(self, content: bytes, pages: tuple[int, ...], target: ImageTarget) -> Rendered:
-        """As `MediaWorkers.render_pages`; however many pages, it is one job."""
-        with self._counted():
-            return await self._media.render_pages(content, pages, target)
-
-    async def convert_audio(self, content: bytes, media_type: str, target: AudioTarget) -> Converted:
-        """As `MediaWorkers.convert_audio`."""
-        with self._counted():
-            return await self._media.convert_audio(content, media_type, target)
-
-    async def probe(self, content: bytes, media_type: str) -> Probed:
-        """As `MediaWorkers.probe`."""
-        with self._counted():
-            return await self._media.probe(content, media_type)
-
-    @contextmanager
-    def _counted(self) -> Generator[None]:
+    async def run(self, effect: MediaEffect[MediaOutcomeT]) -> MediaOutcomeT:
+        """As `MediaWork.run`. One effect is one job, however many pages it draws."""
         self._metrics.media_jobs.add(1)
         began = perf_counter()
         try:
-            yield
+            return await self._media.run(effect)
         except MediaError:
             self._metrics.media_failures.add(1)
             raise

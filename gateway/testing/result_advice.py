@@ -16,6 +16,7 @@ from gateway.core.model.blocks import (
     UnknownBlock,
 )
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_size import wire_chars
 from gateway.core.model.media_types import family, normalise
 from gateway.core.results.lift_result import lift
 from gateway.core.wording import pixel_words, plain, size_words
@@ -48,7 +49,7 @@ def advise_on_result(result: Mapping[str, Any], tool: Mapping[str, Any] | None =
             now = "it is meant for the user only, and every host shows it to its model"
             yield Advice("audience-ignored", f"content[{index}]", now, "leave out what the model is not to see")
     yield from _on_whole(envelope, tool or {})
-    size = len(json.dumps(result, ensure_ascii=False, default=str))
+    size = wire_chars(result)
     if size > MAX_RESULT:
         change = "return smaller images, or a part at a time"
         yield Advice("result-large", "the result", f"it has {size:,} characters as JSON", change)

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.config.schema import StoreSettings
 from gateway.content.store import MemoryStore
-from gateway.core.model.effects import Fitted, ImageTarget
+from gateway.core.model.effects import FitImage, Fitted, ImageTarget
 from gateway.core.model.media_types import PixelSize
 from gateway.errors import MediaError
 from gateway.telemetry.media import CountedMedia
@@ -17,8 +17,8 @@ DONE = Fitted("AAAA", "image/png", PixelSize(1, 1), PixelSize(2, 2))
 class Worker:
     """Fits what is not broken."""
 
-    async def fit_image(self, content, media_type, target, crop=None):
-        if content == b"broken":
+    async def run(self, effect):
+        if effect.data == b"broken":
             raise MediaError("it is broken")
         return DONE
 
@@ -26,9 +26,9 @@ class Worker:
 async def test_jobs_and_failures_are_counted_and_change_nothing():
     metrics = Metrics()
     media = CountedMedia(Worker(), metrics)
-    assert await media.fit_image(b"x", "image/png", ImageTarget()) is DONE
+    assert await media.run(FitImage("1", b"x", "image/png", ImageTarget())) is DONE
     with pytest.raises(MediaError, match="it is broken"):
-        await media.fit_image(b"broken", "image/png", ImageTarget())
+        await media.run(FitImage("2", b"broken", "image/png", ImageTarget()))
     assert (metrics.media_jobs.value(), metrics.media_failures.value()) == (2, 1)
     assert "mcp_gateway_media_job_duration_seconds_count 2\n" in metrics.exposition()
 

@@ -16,6 +16,7 @@ from anyio import to_thread
 from gateway.config.schema import LimitSettings
 from gateway.content.arguments.files import TemporaryFiles
 from gateway.content.fetch import percent_decoded
+from gateway.content.links.content_linker import ContentLinker
 from gateway.content.store import ContentStore, Stored, fetch_bytes
 from gateway.core.model import media_types
 from gateway.core.model.base64_text import decoded_size, head, mend
@@ -25,7 +26,7 @@ from gateway.core.wording import kind_words, plain, size_words
 from gateway.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from gateway.content.arguments.resolve_content import ContentLinks, Fetch
+    from gateway.content.arguments.resolve_content import Fetch
 
 _LARGE = 256 * 1024
 """Bytes from which on content is encoded in a thread, so that others are not kept waiting."""
@@ -53,7 +54,7 @@ class ContentLookup:
         limits: LimitSettings,
         files: TemporaryFiles,
         fetch: "Fetch | None",
-        links: "ContentLinks | None",
+        links: ContentLinker | None,
         stack: AsyncExitStack,
         owner: str,
         upstream: str,

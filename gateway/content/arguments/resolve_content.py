@@ -7,7 +7,8 @@ from typing import Any, Protocol
 from gateway.config.schema import LimitSettings, UpstreamSettings
 from gateway.content.arguments.content_lookup import ContentLookup
 from gateway.content.arguments.files import TemporaryFiles
-from gateway.content.store import ContentStore, Stored
+from gateway.content.links.content_linker import ContentLinker
+from gateway.content.store import ContentStore
 from gateway.core.tools.arguments import (
     Content,
     ContentForm,
@@ -39,14 +40,6 @@ class Fetch(Protocol):
     def __call__(self, url: str, *, max_bytes: int) -> AbstractAsyncContextManager[AFetched]: ...
 
 
-class ContentLinks(Protocol):
-    """Gives signed links to stored content; None where the gateway has no HTTP side."""
-
-    @property
-    def is_served(self) -> bool: ...
-    def link(self, stored: Stored, owner: str) -> str | None: ...
-
-
 def ways_of_giving(settings: UpstreamSettings, *, fetched: bool, links: bool) -> ContentForm:
     """In which ways an upstream may be given content. `fetched`: URLs are; `links`: they can be made."""
     has_files = settings.command is not None
@@ -66,7 +59,7 @@ class Arguments:
         files: TemporaryFiles,
         *,
         fetch: Fetch | None = None,
-        links: ContentLinks | None = None,
+        links: ContentLinker | None = None,
     ) -> None:
         self._store = store
         self._limits = limits

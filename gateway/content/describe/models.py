@@ -8,8 +8,8 @@ from typing import Any, cast
 import httpx2
 
 from gateway.config.schema import DescribeModel
-from gateway.content.describe.fit_for_describer import Fitting, fit_described
-from gateway.core.model.effects import AudioTarget, ImageTarget
+from gateway.content.describe.fit_for_describer import fit_described
+from gateway.core.model.effects import AudioTarget, ImageTarget, MediaWork
 from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.model.media_types import family
 from gateway.core.model.turn import Media, MediaKind, Part, Words
@@ -78,7 +78,7 @@ _ANTHROPIC_VERSION = {"anthropic-version": "2023-06-01"}
 
 
 async def describe_with_model(
-    client: httpx2.AsyncClient, settings: DescribeModel, prompt: str, media: Fitting, content: bytes, media_type: str
+    client: httpx2.AsyncClient, settings: DescribeModel, prompt: str, media: MediaWork, content: bytes, media_type: str
 ) -> str:
     """What the model says of the content, which is made to fit the API first.
 

@@ -9,15 +9,15 @@ import httpx2
 from gateway.config.schema import DescribeSettings
 from gateway.content.describe.commands import describe_with_command
 from gateway.content.describe.describer import Describer
-from gateway.content.describe.fit_for_describer import Fitting
 from gateway.content.describe.models import describe_with_model
 from gateway.content.describe.tools import CallTool, ToolCaller, describe_with_tool
+from gateway.core.model.effects import MediaWork
 from gateway.system.tls import HOOKS, ssl_context
 
 
 @asynccontextmanager
 async def open_describer(
-    settings: DescribeSettings, media: Fitting, call_tool: CallTool
+    settings: DescribeSettings, media: MediaWork, call_tool: CallTool
 ) -> AsyncGenerator[Describer | None]:
     """What describes, while it is open; None where nothing does.
 
@@ -34,7 +34,7 @@ async def open_describer(
         yield None
 
 
-def _with_model(settings: DescribeSettings, media: Fitting, client: httpx2.AsyncClient) -> Describer:
+def _with_model(settings: DescribeSettings, media: MediaWork, client: httpx2.AsyncClient) -> Describer:
     async def describe(content: bytes, media_type: str, _: ToolCaller | None) -> str:
         return await describe_with_model(client, settings.model, settings.prompt, media, content, media_type)
 
@@ -48,7 +48,7 @@ def _with_command(settings: DescribeSettings) -> Describer:
     return Describer(describe, PurePath(settings.command[0]).name, settings)
 
 
-def _with_tool(settings: DescribeSettings, tool: str, media: Fitting, call_tool: CallTool) -> Describer:
+def _with_tool(settings: DescribeSettings, tool: str, media: MediaWork, call_tool: CallTool) -> Describer:
     async def describe(content: bytes, media_type: str, tools: ToolCaller | None) -> str:
         call = call_tool if tools is None else tools.call
         return await describe_with_tool(call, tool, settings.arguments, settings.prompt, media, content, media_type)

@@ -4,8 +4,8 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-from gateway.content.describe.fit_for_describer import Fitting, fit_described
-from gateway.core.model.effects import AudioTarget, ImageTarget
+from gateway.content.describe.fit_for_describer import fit_described
+from gateway.core.model.effects import AudioTarget, ImageTarget, MediaWork
 from gateway.core.model.json_values import as_list, is_dict
 from gateway.core.wording import plain
 from gateway.errors import GatewayError, MediaError
@@ -39,7 +39,7 @@ async def describe_with_tool(
     tool: str,
     arguments: Mapping[str, str],
     prompt: str,
-    media: Fitting,
+    media: MediaWork,
     content: bytes,
     media_type: str,
 ) -> str:

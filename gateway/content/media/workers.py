@@ -3,19 +3,28 @@
 import json
 from typing import Any
 
+import pybase64
+
 from gateway.content.media.frames import packed
 from gateway.content.media.pool import Pool, TookTooLong, WorkerLost
 from gateway.content.media.process import WorkerReply
 from gateway.core.model.effects import (
     AudioTarget,
+    ConvertAudio,
     Converted,
     Crop,
     DocumentRead,
     Failed,
+    FitImage,
     Fitted,
     ImageTarget,
+    MediaEffect,
+    MediaOutcomeT,
+    Probe,
     Probed,
+    ReadDocument,
     Rendered,
+    RenderPages,
 )
 from gateway.core.model.media_types import HEAD_BYTES, PixelSize, family, inspect, normalise
 from gateway.errors import MediaError
@@ -50,6 +59,27 @@ _EITHER = {"video/mp4": "audio/mp4", "video/webm": "audio/webm", "video/quicktim
 
 class MediaWorkers(Pool):
     """All that can be done to media, each job in a worker process and within the limits of `[media]`."""
+
+    async def run(self, effect: MediaEffect[MediaOutcomeT]) -> MediaOutcomeT:
+        """The outcome of an effect (`gateway.core.model.effects`), by the method below that performs it."""
+        outcome: Any = await self._outcome(effect)
+        return outcome
+
+    async def _outcome(self, effect: MediaEffect[Any]) -> Any:
+        content = effect.data if isinstance(effect.data, bytes) else pybase64.b64decode(effect.data)
+        match effect:
+            case FitImage():
+                return await self.fit_image(content, effect.media_type, effect.target, effect.crop)
+            case ReadDocument():
+                return await self.read_document(content, effect.max_pages, effect.max_chars)
+            case RenderPages():
+                return await self.render_pages(content, effect.pages, effect.target)
+            case ConvertAudio():
+                return await self.convert_audio(content, effect.media_type, effect.target)
+            case Probe():
+                return await self.probe(content, effect.media_type)
+            case _:
+                raise TypeError(f"{type(effect).__name__} is not work on media")
 
     async def fit_image(self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None) -> Fitted:
         """`content` as an image that `target` takes: cropped, turned upright, scaled down, converted, rasterized.

@@ -2,23 +2,19 @@
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 
 from gateway.core.model.effects import (
-    AudioTarget,
     Converted,
-    Crop,
     DocumentRead,
     Failed,
     Fitted,
-    ImageTarget,
+    MediaEffect,
+    MediaOutcomeT,
     MediaWork,
-    Probed,
     Rendered,
 )
-
-_Outcome = TypeVar("_Outcome", Fitted, DocumentRead, Rendered, Converted, Probed)
 
 _LEAST_CHARS = 1_000
 """What an outcome counts for at least, so that their number is bounded too."""
@@ -33,45 +29,32 @@ class RememberingMedia:
     def __init__(self, media: MediaWork, max_chars: int = 64 * 1024 * 1024) -> None:
         self._media = media
         self._max_chars = max_chars
-        self._known: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+        self._known: OrderedDict[MediaEffect[Any], Any] = OrderedDict()
         self._chars = 0
 
-    async def fit_image(self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None) -> Fitted:
-        """As `MediaWork.fit_image`."""
-        work = self._media.fit_image
-        return await self._once(content, (media_type, target, crop), lambda: work(content, media_type, target, crop))
-
-    async def read_document(self, content: bytes, max_pages: int, max_chars: int) -> DocumentRead:
-        """As `MediaWork.read_document`."""
-        work = self._media.read_document
-        return await self._once(content, (max_pages, max_chars), lambda: work(content, max_pages, max_chars))
-
-    async def render_pages(self, content: bytes, pages: tuple[int, ...], target: ImageTarget) -> Rendered:
-        """As `MediaWork.render_pages`."""
-        return await self._once(content, (pages, target), lambda: self._media.render_pages(content, pages, target))
-
-    async def convert_audio(self, content: bytes, media_type: str, target: AudioTarget) -> Converted:
-        """As `MediaWork.convert_audio`."""
-        work = self._media.convert_audio
-        return await self._once(content, (media_type, target), lambda: work(content, media_type, target))
-
-    async def probe(self, content: bytes, media_type: str) -> Probed:
-        """As `MediaWork.probe`."""
-        return await self._once(content, (media_type,), lambda: self._media.probe(content, media_type))
-
-    async def _once(self, content: bytes, wanted: tuple[Any, ...], work: Callable[[], Awaitable[_Outcome]]) -> _Outcome:
-        key = (hashlib.sha256(content).digest(), *wanted)
-        known: _Outcome | None = self._known.get(key)
+    async def run(self, effect: MediaEffect[MediaOutcomeT]) -> MediaOutcomeT:
+        """As `MediaWork.run`."""
+        same = _same(effect)
+        known: MediaOutcomeT | None = self._known.get(same)
         if known is not None:
-            self._known.move_to_end(key)
+            self._known.move_to_end(same)
             return known
-        outcome = await work()
-        if key not in self._known and not _is_partial(outcome):
-            self._known[key] = outcome
+        outcome = await self._media.run(effect)
+        if same not in self._known and not _is_partial(outcome):
+            self._known[same] = outcome
             self._chars += _chars(outcome)
         while self._chars > self._max_chars:
             self._chars -= _chars(self._known.popitem(last=False)[1])
         return outcome
+
+
+def _same(effect: MediaEffect[MediaOutcomeT]) -> MediaEffect[MediaOutcomeT]:
+    """Equal for all effects that have the same outcome: without its key, and with a digest in place of its content."""
+    data = effect.data
+    # A digest is of the type of what it stands for: bytes that read like base64 are not what that base64 encodes.
+    if isinstance(data, bytes):
+        return replace(effect, key="", data=hashlib.sha256(data).digest())
+    return replace(effect, key="", data=hashlib.sha256(data.encode()).hexdigest())
 
 
 def _is_partial(outcome: Any) -> bool:

@@ -8,28 +8,20 @@ from typing import Any, Protocol
 import anyio
 import pybase64
 
+from gateway.content.links.content_linker import ContentLinker
 from gateway.content.media.share import media_share
 from gateway.core.model.effects import (
-    ConvertAudio,
-    Converted,
     Describe,
     Described,
-    DocumentRead,
     Effect,
     Failed,
-    FitImage,
-    Fitted,
     Keep,
     Kept,
     LinkRead,
+    MediaEffect,
     MediaWork,
     Outcome,
-    Probe,
-    Probed,
-    ReadDocument,
     ReadLink,
-    Rendered,
-    RenderPages,
     WriteFile,
     Written,
 )
@@ -49,14 +41,6 @@ class ContentSink(Protocol):
         self, content: bytes, *, owner: str, media_type: str, name: str | None = None, origin: str | None = None
     ) -> Any:
         """Keep the content; what is returned has its `handle`."""
-        ...
-
-
-class ContentLinker(Protocol):
-    """What makes links to kept content: `gateway.content.links.links.Links` is one."""
-
-    def link(self, stored: Any, owner: str) -> str | None:
-        """A link to what `ContentSink.put` returned; None where nobody would answer to it."""
         ...
 
 
@@ -141,9 +125,10 @@ class Reach:
 
 @dataclass(frozen=True)
 class EffectRunner:
-    """Whoever performs effects. Without `describer` or `files`, these effects fail, and shaping falls back.
+    """Performs effects for `owner`, whom kept content belongs to.
 
-    `links` lead to what is kept; `origin` is the upstream that it is kept as.
+    Without `describer` or `files`, these effects fail, and shaping falls back. `links` lead to what is kept; `origin`
+    is the upstream that it is kept as.
     """
 
     store: ContentSink
@@ -153,74 +138,63 @@ class EffectRunner:
     links: ContentLinker | None = None
     reach: Reach = field(default_factory=Reach)
     origin: str | None = None
+    owner: str = ""
 
     @property
     def describes(self) -> frozenset[str]:
         """The kinds of media that can be described."""
         return frozenset(self.describer.kinds) if self.describer is not None else frozenset()
 
+    async def run(self, effect: Effect) -> Outcome:
+        """The outcome of one effect; where it fails, a Failed."""
+        try:
+            match effect:
+                case MediaEffect():
+                    return await self.media.run(effect)
+                case Keep():
+                    return await self._keep(effect)
+                case ReadLink():
+                    return await _read(effect, self.reach.read)
+                case Describe():
+                    return await self._describe(effect)
+                case WriteFile():
+                    return await self._write(effect)
+        except (MediaError, ContentError) as error:
+            logger.info("effect %s failed: %s", effect.key, error)
+            return Failed(error.message)
 
-async def perform(effects: Mapping[str, Effect], runner: EffectRunner, owner: str) -> dict[str, Outcome]:
+    async def _keep(self, effect: Keep) -> Kept:
+        data = effect.data
+        content = data.encode("utf-8", "replace") if effect.is_text else pybase64.b64decode(data)
+        kept = await self.store.put(
+            content, owner=self.owner, media_type=effect.media_type, name=effect.name, origin=self.origin
+        )
+        return Kept(kept.handle, self.links.link(kept, self.owner) if self.links is not None else None)
+
+    async def _describe(self, effect: Describe) -> Described | Failed:
+        if self.describer is None:
+            return Failed("nothing describes it")
+        return await self.describer.describe(pybase64.b64decode(effect.data), effect.media_type)
+
+    async def _write(self, effect: WriteFile) -> Written | Failed:
+        if self.files is None:
+            return Failed("no folder is allowed for files")
+        content = pybase64.b64decode(effect.data)
+        return Written(await self.files.write(content, effect.media_type, effect.name, self.reach.folders))
+
+
+async def perform(effects: Mapping[str, Effect], runner: EffectRunner) -> dict[str, Outcome]:
     """The outcomes of all effects of one round, performed side by side, under the same keys. Never raises for one."""
     outcomes: dict[str, Outcome] = {}
 
     async def one(key: str, effect: Effect) -> None:
-        outcomes[key] = await _outcome(effect, runner, owner)
+        outcomes[key] = await runner.run(effect)
 
-    with media_share(owner):
+    with media_share(runner.owner):
         async with anyio.create_task_group() as tasks:
             for key, effect in effects.items():
                 tasks.start_soon(one, key, effect)
     return outcomes
-
-
-async def _outcome(effect: Effect, runner: EffectRunner, owner: str) -> Outcome:
-    try:
-        match effect:
-            case Keep():
-                data = effect.data
-                content = data.encode("utf-8", "replace") if effect.is_text else pybase64.b64decode(data)
-                kept = await runner.store.put(
-                    content, owner=owner, media_type=effect.media_type, name=effect.name, origin=runner.origin
-                )
-                return Kept(kept.handle, runner.links.link(kept, owner) if runner.links is not None else None)
-            case ReadLink():
-                return await _read(effect, runner.reach.read)
-            case WriteFile() | Describe():
-                return await _told(effect, runner)
-            case _:
-                return await _worked(effect, runner.media)
-    except (MediaError, ContentError) as error:
-        logger.info("effect %s failed: %s", effect.key, error)
-        return Failed(error.message)
-
-
-async def _worked(
-    effect: FitImage | ReadDocument | RenderPages | ConvertAudio | Probe, media: MediaWork
-) -> Fitted | DocumentRead | Rendered | Converted | Probed:
-    content = pybase64.b64decode(effect.data)
-    match effect:
-        case FitImage():
-            return await media.fit_image(content, effect.media_type, effect.target)
-        case ReadDocument():
-            return await media.read_document(content, effect.max_pages, effect.max_chars)
-        case RenderPages():
-            return await media.render_pages(content, effect.pages, effect.target)
-        case ConvertAudio():
-            return await media.convert_audio(content, effect.media_type, effect.target)
-        case Probe():
-            return await media.probe(content, effect.media_type)
-
-
-async def _told(effect: WriteFile | Describe, runner: EffectRunner) -> Outcome:
-    content = pybase64.b64decode(effect.data)
-    if isinstance(effect, Describe):
-        if runner.describer is None:
-            return Failed("nothing describes it")
-        return await runner.describer.describe(content, effect.media_type)
-    if runner.files is None:
-        return Failed("no folder is allowed for files")
-    return Written(await runner.files.write(content, effect.media_type, effect.name, runner.reach.folders))
 
 
 async def _read(effect: ReadLink, read: ReadLinked | None) -> LinkRead | Failed:

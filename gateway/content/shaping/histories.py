@@ -118,5 +118,5 @@ async def _parts(
     calls = [Call(handle, handle, envelope) for handle, envelope in opened.items()]
     everywhere = in_user_message(profile)
     async with media_or_shared(None) as workers:
-        done = await settle_turn(calls, everywhere, EffectRunner(Nowhere(), workers), "")
+        done = await settle_turn(calls, everywhere, EffectRunner(Nowhere(), workers))
     return {answer.call.id: answer.parts for answer in done.turn.answers}, done.notes

@@ -1,6 +1,5 @@
 """What a profile adds for programs that read results themselves, under the result's `_meta`."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +7,7 @@ from anyio import to_thread
 
 from gateway.content.shaping.effects import EffectRunner
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_size import wire_chars
 from gateway.core.model.notes import Note
 from gateway.core.profiles.profile import Profile
 
@@ -24,7 +24,7 @@ TOOL_NAME = "tool"
 
 
 async def with_outputs(
-    result: dict[str, Any], envelope: Envelope, profile: Profile, runner: EffectRunner, owner: str
+    result: dict[str, Any], envelope: Envelope, profile: Profile, runner: EffectRunner
 ) -> tuple[dict[str, Any], tuple[Note, ...]]:
     """The shaped result with what the profile adds, and a note for each part that there is no room for."""
     wanted = profile.output
@@ -34,9 +34,9 @@ async def with_outputs(
     # Nothing that an upstream put there may pass for ours.
     meta = {key: value for key, value in present.items() if key not in (ENVELOPE_KEY, MODEL_API_KEY)}
     limit, notes = profile.limits.result_chars, list[Note]()
-    for key, value in (await _outputs(envelope, profile, runner, owner)).items():
+    for key, value in (await _outputs(envelope, profile, runner)).items():
         larger = {**result, "_meta": {**meta, key: value}}
-        size = await to_thread.run_sync(_characters, larger)
+        size = await to_thread.run_sync(wire_chars, larger)
         if limit is not None and size > limit:
             text = f"_meta {key} left out: with it the result has {size:,} characters, and it may have {limit:,}"
             notes.append(Note(kind="dropped", text=text))
@@ -46,16 +46,16 @@ async def with_outputs(
     return ({**rest, "_meta": meta} if meta else rest), tuple(notes)
 
 
-async def _outputs(envelope: Envelope, profile: Profile, runner: EffectRunner, owner: str) -> dict[str, Any]:
+async def _outputs(envelope: Envelope, profile: Profile, runner: EffectRunner) -> dict[str, Any]:
     outputs: dict[str, Any] = {}
     if (target := profile.output.model_api) is not None:
-        outputs[MODEL_API_KEY] = {"target": target, "messages": await _messages(envelope, target, runner, owner)}
+        outputs[MODEL_API_KEY] = {"target": target, "messages": await _messages(envelope, target, runner)}
     if profile.output.envelope:
         outputs[ENVELOPE_KEY] = envelope.model_dump(mode="json", by_alias=True)
     return outputs
 
 
-async def _messages(envelope: Envelope, target: str, runner: EffectRunner, owner: str) -> list[dict[str, Any]]:
+async def _messages(envelope: Envelope, target: str, runner: EffectRunner) -> list[dict[str, Any]]:
     # Here, because no other profile needs the model APIs.
     from gateway.config.builtin_profiles import model_profiles
     from gateway.content.shaping.settle import settle_turn
@@ -67,9 +67,5 @@ async def _messages(envelope: Envelope, target: str, runner: EffectRunner, owner
 
     profile = choose_model_profile(model_profiles(), target)
     calls, choices = [Call(CALL_ID, TOOL_NAME, rescue(envelope))], Choices(describes=runner.describes)
-    done = await settle_turn(calls, profile, runner, owner, choices)
+    done = await settle_turn(calls, profile, runner, choices)
     return APIS[profile.writing].write_turn(done.turn)
-
-
-def _characters(result: Mapping[str, Any]) -> int:
-    return len(json.dumps(result, ensure_ascii=False, separators=(",", ":")))

@@ -203,10 +203,10 @@ class Repairer:
         return RepairedTurn(tuple(answers), follow_ups, tuple(carried), turn.after, reply), done.notes
 
     async def _assembled(self, calls: Sequence[Call], profile: ModelProfile, owner: str) -> Assembled:
-        runner = EffectRunner(self.store, self.media, self.describer)
+        runner = EffectRunner(self.store, self.media, self.describer, owner=owner)
         choices = Choices(describes=runner.describes)
         calls = await with_files_fetched(calls, profile, self.files)
-        done = await settle_turn(calls, profile, runner, owner, choices)
+        done = await settle_turn(calls, profile, runner, choices)
         turn, told = await with_files_uploaded(done.turn, profile, self.files)
         return replace(done, turn=turn, notes=(*done.notes, *told))
 

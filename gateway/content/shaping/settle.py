@@ -60,17 +60,14 @@ def settle_at_once(
 
 
 async def settle_turn(
-    calls: Sequence[Call], profile: ModelProfile, runner: EffectRunner, owner: str, choices: Choices | None = None
+    calls: Sequence[Call], profile: ModelProfile, runner: EffectRunner, choices: Choices | None = None
 ) -> Assembled:
-    """A turn for a model API with every effect performed that it needs. Never raises.
-
-    `owner`: whom kept content belongs to.
-    """
+    """A turn for a model API with every effect performed that it needs. Never raises."""
 
     async def assembled(outcomes: Outcomes) -> Assembled:
         return assemble(calls, profile, outcomes, choices)
 
-    done, _ = await settle(assembled, partial(perform, runner=runner, owner=owner))
+    done, _ = await settle(assembled, partial(perform, runner=runner))
     return done
 
 

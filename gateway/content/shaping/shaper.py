@@ -6,8 +6,8 @@ from typing import Any
 
 from anyio import to_thread
 
+from gateway.content.links.content_linker import ContentLinker
 from gateway.content.shaping.effects import (
-    ContentLinker,
     ContentSink,
     DescriberFor,
     EffectRunner,
@@ -23,7 +23,7 @@ from gateway.core.apps import AppResult, Mirrored, for_app, mirrored
 from gateway.core.model.blocks import TextBlock
 from gateway.core.model.effects import Effect, MediaWork, Outcome
 from gateway.core.model.envelope import Envelope
-from gateway.core.model.json_shape import MANY_VALUES, size_of
+from gateway.core.model.json_size import MANY_VALUES, size_of
 from gateway.core.model.json_values import is_list
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
@@ -92,7 +92,7 @@ class Shaper:
         envelope = (await run(self._read, result, profile)).with_note(*notes)
         reach = reach or self._runner.reach
         describer = None if self._describer is None else DescriberFor(self._describer, reach.tools)
-        runner = replace(self._runner, describer=describer, reach=reach, origin=origin)
+        runner = replace(self._runner, describer=describer, reach=reach, origin=origin, owner=owner)
         effects: list[Effect] = []
         content = await run(_mirrored, envelope, profile) if app else Mirrored(envelope, profile)
 
@@ -101,11 +101,11 @@ class Shaper:
 
         async def performed(wanted: Mapping[str, Effect]) -> Outcomes:
             effects.extend(wanted.values())
-            return await perform(wanted, runner, owner)
+            return await perform(wanted, runner)
 
         decisions, outcomes = await settle(decided, performed)
         lowered: Lowered = await run(lower, content.envelope, content.profile, decisions)
-        sent, left_out = await with_outputs(lowered.result, envelope, profile, runner, owner)
+        sent, left_out = await with_outputs(lowered.result, envelope, profile, runner)
         if app:
             for_page: AppResult = await run(for_app, sent, result, profile, content.first, lowered.notes)
             sent, left_out = for_page.result, (*left_out, *for_page.notes)

@@ -108,9 +108,8 @@ async def lower_turn(
     turn = await with_files_fetched(_calls(calls), profile, files)
     async with media_or_shared(media) as workers:
         with media_share(uuid4().hex):
-            done = await settle_turn(
-                turn, profile, EffectRunner(store or Nowhere(), workers, describer), owner, choices
-            )
+            runner = EffectRunner(store or Nowhere(), workers, describer, owner=owner)
+            done = await settle_turn(turn, profile, runner, choices)
     uploaded, told = await with_files_uploaded(done.turn, profile, files)
     return _written(replace(done, turn=uploaded, notes=(*done.notes, *told)), profile, target, on_unsupported)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from gateway.core.model.blocks import TextBlock, UnknownBlock
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_size import compact_json, wire_chars
 from gateway.core.model.json_values import as_object, is_list
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
@@ -61,7 +62,7 @@ def mirrored(envelope: Envelope, profile: Profile, *, is_said: bool) -> Mirrored
     it fits, where this host's pages find it nowhere else (`apps.data = "text"`); media in it is not in there, since the
     model reads it too. Room that the page's part takes is taken from the content.
     """
-    data = _compact(envelope.structured_content) if envelope.has_structured_content else ""
+    data = compact_json(envelope.structured_content) if envelope.has_structured_content else ""
     profile = _beside(profile, len(data) + _page_only(envelope))
     if not envelope.has_structured_content:
         # Clients fail a result that has neither the data that the tool's output schema promises nor the error flag.
@@ -126,21 +127,17 @@ def _beside(profile: Profile, taken: int) -> Profile:
 def _page_only(envelope: Envelope) -> int:
     """The characters of what no model reads: `_meta` and unknown members, of the result and of its blocks."""
     metas = [block.meta for block in envelope.blocks if not isinstance(block, UnknownBlock) and block.meta is not None]
-    return sum(len(_compact(each)) for each in (envelope.rest, *metas) if each)
+    return sum(wire_chars(each) for each in (envelope.rest, *metas) if each)
 
 
 def _over(raw: WireObject, profile: Profile) -> list[Note]:
     """A note where what the page is sent is more than this host is known to take: it cannot be cut."""
     room = profile.limits.result_chars
-    size = 0 if room is None else len(_compact({key: value for key, value in raw.items() if key != "content"}))
+    size = 0 if room is None else wire_chars({key: value for key, value in raw.items() if key != "content"})
     if room is None or size <= room:
         return []
     words = f"the page's part has {size:,} characters, more than this host is known to take ({room:,})"
     return [Note(kind="app", text=words)]
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _with(profile: Profile, section: str, **values: Any) -> Profile:

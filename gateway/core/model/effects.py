@@ -2,10 +2,13 @@
 
 An effect has a `key` that is unique within one result; its outcome is filed under that key. A failed effect is an
 outcome like any other, so that falling back is a rule like any other.
+
+Work on media is asked for with effects alone, within a result and outside of one: `MediaWork.run` is the one function
+that counting and remembering wrap.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from gateway.core.model.media_types import PixelSize
 
@@ -40,14 +43,28 @@ class Crop:
     height: int
 
 
+MediaOutcomeT = TypeVar("MediaOutcomeT", covariant=True)
+
+
 @dataclass(frozen=True)
-class FitImage:
-    """Make the image (base64 `data` of `media_type`) fit `target`: decode, scale down, convert, rasterize."""
+class MediaEffect(Generic[MediaOutcomeT]):
+    """Work on media whose outcome is a `MediaOutcomeT`.
+
+    `data` is base64, as results have it, or the bytes themselves where they are at hand: nothing is encoded only to be
+    decoded again.
+    """
 
     key: str
-    data: str
+    data: str | bytes
+
+
+@dataclass(frozen=True)
+class FitImage(MediaEffect["Fitted"]):
+    """Make the image (`data` of `media_type`), or what is in `crop`, fit `target`: scale down, convert, rasterize."""
+
     media_type: str
     target: ImageTarget
+    crop: Crop | None = None
 
 
 @dataclass(frozen=True)
@@ -62,41 +79,33 @@ class Keep:
 
 
 @dataclass(frozen=True)
-class ReadDocument:
-    """Read a PDF (base64 `data`): its page count, and the text of its first `max_pages`, `max_chars` at most."""
+class ReadDocument(MediaEffect["DocumentRead"]):
+    """Read a PDF (`data`): its page count, and the text of its first `max_pages`, `max_chars` at most."""
 
-    key: str
-    data: str
     max_pages: int
     max_chars: int
 
 
 @dataclass(frozen=True)
-class RenderPages:
-    """Draw `pages` of a PDF (base64 `data`; the first page is 1), each fitted to `target`."""
+class RenderPages(MediaEffect["Rendered"]):
+    """Draw `pages` of a PDF (`data`; the first page is 1), each fitted to `target`."""
 
-    key: str
-    data: str
     pages: tuple[int, ...]
     target: ImageTarget
 
 
 @dataclass(frozen=True)
-class ConvertAudio:
-    """Make sound (base64 `data` of `media_type`) fit `target`: convert, cut."""
+class ConvertAudio(MediaEffect["Converted"]):
+    """Make sound (`data` of `media_type`) fit `target`: convert, cut."""
 
-    key: str
-    data: str
     media_type: str
     target: AudioTarget
 
 
 @dataclass(frozen=True)
-class Probe:
-    """What can be said of sound or video (base64 `data` of `media_type`) without showing it."""
+class Probe(MediaEffect["Probed"]):
+    """What can be said of sound or video (`data` of `media_type`) without showing it."""
 
-    key: str
-    data: str
     media_type: str
 
 
@@ -230,15 +239,8 @@ Outcome: TypeAlias = (
 
 
 class MediaWork(Protocol):
-    """Who does the work on media that effects ask for: `gateway.content.media.MediaWorkers`, or what stands before it.
+    """Whoever does the work on media: `gateway.content.media.MediaWorkers`, or what stands before it."""
 
-    Everything but `probe` raises MediaError.
-    """
-
-    async def fit_image(
-        self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None
-    ) -> Fitted: ...
-    async def read_document(self, content: bytes, max_pages: int, max_chars: int) -> DocumentRead: ...
-    async def render_pages(self, content: bytes, pages: tuple[int, ...], target: ImageTarget) -> Rendered: ...
-    async def convert_audio(self, content: bytes, media_type: str, target: AudioTarget) -> Converted: ...
-    async def probe(self, content: bytes, media_type: str) -> Probed: ...
+    async def run(self, effect: MediaEffect[MediaOutcomeT]) -> MediaOutcomeT:
+        """The outcome. Raises MediaError."""
+        ...

@@ -1,4 +1,4 @@
-"""The shape of a JSON value: how deep it nests and how large it is. Standard library only.
+"""The shape of a JSON value: how deep it nests, level by level. Standard library only.
 
 JSON comes from programs that we do not control. Depth is what breaks readers and writers long before size does, and
 each breaks elsewhere: System.Text.Json at 64 levels (unless told otherwise), serde_json at 128, jiter (pydantic's
@@ -8,9 +8,9 @@ https://docs.pydantic.dev/latest/api/pydantic_core/, and measured with pydantic-
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType, NoneType
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 DEEPEST = 100
 """Levels of arrays and objects in one JSON value. The schemas of real tools nest about 30 deep."""
@@ -18,15 +18,14 @@ DEEPEST = 100
 NESTED_TOO_DEEPLY = f"[left out: nested deeper than {DEEPEST} levels]"
 """Stands in place of what was too deep."""
 
-MANY_VALUES = 20_000
-"""Values in one JSON value above which walking over it takes milliseconds: not on the event loop."""
-
 _CUT_AT = DEEPEST + 50
 """Where text is cut before it is parsed: deep enough that what was cut is still seen to be too deep."""
 
 _SCALARS = frozenset({str, int, float, bool, NoneType})
 _CONTAINERS = (dict, list, tuple, MappingProxyType)
-_ARRAYS = (list, tuple)
+ARRAYS = (list, tuple)
+"""The containers without keys."""
+
 _BRACKETS = re.compile(r'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"?)*+([\[{]+|[\]}]+|\Z)', re.DOTALL)
 """Runs of opening or of closing brackets, whatever stands before each; those within strings are passed over.
 
@@ -50,42 +49,18 @@ _OPTIONAL = frozenset(
 """Members that a result, or an item of one, can do without."""
 
 
-class Size(NamedTuple):
-    """How large a JSON value is: the characters of all texts and keys, and the number of values, containers included.
-
-    `is_whole` is false when counting was ended at a limit.
-    """
-
-    characters: int
-    values: int
-    is_whole: bool = True
-
-    @property
-    def total(self) -> int:
-        """The size as one number: the least that the value has as JSON, with one character more for each value."""
-        return self.characters + self.values
+def containers_in(values: list[Any]) -> list[Any]:
+    """The arrays and objects among these values."""
+    return [value for value in values if type(value) not in _SCALARS and isinstance(value, _CONTAINERS)]
 
 
-def size_of(
-    value: Any, *, most: int | None = None, most_values: int | None = None, weigh: Callable[[str], int] = len
-) -> Size:
-    """The size of a JSON value; counting ends soon after more than `most` in total, or `most_values` values.
-
-    `weigh` says what a text counts for, in place of its length. In linear time, and never recursive; level by level,
-    since that takes a quarter of the time of a walk in one loop.
-    """
-    characters, values = 0, 1
-    here: list[Any] = [value]
-    while True:
-        characters += sum([weigh(item) for item in here if isinstance(item, str)])
-        containers = _containers(here)
-        if not containers:
-            return Size(characters, values)
-        values += sum(map(len, containers))
-        if (most_values is not None and values > most_values) or (most is not None and characters + values > most):
-            return Size(characters, values, is_whole=False)
-        characters += sum([weigh(key) for item in containers if not isinstance(item, _ARRAYS) for key in item])
-        here = _children(containers)
+def children_of(containers: list[Any]) -> list[Any]:
+    """What these arrays and objects hold: the values of the next level."""
+    return [
+        child
+        for container in containers
+        for child in (container if isinstance(container, ARRAYS) else container.values())  # pyright: ignore[reportUnknownVariableType]
+    ]
 
 
 def has_long_text(value: Any, least: int) -> bool:
@@ -94,13 +69,8 @@ def has_long_text(value: Any, least: int) -> bool:
     while here:
         if any(len(item) >= least for item in here if isinstance(item, str)):
             return True
-        here = _children(_containers(here))
+        here = children_of(containers_in(here))
     return False
-
-
-def has_many_values(value: Any) -> bool:
-    """Whether a JSON value has so many values that walking over it should not be done on the event loop."""
-    return size_of(value, most_values=MANY_VALUES).values > MANY_VALUES
 
 
 def may_be_deep(data: bytes | str, deepest: int = DEEPEST) -> bool:
@@ -117,24 +87,12 @@ def may_be_deep(data: bytes | str, deepest: int = DEEPEST) -> bool:
 
 def is_deep(value: Any, deepest: int = DEEPEST) -> bool:
     """Whether a JSON value has more than `deepest` levels of arrays and objects. In linear time, never recursive."""
-    level = _containers([value])
+    level = containers_in([value])
     for _ in range(deepest):
         if not level:
             return False
-        level = _containers(_children(level))
+        level = containers_in(children_of(level))
     return bool(level)
-
-
-def _containers(values: list[Any]) -> list[Any]:
-    return [value for value in values if type(value) not in _SCALARS and isinstance(value, _CONTAINERS)]
-
-
-def _children(containers: list[Any]) -> list[Any]:
-    return [
-        child
-        for container in containers
-        for child in (container if isinstance(container, _ARRAYS) else container.values())  # pyright: ignore[reportUnknownVariableType]
-    ]
 
 
 def cut_text(text: str) -> str:

@@ -13,11 +13,11 @@ ToolSpecification).
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import pybase64
 
-from gateway.core.model.json_values import as_object
+from gateway.core.model.json_values import as_object, is_list, is_object
 from gateway.core.model.turn import Answer, Media, Part, Turn, Words
 from gateway.core.model_apis.completions import ToolCall, as_json, chunks_as_json, gathered, parsed, tool_call
 from gateway.core.model_apis.sdk_json import objects_without_nulls
@@ -167,20 +167,17 @@ def for_boto3(messages: Sequence[Any]) -> list[Any]:
 
 def _with_bytes(value: Any) -> Any:
     """The value with its media as bytes; the very same object where there is none to change."""
-    if isinstance(value, list):
-        items = cast("list[Any]", value)
-        changed = [_with_bytes(item) for item in items]
-        return changed if any(new is not old for new, old in zip(changed, items, strict=True)) else items
-    if not isinstance(value, Mapping):
+    if is_list(value):
+        changed = [_with_bytes(item) for item in value]
+        return changed if any(new is not old for new, old in zip(changed, value, strict=True)) else value
+    if not is_object(value):
         return value
-    members = cast("Mapping[str, Any]", value)
-    made = {key: _member(key, member) for key, member in members.items() if key not in _OPAQUE}
-    return {**members, **made} if any(made[key] is not members[key] for key in made) else members
+    made = {key: _member(key, member) for key, member in value.items() if key not in _OPAQUE}
+    return {**value, **made} if any(made[key] is not value[key] for key in made) else value
 
 
 def _member(key: str, value: Any) -> Any:
-    if key == "source" and isinstance(value, Mapping):
-        source = cast("Mapping[str, Any]", value)
-        data = source.get("bytes")
-        return {**source, "bytes": pybase64.b64decode(data, validate=True)} if isinstance(data, str) else source
+    if key == "source" and is_object(value):
+        data = value.get("bytes")
+        return {**value, "bytes": pybase64.b64decode(data, validate=True)} if isinstance(data, str) else value
     return _with_bytes(value)

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
-from gateway.core.model.json_values import as_object
+from gateway.core.model.json_values import as_object, is_dict, is_list, is_object
 from gateway.core.model_apis.sdk_json import objects_without_nulls, without_nulls
 from gateway.errors import InvalidRequest
 
@@ -34,10 +34,10 @@ def tool_call(call_id: Any, name: Any, arguments: Any) -> ToolCall:
             parsed = json.loads(arguments)
         except (ValueError, RecursionError):
             return ToolCall(identity, called, malformed=arguments)
-    if not isinstance(parsed, dict):
+    if not is_dict(parsed):
         written = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
         return ToolCall(identity, called, malformed=written)
-    return ToolCall(identity, called, cast("dict[str, Any]", parsed))
+    return ToolCall(identity, called, parsed)
 
 
 def function_calls(calls: Any) -> tuple[ToolCall, ...]:
@@ -70,8 +70,8 @@ def as_json(completion: Any) -> Mapping[str, Any]:
     Raises:
         InvalidRequest: it is neither.
     """
-    if isinstance(completion, Mapping):
-        return cast("Mapping[str, Any]", completion)
+    if is_object(completion):
+        return completion
     dump: Any = getattr(completion, "model_dump", None)
     if callable(dump):
         # SDKs construct their objects without validation, so a dump may meet values that the types do not have.
@@ -117,12 +117,12 @@ def gathered(message: dict[str, Any], delta: Mapping[str, Any], *names: str) -> 
             continue
         if isinstance(piece, str) and isinstance(known, str) and key not in names:
             message[key] = known + piece
-        elif isinstance(piece, list) and isinstance(known, list):
-            message[key] = [*cast("list[Any]", known), *cast("list[Any]", piece)]
-        elif isinstance(piece, Mapping) and isinstance(known, dict):
-            gathered(cast("dict[str, Any]", known), cast("Mapping[str, Any]", piece), *names)
+        elif is_list(piece) and is_list(known):
+            message[key] = [*known, *piece]
+        elif is_object(piece) and is_dict(known):
+            gathered(known, piece, *names)
         else:
-            message[key] = dict(cast("Mapping[str, Any]", piece)) if isinstance(piece, Mapping) else piece
+            message[key] = dict(piece) if is_object(piece) else piece
 
 
 def gathered_calls(pieces: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

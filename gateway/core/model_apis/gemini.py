@@ -16,11 +16,11 @@ FunctionDeclaration).
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from gateway.core.model.blocks import Block
 from gateway.core.model.envelope import Envelope
-from gateway.core.model.json_values import as_object
+from gateway.core.model.json_values import as_dict, as_object
 from gateway.core.model.turn import Answer, Media, Part, Turn, Words
 from gateway.core.model_apis.completions import ToolCall, as_json, chunks_as_json, tool_call
 from gateway.core.model_apis.requests.find_lines import handles_in
@@ -206,7 +206,7 @@ def _is_own(part: dict[str, Any]) -> bool:
 
 
 def _envelope_of(said: Any) -> Envelope:
-    members = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+    members = as_dict(said) or {}
     is_error = set(members) == {"error"}
     for key in ("output", "error", "result"):
         if set(members) == {key}:

@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from gateway.core.model.caller import Caller
+from gateway.core.model.effects import MediaWork
 from gateway.core.model.json_values import is_list
 from gateway.core.profiles.calibrate_profile import (
     PARTS,
@@ -25,7 +26,6 @@ from gateway.core.wording import failure_text, plain
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.routing.calibration import wording
 from gateway.routing.calibration.declarations import DECLARED
-from gateway.routing.calibration.parts import Painter
 from gateway.routing.calibration.session import LENGTH, CalibrationSession
 
 logger = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class _Host:
 class Calibration:
     """Which hosts are being calibrated, and the two tools that do it."""
 
-    def __init__(self, media: Painter, surroundings: HostWorkspace) -> None:
+    def __init__(self, media: MediaWork, surroundings: HostWorkspace) -> None:
         self._media = media
         self._around = surroundings
         self._until: float | None = None

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import anyio.to_thread
 import pybase64
 from PIL.Image import Image
 
-from gateway.core.model.effects import Fitted, ImageTarget
+from gateway.core.model.effects import FitImage, ImageTarget, MediaWork
 from gateway.core.profiles.calibrate_profile import KINDS, LARGE_EDGE, PARTS, PLAIN, TEXTS
 from gateway.routing.calibration import digits, samples
 from gateway.routing.calibration.wording import instruction
@@ -20,20 +20,14 @@ _LARGE = (LARGE_EDGE, 3_000)
 _FINE_AT = (301, 203)  # odd, so that halving blurs what is two pixels wide
 
 
-class Painter(Protocol):
-    """What rasterizes the SVG (`gateway.content.media`). Raises MediaError."""
-
-    async def fit_image(self, content: bytes, media_type: str, target: ImageTarget) -> Fitted: ...
-
-
-async def result_of(part: str, codes: Codes, media: Painter) -> dict[str, Any]:
+async def result_of(part: str, codes: Codes, media: MediaWork) -> dict[str, Any]:
     """The raw CallToolResult that shows a part. Drawing takes up to a second, in a thread.
 
     Raises MediaError: the SVG could not be drawn.
     """
     if part == "other pictures":
         target = ImageTarget(("image/png",))
-        drawn = await media.fit_image(digits.vector(codes["svg"]), "image/svg+xml", target)
+        drawn = await media.run(FitImage(part, digits.vector(codes["svg"]), "image/svg+xml", target))
         return _result(part, _image(codes, "webp"), _image(codes, "gif"), _block("image", drawn.data, drawn.media_type))
     return await anyio.to_thread.run_sync(partial(_MADE[part], part, codes))
 

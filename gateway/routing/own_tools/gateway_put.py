@@ -14,7 +14,7 @@ import pybase64
 
 from gateway.content.fetch import Fetched, clean_name, peeked, percent_decoded, typed
 from gateway.content.links.content_json import told
-from gateway.content.shaping.effects import ContentLinker
+from gateway.content.links.content_linker import ContentLinker
 from gateway.content.store import ContentStore, Stored
 from gateway.core.model import base64_text
 from gateway.core.wording import PUT_TOOL, VIEW_TOOL, join_facts, plain, size_words

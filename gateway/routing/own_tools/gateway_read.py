@@ -1,6 +1,5 @@
 """`gateway_read`: kept text, or any resource, piece by piece."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +9,8 @@ import pybase64
 
 from gateway.content.store import URI_SCHEME, ContentStore, fetch_bytes, handle_from
 from gateway.core.model import base64_text, media_types
-from gateway.core.model.effects import MediaWork
+from gateway.core.model.effects import MediaWork, ReadDocument
+from gateway.core.model.json_size import wire_chars
 from gateway.core.model.json_values import objects_in
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN
@@ -122,7 +122,7 @@ class _Desk:
         if media_types.inspect(content).media_type != _PDF:
             return None
         try:
-            read = await self.media.read_document(content, _MOST_PAGES, _MOST_CHARS)
+            read = await self.media.run(ReadDocument("read", content, _MOST_PAGES, _MOST_CHARS))
         except MediaError:
             return None  # named in a line, as other content that is not text
         if not any(text.strip() for text in read.texts):
@@ -193,7 +193,7 @@ def _piece(text: str, offset: int, limit: int, profile: Profile) -> str:
         )
     piece = text[offset : offset + _within(limit, profile)]
     result_chars = profile.limits.result_chars
-    while result_chars is not None and len(piece) > 1 and _escaped(piece) + _LAST_LINE > result_chars * 9 // 10:
+    while result_chars is not None and len(piece) > 1 and wire_chars(piece) + _LAST_LINE > result_chars * 9 // 10:
         piece = piece[: len(piece) * 2 // 3]
     line = wording.shown_text(offset, len(piece), len(text))
     return f"{piece}\n{line}" if piece else line
@@ -224,10 +224,6 @@ def _within(limit: int, profile: Profile) -> int:
     """The limit, or what the host shows in one result if that is less: shaping would cut the middle out of more."""
     most = profile.text.max_chars
     return limit if most is None else min(limit, max(1, most - _LAST_LINE))
-
-
-def _escaped(text: str) -> int:
-    return len(json.dumps(text, ensure_ascii=False))
 
 
 def _uri(part: Mapping[str, Any], uri: str) -> str:

@@ -8,7 +8,7 @@ import pybase64
 
 from gateway.content.store import ContentStore, fetch_bytes
 from gateway.core.model import media_types
-from gateway.core.model.effects import Crop, Failed, Fitted, ImageTarget, MediaWork
+from gateway.core.model.effects import Crop, Failed, FitImage, Fitted, ImageTarget, MediaWork, ReadDocument, RenderPages
 from gateway.core.model.media_types import PixelSize, SniffedType
 from gateway.core.profiles.profile import Profile
 from gateway.core.wording import READ_TOOL, page_count, plain, size_words
@@ -69,7 +69,7 @@ async def view(
         caption = wording.shown_whole(handle, finding.size, finding.size)
         return _blocks(pybase64.b64encode_as_string(content), media_type, caption)
     try:
-        fitted = await media.fit_image(content, media_type, target, crop)
+        fitted = await media.run(FitImage(handle, content, media_type, target, crop))
     except MediaError as error:
         raise MediaError(f"{handle} cannot be shown so: {error.message}", remedy=error.remedy) from error
     return _blocks(fitted.data, fitted.media_type, _caption(handle, fitted, crop))
@@ -90,7 +90,7 @@ class _Page:
         shows_images = self.profile.image.show == "native"
         # Pages before this one need not be read where only their number counts.
         most = 1 if shows_images else min(self.number, _MOST_PAGES)
-        read = await self.media.read_document(self.content, most, _MOST_CHARS)
+        read = await self.media.run(ReadDocument(self.handle, self.content, most, _MOST_CHARS))
         if self.number > read.pages:
             raise InvalidRequest(
                 f"page {self.number:,} is after the end", remedy=f"the document has {page_count(read.pages)}"
@@ -111,7 +111,7 @@ class _Page:
         factor = large.pixels.width / whole.pixels.width
         scaled = Crop(*(round(side * factor) for side in (crop.left, crop.top, crop.width, crop.height)))
         target = _target(self.profile, size)
-        image = await self.media.fit_image(pybase64.b64decode(large.data), large.media_type, target, scaled)
+        image = await self.media.run(FitImage(self.handle, large.data, large.media_type, target, scaled))
         caption = wording.page_part(self.handle, self.number, crop, whole.pixels, image.pixels)
         return _blocks(image.data, image.media_type, caption)
 
@@ -119,7 +119,7 @@ class _Page:
         types = tuple(kind for kind in target.types if kind in _DRAWN) or _DRAWN
         edge = min(target.max_edge or _LARGEST_EDGE, _LARGE_EDGE)
         asked = ImageTarget(types, edge, target.max_bytes)
-        rendered = await self.media.render_pages(self.content, (self.number,), asked)
+        rendered = await self.media.run(RenderPages(self.handle, self.content, (self.number,), asked))
         image = rendered.images[0] if rendered.images else Failed("it was not drawn")
         if isinstance(image, Failed):
             raise MediaError(f"page {self.number:,}: {image.reason}")

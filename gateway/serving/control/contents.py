@@ -11,10 +11,11 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import Any, Protocol
+from typing import Any
 
 from gateway.content.fetch import clean_name, peeked, typed
 from gateway.content.links.content_json import told
+from gateway.content.links.content_linker import ContentLinker
 from gateway.content.store import ContentStore, Stored
 from gateway.core.model.caller import Caller
 from gateway.core.model.media_types import extension
@@ -25,16 +26,12 @@ MOST_LISTED = 2_000
 """So many pieces are listed, the newest: an answer is one line."""
 
 
-class LinkSigner(Protocol):
-    """Makes links to stored content; None where there is no HTTP side."""
-
-    def link(self, stored: Stored, owner: str) -> str | None: ...
-
-
 class Contents:
     """The commands about content. `owner` is whose it is where nobody says."""
 
-    def __init__(self, store: ContentStore, links: LinkSigner, max_bytes: int, owner: str = Caller().principal) -> None:
+    def __init__(
+        self, store: ContentStore, links: ContentLinker, max_bytes: int, owner: str = Caller().principal
+    ) -> None:
         self._store = store
         self._links = links
         self._max_bytes = max_bytes

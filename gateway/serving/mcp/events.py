@@ -24,8 +24,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
+from gateway.core.model.json_size import memory_of
 from gateway.core.model.json_values import is_dict
-from gateway.core.model.memory import memory_of
 
 RETRY_MILLISECONDS = 1_000
 """What hosts are told to wait before they come back for a stream that has ended without an answer."""

@@ -21,7 +21,8 @@ from pydantic import ValidationError
 from gateway.content.links.base_url import BASE_SCOPE, answering_under
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_safe import to_json_safe
-from gateway.core.model.json_shape import DEEPEST, has_many_values, is_deep
+from gateway.core.model.json_shape import DEEPEST, is_deep
+from gateway.core.model.json_size import has_many_values
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import INVALID_PARAMS
 from gateway.serving.mcp.announce_changes import Announcer

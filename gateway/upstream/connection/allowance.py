@@ -5,7 +5,7 @@ from typing import Any
 
 import anyio.lowlevel
 
-from gateway.core.model.memory import memory_of
+from gateway.core.model.json_size import memory_of
 
 MOST_PAGES = 500
 MOST_ITEMS = 20_000

@@ -26,7 +26,8 @@ from mcp.shared.inbound import (
 from mcp.shared.transport_context import TransportContext
 from mcp_types import CONNECTION_CLOSED
 
-from gateway.core.model.json_shape import has_many_values, is_deep, without_deep
+from gateway.core.model.json_shape import is_deep, without_deep
+from gateway.core.model.json_size import has_many_values
 from gateway.core.model.json_values import as_list, is_dict, is_list, is_object
 from gateway.core.model.revisions import Era
 from gateway.core.model.wire import LOG_LEVELS, WireObject

@@ -6,7 +6,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import anyio
 from anyio.abc import AsyncResource
 
-from gateway.core.model.memory import memory_of
+from gateway.core.model.json_size import memory_of
 
 ItemT = TypeVar("ItemT", contravariant=True)
 

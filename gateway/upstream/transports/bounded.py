@@ -14,8 +14,8 @@ from mcp.shared.message import SessionMessage
 from mcp.shared.transport_context import TransportContext
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
+from gateway.core.model.json_size import memory_of
 from gateway.core.model.json_values import is_object
-from gateway.core.model.memory import memory_of
 from gateway.core.wording import size_words
 from gateway.upstream.transports.backlog import Backlog
 from gateway.upstream.transports.channel import Channel

@@ -14,7 +14,7 @@ from gateway.content.describe import Describer, open_describer
 from gateway.content.describe.commands import describe_with_command
 from gateway.content.describe.models import describe_with_model
 from gateway.content.shaping import CallersTools
-from gateway.core.model.effects import AudioTarget, Converted, Fitted, ImageTarget
+from gateway.core.model.effects import ConvertAudio, Converted, FitImage, Fitted
 from gateway.core.model.media_types import PixelSize
 from gateway.errors import MediaError, UpstreamTimeout
 
@@ -24,11 +24,14 @@ pytestmark = pytest.mark.anyio
 class Media:
     """Fits everything to four letters of base64."""
 
-    async def fit_image(self, content: bytes, media_type: str, target: ImageTarget) -> Fitted:
-        return Fitted("cGlj", target.types[0], PixelSize(1, 1), PixelSize(2, 2))
-
-    async def convert_audio(self, content: bytes, media_type: str, target: AudioTarget) -> Converted:
-        return Converted("c25k", target.types[0], 1.0, 1.0)
+    async def run(self, effect: Any) -> Any:
+        match effect:
+            case FitImage(target=target):
+                return Fitted("cGlj", target.types[0], PixelSize(1, 1), PixelSize(2, 2))
+            case ConvertAudio(target=target):
+                return Converted("c25k", target.types[0], 1.0, 1.0)
+            case _:
+                raise AssertionError("nothing else is asked for")
 
 
 async def no_tool(upstream: str, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:

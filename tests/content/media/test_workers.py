@@ -15,7 +15,21 @@ from PIL import Image
 
 from gateway.config.schema import MediaSettings
 from gateway.content.media import MediaWorkers
-from gateway.core.model.effects import AudioTarget, Converted, DocumentRead, Failed, Fitted, ImageTarget, Probed
+from gateway.core.model.effects import (
+    AudioTarget,
+    ConvertAudio,
+    Converted,
+    Crop,
+    DocumentRead,
+    Failed,
+    FitImage,
+    Fitted,
+    ImageTarget,
+    Probe,
+    Probed,
+    ReadDocument,
+    RenderPages,
+)
 from gateway.errors import MediaError
 from tests.content.media.pdf_files import Page, pdf
 from tests.content.media.points import colour_at
@@ -61,6 +75,22 @@ async def test_a_document_is_read_and_drawn_in_a_worker():
         assert len(workers.pids) == 1
     assert [decoded(image).size for image in rendered.images] == [(100, 50), (71, 100)]
     assert all(isinstance(image, Fitted) and image.pixels == image.original for image in rendered.images)
+
+
+async def test_an_effect_is_performed_with_its_content_as_base64_or_as_bytes():
+    document, picture, sound = pdf([Page(["Hello"])]), BytesIO(), wav(1)
+    Image.new("RGB", (40, 20)).save(picture, "PNG")
+    async with MediaWorkers(MediaSettings(workers=1)) as workers:
+        with anyio.fail_after(60):
+            for data in (document, pybase64.b64encode_as_string(document)):
+                assert await workers.run(ReadDocument("", data, 5, 100)) == DocumentRead(1, ("Hello",))
+                assert len((await workers.run(RenderPages("", data, (1,), SMALL))).images) == 1
+            for data in (picture.getvalue(), pybase64.b64encode_as_string(picture.getvalue())):
+                fitted = await workers.run(FitImage("", data, "image/png", SMALL, Crop(0, 0, 20, 10)))
+                assert fitted.pixels == (20, 10)
+            for data in (sound, pybase64.b64encode_as_string(sound)):
+                assert (await workers.run(ConvertAudio("", data, "audio/wav", AudioTarget()))).media_type == "audio/wav"
+                assert (await workers.run(Probe("", data, "audio/wav"))).seconds == 1
 
 
 async def test_a_page_that_is_not_there_fails_in_its_place():

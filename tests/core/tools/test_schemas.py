@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.core.model.json_size import wire_bytes
 from gateway.core.profiles.profile import Profile, ToolRules
 from gateway.core.tools.catalogue import OWN, Catalogue, build
 from gateway.core.tools.catalogue.repair import repaired, unusable, withheld
-from gateway.core.tools.catalogue.schema_budget import wire_size
 from gateway.core.tools.catalogue.schemas import shown_to, with_lost_words
 
 INLINE = ToolRules(refs="inline")
@@ -82,7 +82,7 @@ def test_definitions_that_double_one_another_end():
     }
     shown = shown_to(schema(properties={"a": {"$ref": "#/$defs/d0"}}, **{"$defs": doubling}), INLINE)
     assert not refs_in(shown.schema)
-    assert wire_size(shown.schema) < 100_000
+    assert wire_bytes(shown.schema) < 100_000
 
 
 def test_definitions_that_would_fill_too_much_leave_names_and_types():
@@ -90,7 +90,7 @@ def test_definitions_that_would_fill_too_much_leave_names_and_types():
     named = {f"p{n}": {"$ref": "#/$defs/long"} for n in range(100)}
     shown = shown_to(schema(properties={**named, "size": {"type": "number"}}, **{"$defs": {"long": long}}), INLINE)
     assert shown.schema["properties"]["size"] == {"type": "number"}
-    assert wire_size(shown.schema) < 20_000
+    assert wire_bytes(shown.schema) < 20_000
     assert shown.is_looser
     assert shown.changes == ("references in inputSchema would fill too much in their place: names and types kept",)
 
@@ -169,8 +169,8 @@ def wordy(count: int = 20) -> dict[str, Any]:
 
 def test_a_schema_too_large_loses_inner_words_first():
     original = wordy()
-    shown = shown_to(original, ToolRules(schema_max_bytes=wire_size(original) - 5_000))
-    assert wire_size(shown.schema) <= wire_size(original) - 5_000
+    shown = shown_to(original, ToolRules(schema_max_bytes=wire_bytes(original) - 5_000))
+    assert wire_bytes(shown.schema) <= wire_bytes(original) - 5_000
     first = shown.schema["properties"]["p0"]
     assert first["description"] == original["properties"]["p0"]["description"]
     assert len(first["properties"]["deep"]["description"]) <= 200
@@ -180,7 +180,7 @@ def test_a_schema_too_large_loses_inner_words_first():
 def test_then_the_words_about_the_details_and_never_a_rule():
     original = wordy()
     shown = shown_to(original, ToolRules(schema_max_bytes=3_500))
-    assert wire_size(shown.schema) <= 3_500
+    assert wire_bytes(shown.schema) <= 3_500
     assert "examples" not in json.dumps(shown.schema)
     assert shown.schema["properties"]["p7"]["properties"]["deep"]["type"] == "string"
     assert not shown.is_looser
@@ -189,7 +189,7 @@ def test_then_the_words_about_the_details_and_never_a_rule():
 @pytest.mark.parametrize(("limit", "names_in_the_schema"), [(700, True), (60, False)])
 def test_at_last_the_names_alone_are_left_and_the_rest_is_checked_when_the_tool_is_called(limit, names_in_the_schema):
     shown = shown_to(wordy(), ToolRules(schema_max_bytes=limit))
-    assert wire_size(shown.schema) <= limit
+    assert wire_bytes(shown.schema) <= limit
     assert shown.is_looser
     assert ("p19" in shown.schema.get("properties", {})) is names_in_the_schema
     assert ("p19" in shown.told[0]) is not names_in_the_schema

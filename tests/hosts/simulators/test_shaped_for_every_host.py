@@ -6,7 +6,8 @@ that is asked for twice.
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -19,6 +20,7 @@ from gateway.content.shaping import Shaper
 from gateway.content.shaping.shaper import Shaped
 from gateway.content.store import MemoryStore
 from gateway.core.model.caller import Caller
+from gateway.core.model.effects import MediaEffect, MediaOutcomeT
 from gateway.core.profiles.host_profiles import PATHS, narrow, value_at
 from gateway.core.profiles.match_profile import choose_profile
 from gateway.core.profiles.profile import Profile
@@ -52,20 +54,17 @@ class Remembering:
         self._media = media
         self._done: dict[Any, Any] = {}
 
-    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
-        async def once(content: bytes, *rest: Any) -> Any:
-            key = (name, hashlib.sha256(content).digest(), *map(repr, rest))
-            if key not in self._done:
-                try:
-                    self._done[key] = await getattr(self._media, name)(content, *rest)
-                except Exception as error:  # whatever it was, it is the same the next time
-                    self._done[key] = error
-            outcome = self._done[key]
-            if isinstance(outcome, Exception):
-                raise outcome
-            return outcome
-
-        return once
+    async def run(self, effect: MediaEffect[MediaOutcomeT]) -> MediaOutcomeT:
+        key = repr(replace(effect, key="", data=hashlib.sha256(repr(effect.data).encode()).hexdigest()))
+        if key not in self._done:
+            try:
+                self._done[key] = await self._media.run(effect)
+            except Exception as error:  # whatever it was, it is the same the next time
+                self._done[key] = error
+        outcome = self._done[key]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
 
 def profile_for(host: SimulatedHost, *, named: bool = True) -> Profile:

@@ -21,12 +21,14 @@ ALLOWED = "https://images.example.com/a.png"
 
 
 class Links:
+    is_served = True
+
     def link(self, stored, owner):
         return f"https://gateway.example.com/content/{stored.handle}?of={owner}"
 
 
 class NoImages:
-    async def fit_image(self, content, media_type, target, crop=None):
+    async def run(self, effect):
         raise AssertionError("nothing is fitted here")
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gateway.config.schema import StoreSettings
 from gateway.content.store import MemoryStore
-from gateway.core.model.effects import Crop, DocumentRead, Fitted, ImageTarget
+from gateway.core.model.effects import DocumentRead, ReadDocument
 from gateway.core.profiles.profile import ImageRules, LimitRules, Profile, TextRules
 from gateway.errors import MediaError, UnknownResource, UpstreamRefused
 from gateway.routing.own_tools import Builtin
@@ -25,13 +25,12 @@ PNG = base64.b64decode(
 class NoImages:
     """Media workers for tools that must not need any."""
 
-    async def fit_image(self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None) -> Fitted:
-        raise AssertionError("reading fits no images")
-
-    async def read_document(self, content: bytes, max_pages: int, max_chars: int) -> DocumentRead:
-        if b"broken" in content:
+    async def run(self, effect: Any) -> Any:
+        assert isinstance(effect, ReadDocument), "reading fits no images"
+        assert isinstance(effect.data, bytes)
+        if b"broken" in effect.data:
             raise MediaError("it is broken")
-        return DocumentRead(3, ("one", "", "three words\nhere")) if b"words" in content else DocumentRead(1, ("",))
+        return DocumentRead(3, ("one", "", "three words\nhere")) if b"words" in effect.data else DocumentRead(1, ("",))
 
 
 Read = Callable[..., Any]

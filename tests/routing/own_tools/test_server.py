@@ -6,7 +6,6 @@ import jsonschema
 import pytest
 
 from gateway.content.store import MemoryStore
-from gateway.core.model.effects import Crop, Fitted, ImageTarget
 from gateway.errors import InvalidRequest, UnknownMethod, UnknownResource, UnknownTool
 from gateway.routing.own_tools import Builtin
 
@@ -16,7 +15,7 @@ pytestmark = pytest.mark.anyio
 class NoImages:
     """Media workers for requests that must not need any."""
 
-    async def fit_image(self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None) -> Fitted:
+    async def run(self, effect: Any) -> Any:
         raise AssertionError("nothing is fitted here")
 
 

@@ -28,6 +28,8 @@ pytestmark = pytest.mark.anyio
 
 
 class NoLinks:
+    is_served = False
+
     def link(self, stored, owner):
         return None
 

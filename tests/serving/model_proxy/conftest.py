@@ -16,7 +16,6 @@ from PIL import Image
 from gateway.config.schema import HistorySettings, ModelProxySettings, StoreSettings
 from gateway.content.shaping.repair_request import Repairer
 from gateway.content.store import MemoryStore
-from gateway.core.model.effects import Crop, Fitted, ImageTarget
 from gateway.errors import MediaError
 from gateway.serving.http import Listening, serve
 from gateway.serving.model_proxy import serve_model_proxy
@@ -57,7 +56,7 @@ class Recorder:
 class NoWorkers:
     """For media that fits as it is."""
 
-    async def fit_image(self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None) -> Fitted:
+    async def run(self, effect: Any) -> Any:
         raise MediaError("there are no workers here")
 
 

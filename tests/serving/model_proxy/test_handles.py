@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 class NoWorkers:
     """For media that fits as it is."""
 
-    async def fit_image(self, content, media_type, target, crop=None):
+    async def run(self, effect):
         raise MediaError("there are no workers here")
 
 

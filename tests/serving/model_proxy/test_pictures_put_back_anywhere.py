@@ -25,7 +25,7 @@ AROUND = ("a\n{}\nb", "{}", "['x {}']", "Observation:\n{}")
 class NoWorkers:
     """For media that fits as it is."""
 
-    async def fit_image(self, *_: Any) -> Any:
+    async def run(self, effect: Any) -> Any:
         raise MediaError("there are no workers here")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.config.schema import Timeouts, UpstreamSettings
 from gateway.core.model.caller import Caller
-from gateway.core.model.memory import memory_of
+from gateway.core.model.json_size import memory_of
 from gateway.errors import UpstreamLost
 from gateway.upstream import Upstreams, UpstreamState
 from gateway.upstream.connection.request_context import RequestContext

@@ -1,9 +1,10 @@
 """The media that a model takes, and where: which pieces of a request are right as they are for the model behind."""
 
-from typing import Any, cast
+from typing import Any
 
 from gateway.core.model import media_types
 from gateway.core.model.blocks import AudioBlock, Block, ImageBlock, ResourceBlock
+from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.model_apis.requests.found_results import Piece
 from gateway.core.profiles.model_profile import ImagePlace, ModelProfile, ModelText
 
@@ -59,15 +60,14 @@ def media_kind(media_type: str | None) -> str:
 
 def images_in(request: Any, depth: int = 0) -> int:
     """How many images there are in a whole request, as far as they stand in the API's own form."""
-    if isinstance(request, list):
-        return sum(images_in(item, depth + 1) for item in cast("list[Any]", request)) if depth < _DEEPEST else 0
-    if not isinstance(request, dict) or depth > _DEEPEST:
+    if is_list(request):
+        return sum(images_in(item, depth + 1) for item in request) if depth < _DEEPEST else 0
+    if not is_dict(request) or depth > _DEEPEST:
         return 0
-    members = cast("dict[str, Any]", request)
-    kind = members.get("type")
-    if (isinstance(kind, str) and kind in _IMAGE_PARTS) or any(key in members for key in _GEMINI_IMAGES):
+    kind = request.get("type")
+    if (isinstance(kind, str) and kind in _IMAGE_PARTS) or any(key in request for key in _GEMINI_IMAGES):
         return 1
-    return sum(images_in(value, depth + 1) for value in members.values())
+    return sum(images_in(value, depth + 1) for value in request.values())
 
 
 def _is_taken(block: Block, profile: ModelProfile) -> bool:

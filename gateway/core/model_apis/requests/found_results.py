@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, cast
 from gateway.core.model.api_media import media_near
 from gateway.core.model.blocks import AudioBlock, Found, ImageBlock, ResourceBlock
 from gateway.core.model.envelope import Envelope
-from gateway.core.model.json_values import as_object
+from gateway.core.model.json_values import as_object, is_list
 from gateway.core.model.turn import Answer, Call, FollowUp
 from gateway.core.model_apis.requests.find_lines import CAPTION, NAMED, handles_in
 from gateway.core.model_apis.requests.result_formats import block_of, envelope_of, has_media, is_exact
@@ -119,11 +119,11 @@ class Finder:
 
     def parts(self, where: Where, call: Call, content: Any, native: Native, *, is_error: bool = False) -> None:
         """A result's content: a string, a list of parts, or an object that a client put there."""
-        if not isinstance(content, list):
+        if not is_list(content):
             if content is not None:
                 self.envelope(where, call, envelope_of(content, is_error=is_error))
             return
-        read = [(item, _read(item, native, is_error)) for item in cast("list[Any]", content)]
+        read = [(item, _read(item, native, is_error)) for item in content]
         anew = any(
             has_media(envelope) and not is_native(item, native) for item, envelope in read if envelope is not None
         )
@@ -192,10 +192,10 @@ def drops_media(request: Mapping[str, Any], pieces: Sequence[Piece]) -> bool:
     if not captioned:
         return False
     messages: Any = request.get(str(captioned[0].where[0]))
-    if not isinstance(messages, list):
+    if not is_list(messages):
         return True  # all of the input is one string
     showing = {_index(piece) for piece in pieces if has_media(piece.call.envelope)}
-    shown = media_near(cast("list[Any]", messages), showing)
+    shown = media_near(messages, showing)
     return not any(shown[_index(piece)] for piece in captioned)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from gateway.core import wording
 from gateway.core.model.api_media import media_near
-from gateway.core.model.json_values import as_list
+from gateway.core.model.json_values import as_list, is_dict, is_list
 from gateway.core.model.turn import Media, Part, Words, reply_messages
 from gateway.core.model_apis.requests.handles_in_text import handles_in_text, handles_in_value
 from gateway.core.model_apis.requests.request_edits import Target
@@ -76,13 +76,12 @@ def with_media(
 
 
 def _spots(index: int, message: Any, writing: str) -> Iterator[Spot]:
-    if not isinstance(message, dict):
+    if not is_dict(message):
         return
-    members = cast("dict[str, Any]", message)
-    role, kind = members.get("role"), members.get("type")
+    role, kind = message.get("role"), message.get("type")
     if kind in ("function_call_output", "function_result"):
         place = "output" if kind == "function_call_output" else "result"
-        yield Spot(index, (place,), "tool", members.get("is_error") is True)
+        yield Spot(index, (place,), "tool", message.get("is_error") is True)
     elif kind == "user_input":
         yield Spot(index, ("content",), "user")
     elif role not in ("user", "tool", "function"):
@@ -91,7 +90,7 @@ def _spots(index: int, message: Any, writing: str) -> Iterator[Spot]:
         yield Spot(index, (), "tool" if role == "tool" else "user")
     elif writing in _OWN_RESULTS:
         place = _OWN_RESULTS[writing]
-        yield from _own_results(index, members.get(place), place)
+        yield from _own_results(index, message.get(place), place)
         yield Spot(index, (place,), "user")
     else:
         yield Spot(index, ("content",), "tool" if role == "tool" else "user")
@@ -99,14 +98,13 @@ def _spots(index: int, message: Any, writing: str) -> Iterator[Spot]:
 
 def _own_results(index: int, content: Any, place: str) -> Iterator[Spot]:
     for number, part in enumerate(as_list(content)):
-        if not isinstance(part, dict):
+        if not is_dict(part):
             continue
-        block = cast("dict[str, Any]", part)
-        if block.get("type") == "tool_result":
-            yield Spot(index, (place, number, "content"), "tool", block.get("is_error") is True)
-        elif isinstance(block.get("toolResult"), dict):
+        if part.get("type") == "tool_result":
+            yield Spot(index, (place, number, "content"), "tool", part.get("is_error") is True)
+        elif isinstance(part.get("toolResult"), dict):
             yield Spot(index, (place, number, "toolResult", "content"), "tool")
-        elif isinstance(block.get("functionResponse"), dict):
+        elif isinstance(part.get("functionResponse"), dict):
             yield Spot(index, (place, number, "functionResponse"), "tool")
 
 
@@ -116,8 +114,8 @@ def _in_spot(spot: Spot, content: Any, *, captions: bool) -> Iterator[Mention]:
         yield from (Mention(spot, handle) for handle in handles_in_text(content, shown=captions))
     elif isinstance(content, dict):
         yield from (Mention(spot, handle) for handle in handles_in_value(content, shown=captions))
-    elif isinstance(content, list):
-        for number, part in enumerate(cast("list[Any]", content)):
+    elif is_list(content):
+        for number, part in enumerate(content):
             # A part that is nothing but a handle is none of the API's: it has to go, whatever else it names.
             handles = handles_in_value(part)
             if _is_words(part):
@@ -127,23 +125,21 @@ def _in_spot(spot: Spot, content: Any, *, captions: bool) -> Iterator[Mention]:
 
 
 def _holds_results(part: Any) -> bool:
-    if not isinstance(part, dict):
+    if not is_dict(part):
         return False
-    members = cast("dict[str, Any]", part)
-    return members.get("type") == "tool_result" or "toolResult" in members or "functionResponse" in members
+    return part.get("type") == "tool_result" or "toolResult" in part or "functionResponse" in part
 
 
 def _is_words(part: Any) -> bool:
     """Whether a part is text or JSON, which may name a handle and stay."""
-    if not isinstance(part, dict):
+    if not is_dict(part):
         return isinstance(part, str)
-    members = cast("dict[str, Any]", part)
-    return "json" in members or isinstance(members.get("text"), str)
+    return "json" in part or isinstance(part.get("text"), str)
 
 
 def _at(message: Any, path: Path) -> Any:
     for step in path:
-        message = message[step] if isinstance(step, int) else cast("dict[str, Any]", message).get(step)
+        message = message[step] if isinstance(step, int) else message.get(step)
     return message
 
 
@@ -152,8 +148,8 @@ def _strings(value: Any, depth: int = 0) -> Iterator[str]:
     if isinstance(value, str):
         if len(value) < 40:
             yield value
-    elif depth < 12 and isinstance(value, dict):
-        for member in cast("dict[str, Any]", value).values():
+    elif depth < 12 and is_dict(value):
+        for member in value.values():
             yield from _strings(member, depth + 1)
     elif depth < 12 and isinstance(value, list | tuple):
         for item in cast("Sequence[Any]", value):
@@ -225,16 +221,15 @@ class _Splicing:
             return
         holder, last = _at(message, spot.path[:-1]), spot.path[-1]
         content = holder[last]
-        if isinstance(content, dict) and last == "functionResponse":
-            response = cast("dict[str, Any]", content)
+        if is_dict(content) and last == "functionResponse":
             shown = [self._named(part) for part in parts if isinstance(part, Media)]
-            response["parts"] = [*as_list(response.get("parts")), *shown]
+            content["parts"] = [*as_list(content.get("parts")), *shown]
             return
         if isinstance(content, dict):
             content = json.dumps(content, ensure_ascii=False)
-        if not isinstance(content, list):
+        if not is_list(content):
             content = [self.target.write_part(Words(content))] if content else []
-        holder[last] = [*cast("list[Any]", content), *(self.target.write_part(part) for part in parts)]
+        holder[last] = [*content, *(self.target.write_part(part) for part in parts)]
 
     def _named(self, media: Media) -> Any:
         """A part of a functionResponse: named, since it has no words before it."""

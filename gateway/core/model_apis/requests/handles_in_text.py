@@ -6,9 +6,10 @@ uris, and objects that name a handle (`{"kind": "image", "handle_id": "img_7h3k2
 
 import re
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 from gateway.core import wording
+from gateway.core.model.json_values import is_dict, is_list
 
 _HANDLE = r"(?:img|aud|vid|doc|mod|cad|txt|bin)_[0-9a-z]{12}"
 _QUOTE = r"\\{0,3}[\"']"
@@ -53,14 +54,13 @@ def _walk(value: Any, depth: int, *, shown: bool) -> Iterator[str]:
         yield from handles_in_text(value, shown=shown)
     elif depth > _DEEPEST:
         return
-    elif isinstance(value, list):
-        for item in cast("list[Any]", value):
+    elif is_list(value):
+        for item in value:
             yield from _walk(item, depth + 1, shown=shown)
-    elif isinstance(value, dict):
-        members = cast("dict[str, Any]", value)
+    elif is_dict(value):
         for key in _KEYS:
-            named = members.get(key)
+            named = value.get(key)
             if isinstance(named, str) and _WHOLE.fullmatch(named):
                 yield named
-        for member in members.values():
+        for member in value.values():
             yield from _walk(member, depth + 1, shown=shown)

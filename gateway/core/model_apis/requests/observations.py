@@ -162,7 +162,7 @@ def _lead(message: dict[str, Any], parts: Sequence[Part], target: Target) -> Non
         message[place] = "\n".join(said for said in (_joined(parts), content) if said)
         message["images"] = [*_data(parts), *_images(message)]
         return
-    said = [target.write_part(Words(content))] if isinstance(content, str) else cast("list[Any]", content)
+    said = [target.write_part(Words(content))] if isinstance(content, str) else content
     message[place] = [*(target.write_part(part) for part in parts), *said]
 
 

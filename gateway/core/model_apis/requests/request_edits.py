@@ -1,9 +1,9 @@
 """Edits of a request: copies along the way to what changes, and new content in the places of the old."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias
 
-from gateway.core.model.json_values import as_object
+from gateway.core.model.json_values import as_object, is_dict, is_list
 from gateway.core.model.turn import Answer, Part, Turn
 from gateway.core.model_apis.requests.found_results import FoundTurn, RepairedTurn, Where
 
@@ -52,9 +52,9 @@ def value_at(request: Any, where: Where) -> Any:
 
 def with_copies(value: Any, wheres: Sequence[Where]) -> Any:
     """The value with copies of the lists and objects on these ways; everything else is the very same."""
-    if not isinstance(value, list | dict):
+    if not (is_list(value) or is_dict(value)):
         return value
-    copied: Any = cast("list[Any]", value).copy() if isinstance(value, list) else dict(cast("dict[Any, Any]", value))
+    copied: Any = value.copy()
     for key in {where[0] for where in wheres if where}:
         copied[key] = with_copies(copied[key], [where[1:] for where in wheres if where and where[0] == key])
     return copied
@@ -63,7 +63,7 @@ def with_copies(value: Any, wheres: Sequence[Where]) -> Any:
 def put_content(holder: Any, key: Any, content: Any, text: str) -> None:
     """New content in place of a result's, or of one of its parts; `text` is the type of a part of text."""
     if isinstance(holder, list):
-        new = cast("list[Any]", content) if isinstance(content, list) else [{"type": text, "text": content}]
+        new = content if is_list(content) else [{"type": text, "text": content}]
         holder[key : key + 1] = with_cache_mark(holder[key], new)
     else:
         holder[key] = content

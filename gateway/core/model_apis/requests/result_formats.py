@@ -9,13 +9,14 @@ AI SDK (`file` parts) or LangChain, Gemini's inline data, and any of them wrappe
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from gateway.core.model import media_types
 from gateway.core.model.base64_text import URI_PREFIX, URL_SAFE, mend
 from gateway.core.model.blocks import AudioBlock, ImageBlock, ResourceBlock
 from gateway.core.model.contents import found_in
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.model.turn import DETAIL_KEY, DETAILS
 from gateway.core.results.lift_result import lift
 from gateway.core.results.rescue import block_for, rescue
@@ -77,14 +78,13 @@ def is_exact(part: Mapping[str, Any]) -> bool:
 
 def block_of(part: Any) -> dict[str, Any] | None:
     """One part with media or text in any known form as an MCP block; None where it is neither."""
-    if not isinstance(part, dict):
+    if not is_dict(part):
         return None
-    item = cast("dict[str, Any]", part)
-    if _is_text(item) and isinstance(item.get("text"), str):
-        return _text(item["text"])
-    if _is_mcp(item):
-        return item
-    payload = _payload(item, None, 0)
+    if _is_text(part) and isinstance(part.get("text"), str):
+        return _text(part["text"])
+    if _is_mcp(part):
+        return part
+    payload = _payload(part, None, 0)
     if payload is None:
         return None
     data, declared = payload
@@ -92,9 +92,9 @@ def block_of(part: Any) -> dict[str, Any] | None:
     if found is None:
         return {"type": "image", "data": data, "mimeType": declared} if declared else None
     block = block_for(found).wire()
-    if block["type"] == "image" and (detail := _detail(item)):
+    if block["type"] == "image" and (detail := _detail(part)):
         block["_meta"] = {DETAIL_KEY: detail}
-    name = _name(item, 0)
+    name = _name(part, 0)
     if block["type"] == "resource" and name:
         block["resource"]["uri"] = f"file:///{name}"
     return block
@@ -103,7 +103,7 @@ def block_of(part: Any) -> dict[str, Any] | None:
 def _detail(part: Mapping[str, Any]) -> str | None:
     """How closely the client wants an image to be looked at, in the form of OpenAI Chat or Responses."""
     holder: Any = part.get("image_url")
-    asked: Any = cast("dict[str, Any]", holder).get("detail") if isinstance(holder, dict) else part.get("detail")
+    asked: Any = holder.get("detail") if is_dict(holder) else part.get("detail")
     return asked if asked in DETAILS else None
 
 
@@ -114,19 +114,17 @@ def _result_in(value: Any, depth: int) -> dict[str, Any] | None:
     if isinstance(value, str):
         parsed = _parsed(value)
         return None if parsed is None else _result_in(parsed, depth + 1)
-    if isinstance(value, list):
-        items = cast("list[Any]", value)
-        return {"content": _blocks(items, depth)} if any(block_of(item) is not None for item in items) else None
-    if not isinstance(value, dict):
+    if is_list(value):
+        return {"content": _blocks(value, depth)} if any(block_of(item) is not None for item in value) else None
+    if not is_dict(value):
         return None
-    members = cast("dict[str, Any]", value)
-    if isinstance(members.get("content"), list) and set(members) <= _OF_RESULTS:
-        return _call_tool_result(members, depth)
+    if isinstance(value.get("content"), list) and set(value) <= _OF_RESULTS:
+        return _call_tool_result(value, depth)
     for key in _WRAPPERS:
-        if key in members and members[key] is not None and set(members) <= {*_WRAPPERS, "isError", "is_error"}:
-            inner = _result_in(members[key], depth + 1) or {"content": _blocks([members[key]], depth)}
-            return {**inner, "isError": True} if key == "error" or _says_error(members) else inner
-    block = block_of(members)
+        if key in value and value[key] is not None and set(value) <= {*_WRAPPERS, "isError", "is_error"}:
+            inner = _result_in(value[key], depth + 1) or {"content": _blocks([value[key]], depth)}
+            return {**inner, "isError": True} if key == "error" or _says_error(value) else inner
+    block = block_of(value)
     return None if block is None else {"content": [block]}
 
 
@@ -164,7 +162,7 @@ def _is_mcp(item: Mapping[str, Any]) -> bool:
             return isinstance(item.get("data"), str) and not item["data"].startswith("[")
         case "resource":
             resource = item.get("resource")
-            return isinstance(resource, dict) and isinstance(cast("dict[str, Any]", resource).get("uri"), str)
+            return is_dict(resource) and isinstance(resource.get("uri"), str)
         case "resource_link":
             return isinstance(item.get("uri"), str)
         case _:
@@ -182,8 +180,8 @@ def _payload(item: Mapping[str, Any], inherited: str | None, depth: int) -> tupl
         value: Any = item.get(key)
         if isinstance(value, str) and _is_media(value, declared):
             return value, declared
-        if isinstance(value, dict) and depth < _DEEPEST:
-            inner = _payload(cast("dict[str, Any]", value), declared, depth + 1)
+        if is_dict(value) and depth < _DEEPEST:
+            inner = _payload(value, declared, depth + 1)
             if inner is not None:
                 return inner
     return None
@@ -204,7 +202,7 @@ def _name(item: Mapping[str, Any], depth: int) -> str | None:
         if isinstance(item.get(key), str) and item[key]:
             return item[key]
     holders = (item.get(key) for key in ("file", "resource", "source"))
-    objects = [cast("dict[str, Any]", holder) for holder in holders if isinstance(holder, dict)]
+    objects = [holder for holder in holders if is_dict(holder)]
     return next((name for holder in objects if depth < 2 and (name := _name(holder, depth + 1))), None)
 
 

@@ -18,7 +18,7 @@ def splice(
     """
     holders = [piece.where[:-1] for turn in turns for piece, _ in turn.answers]
     ways = [way for turn in turns for piece, _ in turn.answers for way in copied_for(request, piece)]
-    spliced = with_copies(request, [(), *holders, *ways, *(turn.after[:-1] for turn in turns)])
+    spliced: dict[str, Any] = with_copies(request, [(), *holders, *ways, *(turn.after[:-1] for turn in turns)])
     # From the end on, so that what is put in moves nothing that is still to be found.
     for turn in sorted(turns, key=_position, reverse=True):
         piece, answer = turn.answers[0]
@@ -26,7 +26,7 @@ def splice(
             put_observation(spliced, piece, answer, target)
         else:
             _put_turn(spliced, turn, form, target)
-    return cast("dict[str, Any]", spliced)
+    return spliced
 
 
 def _position(turn: RepairedTurn) -> Where:

@@ -7,7 +7,9 @@ values of any shape, so those are JSON text. `strict_schemas` builds one reader 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
+
+from gateway.core.model.json_values import is_dict, is_list, is_object
 
 
 class Reader(Protocol):
@@ -68,10 +70,9 @@ class Properties:
 
         What is nested is not looked at: trying every branch at every level would cost exponentially many steps.
         """
-        if not isinstance(value, Mapping):
+        if not is_object(value):
             return False
-        given = cast("Mapping[str, Any]", value)
-        return given.keys() == self.readers.keys() and all(self._fits(name, each) for name, each in given.items())
+        return value.keys() == self.readers.keys() and all(self._fits(name, each) for name, each in value.items())
 
     def _fits(self, name: str, value: Any) -> bool:
         reader = self.readers[name]
@@ -79,10 +80,9 @@ class Properties:
 
     def read(self, value: Any) -> Any:
         """The object without the nulls that stand for properties left out."""
-        if not isinstance(value, Mapping):
+        if not is_object(value):
             return value
-        given = cast("Mapping[str, Any]", value)
-        kept = {name: each for name, each in given.items() if not (each is None and name in self.optional)}
+        kept = {name: each for name, each in value.items() if not (each is None and name in self.optional)}
         return {name: self.readers[name].read(each) if name in self.readers else each for name, each in kept.items()}
 
 
@@ -98,7 +98,7 @@ class Items:
 
     def read(self, value: Any) -> Any:
         """Each item read."""
-        return [self.reader.read(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
+        return [self.reader.read(one) for one in value] if is_list(value) else value
 
 
 @dataclass(frozen=True)
@@ -143,10 +143,10 @@ class Wrapped:
 
     def read(self, value: Any) -> Any:
         """The object that the text is."""
-        if not isinstance(value, Mapping):
+        if not is_object(value):
             return value
-        inner = JsonText().read(cast("Mapping[str, Any]", value).get(self.name))
-        return cast("Any", inner) if isinstance(inner, dict) else cast("Any", value)
+        inner = JsonText().read(value.get(self.name))
+        return inner if is_dict(inner) else value
 
 
 def types_of(value: Any) -> set[str]:

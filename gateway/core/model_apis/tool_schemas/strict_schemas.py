@@ -7,13 +7,13 @@ the same list.) A property that the tool does not require may be null; a value t
 text; limits that it does not know are said in the description. The server checks its own arguments in any case.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from gateway.core.model.json_values import as_list, as_object, is_list
+from gateway.core.model.json_size import compact_json
+from gateway.core.model.json_values import as_list, as_object, is_list, is_object
 from gateway.core.model_apis.tool_schemas.input_schemas import parameters
 from gateway.core.model_apis.tool_schemas.strict_arguments import (
     Branches,
@@ -74,7 +74,7 @@ def strict_tool(tool: Mapping[str, Any]) -> StrictTool:
     """The parameters of an MCP tool for strict mode."""
     declared = parameters(tool)
     if _is_open(declared, is_root=True):
-        properties = {_WHOLE: {"type": "string", "description": as_json_text(_compact(declared))}}
+        properties = {_WHOLE: {"type": "string", "description": as_json_text(compact_json(declared))}}
         return StrictTool(_closed(properties), Wrapped(_WHOLE))
     try:
         written = _Writer(declared).whole()
@@ -208,7 +208,7 @@ def _scalar(node: Mapping[str, Any]) -> _Written | None:
 
 
 def _text(node: Mapping[str, Any]) -> _Written:
-    description = as_json_text(_compact({key: each for key, each in node.items() if key != "description"}))
+    description = as_json_text(compact_json({key: each for key, each in node.items() if key != "description"}))
     told = f"{node['description']} {description}" if isinstance(node.get("description"), str) else description
     return _Written({"type": "string", "description": told}, JsonText())
 
@@ -296,7 +296,7 @@ def _found(root: Mapping[str, Any], reference: Any) -> Mapping[str, Any] | None:
         items = as_list(found)
         inside = {str(place): each for place, each in enumerate(items)} if items else as_object(found)
         found = inside.get(_unescaped(step))
-    return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else None
+    return found if is_object(found) else None
 
 
 def _unescaped(step: str) -> str:
@@ -306,7 +306,8 @@ def _unescaped(step: str) -> str:
 def _described(node: Mapping[str, Any]) -> dict[str, str]:
     """The description, with what strict mode cannot say otherwise."""
     taken = {*_numbers(node), *_of_text(node)}
-    limits = {key: _compact(node[key]) for key in _TOLD if key in node and key not in taken and node[key] is not None}
+    given = [key for key in _TOLD if key not in taken and node.get(key) is not None]
+    limits = {key: compact_json(node[key]) for key in given}
     description = node.get("description")
     told = with_limits(description if isinstance(description, str) else "", limits)
     return {"description": told} if told else {}
@@ -353,7 +354,3 @@ def _nodes(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _type_of(value: Any) -> str:
     return min(types_of(value))
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from gateway.core import wording
 from gateway.core.model import media_types
@@ -10,6 +10,7 @@ from gateway.core.model.blocks import Block, Found, ImageBlock, LinkBlock, Resou
 from gateway.core.model.contents import decoded_text, is_textual
 from gateway.core.model.effects import Effect, Keep, Kept, Outcome
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_values import as_object
 from gateway.core.model.notes import Note
 from gateway.core.model.turn import DETAIL_KEY, DETAILS, Answer, Call, FollowUp, Media, MediaKind, Part, Turn, Words
 from gateway.core.model_apis.turns.model_rules import rules_for, shows_images
@@ -256,7 +257,7 @@ def _changed(image: AsImage) -> str | None:
 
 def _detail(image: AsImage) -> str | None:
     meta = image.beside.get("_meta")
-    asked: Any = cast("Mapping[str, Any]", meta).get(DETAIL_KEY) if isinstance(meta, Mapping) else None
+    asked: Any = as_object(meta).get(DETAIL_KEY)
     return asked if asked in DETAILS else None
 
 

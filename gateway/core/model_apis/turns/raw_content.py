@@ -6,9 +6,10 @@ it can be neither another message nor another role.
 
 import copy
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from gateway.core.model.envelope import RAW_KEY, Envelope
+from gateway.core.model.json_values import as_object, is_dict, is_list
 from gateway.core.model.notes import Note
 from gateway.core.profiles.model_profile import ModelProfile, ModelRaw
 
@@ -25,9 +26,9 @@ def raw_content(envelope: Envelope, profile: ModelProfile) -> tuple[Any, Note | 
     offered: Any = envelope.meta.get(RAW_KEY)
     if offered is None:
         return None, None
-    if not isinstance(offered, dict):
+    if not is_dict(offered):
         return None, Note(kind="broken", text=f"{RAW_KEY} is not an object with the names of targets")
-    value = cast("dict[str, Any]", offered).get(profile.name)
+    value = offered.get(profile.name)
     if value is None:
         return None, None
     why = _out_of_bounds(value) or _misfit(value, profile.raw)
@@ -47,12 +48,11 @@ def _out_of_bounds(value: Any) -> str | None:
     while waiting:
         one, depth = waiting.pop()
         values += 1
-        if isinstance(one, dict):
-            members = cast("dict[Any, Any]", one)
-            chars += sum(len(str(key)) for key in members)
-            waiting += [(member, depth + 1) for member in members.values()]
-        elif isinstance(one, list):
-            waiting += [(item, depth + 1) for item in cast("list[Any]", one)]
+        if is_dict(one):
+            chars += sum(len(str(key)) for key in one)
+            waiting += [(member, depth + 1) for member in one.values()]
+        elif is_list(one):
+            waiting += [(item, depth + 1) for item in one]
         elif isinstance(one, str):
             chars += len(one)
         elif one is not None and not isinstance(one, bool | int | float):
@@ -66,18 +66,17 @@ def _misfit(value: Any, rules: ModelRaw) -> str | None:
     """Why a value may not stand in a tool's message of this API; None: it may."""
     if rules.form == "members":
         return _misfit_members(value, rules)
-    if not isinstance(value, list) or not value:
+    if not is_list(value) or not value:
         return "it is not a list of blocks"
-    blocks = cast("list[Any]", value)
-    if len(blocks) > _MOST_BLOCKS:
+    if len(value) > _MOST_BLOCKS:
         return f"it has more than {_MOST_BLOCKS} blocks"
-    return next((why for block in blocks if (why := _misfit_block(block, rules)) is not None), None)
+    return next((why for block in value if (why := _misfit_block(block, rules)) is not None), None)
 
 
 def _misfit_members(value: Any, rules: ModelRaw) -> str | None:
-    if not isinstance(value, dict) or not value:
+    if not is_dict(value) or not value:
         return "it is not an object"
-    for name, member in cast("dict[str, Any]", value).items():
+    for name, member in value.items():
         if name not in rules.kinds:
             return f"only {', '.join(rules.kinds)} may be given"
         if not isinstance(member, tuple(_JSON[kind] for kind in rules.kinds[name])):
@@ -86,20 +85,19 @@ def _misfit_members(value: Any, rules: ModelRaw) -> str | None:
 
 
 def _misfit_block(block: Any, rules: ModelRaw) -> str | None:
-    if not isinstance(block, dict):
+    if not is_dict(block):
         return "a block is not an object"
-    members = cast("dict[str, Any]", block)
     if rules.form == "keyed":
-        kind, inner = next(iter(members.items())) if len(members) == 1 else (None, None)
+        kind, inner = next(iter(block.items())) if len(block) == 1 else (None, None)
     else:
-        kind, inner = members.get("type"), members
+        kind, inner = block.get("type"), block
     if not isinstance(kind, str) or kind not in rules.kinds:
         return f"a block has to be one of {', '.join(rules.kinds)}"
-    if _FOREIGN & members.keys():
+    if _FOREIGN & block.keys():
         return "a block may not say whose message it is"
-    if rules.kinds[kind] and not isinstance(inner, dict):
+    if rules.kinds[kind] and not is_dict(inner):
         return f"{kind} has to be an object"
-    missing = [name for name in rules.kinds[kind] if not _is_there(cast("dict[str, Any]", inner).get(name))]
+    missing = [name for name in rules.kinds[kind] if not _is_there(as_object(inner).get(name))]
     if missing:
         return f"{kind} without {', '.join(missing)}"
     return f"an empty {kind}" if rules.form == "keyed" and not _is_there(inner) else None
@@ -110,5 +108,4 @@ def _is_there(value: Any) -> bool:
 
 
 def _only_text(value: Any) -> bool:
-    blocks = cast("list[Any]", value) if isinstance(value, list) else [value]
-    return all(isinstance(block, dict) and cast("dict[str, Any]", block).get("type") == "text" for block in blocks)
+    return all(as_object(block).get("type") == "text" for block in (value if is_list(value) else [value]))

@@ -1,12 +1,12 @@
 """What becomes of one block, by kind."""
 
-import json
 from typing import Any
 
 from gateway.core import apps, wording
 from gateway.core.model import media_types
 from gateway.core.model.blocks import AudioBlock, Block, ImageBlock, LinkBlock, ResourceBlock, TextBlock, UnknownBlock
 from gateway.core.model.contents import decoded_text, is_textual
+from gateway.core.model.json_size import compact_json
 from gateway.core.model.json_values import is_dict
 from gateway.core.results.decisions.block_decisions import AsIs, AsText, BlockDecision, BlockSource, ToTextLine
 from gateway.core.results.decisions.decision_context import PDF, DecisionContext, is_image, known_of, takes
@@ -183,7 +183,7 @@ def _unknown(context: DecisionContext, index: int, block: UnknownBlock) -> Block
     value: Any = block.value
     kind = value.get("type") if is_dict(value) else None
     why = f"block of type {wording.plain(kind, 60)}" if isinstance(kind, str) else "block without a type"
-    content = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    content = compact_json(value)
     return context.text_line(index, content, "application/json", "content", why)
 
 

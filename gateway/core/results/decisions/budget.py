@@ -3,11 +3,11 @@
 Media never makes way for text.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 
 from gateway.core import wording
+from gateway.core.model.json_size import wire_chars
 from gateway.core.results.decisions.block_decisions import AsImage, AsIs, AsText, BlockDecision, ToTextLine
 from gateway.core.results.decisions.decision_context import DecisionContext, is_image
 from gateway.core.results.decisions.documents import left_out_page, smaller_page
@@ -170,15 +170,15 @@ def _line_start(text: str, at: int) -> int:
 def _text_chars(decision: BlockDecision) -> int:
     match decision:
         case AsText():
-            return _escaped(decision.text) + _escaped(decision.beside)
+            return _sent(decision.text) + _sent(decision.beside)
         case ToTextLine():
             return sum(
-                _escaped(part) for part in (decision.text, decision.known, decision.said, decision.path, decision.url)
+                _sent(part) for part in (decision.text, decision.known, decision.said, decision.path, decision.url)
             )
         case AsIs() if not decision.has_bytes:
-            return _escaped(decision.wire)
+            return _sent(decision.wire)
         case AsImage():
-            return sum(_escaped(part) for part in (decision.beside, decision.uri, decision.about, decision.url))
+            return sum(_sent(part) for part in (decision.beside, decision.uri, decision.about, decision.url))
         case _:
             return 0
 
@@ -188,11 +188,11 @@ def _media_chars(decision: BlockDecision) -> int:
         case AsImage():
             return len(decision.data)
         case AsIs() if decision.has_bytes:
-            return _escaped(decision.wire)
+            return _sent(decision.wire)
         case _:
             return 0
 
 
-def _escaped(value: object) -> int:
-    """Characters of a JSON value on the wire."""
-    return len(json.dumps(value, ensure_ascii=False)) if value else 0
+def _sent(value: object) -> int:
+    """The characters that a part of a result is sent with; none where there is nothing to send."""
+    return wire_chars(value) if value else 0

@@ -7,7 +7,7 @@ from typing import Any
 from gateway.core import wording
 from gateway.core.model.blocks import AudioBlock, Block, ImageBlock, ResourceBlock, TextBlock
 from gateway.core.model.envelope import Envelope
-from gateway.core.model.json_shape import has_many_values
+from gateway.core.model.json_size import compact_json, has_many_values
 from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.profiles.profile import Profile
 
@@ -26,7 +26,7 @@ def structured_as_text(
     if has_many_values(value):
         return json.dumps(value, ensure_ascii=False)
     indented = json.dumps(value, ensure_ascii=False, indent=2)
-    return indented if fits(indented) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return indented if fits(indented) else compact_json(value)
 
 
 def is_said(envelope: Envelope) -> bool:

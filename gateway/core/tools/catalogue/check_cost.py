@@ -7,7 +7,7 @@ of text and never end. Nothing that runs in this process can be ended, so what c
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
-from gateway.core.model.json_shape import size_of
+from gateway.core.model.json_size import size_of
 from gateway.core.tools.catalogue.faults import Fault, References, faults, subschemas
 from gateway.core.tools.catalogue.patterns import states
 

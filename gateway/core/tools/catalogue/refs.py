@@ -6,7 +6,7 @@ becomes a schema without constraints, with words that say what stood there.
 
 from typing import Any
 
-from gateway.core.model.json_shape import size_of
+from gateway.core.model.json_size import size_of
 from gateway.core.model.json_values import is_object
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue.faults import DEEPEST, References, rebuilt

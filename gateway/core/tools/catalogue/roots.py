@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from gateway.core.model.json_shape import size_of
+from gateway.core.model.json_size import size_of
 from gateway.core.model.json_values import as_list, is_object
 from gateway.core.model.texts import cut
 from gateway.core.model.wire import WireObject

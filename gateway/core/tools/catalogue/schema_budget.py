@@ -1,9 +1,9 @@
 """A tool's schema made to fit into the bytes that a host takes: words first, then details, at last the structure."""
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from gateway.core.model.json_size import wire_bytes
 from gateway.core.model.json_values import as_object, is_object
 from gateway.core.model.texts import cut
 from gateway.core.model.wire import WireObject
@@ -21,11 +21,6 @@ _NAMES = 1_000
 _Edit = Callable[[WireObject], dict[str, Any]]
 
 
-def wire_size(schema: Any) -> int:
-    """The size of a schema as it goes on the wire."""
-    return len(json.dumps(schema, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
-
-
 def is_too_deep(schema: WireObject, look: Callable[[Any], tuple[Fault, ...]] = faults) -> bool:
     """Whether a schema is nested deeper, or larger, than it can be edited."""
     return any(fault.kind == "deep" for fault in look(schema))
@@ -36,14 +31,14 @@ def fit_schema(schema: WireObject, limit: int) -> tuple[dict[str, Any], str | No
 
     It takes the same arguments as before.
     """
-    if (size := wire_size(schema)) <= limit:
+    if (size := wire_bytes(schema)) <= limit:
         return dict(schema), ""
     if size > max(_LARGEST, 2 * limit):
         return dict(schema), None
     shown = dict(schema)
     for words, step in _steps(schema):
         shown = step(shown)
-        if wire_size(shown) <= limit:
+        if wire_bytes(shown) <= limit:
             return shown, words
     return shown, None
 
@@ -61,7 +56,7 @@ def bare(schema: WireObject, limit: int) -> tuple[dict[str, Any], str]:
     if "required" in schema:
         shown["required"] = schema["required"]
     words = "The details of its arguments are too long for this host, and are checked when it is called."
-    if wire_size(shown) <= limit:
+    if wire_bytes(shown) <= limit:
         return shown, words
     names = cut(", ".join(plain(name, 60) for name in properties), _NAMES)
     return {"type": "object"}, f"{words} They are: {names}."

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.core.model.json_size import wire_bytes
 from gateway.core.model.texts import cut
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import ToolRules
 from gateway.core.tools.catalogue.faults import Fault, faults
 from gateway.core.tools.catalogue.refs import inlined
 from gateway.core.tools.catalogue.roots import with_object_root
-from gateway.core.tools.catalogue.schema_budget import bare, fit_schema, is_too_deep, wire_size
+from gateway.core.tools.catalogue.schema_budget import bare, fit_schema, is_too_deep
 
 _BARE = 16_384
 """Bytes of the names and types of a schema that is too deep or too large, where the host has no limit of its own."""
@@ -69,7 +70,7 @@ def _without_alternatives(shown: Shown, rules: ToolRules) -> Shown:
 
 def _small_enough(shown: Shown, rules: ToolRules) -> Shown:
     limit = rules.schema_max_bytes
-    if limit is None or (size := wire_size(shown.schema)) <= limit:
+    if limit is None or (size := wire_bytes(shown.schema)) <= limit:
         return shown
     beginning = f"inputSchema of {size:,} bytes, and this host takes {limit:,}"
     schema, done = fit_schema(shown.schema, limit)

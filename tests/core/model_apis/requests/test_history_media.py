@@ -14,6 +14,23 @@ from gateway.config.schema import HistorySettings, StoreSettings
 from gateway.content.shaping.effect_cache import RememberingMedia
 from gateway.content.shaping.repair_request import Repairer
 from gateway.content.store import MemoryStore, fetch_bytes
+from gateway.core.model.effects import (
+    AudioTarget,
+    ConvertAudio,
+    Converted,
+    Crop,
+    DocumentRead,
+    Failed,
+    FitImage,
+    Fitted,
+    ImageTarget,
+    Probe,
+    Probed,
+    ReadDocument,
+    Rendered,
+    RenderPages,
+)
+from gateway.core.model.media_types import PixelSize
 from gateway.core.model_apis.requests.history_media import HistoryLimits, Weight, first_in_full
 from gateway.errors import MediaError
 
@@ -40,7 +57,7 @@ def conversation(pictures: list[str]) -> dict:
 
 
 class NoWorkers:
-    async def fit_image(self, content, media_type, target, crop=None):
+    async def run(self, effect):
         raise MediaError("there are no workers here")
 
 
@@ -125,54 +142,62 @@ async def test_the_apis_size_of_a_request_is_kept():
     assert any(shown(messages))
 
 
+class Counting:
+    """Has one outcome for every effect of a type, and says which effects there were."""
+
+    def __init__(self, **outcomes):
+        self.outcomes = outcomes
+        self.done = []
+
+    async def run(self, effect):
+        self.done.append(effect)
+        return self.outcomes[type(effect).__name__]
+
+
+PICTURE = Fitted("x" * 40, "image/png", PixelSize(1, 1), PixelSize(2, 2))
+
+
 async def test_pictures_that_were_fitted_are_remembered():
-    from gateway.core.model.effects import Fitted, ImageTarget
-    from gateway.core.model.media_types import PixelSize
+    counting = Counting(FitImage=PICTURE)
+    remembering = RememberingMedia(counting, max_chars=2_100)
+    for number, content in enumerate((b"a", b"b", b"a", b"c", b"a", b"b")):
+        await remembering.run(FitImage(str(number), content, "image/png", ImageTarget()))
+    assert [effect.data for effect in counting.done] == [b"a", b"b", b"c", b"b"]
 
-    fitted: list[bytes] = []
 
-    class Counting:
-        async def fit_image(self, content, media_type, target, crop=None):
-            fitted.append(content)
-            return Fitted("x" * 40, "image/png", PixelSize(1, 1), PixelSize(2, 2))
-
-    remembering = RememberingMedia(Counting(), max_chars=2_100)
-    target = ImageTarget()
-    for content in (b"a", b"b", b"a", b"c", b"a", b"b"):
-        await remembering.fit_image(content, "image/png", target)
-    assert fitted == [b"a", b"b", b"c", b"b"]
+async def test_a_picture_is_another_one_cropped_or_for_another_target_or_as_bytes_that_read_like_its_base64():
+    counting = Counting(FitImage=PICTURE)
+    remembering = RememberingMedia(counting)
+    effects = [
+        FitImage("", "YQ==", "image/png", ImageTarget()),
+        FitImage("", b"YQ==", "image/png", ImageTarget()),
+        FitImage("", "YQ==", "image/gif", ImageTarget()),
+        FitImage("", "YQ==", "image/png", ImageTarget(max_edge=5)),
+        FitImage("", "YQ==", "image/png", ImageTarget(), Crop(0, 0, 1, 1)),
+    ]
+    for effect in effects * 2:
+        await remembering.run(effect)
+    assert counting.done == effects
 
 
 async def test_every_kind_of_work_is_remembered_but_not_what_failed_in_part():
-    from gateway.core.model.effects import AudioTarget, Converted, DocumentRead, Failed, ImageTarget, Probed, Rendered
-
-    done: list[str] = []
-
-    class Counting:
-        async def read_document(self, content, max_pages, max_chars):
-            done.append(f"read {max_pages}")
-            return DocumentRead(1, ("words",))
-
-        async def render_pages(self, content, pages, target):
-            done.append(f"render {pages}")
-            return Rendered((Failed("too slow"),))
-
-        async def convert_audio(self, content, media_type, target):
-            done.append("convert")
-            return Converted("", media_type, 1.0, 1.0)
-
-        async def probe(self, content, media_type):
-            done.append("probe")
-            return Probed()
-
-    remembering = RememberingMedia(Counting())
-    for _ in range(2):
-        await remembering.read_document(b"a", 1, 9)
-        await remembering.read_document(b"a", 2, 9)
-        await remembering.render_pages(b"a", (1,), ImageTarget())
-        await remembering.convert_audio(b"a", "audio/wav", AudioTarget())
-        await remembering.probe(b"a", "audio/wav")
-    assert done == ["read 1", "read 2", "render (1,)", "convert", "probe", "render (1,)"]
+    counting = Counting(
+        ReadDocument=DocumentRead(1, ("words",)),
+        RenderPages=Rendered((Failed("too slow"),)),
+        ConvertAudio=Converted("", "audio/wav", 1.0, 1.0),
+        Probe=Probed(),
+    )
+    remembering = RememberingMedia(counting)
+    effects = [
+        ReadDocument("read", b"a", 1, 9),
+        ReadDocument("read more", b"a", 2, 9),
+        RenderPages("pages", b"a", (1,), ImageTarget()),
+        ConvertAudio("sound", b"a", "audio/wav", AudioTarget()),
+        Probe("probe", b"a", "audio/wav"),
+    ]
+    for effect in effects * 2:
+        await remembering.run(effect)
+    assert counting.done == [*effects, effects[2]]
 
 
 LIMITS = st.none() | st.integers(0, 40)

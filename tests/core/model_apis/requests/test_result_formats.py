@@ -17,7 +17,6 @@ from gateway.config.builtin_profiles import model_profiles
 from gateway.config.schema import HistorySettings, StoreSettings
 from gateway.content.shaping.repair_request import RepairedRequest, Repairer
 from gateway.content.store import MemoryStore
-from gateway.core.model.effects import Crop, Fitted, ImageTarget
 from gateway.core.model_apis.registry import REQUEST_APIS
 from gateway.core.profiles.model_profiles import choose_model_profile
 from gateway.errors import MediaError
@@ -163,7 +162,7 @@ every_api = pytest.mark.parametrize("api", APIS.values(), ids=APIS)
 class NoWorkers:
     """For media that fits as it is."""
 
-    async def fit_image(self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None) -> Fitted:
+    async def run(self, effect: Any) -> Any:
         raise MediaError("there are no workers here")
 
 
