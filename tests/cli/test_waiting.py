@@ -119,9 +119,11 @@ class Terminal:
         """What was written to the terminal so far, without its control sequences."""
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self._seen)
 
-    def until(self, pattern: str) -> None:
+    def until(self, pattern: str) -> re.Match[str]:
         with self._news:
-            assert self._news.wait_for(lambda: re.search(pattern, self.shown), PATIENCE), self.shown
+            found = self._news.wait_for(lambda: re.search(pattern, self.shown), PATIENCE)
+        assert found, self.shown
+        return found
 
     def ended(self) -> tuple[int, str]:
         out = self.process.communicate(timeout=PATIENCE)[0]
@@ -415,14 +417,15 @@ def test_doctor_judges_nothing_that_is_only_remembered(command, scripted, config
 @posix
 @pytest.mark.timeout(120)
 def test_doctor_does_not_count_the_time_that_one_waited_for_another_as_its_own(terminal, configured, npx):
-    (npx.cache / "second.installed").touch()
-    (npx.cache / "first.silent").touch()  # after a while in which nothing happens, the second has its turn
-    window = terminal("doctor", "--config", configured(npx("first"), npx("second")))
-    window.until(r"  second +starting for \d+ s: waits for its turn \(npx\)")
-    window.until(r"  second +ready")
-    (npx.cache / "first.go").touch()
+    for name in ("one", "other"):  # after a while in which the first of them does nothing, the second has its turn
+        (npx.cache / f"{name}.silent").touch()
+    window = terminal("doctor", "--config", configured(npx("one"), npx("other")))
+    second = window.until(r"  (\w+) +starting for \d+ s: waits for its turn \(npx\)")[1]
+    window.until(rf"  {second} +installing for")
+    for name in ("one", "other"):
+        (npx.cache / f"{name}.go").touch()
     _, out = window.ended()
-    found = re.search(r"upstream second\n +ok +ready after ([\d.]+) s, and (\d+) s of waiting for its turn", out)
+    found = re.search(rf"upstream {second}\n +ok +ready after ([\d.]+) s, and (\d+) s of waiting for its turn", out)
     assert found, out
     assert int(found[2]) >= 4
 

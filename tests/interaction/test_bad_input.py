@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -45,7 +46,15 @@ class Host:
         self.count = 0
         client = {"name": name, "version": "1"}
         self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client})
-        self.tools = {tool["name"]: tool for tool in self.ask("tools/list")["result"]["tools"]}
+        self.tools = self._listed()
+
+    def _listed(self) -> dict[str, Any]:
+        """All tools, once the upstream is ready: a busy machine may need longer than a host waits."""
+        while True:
+            tools = {tool["name"]: tool for tool in self.ask("tools/list")["result"]["tools"]}
+            if "hostile__good" in tools:
+                return tools
+            time.sleep(0.1)
 
     def ask(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         self.count += 1

@@ -1,5 +1,7 @@
 """Media work, and stored content, in numbers."""
 
+from typing import Any
+
 import pytest
 
 from gateway.config.schema import StoreSettings
@@ -17,7 +19,7 @@ DONE = Fitted("AAAA", "image/png", PixelSize(1, 1), PixelSize(2, 2))
 class Worker:
     """Fits what is not broken."""
 
-    async def run(self, effect):
+    async def run(self, effect: Any) -> Any:
         if effect.data == b"broken":
             raise MediaError("it is broken")
         return DONE

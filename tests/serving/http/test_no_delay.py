@@ -6,6 +6,7 @@ import socket
 import stat
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import anyio
 import pytest
@@ -68,7 +69,8 @@ async def gateway(tasks, service):
 
 async def model_proxy(tasks, service):
     settings = ModelProxySettings(to="http://127.0.0.1:9", port=0)
-    repairer = Repairer(MemoryStore(StoreSettings()), None, settings.history)
+    no_workers: Any = None
+    repairer = Repairer(MemoryStore(StoreSettings()), no_workers, settings.history)
     return await bound(tasks, partial(serve_model_proxy, settings, repairer))
 
 
