@@ -37,7 +37,13 @@ def host_pages(profiles: Mapping[str, Profile]) -> dict[str, str]:
 
 def _page(host: HostFormat, profile: Profile | None, default: Profile) -> str:
     shown = profile or default
-    parts = [f"# {host.title}\n", "*Written by docs/generate.py.*\n", "## Registration\n", *_registration(host)]
+    purpose = f"How to register the gateway in {host.title}, what it shows its model, and its limits."
+    parts = [
+        f"# {host.title}\n",
+        f"*Written by docs/generate.py.* {purpose}\n",
+        "## Registration\n",
+        *_registration(host),
+    ]
     parts.append("## What it shows its model\n")
     if profile is None:
         parts.append(
