@@ -1,5 +1,5 @@
-# Needs Python 3.11 or newer with venv, and nothing else: all that is used here is installed into .venv and node_modules,
-# at the locked versions. Another Python: `make PYTHON=python3.12 setup`. More arguments: `make test ARGS="-k image"`.
+# Needs only Python 3.11 or newer with venv: everything else is installed into .venv and node_modules, at the locked
+# versions. Another Python: `make PYTHON=python3.12 setup`. More arguments: `make test ARGS="-k image"`.
 
 PYTHON ?= python3
 VENV := .venv
@@ -10,20 +10,21 @@ WHEELHOUSE := $(VENV)/wheelhouse
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 NODE := $(VENV)/node/bin/node
 NPM := PATH="$(CURDIR)/$(VENV)/node/bin:$$PATH" $(NODE) $(VENV)/node/lib/node_modules/npm/bin/npm-cli.js
-# On a terminal, how many seconds a long step has taken so far; elsewhere nothing.
+# Shows, on a terminal, how many seconds a long step has taken so far.
 TIMED := sh requirements/timed.sh
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--custom-compile-command "make lock" $(UPGRADE)
 
-# Where each direct dependency is used: tomlkit in registration, watchfiles in control, typer and rich in cli, obstore in
-# store, starlette and uvicorn in listening and downstream, jsonschema-rs in routing, httpx2 in upstream, Pillow, resvg
-# and PDFium in media, OpenTelemetry in telemetry; pydantic, anyio, the SDK, pybase64 and platformdirs in most of them.
+# The tests of every room that uses a direct dependency: tomlkit in hosts/config_files and config, watchfiles in
+# serving/control, typer and rich in cli, obstore in content/store, starlette and uvicorn in serving, jsonschema-rs in
+# routing, httpx2 in upstream, Pillow, resvg and PDFium in content/media, OpenTelemetry in telemetry; pydantic, anyio, the
+# SDK, pybase64 and platformdirs in most of them.
 LOWEST := $(addprefix tests/,cli/test_app.py config content/media content/store hosts/config_files routing \
 	serving/control serving/http serving/mcp telemetry upstream)
-# Starlette's test client, which only the tests use, takes a name from where anyio had it before.
+# Starlette's test client, which only the tests use, imports a name from its former place in anyio.
 LOWEST += -W "ignore:The anyio.abc.BlockingPortal alias:DeprecationWarning"
 
-# Most tests start programs, and none of them is to compile the gateway anew.
+# Most tests start programs, which should not compile the gateway again each time.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -34,7 +35,7 @@ help: ## list these targets
 
 setup: $(VENV)/.gateway $(VENV)/.development $(VENV)/.old-clients $(VENV)/.data-designer node_modules/.installed ## install everything that development needs
 
-demo: $(VENV)/.gateway ## set up what it needs, and run the whole path with every bundled example
+demo: $(VENV)/.gateway ## set up what the demo needs, and run it with every bundled example
 	@$(BIN)/mcp-gateway demo $(ARGS)
 
 test: setup ## set up, and run the tests
@@ -43,15 +44,15 @@ test: setup ## set up, and run the tests
 test-fast: setup ## more than half of the tests, in about a minute: those that are not marked as slow
 	@$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadfile $(ARGS)
 
-# Minutes more, so not a part of `make test`: for whoever changes a bound in pyproject.toml, and before a release.
-lowest: $(VENV)/.lowest ## the tests of what dependencies do, with the lowest versions that pyproject.toml allows
+# Takes minutes, so it is not part of `make test`: run it after changing a bound in pyproject.toml, and before a release.
+lowest: $(VENV)/.lowest ## run the tests of dependencies with the lowest versions that pyproject.toml allows
 	@CI= $(VENV)/lowest/bin/python -m pytest -q $(LOWEST) $(ARGS)
 
-attack: setup ## attack a running gateway; prints how long other hosts waited, and what memory did
+attack: setup ## attack a running gateway; prints how long other hosts waited, and the use of memory
 	@$(BIN)/python -m pytest -q -rP --show-capture=stdout tests/attack $(ARGS)
 
-# The floor is for all tests together: with ARGS, nothing is held to it.
-coverage: setup ## the tests again, and which lines of gateway/ they did not run; fails below the floor in pyproject.toml
+# The floor applies to all tests together, so not with ARGS.
+coverage: setup ## run the tests, and list the lines of gateway/ not covered; fails below the floor in pyproject.toml
 	@$(BIN)/coverage erase
 	@$(BIN)/coverage run -m pytest -q $(ARGS)
 	@$(BIN)/coverage combine --quiet
@@ -77,28 +78,28 @@ format: setup ## rewrite the code in the project's style
 	@$(BIN)/ruff check --quiet --fix || true
 	@$(BIN)/ruff format --quiet
 
-docs: setup ## write the pages anew that are generated from data
+docs: setup ## regenerate the pages that come from data
 	@$(BIN)/python docs/generate.py
 
-conformance: setup ## the official suite, directly and through the gateway; writes docs/conformance.md, fails on any loss
+conformance: setup ## run the official suite, directly and through the gateway; writes docs/conformance.md, fails on any loss
 	@PATH="$(CURDIR)/$(VENV)/node/bin:$$PATH" $(BIN)/python -m tests.conformance.run $(ARGS)
 
-frameworks: setup ## run agent frameworks alone and with the gateway (FRAMEWORKS="strands": this one)
+frameworks: setup ## run agent frameworks alone and with the gateway (FRAMEWORKS="strands": only this one)
 	@$(BIN)/python -m lab.run $(FRAMEWORKS)
 	@$(BIN)/python docs/generate.py
 
 new-host: $(VENV)/.gateway ## write the skeleton of a host's profile and simulator (NAME="acme-ide"), and say what to do next
 	@$(BIN)/python -m lab.new_host "$(NAME)"
 
-soak: $(VENV)/.gateway ## 500 abandoned sessions and 500 killed upstreams; prints whether all is as before
+soak: $(VENV)/.gateway ## abandon 500 sessions and kill 500 upstreams; prints whether anything is left behind
 	@$(BIN)/python benchmarks/soak.py $(ARGS)
 
-build: $(VENV)/.gateway ## the wheel, and the bundle for Claude Desktop, into dist/
+build: $(VENV)/.gateway ## build the wheel, and the bundle for Claude Desktop, in dist/
 	@rm -rf dist
 	@$(BIN)/python -m hatchling build -t wheel
 	@$(BIN)/python bundle/mcpb.py dist
 
-lock: setup ## write the lock files anew after a change of requirements (UPGRADE=--upgrade: newer versions too)
+lock: setup ## regenerate the lock files after requirements change (UPGRADE=--upgrade: with newer versions)
 	@$(LOCK) --extra fast --group dev -o requirements/dev.txt pyproject.toml
 	@$(LOCK) -c requirements/dev.txt -o requirements/runtime.txt pyproject.toml
 	@$(LOCK) -c requirements/dev.txt --group pyproject.toml:build -o requirements/build.txt
@@ -107,12 +108,12 @@ lock: setup ## write the lock files anew after a change of requirements (UPGRADE
 	@$(LOCK) --upgrade --resolution lowest-direct --extra fast --group lowest -o requirements/lowest.txt pyproject.toml
 	@$(NPM) install --package-lock-only --loglevel=error
 
-clean: ## remove everything that was made here
+clean: ## remove everything that make created
 	@rm -rf $(VENV) node_modules dist build htmlcov demo-report.html .coverage .coverage.* \
 		.pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# What is installed. Each file says that a step is done, so that a second run does nothing.
+# Installation steps. Each file marks a step as done, so that a second run does nothing.
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \

@@ -1,4 +1,4 @@
-"""How the values of a profile are known, as tables: those of one fact together."""
+"""The evidence for a profile's values, as tables grouped by fact."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,11 +9,11 @@ from gateway.core.profiles.profile import Evidence, Profile
 
 
 def facts(profile: Profile | ModelProfile, profiles: Mapping[str, Profile] | Mapping[str, ModelProfile]) -> list[str]:
-    """The table of the values that the profile sets itself; nothing where it sets none."""
+    """Return the table of the values that the profile sets itself; empty if it sets none."""
     by_fact: dict[str, list[str]] = {}
     for path, fact in own_evidence(profile, profile.lineage, profiles).items():
         by_fact.setdefault(_known(fact), []).append(path)
-    lines = ["| values | how they are known |", "|---|---|"]
+    lines = ["| values | evidence |", "|---|---|"]
     for known, paths in by_fact.items():
         values = [f"`{path} = {json.dumps(value_at(profile, path), default=list)}`" for path in paths]
         lines.append(f"| {'<br>'.join(values)} | {known} |")
@@ -25,7 +25,7 @@ def own_evidence(
     lineage: Sequence[str],
     profiles: Mapping[str, Profile] | Mapping[str, ModelProfile],
 ) -> dict[str, Evidence]:
-    """The evidence that is not inherited, by dotted path."""
+    """Return the evidence that is not inherited, by dotted path."""
     return {
         path: fact
         for path, fact in profile.evidence.items()

@@ -15,28 +15,28 @@ SETTINGS = {
 }
 _BEFORE = """# Agent frameworks
 
-*Written by docs/generate.py from docs/matrix/frameworks, which `make frameworks` writes.* What the models of agent
-frameworks see of what a tool returns. Every framework is installed and run, by a program of some 30 lines that is in
-[examples/agents](../examples/README.md#agents), against the stand-ins of the model APIs ([testing](testing.md)), which
-refuse what the real ones refuse. Judged are the requests that arrive there, not what a framework says of itself.
+*Written by docs/generate.py from docs/matrix/frameworks, which `make frameworks` writes.* How much of
+a tool's results the models of agent frameworks see. Every framework is installed and run by a program of some 30 lines
+in [examples/agents](../examples/README.md#agents), against stand-ins of the model APIs ([testing](testing.md)), which
+refuse what the real ones refuse. The judgement is based on the requests that arrive there, not on what a framework says
+about itself.
 
 | column | |
 |---|---|
-| alone | the framework's own MCP client at the MCP server |
-| gateway | at `mcp-gateway serve --http` as it is: `/mcp` |
+| alone | the framework's own MCP client, connected to the MCP server |
+| gateway | connected to `mcp-gateway serve --http`, at `/mcp` |
 | gateway, profile named | the same, with the framework's profile in the url: `/mcp/<profile>` |
-| gateway and proxy | the same, and the model asked through `[model_proxy]` of that gateway |
+| gateway and proxy | the same, with the model called through the gateway's `[model_proxy]` |
 
 | word | |
 |---|---|
-| seen | the model gets all of it as what it is: texts, pictures, documents, sound |
-| named | something is a line of text with its handle, a document its text and a handle; nothing is missing unsaid |
-| lost | something is missing, is told twice, or is base64 as text |
+| seen | the model gets everything in its own form: texts, pictures, documents, sound |
+| named | something is a line of text with its handle, or a document its text and a handle; nothing is lost silently |
+| lost | something is missing, appears twice, or is base64 as text |
 | refused | the model API answers 400 |
 | failed | the program ended, or no result reached the model |
 
-What a program has to do for a framework is in its own file. To try another framework, see
-[lab](../lab/README.md).
+To try another framework, see [lab](../lab/README.md).
 
 """
 
@@ -49,7 +49,7 @@ def frameworks_page() -> str:
         f"|{'---|' * (len(SETTINGS) + 5)}",
         *(_row(record, api) for record in found for api in record.findings),
         "",
-        "Counted are the cases whose word is *seen*; beside them, how many are *named*.",
+        "The counts are of cases that are *seen*, followed by those that are *named*.",
         "",
         *(line for record in found for line in _section(record)),
     ]
@@ -74,8 +74,13 @@ def _anchor(record: Record) -> str:
 
 
 def _section(record: Record) -> list[str]:
-    """Every case of a framework that is not seen in every setting."""
-    lines = [f"## {record.title}", "", f"Run on {record.date}. What is not listed is seen in every setting.", ""]
+    """Return the section of a framework: the cases that are not seen in every setting."""
+    lines = [
+        f"## {record.title}",
+        "",
+        f"Run on {record.date}. Cases not listed are seen in every setting.",
+        "",
+    ]
     for api, settings in record.findings.items():
         lines += [f"### {record.title} on {api}, {record.models[api]}", ""]
         lines += [f"| a tool returns | {' | '.join(SETTINGS.values())} |", f"|{'---|' * (len(SETTINGS) + 1)}"]

@@ -1,8 +1,8 @@
-"""Write the parts of the documentation that follow from data: `python docs/generate.py`; `--check` only compares.
+"""Generate the parts of the documentation that come from data: `python docs/generate.py`; `--check` only compares.
 
-Generated are the rooms in docs/architecture.md, docs/configuration.md, docs/cli.md, docs/envelope.md, docs/models/,
+This generates the rooms in docs/architecture.md, docs/configuration.md, docs/cli.md, docs/envelope.md, docs/models/,
 docs/hosts/, the values in docs/profiles.md, docs/frameworks.md, the table of hosts in the README and that of clients in
-docs/proxy.md. A test holds them to the data.
+docs/proxy.md. A test compares them with the data.
 """
 
 import json
@@ -34,7 +34,7 @@ README = DOCS.parent / "README.md"
 
 
 def pages() -> dict[Path, str]:
-    """Every generated page, whole."""
+    """Return the text of every generated page."""
     profiles = builtin_profiles()
     return {
         README: _filled(README, hosts=_hosts(profiles)),
@@ -53,7 +53,7 @@ def pages() -> dict[Path, str]:
 
 
 def _filled(page: Path, **texts: str) -> str:
-    """A page with each text in the place of its name."""
+    """Return a page with each named text filled in."""
     whole = page.read_text("utf-8")
     for name, text in texts.items():
         begin, end = f"<!-- {name}:begin (written by docs/generate.py) -->\n", f"<!-- {name}:end -->"
@@ -80,14 +80,13 @@ def _hosts(profiles: Mapping[str, Profile]) -> str:
 def _configuration() -> str:
     return (
         "# mcp-gateway.toml\n\n"
-        "*Written by docs/generate.py from the schema.* The file is looked for in `--config`, `$MCP_GATEWAY_CONFIG`,\n"
-        "`./mcp-gateway.toml`, then in the user's config folder. Relative paths are relative to the file. Values may\n"
-        "use `${NAME}` and `${NAME:-default}`; `$${` is a literal `${`. `${MCP_GATEWAY_PYTHON}` is the Python that\n"
-        "runs the gateway. A JSON file with `mcpServers` (or VS Code's `servers`) is accepted as well.\n\n"
-        'What is in seconds may be written as a number or as `"30s"`, `"5m"`, `"1h30m"`, `"2d"`; what is in bytes, as\n'
-        'a number or as `"500kB"`, `"4GB"` (powers of 1,000), `"64MiB"`, `"2GiB"` (powers of 1,024).\n\n'
-        + describe_keys()
-        + "\n"
+        "*Written by docs/generate.py from the schema.* The configuration is the file named by `--config` or\n"
+        "`$MCP_GATEWAY_CONFIG`, else `./mcp-gateway.toml`, else the one in the user's config folder. Relative paths\n"
+        "are relative to the file. Values may use `${NAME}` and `${NAME:-default}`; `$${` is a literal `${`.\n"
+        "`${MCP_GATEWAY_PYTHON}` is the Python that runs the gateway. A JSON file with `mcpServers` (or VS Code's\n"
+        "`servers`) is accepted as well.\n\n"
+        'Times are numbers of seconds, or `"30s"`, `"5m"`, `"1h30m"`, `"2d"`. Sizes are numbers of bytes, or\n'
+        '`"500kB"`, `"4GB"` (powers of 1,000), `"64MiB"`, `"2GiB"` (powers of 1,024).\n\n' + describe_keys() + "\n"
     )
 
 
@@ -115,9 +114,9 @@ def _models(profiles: Mapping[str, ModelProfile]) -> dict[Path, str]:
     pages = {DOCS / "models" / f"{name}.md": _model(name, profile) for name, profile in profiles.items()}
     lines = [
         "# Model APIs\n",
-        "*Written by docs/generate.py from the model profiles.* The results of a turn, in the one form that each API"
-        " accepts: [how to use it](../library.md). *In the tool's message*: natively; *after*: in one message after all"
-        " tool messages of the turn, with a marker where it stood; a dash: named in a line.\n",
+        "*Written by docs/generate.py from the model profiles.* How the results of a turn are written for each API;"
+        " [library](../library.md) says how to use this. *In the tool message*: natively; *after*: in one message after"
+        " all tool messages of the turn, with a marker in the original place; a dash: named in a line.\n",
         "| target | images | sound | documents | video | errors |",
         "|---|---|---|---|---|---|",
     ]
@@ -130,12 +129,12 @@ def _models(profiles: Mapping[str, ModelProfile]) -> dict[Path, str]:
 
 
 def _blind(profiles: Mapping[str, ModelProfile]) -> str:
-    """Which models see no images, and which take those of tools in another place than others of the target."""
+    """Return the section on models that see no images, or take those of tools in a different place."""
     lines = [
         "## Models that differ\n",
-        "Matched on the name that the model is asked for by, with or without whose it is (`openai/gpt-3.5-turbo`). A"
-        " model that sees no images gets lines that name them. What a target is based on counts for it too, unless it"
-        " has a list of its own.\n",
+        "The patterns match the model's name, with or without its vendor (`openai/gpt-3.5-turbo`). A model that sees no"
+        " images gets lines that name them. A target inherits the list of the target that it is based on, unless it has"
+        " its own.\n",
         "| target | models | |",
         "|---|---|---|",
     ]
@@ -143,7 +142,7 @@ def _blind(profiles: Mapping[str, ModelProfile]) -> str:
         for globs, what in (
             (profile.blind_models, "see no images"),
             (profile.image.in_tool_models, "take images in the tool's message"),
-            (profile.image.after_reply_models, "take images after a reply of the assistant's"),
+            (profile.image.after_reply_models, "take images after an assistant reply"),
         ):
             if globs and not (profile.lineage and globs in _globs(profiles[profile.lineage[0]])):
                 lines.append(f"| {name} | {', '.join(f'`{glob}`' for glob in globs)} | {what} |")
@@ -172,7 +171,7 @@ def _model(name: str, profile: ModelProfile) -> str:
             *facts(profile, model_profiles()),
             "## One turn\n",
             "Three parallel calls: text, PNG, text, WebP; a failed call with a GIF; a PDF, a WAV, an MP4 and structured"
-            " content. What follows the assistant's message, and the notes of what was changed:\n",
+            " content. These messages follow the assistant's, with notes of what was changed:\n",
             f"```json\n{golden.read_text('utf-8').rstrip()}\n```\n",
         ]
     )
@@ -182,24 +181,24 @@ def _envelope() -> str:
     schema = json.dumps(envelope_json_schema(), indent=2)
     return (
         "# The envelope\n\n"
-        "*Written by docs/generate.py.* One canonical form for every `CallToolResult`, of any protocol revision: the\n"
-        "blocks in their order with every field that arrived, structured content, the error flag, and everything else\n"
-        "under `rest`.\n\n"
+        "*Written by docs/generate.py.* The envelope is one canonical form for every `CallToolResult`, of any\n"
+        "protocol revision: the blocks in order, each with every field that arrived, structured content, the error\n"
+        "flag, and everything else under `rest`.\n\n"
         "## What an upstream may add\n\n"
         "| | |\n|---|---|\n"
-        f"| `_meta[\"{RAW_KEY}\"]` of a result | the content of a tool's message in a model API's own shape, by target:"
-        ' `{"anthropic_messages": [{"type": "search_result", ...}]}`. That target gets it as it is, all others get the'
-        " content. Only what may stand in a tool's message is taken ([which](models/README.md)), at most 100 blocks and"
-        " 20,000,000 characters; what is not taken is noted. Hosts with little room are not sent it. |\n"
+        f'| `_meta["{RAW_KEY}"]` of a result | the content of a tool message in a model API\'s own shape, by target:'
+        ' `{"anthropic_messages": [{"type": "search_result", ...}]}`. That target gets it unchanged, all others'
+        " get the normal content. Only what may stand in a tool message is accepted ([see](models/README.md)), at most"
+        " 100 blocks and 20,000,000 characters; the rest is noted. It is not sent to hosts with little room. |\n"
         "| a `resource_link` with the uri `openai-file:<id>`, `anthropic-file:<id>`, `gemini-file:files/<id>` or"
-        " `mistral-file:<id>` | a file that this provider keeps: its API gets it by its id, if the link's `mimeType` is"
-        " one that the API takes; on all others it is a line, and noted. |\n\n"
+        " `mistral-file:<id>` | a file that this provider keeps: its API gets it by its id, if it accepts the"
+        " link's `mimeType`; for all other APIs it becomes a line, with a note. |\n\n"
         f"## Its JSON schema\n\n```json\n{schema}\n```\n"
     )
 
 
 def main() -> int:
-    """Write what has changed; with --check, only say what would."""
+    """Write the pages that have changed; with --check, only list them."""
     stale = {path: text for path, text in pages().items() if not path.exists() or path.read_text("utf-8") != text}
     for path, text in stale.items():
         print(f"{'out of date' if '--check' in sys.argv else 'written'}: {path.relative_to(DOCS.parent)}")

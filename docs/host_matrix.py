@@ -8,51 +8,50 @@ from gateway.core.profiles.profile import Profile
 from gateway.hosts.config_files.hosts import HOSTS
 
 _KNOWN = ("measured", "source", "maintainer", "user_report")
-"""Levels of evidence that say something of the host, the best first."""
+"""Levels of evidence that say something about the host, best first."""
 _SHOWN = {
     "line": "named",
     "file": "the path of a file",
     "text": "text",
     "pages": "pages as images",
-    "inline": "what they lead to",
+    "inline": "their content",
 }
 _SEEN = {"same-turn": "at once", "next-turn": "a turn late", "unknown": "?"}
 _LAST = ("default", "passthrough", "text-only")
-"""What is no host's own."""
+"""Profiles that do not belong to a host."""
 _HEADING = (
     "| host | registered with | known from | images | sound | PDF | links | structured data | errors | text "
     "| names | seen |\n|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
-NAMED = """- *named*: the model gets a line with the type, the size and a handle in place of the content, such as
+NAMED = """- *named*: instead of the content, the model gets a line with its type, size and handle, such as
   `[image 1: image/png, 960x600, 34 KB (this host does not show images to its model); handle img_pj7mjs2v2zrc]`. The
   content is kept: the model can open it with a tool of the gateway, or pass the handle to another tool.
 """
 _BEFORE = f"""# Hosts
 
-*Written by docs/generate.py from the profiles and from what is known of the hosts' files.* What the gateway sends to
-each host, so that its model sees it. Each host leads to its values with their [evidence](evidence.md), each page in the
-second column to how the gateway is registered there. In every other host, add the gateway by hand as you would any MCP
+*Written by docs/generate.py from the profiles and the known configuration files.* What the gateway sends to each host,
+so that its model sees it. The first column links to the values of each host with their [evidence](evidence.md), the
+second to instructions for registering the gateway there. In every other host, add the gateway by hand like any MCP
 server; the command is `mcp-gateway serve`.
 
-- *known from*: the best evidence that there is. **measured**: requests of the real host were captured; **source**: its
-  code was read; **maintainer** or **user report**: somebody said so. Where nothing is known, a host is sent what
+- *known from*: the best available evidence. **measured**: requests of the real host were captured; **source**: its
+  code was read; **maintainer** or **user report**: somebody said so. A host about which nothing is known is sent what
   unknown clients are sent.
-{NAMED}- *images*: the types that are sent (others are converted), pixels on the longer edge, how many in one result.
+{NAMED}- *images*: the types that are sent (others are converted), pixels on the longer edge, and how many in a result.
 - *structured data*: `as it is`; or `as text`, because the host would lose it, or lose the rest beside it.
-- *errors*: what becomes of media in a result that reports an error: shown, shown with the error told in the text, or
-  named.
-- *text*: at most so many characters in a result; *names*: in the name of a tool, the host's own prefix included.
+- *errors*: media in a result that reports an error is shown, shown with the error reported in the text, or named.
+- *text*: the most characters in a result; *names*: in the name of a tool, including the host's prefix.
 - *seen*: when the model sees an image.
 
-`mcp-gateway profiles show NAME` shows every value of a profile. [Profiles](../profiles.md) says what they mean, how a
+`mcp-gateway profiles show NAME` shows every value of a profile. [Profiles](../profiles.md) explains the values, how a
 profile is chosen, and how to write your own.
 """
-_EVIDENCE = """# What is known of each host
+_EVIDENCE = """# What is known about each host
 
-*Written by docs/generate.py from the profiles.* Every value in which a host differs from others, with its evidence:
+*Written by docs/generate.py from the profiles.* Every value that a profile sets for itself, with its evidence:
 **measured** (requests of the real host were captured), **source** (its code was read), **maintainer**, **user report**,
-**judgement** (a choice of ours where nothing can be known) or **unverified**; with the version and the day it was
-checked. The same hosts in one table: [hosts](README.md).
+**judgement** (our choice, because nothing can be known) or **unverified**, with the version and the date of the check.
+[Hosts](README.md) has the same hosts in one table.
 """
 
 
@@ -68,7 +67,7 @@ def evidence_page(profiles: Mapping[str, Profile]) -> str:
 
 
 def popular(profiles: Mapping[str, Profile]) -> list[Profile]:
-    """The hosts that people have: those whose configuration files are known, and what unknown ones are sent."""
+    """Return the profiles of hosts whose configuration files are known, and that of unknown clients."""
     names = dict.fromkeys(host.profile or name for name, host in HOSTS.items())
     return [*(profiles[name] for name in names if name in profiles), profiles["default"]]
 
@@ -79,18 +78,18 @@ def _names(profiles: Mapping[str, Profile]) -> list[str]:
 
 
 def known_from(profile: Profile, profiles: Mapping[str, Profile]) -> str | None:
-    """The best evidence that there is of the host itself; None when nothing is known of it."""
+    """Return the best evidence about the host itself; None if nothing is known."""
     levels = {fact.level for fact in own_evidence(profile, profile.lineage, profiles).values()}
     return next((level for level in _KNOWN if level in levels), None)
 
 
 def known_words(profile: Profile, profiles: Mapping[str, Profile]) -> str:
-    """The best evidence that there is of the host, in words."""
+    """Return the best evidence about the host, in words."""
     return "" if profile.name in _LAST else (known_from(profile, profiles) or "nothing").replace("_", " ")
 
 
 def images(profile: Profile) -> str:
-    """Which images are sent, and how."""
+    """Describe which images are sent, and how."""
     image = profile.image
     if image.show != "native":
         return _SHOWN[image.show]
@@ -102,19 +101,19 @@ def images(profile: Profile) -> str:
 
 
 def shown(show: str) -> str:
-    """What becomes of a kind of content."""
+    """Describe how a kind of content is sent."""
     return _SHOWN.get(show, "as they are")
 
 
 def errors(profile: Profile) -> str:
-    """What becomes of media beside an error."""
+    """Describe how media beside an error is sent."""
     if profile.image.show == "line" or profile.error.media == "line":
         return "named"
     return "shown, error as text" if profile.error.media == "unflag" else "shown"
 
 
 def structured(profile: Profile) -> str:
-    """What becomes of structured content."""
+    """Describe how structured content is sent."""
     return "as it is" if profile.structured.send == "always" else "as text"
 
 
@@ -149,11 +148,11 @@ def _row(profile: Profile, profiles: Mapping[str, Profile]) -> str:
 def _section(profile: Profile, profiles: Mapping[str, Profile]) -> list[str]:
     lines = [f'<a id="{profile.name}"></a>\n', f"## {profile.title} (`{profile.name}`)\n", _about(profile)]
     if known_from(profile, profiles) is None and profile.name not in (*_LAST, "inspector"):
-        lines.append("**Nothing is known of what it shows its model**: it is sent what every host is sent.\n")
+        lines.append("**Nothing is known about what it shows its model**: it is sent what unknown clients are sent.\n")
     lines.append(f"{_chosen(profile)}{_based(profile)}\n")
     page = _page(profile)
     if page is not None:
-        lines.append(f"How the gateway is registered there: [{HOSTS[page].title}]({page}.md).\n")
+        lines.append(f"To register the gateway there, see [{HOSTS[page].title}]({page}.md).\n")
     lines += facts(profile, profiles)
     for variant, models in profile.variants.items():
         lines += _variant(profiles[variant], models, profiles)
@@ -161,7 +160,7 @@ def _section(profile: Profile, profiles: Mapping[str, Profile]) -> list[str]:
 
 
 def _page(profile: Profile) -> str | None:
-    """The host whose page says how the gateway is registered there, if it has one."""
+    """Return the name of the host's registration page, if it has one."""
     return next((name for name, host in HOSTS.items() if (host.profile or name) == profile.name), None)
 
 
@@ -172,7 +171,7 @@ def _about(profile: Profile) -> str:
 def _chosen(profile: Profile) -> str:
     names = [f"`{match.client_name}`" for match in profile.match if match.client_name]
     agents = [f"`{match.user_agent}`" for match in profile.match if match.user_agent and not match.client_name]
-    how = [f"clients that call themselves {', '.join(names)}"] if names else []
+    how = [f"clients that name themselves {', '.join(names)}"] if names else []
     how += [f"a User-Agent like {', '.join(agents)}"] if agents else []
     if not how:
         return "" if profile.name in _LAST else f"Chosen by name only: `--profile {profile.name}`. "
@@ -189,4 +188,4 @@ def _variant(profile: Profile, models: tuple[str, ...], profiles: Mapping[str, P
     lines = [f"### {profile.title} (`{profile.name}`)\n"]
     if profile.about.strip():
         lines.append(_about(profile))
-    return [*lines, f"A variant of the above, chosen {when}.\n", *facts(profile, profiles)]
+    return [*lines, f"A variant of the above profile, chosen {when}.\n", *facts(profile, profiles)]

@@ -1,4 +1,4 @@
-"""The page of each host in docs/hosts: how the gateway is registered in it, what it shows its model, and its limits."""
+"""The page of each host in docs/hosts: how to register the gateway, what the host shows its model, and its limits."""
 
 import json
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ _SHOWN = {
     "file": "as the path of a file",
     "text": "as text",
     "pages": "as images of their pages",
-    "inline": "what they lead to is shown",
+    "inline": "their content is shown",
 }
 
 
 def host_pages(profiles: Mapping[str, Profile]) -> dict[str, str]:
-    """File name → page, for every host that is known by its configuration file."""
+    """Return file name → page, for every host whose configuration file is known."""
     return {
         f"{name}.md": _page(host, profiles.get(host.profile or name), profiles["default"])
         for name, host in sorted(HOSTS.items())
@@ -37,14 +37,20 @@ def host_pages(profiles: Mapping[str, Profile]) -> dict[str, str]:
 
 def _page(host: HostFormat, profile: Profile | None, default: Profile) -> str:
     shown = profile or default
-    parts = [f"# {host.title}\n", "*Written by docs/generate.py.*\n", "## Registration\n", *_registration(host)]
+    purpose = f"How to register the gateway in {host.title}, what it shows its model, and its limits."
+    parts = [
+        f"# {host.title}\n",
+        f"*Written by docs/generate.py.* {purpose}\n",
+        "## Registration\n",
+        *_registration(host),
+    ]
     parts.append("## What it shows its model\n")
     if profile is None:
         parts.append(
-            "Nothing has been measured of this host, so it gets the `default` profile: what arrives everywhere.\n"
+            "Nothing has been measured on this host, so it gets the `default` profile, which works everywhere.\n"
         )
     parts += [" ".join(shown.about.split()) + "\n", "| | |", "|---|---|", *_shows(shown), "", "## Its limits\n"]
-    parts += ["| | | how it is known |", "|---|---|---|", *_limits(shown), ""]
+    parts += ["| limit | value | evidence |", "|---|---|---|", *_limits(shown), ""]
     there = f"[what is known](evidence.md#{shown.name}), or `mcp-gateway profiles show {shown.name}`"
     parts.append(f"Every value with its evidence: {there}.\n")
     return "\n".join(parts)
@@ -62,13 +68,13 @@ def _registration(host: HostFormat) -> list[str]:
     written = json.dumps(entry, indent=2) if host.syntax == "json" else _toml(host)
     return [
         f"    mcp-gateway install {host.name}\n",
-        f"Then {host.after}. `mcp-gateway uninstall {host.name}` gives the file back as it was. By hand, in\n",
+        f"Then {host.after}. `mcp-gateway uninstall {host.name}` restores the file. To do it by hand, edit\n",
         "| | file |",
         "|---|---|",
         *files,
         "",
         f"```{host.syntax}\n{written}\n```\n",
-        f"The vendor's page: <{host.page}>\n",
+        f"Vendor documentation: <{host.page}>\n",
     ]
 
 
@@ -89,13 +95,17 @@ def _shows(profile: Profile) -> list[str]:
         f"| sound | {_SHOWN[profile.audio.show]} |",
         f"| documents | {_SHOWN[profile.document.show]} |",
         f"| links | {_SHOWN[profile.link.show]} |",
-        f"| structured data | {'as it is' if profile.structured.send == 'always' else 'as text, once'} |",
+        f"| structured data | {'unchanged' if profile.structured.send == 'always' else 'as text, once'} |",
         f"| errors | {_error(profile)} |",
     ]
 
 
 def _error(profile: Profile) -> str:
-    words = {"keep": "media beside the flag", "unflag": "said in text, so that media is shown", "line": "media named"}
+    words = {
+        "keep": "media beside the flag",
+        "unflag": "reported in text, so media is shown",
+        "line": "media named",
+    }
     return words[profile.error.media] + (", with `ERROR:` in the text" if profile.error.prefix else "")
 
 
@@ -106,7 +116,7 @@ def _limits(profile: Profile) -> list[str]:
         "image.max_bytes": ("bytes of an image", profile.image.max_bytes),
         "text.max_chars": ("characters of text", profile.text.max_chars),
         "limits.result_chars": ("characters of the whole result", profile.limits.result_chars),
-        "tools.name_max": ("characters of a tool's name, its own prefix included", profile.tools.name_max),
+        "tools.name_max": ("characters of a tool's name, including the host's prefix", profile.tools.name_max),
         "tools.description_max": ("characters of a description", profile.tools.description_max),
     }
     return [

@@ -1,11 +1,11 @@
-"""The table of docs/proxy.md: what real clients' pictures become on each API, before the proxy and after it."""
+"""The table of docs/proxy.md: how real clients' pictures arrive at each API, without the proxy and with it."""
 
 import json
 import re
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "matrix"
-"""Written by tests/serving/model_proxy/test_matrix.py: client, API, form, and the words for what became of it."""
+"""Written by tests/serving/model_proxy/test_matrix.py: client, API, form, and the words for the outcome."""
 ROOT = FOLDER.parents[1]
 
 APIS = {
@@ -30,15 +30,15 @@ CLIENTS = {
 }
 LEGEND = """| word | |
 |---|---|
-| seen | the model sees the picture, once, and no base64 stands beside it as text |
+| seen | the model sees the picture, once, without base64 text beside it |
 | refused | the API answers 400 |
 | text | the API accepts it: base64 as text, and no picture that the model sees |
-| lost | the API accepts it, and does not show the model the picture |
+| lost | the API accepts it, but does not show the model the picture |
 """
 
 
 def matrix_table() -> str:
-    """The words, and a row for each client and form."""
+    """Return the legend, and a row for each client and form."""
     lines = [LEGEND, f"| client | what it sends | {' | '.join(APIS.values())} |", f"|{'---|' * (len(APIS) + 2)}"]
     for client, (title, lock, package) in CLIENTS.items():
         found = json.loads((FOLDER / f"{client}.json").read_text("utf-8"))

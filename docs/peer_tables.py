@@ -1,4 +1,4 @@
-"""The tables of docs/models/README.md that set our cells beside those of other libraries. For docs/generate.py."""
+"""The tables of docs/models/README.md that compare our cells with those of other libraries, for docs/generate.py."""
 
 import json
 import tomllib
@@ -8,24 +8,24 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "models"
 CORE = 25
-"""So many of the cases are the core; the others are about hygiene and limits."""
+"""The number of core cases, which come first; the others are about hygiene and limits."""
 
-LEGEND = """## What becomes of 35 results, here and in other libraries
+LEGEND = """## 35 results, here and in other libraries
 
 The results are those of [tests/core/model_apis/cases.py](../../tests/core/model_apis/cases.py): 25 that tools really
-return, 8 about hygiene, 2 at limits. A cell is about the request that comes out, as the official types, the documented
-rules and a strict stand-in of the API judge it.
+return, 8 about hygiene, 2 at limits. Each cell judges the resulting request by the official types, the documented rules
+and a strict stand-in of the API.
 
 | word | |
 |---|---|
 | ok | native and valid |
 | ok+ | valid; media follows in one message after the tool messages |
-| line | the API has no place for it: one line of text names it, with a handle under which it is kept |
-| ok, line | as much as the API takes at once; the rest is lines |
+| line | the API has no place for it: one line of text names it, with the handle under which it is kept |
+| ok, line | as much as the API takes at once; the rest is named in lines |
 | INV | the official types refuse the request |
 | RULE | a documented rule is broken: order of messages, an image beside the error flag, empty text, a wrong type |
 | STR | base64 as text |
-| DROP, PART | everything, or a part, is silently gone |
+| DROP, PART | everything, or a part, is silently lost |
 | err | the model is not told that the call failed |
 | mime | a wrong type is declared |
 | CR | an exception before any request |
@@ -33,7 +33,7 @@ rules and a strict stand-in of the API judge it.
 
 
 def tables(targets: Sequence[str]) -> str:
-    """Our row for each target, and below it what others do on the same API."""
+    """Return our row for each target, followed by those of other libraries on the same API."""
     peers = tomllib.loads((FOLDER / "peers.toml").read_text("utf-8"))
     cases: list[str] = peers["cases"]
     ours = {target: json.loads((FOLDER / "cells" / f"{target}.json").read_text("utf-8")) for target in targets}
@@ -45,7 +45,7 @@ def tables(targets: Sequence[str]) -> str:
         [
             LEGEND,
             f"The others were measured on {peers['measured']}: {' '.join(peers['versions'].split())}. The figures are"
-            " counts of these cases, not of real traffic, and later versions may do otherwise.\n",
+            " counts of these cases, not of real traffic, and later versions may behave differently.\n",
             "### The core\n",
             *_table(cases[:CORE], [(name, cells[:CORE]) for name, _, cells in rows]),
             "\n### Hygiene and limits\n",

@@ -1,4 +1,4 @@
-"""The rooms in docs/architecture.md: their order from the import-linter contract, what is in each from its package."""
+"""The rooms in docs/architecture.md: their order from the import-linter contract, their contents from docstrings."""
 
 import ast
 import tomllib
@@ -10,15 +10,15 @@ PACKAGE = ROOT / "gateway"
 
 
 def drawing() -> str:
-    """The layers of the contract `rooms` from the top; what stands in one line does not import each other."""
+    """Return the layers of the contract `rooms`, from the top; rooms on one line do not import each other."""
     lines = [" " * 4 + "   ".join(layer) for layer in _layers()]
     return "\n      |\n".join(lines) + "\n"
 
 
 def table() -> str:
-    """The rooms and the folders in them, each with the first sentence of its module."""
+    """Return the rooms and their folders, each with the first sentence of its docstring."""
     rows = [f"| {_name(module)} | {_first_sentence(module)} |" for module in _modules()]
-    return "\n".join(["| room | what is in it |", "|---|---|", *rows]) + "\n"
+    return "\n".join(["| room | contents |", "|---|---|", *rows]) + "\n"
 
 
 def _layers() -> Iterator[list[str]]:
@@ -31,7 +31,7 @@ def _layers() -> Iterator[list[str]]:
 
 
 def _modules() -> Iterator[Path]:
-    """The module that says what a room is: its package's, and those of the packages inside; or the one that it is."""
+    """Yield the modules whose docstrings describe the rooms and the packages in them."""
     for room in (PACKAGE / name for layer in _layers() for name in layer):
         if room.is_dir():
             yield room / "__init__.py"

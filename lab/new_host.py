@@ -1,7 +1,7 @@
 """Write the skeleton of a host, and say what to do with it: `make new-host NAME=acme-ide`.
 
-The skeleton claims nothing: its profile holds no value yet, so the host is sent what unknown clients are sent. What has
-to be written by somebody who knows is marked, and a test fails as long as a mark is left.
+The skeleton claims nothing: its profile holds no value yet, so the host is sent what unknown clients are sent. The
+parts that need knowledge of the host are marked, and a test fails as long as a mark is left.
 """
 
 import keyword
@@ -23,24 +23,24 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 _PROFILE = Template('''\
 title = "$title"
-# $mark: the title, as its vendor writes it; and here what it does with results, how that is known, and what is not.
+# $mark: the title, as the vendor writes it; and below, what the host does with results, and how far that is known.
 about = """
 Nothing is known yet of what it shows its model, so it is sent what unknown clients are sent.
 """
 # $mark: the name that it gives itself in `initialize`, in lower case, with `-` for blanks, `_` and `/`. `*` stands for
 # any text. If others have the same name, delete `match`, and write in `about` that it has to be chosen explicitly.
 match = [{ client_name = "$name" }]
-# extends = "text-only"     # where images are lost or become base64 text; left out: "default"
+# extends = "text-only"     # if images are lost or become base64 text; default: "default"
 
 # $mark: one [[fact]] for each piece of evidence, with the values that it proves; docs/profiles.md has every value.
-# Where nothing is known, delete all of this: a profile without facts is complete, and the documentation says so.
+# If nothing is known, delete all of this: a profile without facts is complete, and the documentation says so.
 #
 # level: "measured" (its requests to a model API were captured; needs host_version), "source" (its code was read),
 # "maintainer" or "user_report" (somebody said so), "judgement" (our choice where nothing can be known), "unverified"
 #
 # [[fact]]
 # level = "source"
-# source = "$mark: owner/repository@commit path/to/file.ts:120-140: what stands there"
+# source = "$mark: owner/repository@commit path/to/file.ts:120-140: what it says"
 # host_version = "1.2.3"
 # checked = $today
 # sets.image.show = "native"          # or "line": no image reaches the model
@@ -50,7 +50,7 @@ match = [{ client_name = "$name" }]
 ''')
 
 _SIMULATOR = Template('''\
-"""$title, not measured yet. What is not known counts as lost, so that nothing relies on it.
+"""$title, not measured yet. Anything unknown counts as lost, so that nothing relies on it.
 
 $mark: where this is known from (measured: which version, on which day; or source code, or reports).
 """
@@ -64,10 +64,10 @@ from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, as_labelled,
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model of $title gets."""
+    """Return what the model of $title gets."""
     if problem := malformed(result):
         return failed_result(f"Invalid tool result: {problem}")
-    # $mark: what becomes of structured content, of long text, and of media beside an error.
+    # $mark: how structured content, long text, and media beside an error are treated.
     return Seen(tuple(_part(block) for block in blocks(result)), flagged=is_error(result))
 
 
@@ -81,7 +81,7 @@ def _part(block: Mapping[str, Any]) -> SeenPart:
             return SeenText(f"[{kind}: what this host does with it is not known]", "placeholder")
 
 
-# $mark: what it says of itself in `initialize`.
+# $mark: what it says about itself in `initialize`.
 $constant = SimulatedHost(
     name="$name",
     title="$title",
@@ -97,20 +97,20 @@ Next:
   1. Replace what is marked with $mark in both, and delete the marks. Delete the simulator if you know too little of
      the host to write one: a profile needs none.
   2. make docs
-     writes its row and its evidence into docs/hosts.
+     writes its row and its evidence in docs/hosts.
   3. make test ARGS="tests/core/test_golden.py --update-golden"
-     writes what it is sent where that differs from the profile that it extends; read it with git diff.
+     writes the outputs that differ from those of the profile that it extends; read them with git diff.
   4. make test ARGS="tests/config tests/docs tests/lab/test_new_host.py tests/core/test_golden.py"
      and, if you kept the simulator: make test ARGS="tests/hosts/simulators"
 "Add a host" in CONTRIBUTING.md says more.""")
 
 
 class SkeletonError(Exception):
-    """There can be no skeleton of this name; the message says why."""
+    """A skeleton cannot be written under this name; the message says why."""
 
 
 def write_skeleton(name: str, root: Path = ROOT) -> tuple[Path, Path]:
-    """Write a profile and a simulator for a host that nothing is known of yet; returns the two paths.
+    """Write a profile and a simulator for a host about which nothing is known yet; return the two paths.
 
     Raises:
         SkeletonError: a name that no profile can have, or that is taken.

@@ -1,1 +1,1 @@
-"""Agent loops: one for each model API on `gateway.open`, and three frameworks as MCP hosts of a gateway."""
+"""Agent loops: one for each model API on `gateway.open`, and agent frameworks as MCP hosts of a gateway."""

@@ -21,7 +21,7 @@ from ..checking import ROOT, near, picture, run
 from .server import MARK
 
 GATEWAY = str(Path(gateway.__file__).parent.parent)
-"""The gateway that is run is the one that is imported here, installed or not."""
+"""Run the gateway that is imported here, installed or not."""
 
 CONFIG = """
 [upstreams.charts]
@@ -64,7 +64,7 @@ async def analyzed(client: Client) -> tuple[str, CallToolResult]:
 
 
 async def tool(client: Client, name: str) -> Tool:
-    """A tool of the gateway's. Its server may be starting still: then the first list of a host comes without it."""
+    """Return a tool of the gateway. While its server is still starting, a host's first list lacks it."""
     with anyio.fail_after(60):
         while True:
             for each in (await client.list_tools()).tools:
@@ -100,7 +100,7 @@ async def check() -> None:
 
 
 async def check_refusals(client: Client, handle: str) -> None:
-    """A handle that nobody has is told, and the tool is not called."""
+    """An unknown handle is reported, and the tool is not called."""
     wrong = await client.call_tool("photos__analyze_photo", {"photo": f"{handle[:-6]}000000"})
     assert wrong.is_error
     assert "analyze_photo was not called: photo: there is no content with the handle" in texts(wrong), texts(wrong)

@@ -82,7 +82,7 @@ def check_structured(results: dict[str, CallToolResult]) -> None:
 
 
 def check_scenes(results: dict[str, CallToolResult]) -> None:
-    """The pictures that are no charts."""
+    """The pictures that are not charts."""
     assert kinds(results["landscape"]) == ["image/jpeg"]
     view = picture(results["landscape"]).convert("RGB")
     assert view.size == (1_280, 800)

@@ -1,4 +1,4 @@
-"""Pictures that are no charts: a landscape with the grain of a photograph (JPEG) and weather stickers (WebP)."""
+"""Pictures that are not charts: a landscape with the grain of a photograph (JPEG) and weather stickers (WebP)."""
 
 import math
 from dataclasses import dataclass

@@ -29,7 +29,7 @@ server = MCPServer(
 )
 
 PURE = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-"""What is true of every tool here: it changes nothing, gives the same again, and reaches nothing outside."""
+"""Annotations of every tool here: it changes nothing, is repeatable, and reaches nothing outside."""
 
 Title = Annotated[str, Field(max_length=120, description="The heading of the chart; a fitting one if left out.")]
 Label = Annotated[str, Field(max_length=80)]
@@ -188,7 +188,7 @@ def check_data(
     title: Title = "",
     unit: Unit = "",
 ) -> CallToolResult:
-    """Look for missing values, values that are no numbers, and values far from their neighbours.
+    """Look for missing values, values that are not numbers, and values far from their neighbours.
 
     Bad data is an error result with the list of faults and a chart that marks them; good data a chart without marks.
     """

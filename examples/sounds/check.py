@@ -79,10 +79,10 @@ async def check_arguments(client: Client) -> None:
     # The longest sound that can be made still fits into one event of a client with the usual limit of 1 MiB.
     longest = await client.call_tool("play_tone", {"seconds": 15, "instrument": "sine"})
     assert len(samples(longest)) == 15 * 22_050
-    await refused(client, "play_tone", {"note": "H4"}, "'H4' is no note")
+    await refused(client, "play_tone", {"note": "H4"}, "'H4' is not a note")
     await refused(client, "play_tone", {"note": "C9"}, "the ends of a piano")
     await refused(client, "play_tone", {"seconds": 60}, "less than or equal to 15")
-    await refused(client, "play_melody", {"notes": "C4 X4"}, "note 2: 'X4' is no note")
+    await refused(client, "play_melody", {"notes": "C4 X4"}, "note 2: 'X4' is not a note")
     await refused(client, "play_melody", {"notes": "C4:16 C4:16", "tempo": 60}, "at most 15")
     await refused(client, "play_chord", {"kind": "jazzy"}, "'major', 'minor'")
 

@@ -71,7 +71,7 @@ def half_tones(note: str) -> int:
     match = _NOTE.fullmatch(note.strip())
     if match is None:
         raise BadMusic(
-            f"{note[:20]!r} is no note: write a letter A to G, # or b if needed, and the octave: A4, C#5, Eb3"
+            f"{note[:20]!r} is not a note: write a letter A to G, # or b if needed, and the octave: A4, C#5, Eb3"
         )
     letter, shift, octave = match.groups()
     return _STEPS[letter.upper()] + _SHIFTS[shift] + 12 * (int(octave) - 4) - 9

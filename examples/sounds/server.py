@@ -32,7 +32,7 @@ server = MCPServer(
 )
 
 PURE = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-"""What is true of every tool here: it changes nothing, gives the same again, and reaches nothing outside."""
+"""Annotations of every tool here: it changes nothing, is repeatable, and reaches nothing outside."""
 
 Note = Annotated[str, Field(max_length=20, description="Letter, # or b if needed, octave: A4, C#5, Eb3.")]
 Seconds = Annotated[float, Field(ge=0.05, le=synthesis.LONGEST, description="How long it lasts, in seconds.")]
@@ -54,7 +54,7 @@ Tempo = Annotated[int, Field(ge=0, le=400, description="Beats in a minute; 0 for
 
 
 def play(tones: Iterable[Tone], instrument: Instrument, about: str) -> CallToolResult:
-    """A result of a text, which is all that most models get of a sound, and an audio block."""
+    """Return a text, which is all that most models get of a sound, and an audio block."""
     try:
         samples = synthesis.synthesise(tones, instrument)
     except BadMusic as error:

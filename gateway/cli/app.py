@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from gateway.serving.mcp.early_stdio import EarlyStdio
 
 EPILOG = (
-    "Exit codes: 0 done, 1 what was asked for failed, 2 the command line or the configuration cannot be used, "
-    "3 an upstream is not available, 130 interrupted."
+    "Exit codes: 0 success, 1 failure, 2 unusable command line or configuration, 3 an upstream is not available, "
+    "130 interrupted."
 )
 
 app = typer.Typer(
     name="mcp-gateway",
-    help="One MCP server in front of many; every result in the shape that each host really shows its model.",
+    help="One MCP server in front of many, with every result in a shape that the host really shows its model.",
     epilog=EPILOG,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -55,13 +55,13 @@ app = typer.Typer(
 app.command("serve", short_help="Serve one host over stdio, or many over HTTP.")(serve.serve)
 app.command("proxy", short_help="Repair tool results on their way to a model API.")(proxy.proxy)
 app.command("init", short_help="Write a first mcp-gateway.toml.")(init.init)
-app.command("import", short_help="Take over the MCP servers that your hosts have.")(import_servers.import_)
+app.command("import", short_help="Import the MCP servers of your hosts.")(import_servers.import_)
 app.command("add", short_help="Add an MCP server to the configuration.")(add.add)
-app.command("remove", short_help="Take an MCP server out of the configuration.")(upstreams.remove)
-app.command("enable", short_help="Switch an MCP server on.")(upstreams.enable)
-app.command("disable", short_help="Switch an MCP server off; its settings stay.")(upstreams.disable)
+app.command("remove", short_help="Remove an MCP server from the configuration.")(upstreams.remove)
+app.command("enable", short_help="Enable an MCP server.")(upstreams.enable)
+app.command("disable", short_help="Disable an MCP server; its settings stay.")(upstreams.disable)
 app.command("install", short_help="Register the gateway in a host.")(install.install)
-app.command("uninstall", short_help="Remove the gateway from a host again.")(install.uninstall)
+app.command("uninstall", short_help="Remove the gateway from a host.")(install.uninstall)
 app.command("tools", short_help="List the tools that a host is offered.")(tools.tools)
 app.command("call", short_help="Call a tool, and show what a host is sent.")(call.call)
 app.command("explain", short_help="Show step by step how a result is shaped for a host.")(explain.explain)
@@ -70,8 +70,8 @@ app.add_typer(config.app, name="config", short_help="Check the configuration.")
 app.command("put", short_help="Store a file, and print its handle and its link.")(content.put)
 app.add_typer(content.app, name="content", short_help="List, save or remove stored content.")
 app.command("status", short_help="Show the running gateways.")(status.status)
-app.command("logs", short_help="Show what a gateway has logged.")(logs.logs)
-app.command("reload", short_help="Have a running gateway read its configuration again.")(reload.reload)
+app.command("logs", short_help="Show the log of a gateway.")(logs.logs)
+app.command("reload", short_help="Make a running gateway reload its configuration.")(reload.reload)
 app.command("stop", short_help="Stop a running gateway.")(stop.stop)
 app.command("calibrate", short_help="Measure what a host shows its model.")(calibrate.calibrate)
 app.command("doctor", short_help="Find out what is wrong, and how to fix it.")(doctor.doctor)

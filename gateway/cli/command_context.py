@@ -45,15 +45,15 @@ ALL = "all"
 
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help=f"The configuration (else ${FILE_VARIABLE}, ./{FILE_NAME})."),
+    typer.Option("--config", metavar="FILE", help=f"Configuration file. Default: ${FILE_VARIABLE}, ./{FILE_NAME}."),
 ]
 UpstreamUrls = Annotated[
     list[str] | None,
-    typer.Option("--upstream", metavar="URL", help="An upstream server, in place of a configuration. Repeatable."),
+    typer.Option("--upstream", metavar="URL", help="Upstream server, instead of a configuration. Repeatable."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON on stdout.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Revision = Annotated[
-    str, typer.Option("--revision", metavar="DATE", help=f"The host's protocol revision: {', '.join(REVISIONS)}.")
+    str, typer.Option("--revision", metavar="DATE", help=f"Protocol revision of the host: {', '.join(REVISIONS)}.")
 ]
 
 Returned = TypeVar("Returned")

@@ -20,7 +20,7 @@ _DECLARED: Mapping[str, Any] = {"extensions": {EXTENSION: {"mimeTypes": ["text/h
 
 WithPages = Annotated[
     bool,
-    typer.Option("--app", help="As for a host that shows pages (MCP Apps); see `apps` in its profile."),
+    typer.Option("--app", help="Simulate a host that shows pages (MCP Apps)."),
 ]
 
 

@@ -8,8 +8,8 @@ import typer
 from gateway.errors import ConfigError, GatewayError
 from gateway.serving.control.records import GatewayRecord, running
 
-Pid = Annotated[int | None, typer.Option("--pid", metavar="PID", help="The gateway with this process id.")]
-Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="The gateways that call themselves so.")]
+Pid = Annotated[int | None, typer.Option("--pid", metavar="PID", help="Process id of the gateway.")]
+Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="Name of the gateway ([gateway] name).")]
 All = Annotated[bool, typer.Option("--all", help="All running gateways.")]
 
 

@@ -13,19 +13,19 @@ LONGEST = 160
 
 INTRODUCTION = """# Conformance
 
-What the official conformance suite (npm `@modelcontextprotocol/conformance` {suite}, with the Python SDK `mcp` {sdk})
-finds at an upstream directly, and at the same upstream through a gateway with `prefix = "never"` and the profile
+Results of the official conformance suite (npm `@modelcontextprotocol/conformance` {suite}, with the Python SDK `mcp`
+{sdk}) for an upstream directly, and for the same upstream through a gateway with `prefix = "never"` and the profile
 `passthrough`. Written by `make conformance`, which fails on any loss; so does `make test`.
 
-Compared is check by check and count by count: a check that passes less often through the gateway, or is skipped, warned
-about or not reached there, is lost. The upstream is the project's own, `tests/conformance/upstream.py`.
+The comparison is check by check and count by count: a check that passes less often through the gateway, or is skipped,
+warned about or not reached there, is lost. The upstream is the project's own, `tests/conformance/upstream.py`.
 """
 
 SERVER = """
 ## Server scenarios
 
-The suite is the host. Where the host and the upstream are of different eras, there is no direct connection to compare
-with: the figures beside are those of the upstream that speaks both.
+The suite is the host. If the host and the upstream are of different eras, there is no direct connection to compare
+with: the direct figures are then those of the upstream that speaks both.
 
 | the upstream speaks | the host speaks | scenarios | checks passed directly | of them through the gateway | lost |
 |---|---|---|---|---|---|
@@ -34,8 +34,9 @@ with: the figures beside are those of the upstream that speaks both.
 CLIENT = """
 ## Client scenarios
 
-The suite is the upstream, and judges who connects to it: `tests/conformance/client.py` directly, or a gateway that the
-same client uses. The scenarios of OAuth (`auth/*`) are left out: the gateway does not sign in to upstreams.
+The suite is the upstream, and judges the client that connects to it: `tests/conformance/client.py` directly, or a
+gateway that the same client uses. The OAuth scenarios (`auth/*`) are left out: the gateway does not log in to
+upstreams.
 
 {left_out}
 | the suite's server speaks | scenarios | checks passed directly | of them through the gateway | lost |
@@ -44,7 +45,7 @@ same client uses. The scenarios of OAuth (`auth/*`) are left out: the gateway do
 
 
 def page(suite: str, server: Sequence[Comparison], client: Sequence[Comparison]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     told = [
         INTRODUCTION.format(suite=suite, sdk=version("mcp")),
         SERVER,

@@ -39,6 +39,21 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+def _anchors(page: Path) -> set[str]:
+    """Return the anchors of a page: those of its headings, as GitHub makes them, and explicit ones."""
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"\[([^]]*)]\([^)]*\)", r"\1", text), re.MULTILINE)
+    slugs = {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+    return slugs | set(re.findall(r'<a id="([^"]+)"', text))
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_anchors_of_links_exist(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?://)([^)#]*)#([^)]+)\)", page.read_text("utf-8"))
+    pages = [(page.parent / link if link else page, anchor) for link, anchor in links]
+    assert [f"{path}#{anchor}" for path, anchor in pages if anchor not in _anchors(path)] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_snippets_of_configuration_are_valid(page: Path) -> None:
     text = page.read_text("utf-8")

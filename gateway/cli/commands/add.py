@@ -25,30 +25,31 @@ from gateway.hosts.config_files.login_probe import ask_for_logins
 
 def add(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What the server is called here: NAME__tool.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name for the server; its tools become NAME__tool.")],
     server: Annotated[
-        list[str] | None, typer.Argument(metavar="URL|-- COMMAND", help="Its URL, or its command line after --.")
+        list[str] | None,
+        typer.Argument(metavar="URL|-- COMMAND", help="Its URL, or its command line after --."),
     ] = None,
     env: Annotated[
         list[str] | None,
-        typer.Option("--env", "-e", metavar="NAME=VALUE", help="A variable for the command. Repeatable."),
+        typer.Option("--env", "-e", metavar="NAME=VALUE", help="Environment variable for the command. Repeatable."),
     ] = None,
     header: Annotated[
         list[str] | None,
-        typer.Option("--header", "-H", metavar="'NAME: VALUE'", help="An HTTP header for the URL. Repeatable."),
+        typer.Option("--header", "-H", metavar="'NAME: VALUE'", help="HTTP header for the URL. Repeatable."),
     ] = None,
-    cwd: Annotated[Path | None, typer.Option("--cwd", metavar="DIR", help="The folder the command starts in.")] = None,
+    cwd: Annotated[Path | None, typer.Option("--cwd", metavar="DIR", help="Working directory of the command.")] = None,
     kind: Annotated[
         Literal["http", "sse"] | None,
-        typer.Option("--type", help="The transport of the URL. Default: found out."),
+        typer.Option("--type", help="Transport of the URL. Default: detected."),
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Change the server NAME; its other settings stay.")
+        bool, typer.Option("--replace", help="Replace the server NAME; keep its other settings.")
     ] = False,
     config: ConfigFile = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write a first configuration without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Create a missing configuration without asking.")] = False,
 ) -> int:
-    """Add an MCP server to the configuration; a running gateway takes it over.
+    """Add an MCP server to the configuration; a running gateway applies the change.
 
     Examples: mcp-gateway add time -- uvx mcp-server-time
 

@@ -37,17 +37,17 @@ If it does not know these tools, restart the host, or have it read its tools aga
 def calibrate(
     host: Annotated[
         str | None,
-        typer.Option("--host", metavar="NAME", help="Only the host of this profile or clientInfo name (or glob)."),
+        typer.Option("--host", metavar="NAME", help="Only the host with this profile or clientInfo name (or glob)."),
     ] = None,
     pid: Pid = None,
     name: Name = None,
     config: ConfigFile = None,
-    minutes: Annotated[float, typer.Option("--minutes", min=0.01, max=1_000, help="How long to wait for it.")] = 30,
+    minutes: Annotated[float, typer.Option("--minutes", min=0.01, max=1_000, help="Minutes to wait for a host.")] = 30,
     as_json: AsJson = False,
 ) -> int:
-    """Find out what a host really shows its model: by asking the model, with codes that only who sees them can read.
+    """Measure what a host really shows its model, with codes that the model can report only if it sees them.
 
-    What is found becomes a profile of your own, for this host, its version and its model, which is used from then on.
+    The findings become a profile of your own for this host, its version and its model, which is used from then on.
     """
     until = time.time() + 60 * minutes
     wished = _Wished(until, host, pid, name, str(config.absolute()) if config is not None else None)

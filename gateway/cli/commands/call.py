@@ -49,8 +49,10 @@ class _Called:
 
 
 def call(
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="A tool's name, as `mcp-gateway tools` lists it.")],
-    arguments: Annotated[str, typer.Argument(metavar="JSON", help="Its arguments, an object; `-`: from stdin.")] = "{}",
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="Name of the tool, as listed by `mcp-gateway tools`.")],
+    arguments: Annotated[
+        str, typer.Argument(metavar="JSON", help="Its arguments, a JSON object; - reads stdin.")
+    ] = "{}",
     config: ConfigFile = None,
     upstream: UpstreamUrls = None,
     profile: Annotated[
@@ -59,20 +61,20 @@ def call(
             "--profile",
             metavar="NAME",
             autocompletion=profile_names,
-            help=f"The host (else: default); {ALL!r}: every one.",
+            help=f"Profile of the host; {ALL!r} for every host. Default: default.",
         ),
     ] = None,
     revision: Revision = REVISIONS[-1],
     app: WithPages = False,
     save: Annotated[
-        Path | None, typer.Option("--save", metavar="DIR", help="Write pictures, sound and files there.")
+        Path | None, typer.Option("--save", metavar="DIR", help="Save pictures, sound and files in this directory.")
     ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Call a tool, and show what a host would be sent.
 
-    Only the upstream that has it is started, for this call alone: a running gateway is not asked. Handles in the
-    result open content only where `[store] url` keeps it for longer than this command runs.
+    Only the upstream that has the tool is started, for this call alone; a running gateway is not used. Handles in
+    the result work afterwards only if `[store] url` keeps content for longer than this command runs.
     """
     parsed = _arguments(arguments)
     settings = settings_for(config, upstream)

@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 def check(
     server: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[URL] [-- COMMAND ARGS...]", help="The server: its address, or the program to start."),
+        typer.Argument(metavar="[URL] [-- COMMAND ARGS...]", help="The server: its URL, or the command to start."),
     ] = None,
     config: ConfigFile = None,
     upstream: Annotated[
-        str | None, typer.Option("--upstream", metavar="NAME", help="The server is this one of the configuration.")
+        str | None, typer.Option("--upstream", metavar="NAME", help="Check this server of the configuration.")
     ] = None,
     arguments: Annotated[
         Path | None,
-        typer.Option("--arguments", metavar="FILE", help="JSON or TOML: tool -> arguments, or a list of several."),
+        typer.Option("--arguments", metavar="FILE", help="JSON or TOML file: tool -> arguments, or a list of them."),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Call tools too that do not say that they only read. They may do things!")
+        bool, typer.Option("--all", help="Also call tools not declared read-only. They may change things!")
     ] = False,
     tool: Annotated[
         list[str] | None, typer.Option("--tool", metavar="GLOB", help="Only these tools. Repeatable.")
@@ -49,20 +49,22 @@ def check(
             "--host",
             metavar="NAME",
             autocompletion=simulated_hosts,
-            help="These hosts, of all that are simulated. Repeatable.",
+            help="Only these simulated hosts. Repeatable.",
         ),
     ] = None,
-    seconds: Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="For each call.")] = 60.0,
+    seconds: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="Limit for each call.")
+    ] = 60.0,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with the pictures there.")
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a report with the pictures to this file.")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Advice counts: exit code 1 where there is any.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with code 1 if there is any advice.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Call a server's tools, show what each host's model would see, and what to change in the server.
+    """Call a server's tools, and show what each host's model would see and what to change in the server.
 
-    Called are the tools that declare readOnlyHint, and those listed in --arguments. Exit codes: 0 through the gateway
-    everything is shown or kept at every host and no call failed, 1 otherwise, 3 the server cannot be connected to.
+    Only tools that declare readOnlyHint, and those listed in --arguments, are called. Exit codes: 0 no call failed and
+    the gateway shows or keeps everything on every host, 1 otherwise, 3 the server cannot be connected to.
     """
     # Imported here, so that the other commands do not pay for what only a check needs.
     from gateway.cli.diagnosis.selection import read_arguments

@@ -16,7 +16,7 @@ from gateway.config.load_settings import load_settings
 from gateway.config.schema import Settings, UpstreamSettings
 from gateway.errors import ConfigError, ProfileError
 
-app = typer.Typer(help="The configuration file.", invoke_without_command=True)
+app = typer.Typer(help="Check the configuration file.", invoke_without_command=True)
 
 
 @app.callback()
@@ -27,7 +27,7 @@ def common(context: typer.Context) -> None:
 
 @app.command("check", short_help="List everything that is wrong with the configuration.")
 def check(config: ConfigFile = None, as_json: AsJson = False) -> int:
-    """Say all that is wrong with the configuration, a line each; nothing is started."""
+    """List everything that is wrong with the configuration, one line each; nothing is started."""
     try:
         loaded = load_settings(config)
         if loaded.path is None:

@@ -32,13 +32,13 @@ from gateway.system.files import replacing
 if TYPE_CHECKING:
     from gateway.cli.direct_store import StoreItself
 
-app = typer.Typer(name="content", help="Stored content: list it, save it, remove it.", invoke_without_command=True)
+app = typer.Typer(name="content", help="List, save or remove stored content.", invoke_without_command=True)
 
-Handle = Annotated[str, typer.Argument(metavar="HANDLE", help="A handle, as `content ls` and `put` name it.")]
+Handle = Annotated[str, typer.Argument(metavar="HANDLE", help="A handle, as printed by `content ls` and `put`.")]
 Owner = Annotated[
     str | None,
     typer.Option(
-        "--owner", metavar="NAME", help="Whose content: local (stdio, loopback) or token (HTTP with a token)."
+        "--owner", metavar="NAME", help="Owner of the content: local (stdio, loopback) or token (HTTP with a token)."
     ),
 ]
 
@@ -47,10 +47,10 @@ _SHOWN_FROM = 8 * 1024 * 1024
 
 
 def put(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file; `-`: stdin.")],
-    name: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Its name (else the file's).")] = None,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file; - reads stdin.")],
+    name: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Its name. Default: the file's.")] = None,
     media_type: Annotated[
-        str | None, typer.Option("--type", metavar="TYPE", help="Its media type, where its bytes do not show it.")
+        str | None, typer.Option("--type", metavar="TYPE", help="Media type, if it cannot be detected from the bytes.")
     ] = None,
     owner: Owner = None,
     pid: Pid = None,
@@ -58,7 +58,7 @@ def put(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> int:
-    """Put a file into the store, and say its handle and its link."""
+    """Store a file, and print its handle and its link."""
     with ExitStack() as stack:
         source, size = _source(file, stack)
         given = name or (None if str(file) == "-" else file.name)
@@ -87,7 +87,7 @@ def common(context: typer.Context) -> None:
 def ls(
     owner: Owner = None, pid: Pid = None, gateway: Name = None, config: ConfigFile = None, as_json: AsJson = False
 ) -> int:
-    """List what is stored, the oldest first."""
+    """List stored content, oldest first."""
     listed = _asked({"do": "list", "owner": owner}, pid, gateway, config)
     if as_json:
         say_json(listed)
@@ -107,9 +107,9 @@ def get(
     handle: Handle,
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="FILE", help="Where to write it (else its own name, here); `-`: stdout."),
+        typer.Option("--to", metavar="FILE", help="File to write; - for stdout. Default: its own name, here."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that exists.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     owner: Owner = None,
     pid: Pid = None,
     gateway: Name = None,
@@ -135,7 +135,7 @@ def get(
 
 @app.command("rm")
 def rm(
-    handles: Annotated[list[str], typer.Argument(metavar="HANDLE...", help="What to remove.")],
+    handles: Annotated[list[str], typer.Argument(metavar="HANDLE...", help="Handles of the content to remove.")],
     owner: Owner = None,
     pid: Pid = None,
     gateway: Name = None,

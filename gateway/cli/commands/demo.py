@@ -11,12 +11,12 @@ from gateway.cli.demo import DEFAULT_REPORT, run_demo
 
 def demo(
     report: Annotated[
-        Path, typer.Option("--report", metavar="FILE", help="Where the page with the pictures goes.")
+        Path, typer.Option("--report", metavar="FILE", help="File for the report with the pictures.")
     ] = DEFAULT_REPORT,
     as_json: AsJson = False,
 ) -> int:
     """Start the gateway and example servers, connect as several hosts, and show what each host's model gets.
 
-    A result counts as shown or kept when nothing of it is lost, and as seen when the model has all of it before it.
+    A result counts as shown or kept if nothing of it is lost, and as seen if the model gets all of it.
     """
     return run_demo(report, json_output=as_json)

@@ -31,14 +31,14 @@ def doctor(
             "--host",
             metavar="NAME",
             autocompletion=profile_names,
-            help="Judge for this host; 'all': for every one, not only those here.",
+            help="Judge tools for this host; 'all' for every known host. Default: those here.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Examine configuration, environment, upstreams and hosts; say what is wrong and what mends it.
+    """Examine the configuration, environment, upstreams and hosts; say what is wrong and how to fix it.
 
-    Every upstream is started and waited for, as long as its own limit allows. A Ctrl-C goes on without it.
+    Every upstream is started, and given its own time limit to become ready. Ctrl-C skips the rest of the wait.
 
     Exit codes: 0 nothing is wrong (warnings allowed), 1 there are problems, 2 the configuration cannot be used.
     """

@@ -70,18 +70,23 @@ _MEMBERS = frozenset({"content", "structuredContent", "isError", "resultType", "
 def explain(
     file: Annotated[
         str | None,
-        typer.Argument(metavar="[FILE]", help="A CallToolResult as JSON, or what `call --json` printed; `-`: stdin."),
+        typer.Argument(metavar="[FILE]", help="A CallToolResult, or the output of `call --json`; - reads stdin."),
     ] = None,
     config: ConfigFile = None,
     profile: Annotated[
         str,
-        typer.Option("--profile", metavar="NAME", autocompletion=profile_names, help=f"The host; {ALL!r}: every one."),
+        typer.Option(
+            "--profile",
+            metavar="NAME",
+            autocompletion=profile_names,
+            help=f"Profile of the host; {ALL!r} for every host.",
+        ),
     ] = "default",
     revision: Revision = REVISIONS[-1],
     app: WithPages = False,
     as_json: AsJson = False,
 ) -> int:
-    """Show how a recorded result is read, what is done to it, and what a host would be sent.
+    """Show how a recorded result is read, how it is changed, and what a host would be sent.
 
     Without a file, the result is read from a pipe: mcp-gateway call TOOL --json | mcp-gateway explain --profile codex
     """

@@ -27,19 +27,19 @@ from gateway.hosts.config_files.starter_config import HEAD
 def import_(
     source: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[HOST|FILE]...", help=f"Where to look (else every host): {', '.join(HOSTS)}, a file."),
+        typer.Argument(metavar="[HOST|FILE]...", help=f"Hosts ({', '.join(HOSTS)}) or files. Default: every host."),
     ] = None,
     config: ConfigFile = None,
     mcp_remote: Annotated[
         bool,
-        typer.Option("--mcp-remote", help="Take over what wants a login (OAuth), too: through npx -y mcp-remote."),
+        typer.Option("--mcp-remote", help="Also import servers that want a login (OAuth), through npx -y mcp-remote."),
     ] = False,
     offline: Annotated[bool, typer.Option("--offline", help="Do not ask servers whether they want a login.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Find the servers that your hosts have, and put them behind the gateway; hosts' files stay as they are."""
+    """Import the MCP servers of your hosts into the configuration; the hosts' files are not changed."""
     if as_json and not (yes or dry_run):
         refuse("--json needs --yes or --dry-run: nothing is asked then")
     target = configuration(config)

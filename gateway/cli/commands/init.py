@@ -22,18 +22,16 @@ from gateway.hosts.config_files.starter_config import HEAD, first_configuration,
 
 
 def init(
-    path: Annotated[
-        str, typer.Argument(metavar="[PATH]", help="The file, or the folder that it goes into.")
-    ] = FILE_NAME,
+    path: Annotated[str, typer.Argument(metavar="[PATH]", help="The file to write, or its folder.")] = FILE_NAME,
     upstream: Annotated[
-        list[str] | None, typer.Option("--upstream", metavar="NAME=URL", help="A server that runs. Repeatable.")
+        list[str] | None, typer.Option("--upstream", metavar="NAME=URL", help="A running server. Repeatable.")
     ] = None,
     command: Annotated[
         list[str] | None,
-        typer.Option("--command", metavar="NAME=LINE", help="A server's command line, in quotes. Repeatable."),
+        typer.Option("--command", metavar="NAME=LINE", help="Command line of a server, in quotes. Repeatable."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> int:
     """Write a first mcp-gateway.toml, with comments."""
     file = _file(path)

@@ -39,9 +39,9 @@ HostName = Annotated[
     str | None, typer.Argument(metavar="HOST", help=f"One of {', '.join(HOSTS)}.", autocompletion=host_names)
 ]
 HostFile = Annotated[
-    Path | None, typer.Option("--file", metavar="FILE", help="Another file of that host, as a project's.")
+    Path | None, typer.Option("--file", metavar="FILE", help="Another file of the host, such as a project's.")
 ]
-EntryName = Annotated[str, typer.Option("--name", metavar="NAME", help="What the gateway is called there.")]
+EntryName = Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the gateway in that file.")]
 _NEVER_STARTED = "not yet started by the gateway, and a host may give up before a first start is over"
 _SHORTEST_SECRET = 8
 """Characters of a value that is hidden wherever it stands in a diff; shorter ones may be anything else."""
@@ -53,26 +53,29 @@ def install(
     host: HostName = None,
     config: ConfigFile = None,
     profile: Annotated[
-        str | None, typer.Option("--profile", metavar="NAME", help="The profile, in place of recognising the host.")
+        str | None, typer.Option("--profile", metavar="NAME", help="Profile to use instead of recognising the host.")
     ] = None,
     only: Annotated[
-        bool, typer.Option("--only", help="Take the other servers out of that file, but those that want a login.")
+        bool, typer.Option("--only", help="Remove the other servers, except those that want a login.")
     ] = False,
     env: Annotated[
         list[str] | None,
         typer.Option(
-            "--env", "-e", metavar="NAME[=VALUE]", help="A variable for the entry: as it is here, or so. Repeatable."
+            "--env",
+            "-e",
+            metavar="NAME[=VALUE]",
+            help="Variable for the entry; its current value by default. Repeatable.",
         ),
     ] = None,
     file: HostFile = None,
     name: EntryName = NAME,
     dry_run: DryRun = False,
     listing: Annotated[
-        bool, typer.Option("--list", help="Show the hosts, their files, and who has the gateway.")
+        bool, typer.Option("--list", help="List the hosts, their files, and which have the gateway.")
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Register the gateway in a host; its other servers stay, unless --only."""
+    """Register the gateway in a host; without --only, its other servers stay."""
     at = Machine.here()
     if listing:
         return _list(at, as_json)
@@ -114,7 +117,7 @@ def uninstall(
     name: EntryName = NAME,
     dry_run: DryRun = False,
 ) -> int:
-    """Take the gateway out of a host: its file is again what it was, whatever else was changed meanwhile stays."""
+    """Remove the gateway from a host and restore its file; changes made since are kept."""
     known = find_host(host)
     target = file.absolute() if file is not None else user_file(known, Machine.here())
     done = unregister(known, target, Backups.of_user(), name=name, dry_run=dry_run)

@@ -23,10 +23,10 @@ _CHUNK = 64 * 1024
 def logs(
     pid: Pid = None,
     name: Name = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is written from now on.")] = False,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of the last lines.")] = 50,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new lines.")] = False,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="Number of lines to show.")] = 50,
 ) -> int:
-    """Show what a gateway has logged; when none is running, the log of the last one."""
+    """Show the log of a gateway, or of the last one if none is running."""
     path, record = _log(pid, name)
     size = _size(path)
     for line in last_lines(path, lines):

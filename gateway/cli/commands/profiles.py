@@ -25,7 +25,7 @@ _WIDE = 140
 
 _NOT_SHOWN = {"line": "named in a line", "file": "as the path of a file"}
 
-app = typer.Typer(help="The host profiles: built-in ones and your own.", invoke_without_command=True)
+app = typer.Typer(help="List the host profiles, built-in ones and your own, or show one.", invoke_without_command=True)
 
 
 @app.callback()
@@ -36,7 +36,7 @@ def listed(context: typer.Context, config: ConfigFile = None, as_json: AsJson = 
 
 @app.command("list")
 def list_profiles(config: ConfigFile = None, as_json: AsJson = False) -> int:
-    """List the host profiles; `profiles` alone does the same."""
+    """List the host profiles, as `profiles` alone does."""
     profiles = load_profiles(settings_if_any(config).settings)
     if as_json:
         say_json([_summary(profile) for profile in profiles.values()])
@@ -53,11 +53,11 @@ def list_profiles(config: ConfigFile = None, as_json: AsJson = False) -> int:
 
 @app.command("show")
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A profile.", autocompletion=profile_names)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the profile.", autocompletion=profile_names)],
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> int:
-    """Show everything in a profile, and how it is known."""
+    """Show every value of a profile, with its evidence."""
     profiles = load_profiles(settings_if_any(config).settings)
     profile = find_profile(profiles, name)
     if as_json:

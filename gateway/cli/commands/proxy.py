@@ -25,16 +25,16 @@ logger = logging.getLogger(__name__)
 
 def proxy(
     context: typer.Context,
-    to: Annotated[str | None, typer.Option("--to", metavar="URL", help="The base url of the model API.")] = None,
-    port: Annotated[int | None, typer.Option("--port", min=0, max=65_535, help="0: any.")] = None,
-    bind: Annotated[str | None, typer.Option("--bind", metavar="ADDRESS", help="The address to listen on.")] = None,
+    to: Annotated[str | None, typer.Option("--to", metavar="URL", help="Base URL of the model API.")] = None,
+    port: Annotated[int | None, typer.Option("--port", min=0, max=65_535, help="Port; 0 for any free one.")] = None,
+    bind: Annotated[str | None, typer.Option("--bind", metavar="ADDRESS", help="Address to listen on.")] = None,
     profile: Annotated[
-        str | None, typer.Option("--profile", metavar="NAME", help="The model profile, as docs/models lists them.")
+        str | None, typer.Option("--profile", metavar="NAME", help="Model profile; docs/models lists them.")
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Print each repair on stderr, before and after.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Print each repair to stderr, before and after.")] = False,
     config: ConfigFile = None,
 ) -> int:
-    """Stand before a model API, and put the media in tool results where the model sees it."""
+    """Run in front of a model API, and move the media in tool results to where the model sees it."""
     started: Started = context.obj
     settings = settings_if_any(config).settings
     given = {"to": to, "port": port, "bind": bind, "profile": profile}

@@ -14,7 +14,8 @@ from gateway.serving.control.reload_config import lines_of
 def reload(pid: Pid = None, name: Name = None, everyone: All = False, as_json: AsJson = False) -> int:
     """Have a running gateway read its configuration again, and show what has changed.
 
-    It notices a changed file by itself, too. Exit code 2: the file is refused, and what was in force stays so.
+    Gateways also notice a changed file by themselves. Exit code 2: the file is refused, and the previous configuration
+    stays in force.
     """
     code = DONE
     answers: list[dict[str, Any]] = []

@@ -48,7 +48,7 @@ def serve(
     command: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[-- COMMAND ARGS...]", help="Program to start as the only upstream, instead of a configuration."
+            metavar="[-- COMMAND ARGS...]", help="Command of the only upstream, instead of a configuration."
         ),
     ] = None,
     config: ConfigFile = None,
@@ -58,12 +58,12 @@ def serve(
             "--profile",
             metavar="NAME",
             autocompletion=profile_names,
-            help="The profile for hosts that do not choose one.",
+            help="Profile for hosts that do not choose one.",
         ),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", metavar="NAME", help="The model behind the hosts, for profiles that depend on it."),
+        typer.Option("--model", metavar="NAME", help="Model behind the hosts, for profiles that depend on it."),
     ] = None,
     upstream: UpstreamUrls = None,
     http: Annotated[bool, typer.Option("--http", help="Serve /mcp and /sse over HTTP instead of stdio.")] = False,
@@ -74,7 +74,7 @@ def serve(
     log_format: Annotated[LogFormat | None, typer.Option("--log-format", help="Format of the log on stderr.")] = None,
     log_level: Annotated[LogLevel | None, typer.Option("--log-level", help="Minimum log level.")] = None,
     calibrate: Annotated[
-        bool, typer.Option("--calibrate", help="Offer the tools that find out what a host shows; see `calibrate`.")
+        bool, typer.Option("--calibrate", help="Offer the tools that `calibrate` uses to measure a host.")
     ] = False,
 ) -> int:
     """Serve one host over stdio, or many over HTTP."""

@@ -19,7 +19,7 @@ Answer = tuple[GatewayRecord, dict[str, Any] | None, str | None]
 
 
 def status(pid: Pid = None, name: Name = None, as_json: AsJson = False) -> int:
-    """Show the running gateways: since when, their hosts, and each upstream's state and calls."""
+    """Show the running gateways: their uptime, their hosts, and the state and calls of each upstream."""
     try:
         records = matching(pid, name)
     except GatewayError:

@@ -33,7 +33,8 @@ def tools(
     config: ConfigFile = None,
     upstream: UpstreamUrls = None,
     profile: Annotated[
-        str | None, typer.Option("--profile", metavar="NAME", help="The host (else: gateway.profile, default).")
+        str | None,
+        typer.Option("--profile", metavar="NAME", help="Profile of the host. Default: gateway.profile."),
     ] = None,
     revision: Revision = REVISIONS[-1],
     app: WithPages = False,
@@ -41,7 +42,7 @@ def tools(
 ) -> int:
     """List the tools of all upstreams, as a host would be offered them.
 
-    Every upstream is started and waited for, as long as its own limit allows. A Ctrl-C lists what is there.
+    Every upstream is started, and given its own time limit to become ready. Ctrl-C lists the tools known so far.
     """
     settings = settings_for(config, upstream)
     name = profile or settings.gateway.profile or "default"

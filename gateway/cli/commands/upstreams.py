@@ -9,11 +9,11 @@ from gateway.cli.configuration_file import ConfigurationFile
 from gateway.cli.exit_codes import DONE
 from gateway.cli.terminal import say
 
-UpstreamName = Annotated[str, typer.Argument(metavar="NAME", help="The server's name in the configuration.")]
+UpstreamName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the server in the configuration.")]
 
 
 def remove(name: UpstreamName, config: ConfigFile = None) -> int:
-    """Take an MCP server out of the configuration; a running gateway ends it."""
+    """Remove an MCP server from the configuration; a running gateway ends it."""
     file = ConfigurationFile.existing(config)
     file.write(file.text.without_upstream(name))
     say(f"{file.path}: {name} removed")
@@ -22,12 +22,12 @@ def remove(name: UpstreamName, config: ConfigFile = None) -> int:
 
 
 def enable(name: UpstreamName, config: ConfigFile = None) -> int:
-    """Switch an MCP server of the configuration on."""
+    """Enable an MCP server of the configuration."""
     return _switch(name, config, enabled=True)
 
 
 def disable(name: UpstreamName, config: ConfigFile = None) -> int:
-    """Switch an MCP server of the configuration off; its settings stay."""
+    """Disable an MCP server of the configuration; its settings stay."""
     return _switch(name, config, enabled=False)
 
 
