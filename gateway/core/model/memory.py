@@ -1,20 +1,20 @@
-"""About how much memory a JSON value takes."""
+"""Estimating the memory that a JSON value takes."""
 
 from typing import Any
 
 from gateway.core.model.json_shape import size_of
 
 _VALUE = 64
-"""Bytes of a number or a container, and of its place in the container that holds it."""
+"""Bytes for a number or a container, and for its place in the container that holds it."""
 _TEXT = 50
 _WIDE = 2
-"""Bytes of a character in a text that is not all ASCII; it may be 1 or 4."""
+"""Bytes per character in a text that is not all ASCII; it may be 1 to 4."""
 
 
 def memory_of(value: Any, most: int | None = None) -> int:
-    """About so many bytes of memory (CPython's). Counting ends soon after `most`, and is then a little more than that.
+    """Estimate the bytes of memory that a JSON value takes in CPython, stopping soon after `most`.
 
-    Keys are counted each time that they stand in the value.
+    Keys are counted each time they occur in the value.
     """
     size = size_of(value, most=most, most_values=None if most is None else most // _VALUE, weigh=_weigh)
     found = size.characters + _VALUE * size.values

@@ -17,10 +17,10 @@ _NUMBER = re.compile(r"[+-]?[\d._]+(?:e[+-]?\d+)?")
 
 
 def seconds_of(value: Any) -> Any:
-    """The seconds that a text as `"1h30m"` means; what is not a text, or a plain number in one, is left as it is.
+    """Convert a text such as `"1h30m"` to seconds; anything else, or a plain number in a text, is returned as it is.
 
     Raises:
-        ValueError: a text that means no time.
+        ValueError: the text is not a duration.
     """
     text = value.strip().lower() if isinstance(value, str) else ""
     if not isinstance(value, str) or _NUMBER.fullmatch(text):
@@ -32,10 +32,10 @@ def seconds_of(value: Any) -> Any:
 
 
 def parse_bytes(value: Any) -> Any:
-    """The bytes that a text as `"512MiB"` means; what is not a text, or a plain number in one, is left as it is.
+    """Convert a text such as `"512MiB"` to bytes; any other value, or a text with a plain number, is returned as it is.
 
     Raises:
-        ValueError: a text that means no size.
+        ValueError: the text is not a size.
     """
     text = value.strip().lower() if isinstance(value, str) else ""
     if not isinstance(value, str) or _NUMBER.fullmatch(text):
@@ -48,7 +48,7 @@ def parse_bytes(value: Any) -> Any:
 
 
 def size_text(size: int) -> str:
-    """A number of bytes in the largest binary unit that it is a whole number of, as `"64MiB"`; else as it is."""
+    """Format a number of bytes in the largest binary unit that divides it, such as `"64MiB"`, or else in bytes."""
     for unit, factor in (("GiB", 1_024**3), ("MiB", 1_024**2)):
         if size and size % factor == 0:
             return f'"{size // factor}{unit}"'
