@@ -1,4 +1,4 @@
-"""The input schema of a tool as a profile's host takes it."""
+"""The input schema of a tool in the form for a host profile."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from gateway.core.tools.catalogue.roots import with_object_root
 from gateway.core.tools.catalogue.schema_budget import bare, fit_schema, is_too_deep, wire_size
 
 _BARE = 16_384
-"""Bytes of the names and types of a schema that is too deep or too large, where the host has no limit of its own."""
+"""Bytes for the names and types of a schema that is too deep or too large, if the host has no limit of its own."""
 
 
 @dataclass(frozen=True)
 class Shown:
     """A schema for a host: each change in words; what it no longer says, as sentences for the tool's description.
 
-    `is_looser`: it takes arguments that the original does not, so these have to be checked against the original.
+    `is_looser`: it accepts arguments that the original does not, so these have to be checked against the original.
     """
 
     schema: WireObject
@@ -30,7 +30,7 @@ class Shown:
 
 
 def shown_to(schema: WireObject, rules: ToolRules, look: Callable[[Any], tuple[Fault, ...]] = faults) -> Shown:
-    """The schema as a host with these rules takes it; the very same object where nothing has to change.
+    """Return the schema as accepted by a host with these rules; the same object if nothing has to change.
 
     `look` finds the faults of a schema.
     """
@@ -80,7 +80,7 @@ def _small_enough(shown: Shown, rules: ToolRules) -> Shown:
 
 
 def with_lost_words(description: str, told: tuple[str, ...], longest: int | None) -> str:
-    """A description with what its schema no longer says at its end, which is kept within the limit."""
+    """Append what the schema no longer says to a description, keeping it within the limit."""
     if not told:
         return description if longest is None else cut(description, longest)
     words = " ".join(told)
