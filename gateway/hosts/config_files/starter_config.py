@@ -1,4 +1,4 @@
-"""A first mcp-gateway.toml, with comments for whoever goes on writing it."""
+"""A first mcp-gateway.toml, with comments for its author."""
 
 import os
 import shlex
@@ -49,7 +49,7 @@ EXAMPLE = """\
 
 
 def first_configuration(upstreams: Mapping[str, Mapping[str, Any]]) -> str:
-    """The text of a new mcp-gateway.toml with these upstreams, or with commented examples where there are none.
+    """Return the text of a new mcp-gateway.toml with these upstreams, or with commented examples if there are none.
 
     Raises:
         ConfigError: an upstream that the gateway could not use.
@@ -63,7 +63,7 @@ def first_configuration(upstreams: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def upstreams_of(urls: Sequence[str], commands: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Upstreams from `NAME=URL` and `NAME=COMMAND LINE` texts; without a name they are named after host or program.
+    """Parse upstreams from `NAME=URL` and `NAME=COMMAND LINE`; those without a name are named after host or program.
 
     Raises:
         ConfigError: a text that is neither.
@@ -82,10 +82,10 @@ def upstreams_of(urls: Sequence[str], commands: Sequence[str]) -> dict[str, dict
 
 
 def from_line(line: str) -> dict[str, Any]:
-    """An upstream from a command line, split as a shell does.
+    """Parse an upstream from a command line, split as by a shell.
 
     Raises:
-        ConfigError: a quote is not closed, or nothing is there.
+        ConfigError: a quote is not closed, or the line is empty.
     """
     try:
         words = shlex.split(line, posix=os.name != "nt")

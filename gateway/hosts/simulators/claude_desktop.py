@@ -1,5 +1,4 @@
-"""Claude Desktop, from user reports (it was not measured). What is not known counts as lost, so that nothing relies
-on it."""
+"""Claude Desktop, from user reports (not measured). Unknown behaviour counts as loss, so that nothing relies on it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +13,7 @@ MAX_CHARS = 1_048_576
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model of Claude Desktop gets."""
+    """Return what the model of Claude Desktop gets."""
     if problem := malformed(result):
         return failed_result(f"Invalid tool result: {problem}")
     if lacks_structured(result, tool):
