@@ -1,4 +1,4 @@
-"""Media work, counted and timed on its way to the workers."""
+"""Counting and timing the work on media, as a wrapper around the workers."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -20,34 +20,34 @@ from gateway.telemetry.metrics import Metrics
 
 
 class CountedMedia:
-    """Does what `media` does, and counts it. A job that is cancelled counts, and is no failure."""
+    """Delegates to `media` and counts the jobs. A cancelled job counts, but not as a failure."""
 
     def __init__(self, media: MediaWork, metrics: Metrics) -> None:
         self._media = media
         self._metrics = metrics
 
     async def fit_image(self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None) -> Fitted:
-        """As `MediaWorkers.fit_image`."""
+        """See `MediaWorkers.fit_image`."""
         with self._counted():
             return await self._media.fit_image(content, media_type, target, crop)
 
     async def read_document(self, content: bytes, max_pages: int, max_chars: int) -> DocumentRead:
-        """As `MediaWorkers.read_document`."""
+        """See `MediaWorkers.read_document`."""
         with self._counted():
             return await self._media.read_document(content, max_pages, max_chars)
 
     async def render_pages(self, content: bytes, pages: tuple[int, ...], target: ImageTarget) -> Rendered:
-        """As `MediaWorkers.render_pages`; however many pages, it is one job."""
+        """See `MediaWorkers.render_pages`; it is one job, regardless of the number of pages."""
         with self._counted():
             return await self._media.render_pages(content, pages, target)
 
     async def convert_audio(self, content: bytes, media_type: str, target: AudioTarget) -> Converted:
-        """As `MediaWorkers.convert_audio`."""
+        """See `MediaWorkers.convert_audio`."""
         with self._counted():
             return await self._media.convert_audio(content, media_type, target)
 
     async def probe(self, content: bytes, media_type: str) -> Probed:
-        """As `MediaWorkers.probe`."""
+        """See `MediaWorkers.probe`."""
         with self._counted():
             return await self._media.probe(content, media_type)
 

@@ -10,18 +10,18 @@ from gateway.telemetry.registry import Counter, Histogram, Labels, Metric, Readi
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
 Sizes = tuple[int, int]
-"""Bytes, and how many pieces they are."""
+"""Bytes, and the number of items."""
 
 
 class ObservedCounts(Protocol):
-    """What an upstream has been through."""
+    """The counters of an upstream."""
 
     @property
     def restarts(self) -> int: ...
 
 
 class ObservedUpstream(Protocol):
-    """What is told of an upstream: where it stands, and why. `cause` holds no secrets."""
+    """The observed state of an upstream, and its cause. `cause` contains no secrets."""
 
     @property
     def state(self) -> StrEnum: ...
@@ -36,7 +36,7 @@ def _nothing() -> Sizes:
 
 
 class Metrics:
-    """The metrics of one gateway. `upstreams`, `store` and `sessions` say how things are now, when they are read."""
+    """The metrics of one gateway. `upstreams`, `store` and `sessions` return the current values when read."""
 
     def __init__(self) -> None:
         self.upstreams: Mapping[str, ObservedUpstream] = {}
@@ -96,7 +96,7 @@ class Metrics:
         )
 
     def exposition(self) -> str:
-        """All of them in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return exposition(self._all)
 
     def _states(self) -> Iterable[tuple[Labels, float]]:
