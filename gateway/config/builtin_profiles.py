@@ -112,7 +112,7 @@ def _holds(name: str, source: ProfileSource, others: Mapping[str, ProfileSource]
     try:
         resolve_profiles({**others, name: source})
     except ProfileError as error:
-        logger.warning("the measured profile %s is passed over: %s", name, error)
+        logger.warning("the measured profile %s is ignored: %s", name, error)
         return False
     return True
 

@@ -48,7 +48,7 @@ def _host(url: str) -> str:
         host = None
     if not host:
         raise ConfigError(
-            "is not an address of a server",
+            "is not the address of a server",
             where="--upstream",
             remedy="give it as http://host/path or https://host/path",
         )

@@ -128,11 +128,11 @@ class _Parser:
     def _string(self, start: int) -> Node:
         found = _STRING.match(self._text, start)
         if found is None:
-            raise self._malformed("a text in double quotes is expected here", start)
+            raise self._malformed("a string in double quotes is expected here", start)
         try:
             return Node(start, found.end(), json.loads(found[0]))
         except ValueError:
-            raise self._malformed("a backslash that means nothing", start) from None
+            raise self._malformed("an invalid backslash escape", start) from None
 
     def _passed_over(self, start: int) -> Node:
         depth = 0
@@ -149,7 +149,7 @@ class _Parser:
         while self._at(position) != "}":
             member = self._member(position, depth, path)
             if self._unique_keys and member.key in value:
-                raise self._malformed(f"the key {member.key!a} stands twice in one object", position)
+                raise self._malformed(f"the key {member.key!a} occurs twice in one object", position)
             members.append(member)
             value[member.key] = member.node.value
             position = self._after_comma(member.node.end, "}")

@@ -35,7 +35,7 @@ def load_local(environ: Mapping[str, str]) -> dict[str, ProfileSource]:
                 text = file.read(_LARGEST).decode("utf-8")
             found[path.name.removesuffix(_ENDING)] = ProfileSource.model_validate(tomllib.loads(text))
         except (OSError, ValueError, ValidationError) as error:
-            logger.warning("the measured profile %s is passed over: %s", path, str(error).partition("\n")[0])
+            logger.warning("the measured profile %s is ignored: %s", path, str(error).partition("\n")[0])
     return found
 
 

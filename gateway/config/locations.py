@@ -65,7 +65,7 @@ def location(url: str) -> Location:
         raise ValueError("is not a url") from None
     scheme = _OTHER_NAMES.get(parts.scheme, parts.scheme)
     if scheme not in _SCHEMES or "://" not in url:
-        raise ValueError(f"begins with none of {', '.join(f'{one}://' for one in _SCHEMES)}")
+        raise ValueError(f"must begin with one of {', '.join(f'{one}://' for one in _SCHEMES)}")
     if parts.username is not None or parts.password is not None or port is not None:
         raise ValueError(
             "holds a user, a password or a port: credentials come from the environment, see docs/stores.md"
@@ -101,7 +101,7 @@ def _options(query: str) -> dict[str, str]:
     for given, value in parse_qsl(query, keep_blank_values=True):
         name = given.strip().lower()
         if not _OPTION.fullmatch(name):
-            raise ValueError("has an option whose name is none: write ?endpoint=https://...&region=...")
+            raise ValueError("has an option with an invalid name: write ?endpoint=https://...&region=...")
         if _SECRET.search(name) and not name.endswith("_file"):
             raise ValueError(f"holds a credential ({name}): give it in the environment, see docs/stores.md")
         if name in options:

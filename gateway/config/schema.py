@@ -194,7 +194,7 @@ class UpstreamSettings(Section):
     def _paths_mean_something(self) -> "UpstreamSettings":
         forms = {argument.form for arguments in self.tools.content.values() for argument in arguments.values()}
         if self.command is None and "path" in forms:
-            raise ValueError('as = "path" needs a command: only a program on this machine can open a file of ours')
+            raise ValueError('as = "path" needs a command: only a program on this machine can open our files')
         return self
 
 
@@ -252,7 +252,7 @@ class HttpSettings(Section):
             try:
                 ipaddress.ip_network(proxy, strict=False)
             except ValueError:
-                raise ValueError(f"entry {place} is neither an address nor a network, as 10.0.0.0/8") from None
+                raise ValueError(f"entry {place} is neither an address nor a network such as 10.0.0.0/8") from None
         return proxies
 
 
@@ -374,7 +374,7 @@ class FetchSettings(Section):
     def _are_patterns(cls, allow: tuple[str, ...]) -> tuple[str, ...]:
         for place, pattern in enumerate(allow, start=1):
             if not re.fullmatch(ALLOWED_URL, pattern):
-                raise ValueError(f"entry {place} is not a pattern, as https://images.example.com/public/*")
+                raise ValueError(f"entry {place} is not a pattern such as https://images.example.com/public/*")
         return allow
 
 
@@ -503,7 +503,7 @@ class LoggingSettings(Section):
     def _parts_exist(cls, levels: dict[str, LogLevel]) -> dict[str, LogLevel]:
         for name in levels:
             if not name.isidentifier() or find_spec(f"gateway.{name}") is None:
-                raise ValueError(f"the gateway has no part called {name!r}: name one of its packages, as 'upstream'")
+                raise ValueError(f"the gateway has no part called {name!r}: name a package of it, such as 'upstream'")
         return levels
 
 

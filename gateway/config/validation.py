@@ -43,10 +43,10 @@ _MESSAGES: Mapping[str, str] = {
     "dict_type": "must be a table",
     "model_type": "must be a table",
     "model_attributes_type": "must be a table",
-    "tuple_type": 'must be a list, as ["one", "two"]',
-    "date_type": "must be a date, as 2026-11-20",
-    "date_parsing": "must be a date, as 2026-11-20",
-    "date_from_datetime_parsing": "must be a date, as 2026-11-20",
+    "tuple_type": 'must be a list, such as ["one", "two"]',
+    "date_type": "must be a date, such as 2026-11-20",
+    "date_parsing": "must be a date, such as 2026-11-20",
+    "date_from_datetime_parsing": "must be a date, such as 2026-11-20",
 }
 
 

@@ -42,7 +42,7 @@ def own_folder() -> Path:
             raise PermissionError(f"{folder} is not this user's alone")
         except OSError as error:
             problem = problem or error
-    raise problem or OSError("there is no folder for what runs")
+    raise problem or OSError("there is no folder for running gateways")
 
 
 def existing_folders() -> tuple[Path, ...]:

@@ -95,5 +95,5 @@ def _writer(stream: TextIO) -> Callable[[str], object]:
 
 
 def _dropped(count: int) -> logging.LogRecord:
-    message = "%d log lines were dropped: nobody read them in time"
+    message = "%d log lines were dropped because nobody read them in time"
     return logging.LogRecord(__name__, logging.WARNING, __file__, 0, message, (count,), None)

@@ -42,12 +42,10 @@ class Metrics:
         self.upstreams: Mapping[str, ObservedUpstream] = {}
         self.store: Callable[[], Sizes] = _nothing
         self.sessions: Callable[[], int] = lambda: 0
-        self.calls = Counter(
-            "mcp_gateway_calls_total", "Tool calls, by upstream and by what came of them.", ("upstream", "outcome")
-        )
+        self.calls = Counter("mcp_gateway_calls_total", "Tool calls, by upstream and outcome.", ("upstream", "outcome"))
         self.call_seconds = Histogram(
             "mcp_gateway_call_duration_seconds",
-            "How long tool calls took, from the host's request to the result for it.",
+            "Duration of tool calls, from the host's request to its result.",
             _SECONDS,
             ("upstream",),
         )
@@ -60,11 +58,11 @@ class Metrics:
             "mcp_gateway_images_converted_total", "Images that were resized or converted for a host.", ("upstream",)
         )
         self.notes = Counter("mcp_gateway_notes_total", "Changes made to results, by kind.", ("kind",))
-        self.media_jobs = Counter("mcp_gateway_media_jobs_total", "Images given to the media workers.")
-        self.media_failures = Counter("mcp_gateway_media_failures_total", "Of those, the ones that failed.")
+        self.media_jobs = Counter("mcp_gateway_media_jobs_total", "Jobs given to the media workers.")
+        self.media_failures = Counter("mcp_gateway_media_failures_total", "Jobs of the media workers that failed.")
         self.media_seconds = Histogram(
             "mcp_gateway_media_job_duration_seconds",
-            "How long media jobs took, waiting for a worker included.",
+            "Duration of media jobs, including the wait for a worker.",
             _SECONDS,
         )
         self._all: tuple[Metric, ...] = (
@@ -76,13 +74,13 @@ class Metrics:
             self.notes,
             Reading(
                 "mcp_gateway_upstream_state",
-                "1 for the state that an upstream is in, 0 for the others.",
+                "1 for the current state of an upstream, 0 for the others.",
                 self._states,
                 ("upstream", "state"),
             ),
             Reading(
                 "mcp_gateway_upstream_restarts_total",
-                "How often an upstream was connected to again.",
+                "Reconnections to an upstream.",
                 lambda: [((name,), upstream.counts.restarts) for name, upstream in self.upstreams.items()],
                 ("upstream",),
                 kind="counter",
@@ -92,7 +90,7 @@ class Metrics:
             self.media_jobs,
             self.media_failures,
             self.media_seconds,
-            Reading("mcp_gateway_sessions", "Sessions of hosts that are open now.", lambda: [((), self.sessions())]),
+            Reading("mcp_gateway_sessions", "Open sessions of hosts.", lambda: [((), self.sessions())]),
         )
 
     def exposition(self) -> str:

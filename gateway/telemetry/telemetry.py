@@ -52,11 +52,11 @@ class Telemetry:
         upstreams = self.metrics.upstreams
         states = {name: upstream.state.value for name, upstream in upstreams.items()}
         wanted = [state for state in states.values() if state != "disabled"]
-        told = {
+        described = {
             name: {"state": state, **({"cause": cause} if (cause := upstreams[name].cause) else {})}
             for name, state in states.items()
         }
-        return Readiness(not wanted or any(state in _AT_HAND for state in wanted), told)
+        return Readiness(not wanted or any(state in _AT_HAND for state in wanted), described)
 
     def _count(self, call: CallRecord) -> None:
         metrics, upstream = self.metrics, call.upstream

@@ -95,7 +95,7 @@ def _exporter(name: str, asked_by: str) -> Any:
 
 def _missing(what: str, asked_by: str) -> ConfigError:
     return ConfigError(
-        f"{what} needs what is not installed",
+        f"{what} needs packages that are not installed",
         where=f"${asked_by}",
         remedy=f"install the extra otel, as in pip install '{EXTRA}', or unset the variable",
     )

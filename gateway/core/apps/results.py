@@ -25,7 +25,7 @@ AS_IT_CAME = Note(kind="app", text="sent as it came, because only a page reads i
 
 SHAPED_FOR_THE_PAGE_TOO = Note(
     kind="app",
-    text="the page gets the content as it is shaped, too: what it needs whole belongs in structuredContent or _meta",
+    text="the page gets the shaped content too: anything that it needs whole belongs in structuredContent or _meta",
 )
 """The note on a result whose content is incomplete, as host and page are sent the same result."""
 

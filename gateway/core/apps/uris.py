@@ -66,8 +66,8 @@ def outward_meta(upstream: str, meta: Any) -> Any:
     interface = meta.get("ui")
     if is_object(interface):
         uri = interface.get("resourceUri")
-        if isinstance(uri, str) and (told := outward(upstream, uri)) != uri:
-            edited["ui"] = {**interface, "resourceUri": told}
+        if isinstance(uri, str) and (rewritten := outward(upstream, uri)) != uri:
+            edited["ui"] = {**interface, "resourceUri": rewritten}
     # Edited in place, so that the order of the members stays and nothing else changes.
     return {key: edited.get(key, value) for key, value in meta.items()} if edited else meta
 
@@ -83,7 +83,7 @@ def outward_result(upstream: str, result: WireObject) -> WireObject:
     content = result.get("content")
     if is_list(content):
         blocks = [_outward_block(upstream, block) for block in content]
-        if any(told is not block for told, block in zip(blocks, content, strict=True)):
+        if any(rewritten is not block for rewritten, block in zip(blocks, content, strict=True)):
             edited["content"] = blocks
     return {key: edited.get(key, value) for key, value in result.items()} if edited else result
 
@@ -93,10 +93,10 @@ def outward_prompt(upstream: str, result: dict[str, Any]) -> dict[str, Any]:
     messages = result.get("messages")
     if not is_list(messages):
         return result
-    told = [_outward_message(upstream, each) for each in messages]
-    if all(new is old for new, old in zip(told, messages, strict=True)):
+    rewritten = [_outward_message(upstream, each) for each in messages]
+    if all(new is old for new, old in zip(rewritten, messages, strict=True)):
         return result
-    return {key: told if key == "messages" else value for key, value in result.items()}
+    return {key: rewritten if key == "messages" else value for key, value in result.items()}
 
 
 def outward_contents(upstream: str, result: dict[str, Any]) -> dict[str, Any]:
@@ -104,8 +104,8 @@ def outward_contents(upstream: str, result: dict[str, Any]) -> dict[str, Any]:
     contents = result.get("contents")
     if not is_list(contents):
         return result
-    told = [_outward_uri(upstream, each) if is_object(each) else each for each in contents]
-    return {**result, "contents": told}
+    rewritten = [_outward_uri(upstream, each) if is_object(each) else each for each in contents]
+    return {**result, "contents": rewritten}
 
 
 def _outward_message(upstream: str, message: Any) -> Any:
@@ -113,12 +113,12 @@ def _outward_message(upstream: str, message: Any) -> Any:
         return message
     content = message.get("content")
     if is_list(content):  # some servers write several blocks where the protocol allows one
-        told: Any = [_outward_block(upstream, block) for block in content]
-        is_same = all(new is old for new, old in zip(told, content, strict=True))
+        rewritten: Any = [_outward_block(upstream, block) for block in content]
+        is_same = all(new is old for new, old in zip(rewritten, content, strict=True))
     else:
-        told = _outward_block(upstream, content)
-        is_same = told is content
-    return message if is_same else {key: told if key == "content" else value for key, value in message.items()}
+        rewritten = _outward_block(upstream, content)
+        is_same = rewritten is content
+    return message if is_same else {key: rewritten if key == "content" else value for key, value in message.items()}
 
 
 def _outward_block(upstream: str, block: Any) -> Any:
@@ -129,12 +129,12 @@ def _outward_block(upstream: str, block: Any) -> Any:
     resource = block.get("resource") if block.get("type") == "resource" else None
     if not is_object(resource):
         return block
-    told = _outward_uri(upstream, resource)
-    return block if told is resource else {**block, "resource": told}
+    rewritten = _outward_uri(upstream, resource)
+    return block if rewritten is resource else {**block, "resource": rewritten}
 
 
 def _outward_uri(upstream: str, named: WireObject) -> WireObject:
     uri = named.get("uri")
-    if not isinstance(uri, str) or (told := outward(upstream, uri)) == uri:
+    if not isinstance(uri, str) or (rewritten := outward(upstream, uri)) == uri:
         return named
-    return {**named, "uri": told}
+    return {**named, "uri": rewritten}

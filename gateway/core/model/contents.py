@@ -29,15 +29,19 @@ def found_in(mended: Mended, declared: str | None) -> Found | None:
     if mended.data is None:
         return None
     finding = media_types.inspect_base64(mended.data)
-    told = media_types.normalise(declared) or media_types.normalise(mended.media_type)
-    if finding.media_type == "application/zip" and told is not None and told.startswith(media_types.ZIPPED):
-        finding = media_types.SniffedType(told)
-    if finding.media_type in _SOUND_ALONE and told is not None and told.startswith("audio/"):
+    declared_type = media_types.normalise(declared) or media_types.normalise(mended.media_type)
+    if (
+        finding.media_type == "application/zip"
+        and declared_type is not None
+        and declared_type.startswith(media_types.ZIPPED)
+    ):
+        finding = media_types.SniffedType(declared_type)
+    if finding.media_type in _SOUND_ALONE and declared_type is not None and declared_type.startswith("audio/"):
         finding = media_types.SniffedType(_SOUND_ALONE[finding.media_type])
     return Found(
         data=mended.data,
         byte_size=decoded_size(mended.data),
-        media_type=finding.media_type or (None if told in media_types.ALWAYS_RECOGNISED else told),
+        media_type=finding.media_type or (None if declared_type in media_types.ALWAYS_RECOGNISED else declared_type),
         pixels=finding.size,
     )
 

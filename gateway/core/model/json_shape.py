@@ -33,12 +33,12 @@ _BRACKETS = re.compile(r'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"?)*+([\[{]+|[\]}]+|
 Linear: there is a match at every position of any text, and nothing is looked at twice.
 """
 
-_HOLDERS = frozenset(
+_ITEM_MEMBERS = frozenset(
     {"tools", "resources", "resourceTemplates", "prompts", "content", "contents", "messages", "resource", "result"}
 )
 """Members of results that hold items which are usable without one another."""
 
-_HELD = 4
+_DEEPEST_ITEM = 4
 """Maximum nesting of such members that is searched: the resource in a message's content is the deepest.
 
 Each level is measured again, so that without a bound the work would be the depth times the size.
@@ -163,7 +163,7 @@ def without_deep(result: Mapping[str, Any], deepest: int = DEEPEST) -> tuple[dic
     by `NESTED_TOO_DEEPLY`.
     """
     places: list[str] = []
-    return _pruned(result, deepest, _HELD, "", places), tuple(places)
+    return _pruned(result, deepest, _DEEPEST_ITEM, "", places), tuple(places)
 
 
 def _pruned(value: Mapping[str, Any], left: int, held: int, where: str, places: list[str]) -> dict[str, Any]:
@@ -172,9 +172,9 @@ def _pruned(value: Mapping[str, Any], left: int, held: int, where: str, places: 
         place = f"{where}.{key}" if where else key
         if not is_deep(member, left - 1):
             pruned[key] = member
-        elif held and key in _HOLDERS and isinstance(member, Mapping):
+        elif held and key in _ITEM_MEMBERS and isinstance(member, Mapping):
             pruned[key] = _pruned(cast("Mapping[str, Any]", member), left - 1, held - 1, place, places)
-        elif held and key in _HOLDERS and isinstance(member, list):
+        elif held and key in _ITEM_MEMBERS and isinstance(member, list):
             pruned[key] = [
                 item
                 if not is_deep(item, left - 2)

@@ -30,7 +30,7 @@ ALIASES = {
     "application/ogg": "audio/ogg",
     "application/x-pdf": "application/pdf",
 }
-UNTOLD = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/unknown", "*/*"})
+UNINFORMATIVE = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/unknown", "*/*"})
 """Declared types that say nothing."""
 
 ALWAYS_RECOGNISED = frozenset(
@@ -108,7 +108,7 @@ def normalise(media_type: str | None) -> str | None:
         return None
     plain = media_type.split(";", 1)[0].strip().lower()
     plain = ALIASES.get(plain, plain)
-    return None if plain in UNTOLD else plain
+    return None if plain in UNINFORMATIVE else plain
 
 
 def extension(media_type: str | None) -> str:

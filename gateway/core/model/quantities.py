@@ -27,7 +27,7 @@ def seconds_of(value: Any) -> Any:
         return value
     parts = _PART.findall(text) if _WHOLE.fullmatch(text) else []
     if not parts or any(unit not in _SECONDS for _, unit in parts):
-        raise ValueError('must be seconds: a number, or a text as "30s", "5m" or "1h30m"')
+        raise ValueError('must be seconds: a number, or text such as "30s", "5m" or "1h30m"')
     return round(sum(float(number) * _SECONDS[unit] for number, unit in parts), 6)
 
 
@@ -42,7 +42,7 @@ def parse_bytes(value: Any) -> Any:
         return value
     part = _PART.fullmatch(text)
     if part is None or part[2] not in _BYTES:
-        raise ValueError('must be bytes: a number, or a text as "500kB", "64MiB" or "4GB"')
+        raise ValueError('must be bytes: a number, or text such as "500kB", "64MiB" or "4GB"')
     size = float(part[1]) * _BYTES[part[2]] if "." in part[1] else int(part[1]) * _BYTES[part[2]]
     return int(size)
 

@@ -79,7 +79,7 @@ def as_json(completion: Any) -> Mapping[str, Any]:
     dump = getattr(completion, "to_dict", None)
     if callable(dump):
         return as_object(dump())
-    raise InvalidRequest(f"a completion has to be the SDK's object or its JSON, not {type(completion).__name__}")
+    raise InvalidRequest(f"a completion must be the SDK's object or its JSON, not {type(completion).__name__}")
 
 
 def _text(value: Any) -> str:

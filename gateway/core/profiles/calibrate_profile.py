@@ -151,7 +151,7 @@ def calibrated_profile(who: Calibrated, sight: Sight, base: Profile) -> ProfileS
             Fact(
                 level="measured",
                 source=f"mcp-gateway calibrate, codes read by the model{on}: {words}",
-                host_version=who.client_version or "not told",
+                host_version=who.client_version or "not reported",
                 checked=who.day,
                 sets=dict(sets),
             )

@@ -71,7 +71,7 @@ class Resolver(Generic[SourceT, ProfileT]):
         for sets in (*(fact.sets for fact in source.fact), source.sets):
             for path, value in self._flatten(name, sets):
                 if path in found:
-                    raise ProfileError(f"profile {name!r}: {path} is set twice", remedy="leave one of the two")
+                    raise ProfileError(f"profile {name!r}: {path} is set twice", remedy="remove one of the two")
                 found[path] = value
         return found
 
@@ -125,7 +125,7 @@ class Resolver(Generic[SourceT, ProfileT]):
                 yield from self._flatten(name, value, f"{path}.")  # pyright: ignore[reportUnknownArgumentType]
             else:
                 hint = self._hint(path)
-                raise ProfileError(f"profile {name!r}: {path!r} is nothing that a profile sets", remedy=hint)
+                raise ProfileError(f"profile {name!r}: {path!r} is not a value that a profile sets", remedy=hint)
 
     def _hint(self, path: str) -> str:
         below = [known for known in self.paths if known.startswith(f"{path}.")]

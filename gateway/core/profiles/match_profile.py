@@ -73,7 +73,7 @@ def choose_profile(
     variant = _variant(choice.profile, names)
     if behind is None or variant is None:
         return choice
-    source = "gateway.model" if model is not None else "the host tells it"
+    source = "gateway.model" if model is not None else "as the host reports"
     because = f"{choice.because}, and the model behind it is {behind[:LOOKED_AT]!a} ({source})"
     return Choice(find_profile(profiles, variant), because)
 
@@ -81,7 +81,7 @@ def choose_profile(
 def _host(profiles: Mapping[str, Profile], caller: Caller, configured: str | None, models: tuple[str, ...]) -> Choice:
     """Choose the profile of the host, regardless of its variants."""
     if caller.profile is not None:
-        return Choice(find_profile(profiles, caller.profile), "it was asked for explicitly")
+        return Choice(find_profile(profiles, caller.profile), "it was chosen explicitly")
     if configured is not None:
         return Choice(find_profile(profiles, configured), "the configuration sets it for every host (gateway.profile)")
     if caller.client_name is not None:
@@ -93,7 +93,7 @@ def _host(profiles: Mapping[str, Profile], caller: Caller, configured: str | Non
         return Choice(found, f"the User-Agent is {agent[:LOOKED_AT]!a}")
     unknown = "the client does not say what it is"
     if caller.client_name is not None:
-        unknown = f"no profile is for a client that calls itself {normalise_client_name(caller.client_name)!a}"
+        unknown = f"no profile matches a client that calls itself {normalise_client_name(caller.client_name)!a}"
     return Choice(find_profile(profiles, "default"), unknown)
 
 

@@ -73,7 +73,7 @@ def with_tool_images(profile: ModelProfile, place: ImagePlace) -> ModelProfile:
     """
     if not leaves_choice(profile):
         raise ProfileError(
-            f"{profile.name} leaves no choice of where the images of tools go",
+            f"{profile.name} does not let you choose where the images of tools go",
             remedy="leave tool_images out: its profile puts them where the API takes them",
         )
     return profile.model_copy(update={"image": profile.image.model_copy(update={"place": place})})

@@ -275,9 +275,9 @@ class ToolRules(Rules):
         try:
             re.compile(f"[{chars}]")
         except re.error as error:
-            raise ValueError(f"no class of characters: {error}") from None
+            raise ValueError(f"not a class of characters: {error}") from None
         if not re.fullmatch(f"[{chars}]+", "az09_"):
-            raise ValueError("small letters, digits and _ have to be allowed")
+            raise ValueError("lower-case letters, digits and _ must be allowed")
         return chars
 
     meta: dict[str, Any] = Field(default_factory=dict[str, Any])

@@ -29,7 +29,7 @@ _SHORTEST = 64
 _MOST = 200
 """Maximum number of pieces of media rescued from one result; the rest stays as it is."""
 _DEEPEST = 60
-_DULL = frozenset({int, float, bool, NoneType})
+_MEDIA_FREE = frozenset({int, float, bool, NoneType})
 """Types of JSON values that cannot hide media."""
 _SHOWABLE = frozenset({"image", "audio", "video", "document"})
 _TYPE_KEYS = ("mimeType", "mime_type", "mediaType", "media_type", "contentType", "content_type")
@@ -220,13 +220,14 @@ class _Walker:
             return node
         if isinstance(node, list):
             items = cast("list[Any]", node)
-            walked = [item if type(item) in _DULL else self.walk(item, declared, depth + 1) for item in items]
+            walked = [item if type(item) in _MEDIA_FREE else self.walk(item, declared, depth + 1) for item in items]
             return walked if any(map(is_not, walked, items)) else items
         if isinstance(node, dict):
             members = cast("dict[str, Any]", node)
             named = next((members[key] for key in _TYPE_KEYS if isinstance(members.get(key), str)), None)
             walked = {
-                key: item if type(item) in _DULL else self.walk(item, named, depth + 1) for key, item in members.items()
+                key: item if type(item) in _MEDIA_FREE else self.walk(item, named, depth + 1)
+                for key, item in members.items()
             }
             return walked if any(map(is_not, walked.values(), members.values())) else members
         return node

@@ -18,8 +18,8 @@ LONGEST = 8_000
 """Characters for an unknown host: as in the profile `default`, which may not be loaded yet."""
 
 HANDLES = (
-    "Results name content by handles, as img_7h3k2m9q4w8x. Where an argument of a tool takes content, give its handle; "
-    "the resource content://directory lists what there is."
+    "Results name content by handles, such as img_7h3k2m9q4w8x. If an argument of a tool takes content, give its "
+    "handle; the resource content://directory lists what there is."
 )
 """Included for hosts whose profile wants it (`instructions.handles`)."""
 

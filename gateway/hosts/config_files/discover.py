@@ -65,7 +65,7 @@ def _look_in_file(source: str, at: Machine, looked: Looked) -> None:
     document = Document(decoded_text(content, file), "toml" if file.suffix.lower() == ".toml" else "json", str(file))
     found = host_of_file(file, document.data)
     if found is None:
-        remedy = "known are mcpServers, servers, context_servers, mcp_servers and mcp"
+        remedy = "the known keys are mcpServers, servers, context_servers, mcp_servers and mcp"
         raise ConfigError("names no servers in a way that a known host would", where=source, remedy=remedy)
     host, table = found
     looked.servers += read_servers(document, host, at, table=table, project=_project_of(host, file, at))

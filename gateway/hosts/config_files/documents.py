@@ -17,7 +17,7 @@ from gateway.hosts.config_files import json_edits, toml_tables
 
 Syntax = Literal["json", "toml"]
 
-_MEND = "mend it first; nothing was changed"
+_MEND = "fix it first; nothing was changed"
 _BY_HAND = "edit it by hand: the gateway changes no file that it cannot change exactly"
 
 

@@ -202,7 +202,7 @@ def _with_upstreams(text: str, rows: Sequence[Row], where: str) -> str:
     except ConfigError:
         same = False
     if not same:
-        remedy = "give each upstream a table of its own, as [upstreams.name]"
+        remedy = "give each upstream a table of its own, such as [upstreams.name]"
         raise ConfigError("nothing can be added to its upstreams as they are written", where=where, remedy=remedy)
     return whole
 

@@ -200,7 +200,7 @@ class _Reading:
         url = next((self.entry[key] for key in ("httpUrl", "url", "serverUrl") if self.entry.get(key)), None)
         if command is None and url is None:
             if "settings" in self.entry or self.entry.get("source") == "extension":
-                raise _Obstacle("comes with an extension, whose program only the host knows")
+                raise _Obstacle("comes with an extension whose program only the host knows")
             raise _Obstacle("has neither a command nor a url")
         transport = self._transport()
         if command is None:

@@ -89,8 +89,8 @@ class Finder:
         """Begin a result: return its call, with no content yet."""
         self.results += 1
         known = call_id if isinstance(call_id, str) and call_id else str(self.results)
-        told = name if isinstance(name, str) and name else self.names.get(known, "tool")
-        return Call(known, told, Envelope())
+        tool_name = name if isinstance(name, str) and name else self.names.get(known, "tool")
+        return Call(known, tool_name, Envelope())
 
     def called(self, call_id: Any, name: Any) -> None:
         """Register a call of a tool by the assistant."""

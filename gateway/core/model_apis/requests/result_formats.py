@@ -69,9 +69,9 @@ def is_exact(part: Mapping[str, Any]) -> bool:
         return False
     mended = mend(payload[0])
     found = found_in(mended, payload[1])
-    told = (mended.media_type, payload[1])
+    declared_types = (mended.media_type, payload[1])
     taken = next((taken for key, taken in _ALPHABETS.items() if key in part), (URI_PREFIX,))
-    return found is not None and {*told} <= {None, found.media_type} and {*mended.mended} <= {*taken}
+    return found is not None and {*declared_types} <= {None, found.media_type} and {*mended.mended} <= {*taken}
 
 
 def block_of(part: Any) -> dict[str, Any] | None:
@@ -175,8 +175,8 @@ def _payload(item: Mapping[str, Any], inherited: str | None, depth: int) -> tupl
     if _is_text(item):
         return None
     declared = next((item[key] for key in _TYPE_KEYS if isinstance(item.get(key), str)), inherited)
-    told = item.get("format")
-    declared = declared or (_FORMATS.get(told) if isinstance(told, str) else None)
+    format_name = item.get("format")
+    declared = declared or (_FORMATS.get(format_name) if isinstance(format_name, str) else None)
     for key in _BYTES:
         value: Any = item.get(key)
         if isinstance(value, str) and _is_media(value, declared):

@@ -42,7 +42,7 @@ _MOST_PARTS = 20_000
 _SCALARS = frozenset({"string", "number", "integer", "boolean", "null"})
 _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
 _NUMBERS = ("multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems")
-_TOLD = ("minLength", "maxLength", "pattern", "format", "uniqueItems", "minProperties", "maxProperties", "default")
+_DESCRIBED = ("minLength", "maxLength", "pattern", "format", "uniqueItems", "minProperties", "maxProperties", "default")
 """Keywords that are added to the description if strict mode does not accept them."""
 
 _TYPED = ("type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const")
@@ -209,8 +209,8 @@ def _scalar(node: Mapping[str, Any]) -> _Written | None:
 
 def _text(node: Mapping[str, Any]) -> _Written:
     description = as_json_text(_compact({key: each for key, each in node.items() if key != "description"}))
-    told = f"{node['description']} {description}" if isinstance(node.get("description"), str) else description
-    return _Written({"type": "string", "description": told}, JsonText())
+    text = f"{node['description']} {description}" if isinstance(node.get("description"), str) else description
+    return _Written({"type": "string", "description": text}, JsonText())
 
 
 def _closed(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -306,10 +306,12 @@ def _unescaped(step: str) -> str:
 def _described(node: Mapping[str, Any]) -> dict[str, str]:
     """Return the description, with the limits that strict mode cannot express."""
     taken = {*_numbers(node), *_of_text(node)}
-    limits = {key: _compact(node[key]) for key in _TOLD if key in node and key not in taken and node[key] is not None}
+    limits = {
+        key: _compact(node[key]) for key in _DESCRIBED if key in node and key not in taken and node[key] is not None
+    }
     description = node.get("description")
-    told = with_limits(description if isinstance(description, str) else "", limits)
-    return {"description": told} if told else {}
+    text = with_limits(description if isinstance(description, str) else "", limits)
+    return {"description": text} if text else {}
 
 
 def _numbers(node: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def raw_content(envelope: Envelope, profile: ModelProfile) -> tuple[Any, Note | 
         return None, None
     why = _out_of_bounds(value) or _misfit(value, profile.raw)
     if why is None and envelope.is_error and profile.error.text_only and not _only_text(value):
-        why = "beside the error flag there may be text only"
+        why = "only text is allowed beside the error flag"
     if why is not None:
         return None, Note(kind="broken", text=f"the raw shape for {profile.name} is not used: {why}")
     return copy.deepcopy(value), Note(

@@ -44,8 +44,8 @@ def reference(block: LinkBlock, profile: ModelProfile, *, native: bool) -> tuple
     types = taken[kind].types
     if media_type is not None and types and media_type not in types:
         return None
-    told = media_type or (types[0] if types else "application/octet-stream")
-    return Media(kind, told, "", "", block.title or block.name, ref), rules
+    declared = media_type or (types[0] if types else "application/octet-stream")
+    return Media(kind, declared, "", "", block.title or block.name, ref), rules
 
 
 def gemini_uri(media: Media) -> str:

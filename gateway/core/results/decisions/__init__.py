@@ -40,7 +40,7 @@ def decide(
         context.note("moved", "structured content as text", None)
         decided_blocks.append(AsText(folded, key=str(len(envelope.blocks))))
     elif envelope.has_structured_content and profile.structured.send == "never":
-        context.note("repeated", "structured content, said by the result's blocks already", None)
+        context.note("repeated", "structured content, which the result's blocks already say", None)
     decided_blocks = within_budget(context, decided_blocks)
     if profile.handles == "always":
         decided_blocks = [context.with_handle(decision) for decision in decided_blocks]

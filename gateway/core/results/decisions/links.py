@@ -44,10 +44,10 @@ def link_words(block: LinkBlock, *, readable: bool) -> str:
 
 
 def _leads_to_media(block: LinkBlock) -> bool:
-    told = media_types.normalise(block.mime_type)
-    if told is None:
+    media_type = media_types.normalise(block.mime_type)
+    if media_type is None:
         return block.uri.split("?", 1)[0].split("#", 1)[0].lower().endswith((*_ENDINGS, ".jpeg", ".tif"))
-    return told == PDF or told.startswith("image/")
+    return media_type == PDF or media_type.startswith("image/")
 
 
 def _inline(context: DecisionContext, index: int, block: LinkBlock, show: ShowEmbedded) -> list[BlockDecision]:

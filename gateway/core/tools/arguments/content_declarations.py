@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from gateway.core.model.json_values import as_object, is_list, is_object
 from gateway.core.model.kinds import Kind, kind_of
-from gateway.core.model.media_types import EXTENSIONS, UNTOLD
+from gateway.core.model.media_types import EXTENSIONS, UNINFORMATIVE
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.arguments.parameters import Form, Parameter, Path
 
@@ -124,7 +124,7 @@ def _file(tag: Any, path: Path) -> Parameter:
 def _accepted(named: Sequence[Any]) -> tuple[str, ...]:
     """Return the named media types, each once; empty if one of them is too general, or not a media type."""
     types = [one.split(";", 1)[0].strip().lower() if isinstance(one, str) else "" for one in named]
-    sound = all("/" in one and one not in UNTOLD and "[" not in one for one in types)
+    sound = all("/" in one and one not in UNINFORMATIVE and "[" not in one for one in types)
     return tuple(dict.fromkeys(types)) if sound else ()
 
 

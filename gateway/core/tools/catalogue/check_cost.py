@@ -46,7 +46,7 @@ def check_compilable(schema: Mapping[str, Any], look: Callable[[Any], tuple[Faul
     if size_of(schema, most=_MOST_CHARACTERS).total > _MOST_CHARACTERS:
         raise TooMuchWork("it is too large")
     if any(fault.kind == "deep" for fault in look(schema)):
-        raise TooMuchWork("it is nested deeper, or larger, than can be checked against")
+        raise TooMuchWork("it is too deeply nested, or too large, to be checked")
     patterns = 0
     old = isinstance(said := schema.get("$schema"), str) and "draft-04" in said
     waiting: list[Any] = [schema]
@@ -92,14 +92,14 @@ class _Expansion:
         if (known := self._known.get(id(rule))) is not None:
             return known
         if depth > _DEEPEST:
-            raise TooMuchWork("its references lead on for too long")
+            raise TooMuchWork("its chain of references is too long")
         self._known[id(rule)] = total = 1
         if isinstance(reference := rule.get("$ref"), str):
             total += self.size(self._references.resolve(reference), depth + 1)
         for name, below in subschemas(rule):
             total += 0 if name in _DEFINITIONS else self.size(below, depth + 1)
         if total > MOST_STEPS:
-            raise TooMuchWork("its definitions name one another too often")
+            raise TooMuchWork("its definitions refer to one another too often")
         self._known[id(rule)] = total
         return total
 
@@ -119,7 +119,7 @@ class _Count:
         known = self._known.get(pair)
         if known is not None:
             if known < 0:
-                raise TooMuchWork("its references lead in a circle")
+                raise TooMuchWork("its references are circular")
             return known
         if depth > _DEEPEST or len(self._known) >= _MOST_PAIRS:
             raise TooMuchWork("it applies too many schemas")
@@ -159,7 +159,7 @@ class _Count:
             if rule.get("uniqueItems") is True:
                 steps += size_of(items, most=MOST_STEPS).total * (len(items).bit_length() + 1)
         if steps > MOST_STEPS:
-            raise TooMuchWork("its keywords cost too much")
+            raise TooMuchWork("its keywords are too expensive")
         return steps
 
     def _applied(self, rule: Mapping[str, Any], value: Any) -> Iterator[tuple[Any, Any]]:

@@ -66,7 +66,7 @@ def faults(schema: Any) -> tuple[Fault, ...]:
         return (Fault("root", "", "is not an object"),)
     found: list[Fault] = []
     if schema.get("type") != "object":
-        found.append(Fault("root", "", f'its type is {schema.get("type")!r}, and has to be "object"'))
+        found.append(Fault("root", "", f'its type is {schema.get("type")!r}, but must be "object"'))
     found.extend(_walk(schema))
     return tuple(found)
 

@@ -297,7 +297,7 @@ class _Merger:
         if shown.is_looser:
             self._check(tool["name"], tool["inputSchema"])
         tool["inputSchema"] = shown.schema
-        return shown.told
+        return shown.sentences
 
     def _check(self, offered: str, schema: WireObject) -> None:
         """Have arguments checked against the original schema, which the host does not see, if that is possible."""
@@ -324,15 +324,15 @@ class _Merger:
             self.problem("schema", f"{words} {_quoted(missing)}")
         return found.parameters
 
-    def _describe(self, tool: dict[str, Any], candidate: _Candidate, told: tuple[str, ...]) -> None:
+    def _describe(self, tool: dict[str, Any], candidate: _Candidate, sentences: tuple[str, ...]) -> None:
         longest, description = self.profile.tools.description_max, tool.get("description", "")
         if self.profile.tools.description_required and not description.strip():
             title = tool.get("title") or tool.get("annotations", {}).get("title") or candidate.name
             description = f"{plain(title, _LONGEST_SHOWN)}, a tool of {candidate.upstream}."
-            self.edit(tool["name"], "described by its name, because this host takes no tool without a description")
+            self.edit(tool["name"], "described by its name, because this host requires a description for every tool")
         if longest is not None and len(description) > longest:
             self.edit(tool["name"], f"description of {len(description):,} characters cut to {longest:,}")
-        if description := with_lost_words(description, told, longest):
+        if description := with_lost_words(description, sentences, longest):
             tool["description"] = description
 
     def _drop_output_schema(self, tool: dict[str, Any], candidate: _Candidate) -> None:
@@ -348,8 +348,8 @@ class _Merger:
             self.edit(tool["name"], "outputSchema removed, because this host takes only schemas for objects")
 
     def _add_meta(self, tool: dict[str, Any], upstream: str) -> None:
-        if (told := apps.outward_meta(upstream, tool.get("_meta"))) is not tool.get("_meta"):
-            tool["_meta"] = told
+        if (meta := apps.outward_meta(upstream, tool.get("_meta"))) is not tool.get("_meta"):
+            tool["_meta"] = meta
             self.edit(tool["name"], f"{upstream} put in front of the uri of its page")
         present: Mapping[str, Any] = tool.get("_meta", {})
         rules = self.profile.tools

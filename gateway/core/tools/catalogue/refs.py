@@ -112,10 +112,12 @@ def _target(references: References, reference: str) -> WireObject | None:
 def _opened(reference: str, target: WireObject | None, beside: WireObject) -> dict[str, Any]:
     """Return the replacement for a reference that is not followed."""
     name = plain(reference.rsplit("/", 1)[-1].strip("#"), 60)
-    told = [text for text in (beside.get("description"), (target or {}).get("description")) if isinstance(text, str)]
+    descriptions = [
+        text for text in (beside.get("description"), (target or {}).get("description")) if isinstance(text, str)
+    ]
     if target is None:
         words = f"{name}: its definition is missing" if name else "its definition is missing"
     else:
         words = f"{name}, in the same form as above" if name else "in the same form as the whole"
     kind = {} if target is None or "type" not in target else {"type": target["type"]}
-    return {**kind, **beside, "description": " ".join((*told[:1], f"({words})"))}
+    return {**kind, **beside, "description": " ".join((*descriptions[:1], f"({words})"))}

@@ -71,7 +71,7 @@ def repaired(tool: WireObject, look: _Look = faults) -> tuple[dict[str, Any], tu
     if kinds & {"dangling", "external"} and "deep" not in kinds:
         edited["inputSchema"], broken = without_broken_refs(edited["inputSchema"])
         if broken:
-            changes.append(f"references in inputSchema that lead nowhere taken out: {plain(', '.join(broken), 200)}")
+            changes.append(f"references in inputSchema that lead nowhere removed: {plain(', '.join(broken), 200)}")
     return edited, tuple(changes)
 
 

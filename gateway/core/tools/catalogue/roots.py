@@ -16,15 +16,15 @@ from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue.faults import References
 from gateway.core.wording import plain
 
-_ALTERNATIVES = {"anyOf": "At least one of these has to be given", "oneOf": "Exactly one of these has to be given"}
+_ALTERNATIVES = {"anyOf": "At least one of these must be given", "oneOf": "Exactly one of these must be given"}
 _MERGED = (*_ALTERNATIVES, "allOf", "not", "enum")
 _DEEPEST = 8
 _MOST = 1_000_000
 """Maximum characters of alternatives merged, references included: definitions that name one another have more."""
 _EACH = 50
 """Minimum number of characters that each alternative counts for."""
-_MOST_TOLD = 12
-_LONGEST_TOLD = 2_000
+_MOST_NAMED = 12
+_LONGEST_SENTENCE = 2_000
 _MOST_SENTENCES = 20
 
 
@@ -33,7 +33,7 @@ class Merged:
     """A schema without alternatives at its root; what it no longer says, as sentences; whether it accepts more."""
 
     schema: dict[str, Any]
-    told: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
     is_looser: bool = False
 
 
@@ -47,7 +47,7 @@ def with_object_root(schema: WireObject) -> Merged:
         kept["properties"] = flat.properties
     if flat.required or "required" in kept:
         kept["required"] = list(flat.required)
-    return Merged(kept, tuple(dict.fromkeys(flat.told))[:_MOST_SENTENCES], flat.is_looser)
+    return Merged(kept, tuple(dict.fromkeys(flat.sentences))[:_MOST_SENTENCES], flat.is_looser)
 
 
 @dataclass
@@ -56,7 +56,7 @@ class _Flat:
 
     properties: dict[str, Any] = field(default_factory=dict[str, Any])
     required: dict[str, None] = field(default_factory=dict[str, None])
-    told: list[str] = field(default_factory=list[str])
+    sentences: list[str] = field(default_factory=list[str])
     is_looser: bool = False
 
     def also(self, other: "_Flat") -> None:
@@ -68,7 +68,7 @@ class _Flat:
                 self.properties[name], exact = _both(self.properties[name], schema)
                 self.is_looser = self.is_looser or not exact
         self.required |= other.required
-        self.told += other.told
+        self.sentences += other.sentences
         self.is_looser = self.is_looser or other.is_looser
 
 
@@ -100,7 +100,7 @@ class _Flattening:
                 flat.also(_either(branches, words, flat.required))
         forbidden = schema.get("not")
         if is_object(forbidden) and _named(forbidden.get("required")):
-            flat.told.append(f"Not all together: {_named(forbidden.get('required'))}.")
+            flat.sentences.append(f"Do not give all of these together: {_named(forbidden.get('required'))}.")
         return flat
 
 
@@ -111,11 +111,11 @@ def _either(branches: Sequence[_Flat], words: str, given: Mapping[str, None]) ->
         for name, schema in branch.properties.items():
             properties.setdefault(name, []).append(schema)
     sets = [_set(branch, given) for branch in branches]
-    told = [cut(f"{words}: {'; '.join(dict.fromkeys(sets))}.", _LONGEST_TOLD)] if len(set(sets)) > 1 else []
+    sentences = [cut(f"{words}: {'; '.join(dict.fromkeys(sets))}.", _LONGEST_SENTENCE)] if len(set(sets)) > 1 else []
     return _Flat(
         {name: _any_of(schemas) for name, schemas in properties.items()},
         {name: None for name in branches[0].required if all(name in branch.required for branch in branches)},
-        [*told, *(sentence for branch in branches for sentence in branch.told)],
+        [*sentences, *(sentence for branch in branches for sentence in branch.sentences)],
         is_looser=True,
     )
 
@@ -126,13 +126,13 @@ def _set(branch: _Flat, given: Mapping[str, None]) -> str:
     names = [name for name in {**branch.required, **fixed} if name not in given or name in fixed]
     words = [
         plain(name, 60) + (f' "{plain(str(fixed[name][0]), 60)}"' if name in fixed else "")
-        for name in names[:_MOST_TOLD]
+        for name in names[:_MOST_NAMED]
     ]
     return " and ".join(words) or "none of them"
 
 
 def _named(names: Any) -> str:
-    return ", ".join(plain(str(name), 60) for name in as_list(names)[:_MOST_TOLD])
+    return ", ".join(plain(str(name), 60) for name in as_list(names)[:_MOST_NAMED])
 
 
 def _branches(schema: WireObject, member: str) -> list[Any]:
