@@ -71,7 +71,7 @@ class Gateway:
 
     @property
     def store(self) -> "KeptStore":
-        """The store of kept content."""
+        """The store of content."""
         return self._rooms.store
 
     @property

@@ -41,7 +41,7 @@ class Location:
 
     @property
     def masked(self) -> str:
-        """Return the url for people: without options that nobody needs to see."""
+        """The url for people: without options that nobody needs to see."""
         if self.scheme == "memory":
             return "memory://"
         if self.scheme == "file":

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from gateway.config.secrets import SECRET_NAME
 
 Wants = Literal["login", "token"]
-"""What a server that answered 401 requires: a login (OAuth), or a bearer token, which a login may provide too."""
+"""The requirement of a server that answered 401: a login (OAuth), or a bearer token, which a login may provide too."""
 
 MCP_REMOTE = "mcp-remote"
 LOGIN_SECONDS = 180

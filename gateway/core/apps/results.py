@@ -18,7 +18,7 @@ TAKEN_BY_THE_MODEL = {
     "beside": "this host's model reads it beside the content",
     "dumped": "this host's model reads it beside the content",
 }
-"""What a model reads of structured content that is sent for a page, by the profile's `structured.host`."""
+"""The part of a result that a model reads if structured content is sent for a page, by `structured.host`."""
 
 AS_IT_CAME = Note(kind="app", text="sent as it came, because only a page reads it")
 """The note on a result that no model reads."""

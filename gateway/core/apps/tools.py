@@ -18,7 +18,7 @@ _WIDGET_ACCESSIBLE = "openai/widgetAccessible"
 _VISIBILITY = "openai/visibility"
 
 Audience: TypeAlias = Literal["model", "both", "app"]
-"""Who reads the results of a tool: the model, the model and a page, or a page alone."""
+"""The readers of a tool's results: the model, the model and a page, or a page alone."""
 
 
 def shows_apps(capabilities: Mapping[str, Any], rule: Literal["declared", "always", "never"]) -> bool:

@@ -85,7 +85,7 @@ EXTENSIONS = {
 }
 
 HEAD_BYTES = 64 * 1024
-"""How many bytes of the content the functions here look at."""
+"""Maximum number of bytes of the content that the functions here examine."""
 
 
 class PixelSize(NamedTuple):

@@ -119,7 +119,7 @@ class Turn:
 
     @property
     def follow_up_parts(self) -> list[Part]:
-        """Return the parts of the message after the answers, in order: each piece of media after its caption."""
+        """The parts of the message after the answers, in order: each piece of media after its caption."""
         return [part for follow_up in self.follow_ups for part in (Words(follow_up.caption), follow_up.media)]
 
 

@@ -387,4 +387,4 @@ class Profile(Rules):
     features: FeatureRules = FeatureRules()
     output: OutputRules = OutputRules()
     evidence: Mapping[str, Evidence] = Field(default_factory=dict[str, Evidence])
-    """How the value at each dotted path that a fact sets is known."""
+    """The evidence for each dotted path that a fact sets."""

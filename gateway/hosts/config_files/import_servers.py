@@ -16,7 +16,7 @@ from gateway.hosts.config_files.login_probe import at_a_url_without_credentials
 from gateway.hosts.config_files.servers import Server
 
 What = Literal["new", "twin", "known", "own", "unusable", "login"]
-"""What happens to a server.
+"""The plans for a server.
 
 new: becomes an upstream. twin: equal to an earlier one. known: already in mcp-gateway.toml. own: the gateway itself.
 unusable: cannot be called by the gateway. login: requires a login (OAuth), and is left to its host.
@@ -27,7 +27,7 @@ _IDENTITY: Mapping[str, Any] = {"command": None, "args": [], "env": {}, "cwd": N
 
 @dataclass(frozen=True)
 class Row:
-    """What happens to one server; `upstream` is its name behind the gateway, if it is there."""
+    """The plan for one server; `upstream` is its name behind the gateway, if it is there."""
 
     server: Server
     what: What

@@ -135,7 +135,7 @@ class ConfigurationText:
 
     @property
     def _table(self) -> tuple[str, ...]:
-        """Return the path of the table of upstreams."""
+        """The path of the table of upstreams."""
         if not self.is_json:
             return (_TABLE,)
         translation = translate_document(self._document.data)
@@ -143,7 +143,7 @@ class ConfigurationText:
 
     @property
     def _json_names(self) -> Mapping[str, str]:
-        """Return the names here by the keys in the file."""
+        """The names here by the keys in the file."""
         return {key: name for name, key in translate_document(self._document.data).names.items()}
 
     def _json_key(self, name: str) -> str:

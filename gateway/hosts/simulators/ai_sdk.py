@@ -13,7 +13,7 @@ from gateway.hosts.simulators.seen import Seen, SeenImage, SeenPart, SeenText, W
 
 @dataclass(frozen=True)
 class Traits:
-    """What the model API determines.
+    """Differences between model APIs.
 
     `where`: the place of images (None: the content is one string of JSON). Also whether the texts come first, the
     `frame` of words that the API's own format adds, and the frame for an empty result (`nothing`).

@@ -17,7 +17,7 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
     if problem := malformed(result):
         return failed_result(f"Invalid tool result: {problem}")
     if lacks_structured(result, tool):
-        # Not reported for this host; clients on the TypeScript SDK, as this one, fail such a call (error -32600).
+        # Not reported for this host; clients on the TypeScript SDK, like this one, fail such a call (error -32600).
         return failed_result("Tool has an output schema but did not return structured content")
     if len(dump(result)) > MAX_CHARS:
         return failed_result(f"result exceeds maximum length of {MAX_CHARS}")

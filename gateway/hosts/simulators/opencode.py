@@ -40,7 +40,7 @@ FILE = "/home/user/.local/share/opencode/tool-output/tool_b21c7f03a001Zq4T9w2kXv
 
 @dataclass(frozen=True)
 class Traits:
-    """What the model API determines: `where` images and documents are placed."""
+    """Differences between model APIs: `where` images and documents are placed."""
 
     where: Where
 

@@ -37,7 +37,7 @@ SOUND = frozenset({"audio/wav"})
 
 @dataclass(frozen=True)
 class Traits:
-    """What the model API determines: the place of media, and which media arrives.
+    """Differences between model APIs: the place of media, and which media arrives.
 
     `where`: the place of media; `beside`: image types that are placed beside the result all the same; `vector`: the
     treatment of vector images; `sound`: whether sound arrives.

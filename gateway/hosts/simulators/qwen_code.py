@@ -39,7 +39,7 @@ FILE = "/home/user/.qwen/tmp/3f0c8a526a1e4f0e9c551d2f6d0a7b31/tool-outputs/mcp__
 
 @dataclass(frozen=True)
 class Traits:
-    """What API and model determine.
+    """Differences between APIs and models.
 
     `where`: the place of images (None: a sentence replaces them); `vectors`: whether these are sent as images;
     `documents`: whether PDFs arrive.

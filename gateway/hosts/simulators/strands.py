@@ -12,7 +12,7 @@ from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, Where, as_la
 
 @dataclass(frozen=True)
 class Traits:
-    """What the model API determines: `where` images are placed, and the types that are `renamed` on the way."""
+    """Differences between model APIs: `where` images are placed, and the types that are `renamed` on the way."""
 
     where: Where
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
