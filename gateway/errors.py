@@ -1,40 +1,40 @@
 """Every error that the gateway raises on purpose.
 
     GatewayError
-    ├── ConfigError              mcp-gateway.toml or a command line that cannot be used
-    ├── ProfileError             a profile that does not exist or does not hold together
+    ├── ConfigError              mcp-gateway.toml or a command line is invalid
+    ├── ProfileError             a profile does not exist or is inconsistent
     ├── InvalidRequest           a host asked for something malformed
     │   ├── UnknownMethod
     │   ├── UnknownTool
     │   └── UnknownResource
-    ├── UpstreamError            an upstream could not do its part
+    ├── UpstreamError            an upstream failed
     │   ├── UpstreamUnavailable  starting, stopped, disabled or failed
     │   ├── UpstreamTimeout      took longer than its limit
     │   ├── UpstreamLost         the process or the connection ended during the call
-    │   ├── UpstreamGarbage      answered something that is not MCP
-    │   └── UpstreamRefused      answered a JSON-RPC error of its own
-    ├── HostRefused              a host did not answer what an upstream asked of it
+    │   ├── UpstreamGarbage      answered with something that is not MCP
+    │   └── UpstreamRefused      answered with a JSON-RPC error of its own
+    ├── HostRefused              a host did not answer an upstream's request
     ├── ToolsetError             an agent loop's toolset
-    │   ├── ToolNotOffered       allowed, and no provider offers it
-    │   ├── ToolOfferedTwice     a name that more than one tool has
+    │   ├── ToolNotOffered       allowed, but no provider offers it
+    │   ├── ToolOfferedTwice     more than one tool has the name
     │   ├── ToolNotAllowed       the model called a tool that is not allowed
-    │   ├── TurnsSpent           the model goes on calling after it was refused
-    │   └── GatewayUnreachable   there is no gateway at the url, or it refused
+    │   ├── TurnsSpent           the model keeps calling tools after being refused
+    │   └── GatewayUnreachable   no gateway at the url, or it refused the connection
     ├── ContentError             stored content
     │   ├── UnknownHandle
     │   ├── ExpiredHandle
     │   ├── ContentTooLarge
-    │   ├── NotWritten           no file for a host could be written
+    │   ├── NotWritten           no file could be written for a host
     │   ├── BadLink              a link to content that was not made here, or was changed
     │   ├── ExpiredLink
-    │   ├── StoreUnavailable     cannot be reached, refuses, has no room, or takes too long
-    │   ├── ProviderFileError    the provider of a model API cannot keep or give back a file
-    │   └── UnsupportedContent  a model API cannot take it, and falling back was not wanted
-    ├── ArgumentError            content that an argument names cannot be given to the tool
+    │   ├── StoreUnavailable     unreachable, refusing, full, or too slow
+    │   ├── ProviderFileError    the provider of a model API cannot store or return a file
+    │   └── UnsupportedContent   a model API cannot take it, and no fallback was wanted
+    ├── ArgumentError            content named by an argument cannot be given to the tool
     ├── FetchError               content at a URL
-    │   ├── FetchRefused         it may not be fetched: not allowed, or at an address that is nobody's outside
-    │   └── FetchFailed          it could not be: no answer, another answer, too slow, too large
-    └── MediaError               bytes that could not be turned into what was asked for
+    │   ├── FetchRefused         must not be fetched: not allowed, or at a private address
+    │   └── FetchFailed          could not be fetched: no answer, a wrong one, too slow, too large
+    └── MediaError               bytes could not be converted as requested
 
 A message says what happened and where; `remedy` says what to do about it.
 """
@@ -44,7 +44,7 @@ from typing import Any
 
 
 class GatewayError(Exception):
-    """The root of the tree: `message` for people and models, `remedy` when there is one."""
+    """Base class of all errors: `message` for people and models, `remedy` if there is one."""
 
     def __init__(self, message: str, *, remedy: str | None = None) -> None:
         super().__init__(message)
@@ -56,7 +56,7 @@ class GatewayError(Exception):
 
 
 class ConfigError(GatewayError):
-    """The configuration cannot be used. `where` is the file and key, as `mcp-gateway.toml: upstreams.x.url`."""
+    """The configuration cannot be used. `where` is the file and key, such as `mcp-gateway.toml: upstreams.x.url`."""
 
     def __init__(self, message: str, *, where: str | None = None, remedy: str | None = None) -> None:
         super().__init__(f"{where}: {message}" if where else message, remedy=remedy)
@@ -88,7 +88,7 @@ class UnknownResource(InvalidRequest):
 
 
 class UpstreamError(GatewayError):
-    """An upstream could not do its part; `upstream` is its name in the configuration."""
+    """An upstream failed to answer; `upstream` is its name in the configuration."""
 
     def __init__(self, upstream: str, message: str, *, remedy: str | None = None) -> None:
         super().__init__(f"upstream {upstream!r}: {message}", remedy=remedy)
@@ -108,11 +108,11 @@ class UpstreamLost(UpstreamError):
 
 
 class UpstreamGarbage(UpstreamError):
-    """The upstream answered something that is not an MCP message, or one over a limit."""
+    """The upstream answered with something that is not an MCP message, or is over a limit."""
 
 
 class UpstreamRefused(UpstreamError):
-    """The upstream answered with a JSON-RPC error, kept exactly as it came."""
+    """The upstream answered with a JSON-RPC error, kept exactly as received."""
 
     def __init__(self, upstream: str, code: int, message: str, data: Any = None) -> None:
         super().__init__(upstream, message)
@@ -136,67 +136,67 @@ class HostRefused(GatewayError):
 
 
 class ToolsetError(GatewayError):
-    """An agent loop's toolset cannot do what was asked; the message begins with its alias, where it has one."""
+    """An agent loop's toolset cannot do what was asked; the message begins with its alias, if it has one."""
 
 
 class ToolNotOffered(ToolsetError):
-    """A tool is in `allow_tools`, and none of the providers offers it."""
+    """A tool is in `allow_tools`, but none of the providers offers it."""
 
 
 class ToolOfferedTwice(ToolsetError):
-    """A name stands for more than one tool, so nobody can say which is meant."""
+    """A name stands for more than one tool, so it is ambiguous."""
 
 
 class ToolNotAllowed(ToolsetError):
-    """The model called a tool that exists and is not in `allow_tools`, or is of another provider."""
+    """The model called a tool that exists but is not in `allow_tools`, or belongs to another provider."""
 
 
 class TurnsSpent(ToolsetError):
-    """The model goes on calling tools after its calls were refused."""
+    """The model keeps calling tools after its calls were refused."""
 
 
 class GatewayUnreachable(ToolsetError):
-    """No gateway answers at the url, it does not take the token, or the connection was lost."""
+    """No gateway answers at the url, it does not accept the token, or the connection was lost."""
 
 
 class ContentError(GatewayError):
-    """Stored content could not be put or read."""
+    """Stored content could not be written or read."""
 
 
 class UnknownHandle(ContentError):
-    """No content of this caller has this handle."""
+    """This caller has no content with this handle."""
 
 
 class ExpiredHandle(ContentError):
-    """The content was kept for a while and is gone: expired, or evicted for newer content."""
+    """The content was stored for a while and is gone: expired, or evicted for newer content."""
 
 
 class ContentTooLarge(ContentError):
-    """The content is larger than what may be kept."""
+    """The content is larger than the limit for stored content."""
 
 
 class BadLink(ContentError):
-    """A link to content that the gateway did not make, or that was changed."""
+    """A link to content that was not made by the gateway, or was changed."""
 
 
 class ExpiredLink(ContentError):
-    """A link to content that was good once."""
+    """A link to content that is no longer valid."""
 
 
 class StoreUnavailable(ContentError):
-    """The store cannot do its part: out of reach, forbidden, no room on its disk, or no answer in time."""
+    """The store does not work: it is unreachable, denies access, has a full disk, or does not answer in time."""
 
 
 class ProviderFileError(ContentError):
-    """A provider's own files: it cannot be reached, refuses, or gives back only what its models made."""
+    """A provider's file storage is unreachable, refuses, or only returns files that its models made."""
 
 
 class NotWritten(ContentError):
-    """Content could not be written to a file that a host may open."""
+    """Content could not be written to a file for a host to open."""
 
 
 class UnsupportedContent(ContentError):
-    """Content that cannot be sent or kept where it should be."""
+    """Content cannot be sent or stored where it should be."""
 
 
 class ArgumentError(GatewayError):
@@ -204,7 +204,7 @@ class ArgumentError(GatewayError):
 
 
 class FetchError(GatewayError):
-    """Content at a URL could not be had. No message names more of the URL than scheme, host and port."""
+    """Content at a URL could not be fetched. No message names more of the URL than scheme, host and port."""
 
 
 class FetchRefused(FetchError):
@@ -212,7 +212,7 @@ class FetchRefused(FetchError):
 
 
 class FetchFailed(FetchError):
-    """The URL could not be fetched: nobody answers, or not with content, or it is too slow or too large."""
+    """The URL could not be fetched: no answer, an answer without content, or one that is too slow or too large."""
 
 
 class MediaError(GatewayError):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Rooms:
-    """What is opened once for a gateway, and closed with it."""
+    """The parts that are opened once for a gateway, and closed with it."""
 
     store: "KeptStore"
     links: "Links"
@@ -60,27 +60,27 @@ class _Rooms:
 
 @dataclass
 class Gateway:
-    """A running gateway, which takes over other settings while it runs."""
+    """A running gateway, whose settings can be replaced while it runs."""
 
     router: "Router"
     upstreams: "Upstreams"
     settings: Settings
-    """Those in force."""
+    """The settings in force."""
     calibration: "Calibration"
     _rooms: "_Rooms"
 
     @property
     def store(self) -> "KeptStore":
-        """Where content is kept."""
+        """The store of content."""
         return self._rooms.store
 
     @property
     def links(self) -> "Links":
-        """Links to what is stored: none, until somebody serves them."""
+        """Links to stored content: none until something serves them."""
         return self._rooms.links
 
     def repairer(self) -> "Repairer":
-        """What repairs requests to model APIs, over the same store: handles that hosts were given are known to it."""
+        """The component that repairs requests to model APIs; it shares the store, so it knows hosts' handles."""
         from gateway.content.shaping.effect_cache import RememberingMedia
         from gateway.content.shaping.repair_request import Repairer
 
@@ -88,11 +88,11 @@ class Gateway:
         return Repairer(self.store, RememberingMedia(self._rooms.media), history, self._rooms.describer)
 
     def apply(self, settings: Settings) -> Difference:
-        """Take over what can be taken over of other settings, at once and as a whole; says what they change.
+        """Apply as much of other settings as possible while running, atomically; return what they change.
 
-        Raises, with everything as it was:
+        Raises, with nothing changed:
             ConfigError: [gateway] profile does not exist, or a user's profile has the name of a built-in one.
-            ProfileError: a profile does not hold together.
+            ProfileError: a profile is inconsistent.
         """
         from gateway.config.builtin_profiles import load_profiles
 
@@ -108,7 +108,7 @@ class Gateway:
 
 @asynccontextmanager
 async def open_gateway(settings: Settings, *, profile: str | None = None) -> "AsyncGenerator[Router]":
-    """The router of a running gateway, for whoever only asks it; see `run_gateway`."""
+    """Run a gateway and yield only its router; see `run_gateway`."""
     async with run_gateway(settings, profile=profile) as gateway:
         yield gateway.router
 
@@ -122,17 +122,16 @@ async def run_gateway(
     over_http: bool = False,
     asleep: bool = False,
 ) -> AsyncGenerator[Gateway]:
-    """A running gateway: its upstreams are connecting in the background, and its router answers at once.
+    """Run a gateway: its upstreams connect in the background, and its router answers at once.
 
-    `profile` is the one for every host that does not choose one itself; it wins over `[gateway] profile`.
-    `expected` says which host will be the only one, as soon as that is known: upstreams are opened for it. `over_http`:
-    links to stored content will be served, so tools that want a URL can be given one. `asleep`: no upstream is started
-    before something is asked of it, or `Upstream.wake` is called. Leaving ends every process and
-    connection that was opened.
+    `profile` is for every host that does not choose one itself; it overrides `[gateway] profile`. `expected` returns
+    the host that will be the only one, as soon as it is known: upstreams are opened for it. `over_http`: links to
+    stored content will be served, so tools that want a URL can be given one. `asleep`: no upstream is started before
+    the first request to it or `Upstream.wake`. On leaving, every process and connection that was opened is closed.
 
     Raises:
         ConfigError: [gateway] profile does not exist.
-        ProfileError: `profile` does not exist, or a profile does not hold together.
+        ProfileError: `profile` does not exist, or a profile is inconsistent.
     """
     # Everything heavy is imported here, so that a command that needs no gateway does not pay for it.
     from gateway.config.builtin_profiles import load_profiles
@@ -160,14 +159,14 @@ async def run_gateway(
         router.upstream_changed(upstream, kind)
 
     def awaited() -> "Caller | None":
-        # Before there is a router, too: so by the profiles of the start, which is when this counts.
+        # This also runs before there is a router, so it uses the profiles of the start, which is when it matters.
         caller = None if expected is None else expected()
         if caller is None:
             return None
         configured = profile or settings.gateway.profile
         return able(caller, choose_profile(profiles, caller, configured, settings.gateway.model).profile)
 
-    # What no host asks for (the model proxy's descriptions) has sessions of its own: it is no host's business.
+    # Calls on behalf of no host (the model proxy's descriptions) have sessions of their own, apart from every host's.
     own = Caller(revision=NEWEST_HANDSHAKE, client_name=settings.gateway.name, principal="mcp-gateway itself")
     raised: Exception | None = None
     cache = cache_folder(os.environ)
@@ -189,7 +188,7 @@ async def run_gateway(
             try:
                 yield gateway
             except Exception as error:
-                # Raised below, once all is closed: the task groups here would wrap it in groups of their own.
+                # Raised below, once everything is closed: the task groups here would wrap it in groups of their own.
                 raised = error
     if raised is not None:
         raise raised
@@ -222,7 +221,7 @@ async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTo
 
 
 def _surroundings(gateway: "Callable[[], Gateway]") -> "HostWorkspace":
-    """What calibrating needs of the gateway that it is a part of."""
+    """The parts of this gateway that calibration needs."""
     from anyio import to_thread
 
     from gateway.config.builtin_profiles import load_profiles, measured_names
@@ -252,7 +251,7 @@ def _surroundings(gateway: "Callable[[], Gateway]") -> "HostWorkspace":
 
 
 def _fetching(settings: Settings) -> "Fetcher | None":
-    """What fetches URLs; None where nothing may be fetched."""
+    """Return the fetcher of URLs; None if nothing may be fetched."""
     if not settings.fetch.allow:
         return None
     from gateway.content.fetch import Fetcher

@@ -1,1 +1,1 @@
-"""mcp-gateway.toml: its schema, found, loaded, checked and compared."""
+"""mcp-gateway.toml: its schema, and finding, loading, validating and comparing it."""

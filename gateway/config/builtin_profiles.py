@@ -1,4 +1,4 @@
-"""The profiles that ship with the gateway, and a user's own beside them."""
+"""The profiles that ship with the gateway, combined with those of the user."""
 
 import logging
 import os
@@ -26,7 +26,7 @@ _FOLDERS = {"hosts": ("hosts", "profiles"), "models": ("core", "model_apis", "pr
 
 @cache
 def load_builtin() -> Mapping[str, ProfileSource]:
-    """The built-in host profiles as they stand in their files, by name."""
+    """Return the built-in host profiles as written in their files, by name."""
     return MappingProxyType({name: ProfileSource.model_validate(document) for name, document in _documents("hosts")})
 
 
@@ -39,29 +39,30 @@ def _documents(kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 @cache
 def builtin_profiles() -> Mapping[str, Profile]:
-    """The built-in host profiles with everything resolved, by name."""
+    """Return the built-in host profiles, fully resolved, by name."""
     return MappingProxyType(dict(resolve_profiles(load_builtin())))
 
 
 @cache
 def load_builtin_models() -> Mapping[str, ModelSource]:
-    """The built-in model profiles as they stand in their files, by name."""
+    """Return the built-in model profiles as written in their files, by name."""
     return MappingProxyType({name: ModelSource.model_validate(document) for name, document in _documents("models")})
 
 
 @cache
 def model_profiles() -> Mapping[str, ModelProfile]:
-    """The built-in model profiles with everything resolved, by name."""
+    """Return the built-in model profiles, fully resolved, by name."""
     return MappingProxyType(dict(resolve_model_profiles(load_builtin_models())))
 
 
 def load_profiles(settings: Settings) -> Mapping[str, Profile]:
-    """The built-in profiles and, after them, those measured by `calibrate` and the user's own ones, resolved.
+    """Return the built-in profiles, followed by those measured by `calibrate` and the user's own, resolved.
 
     Raises:
-        ConfigError: a user's profile has the name of a built-in one, an unknown `output.model_api`, or there is no
-            gateway.profile of that name.
-        ProfileError: a user's profile does not hold together.
+        ConfigError: a user's profile has the name of a built-in one or an unknown `output.model_api`, or
+        gateway.profile
+            does not exist.
+        ProfileError: a user's profile is inconsistent.
     """
     local = load_local(os.environ)
     if not settings.profiles and not local:
@@ -87,15 +88,15 @@ def load_profiles(settings: Settings) -> Mapping[str, Profile]:
 
 
 def measured_names(settings: Settings) -> frozenset[str]:
-    """The names of the profiles among them that `calibrate` has measured."""
+    """Return the names of the profiles that were measured by `calibrate`."""
     return frozenset(_usable(load_local(os.environ), settings.profiles))
 
 
 def _usable(local: Mapping[str, ProfileSource], own: Mapping[str, ProfileSource]) -> dict[str, ProfileSource]:
-    """The measured profiles that hold together: what they extend may be gone, and their names may be taken.
+    """Return the consistent measured profiles: a parent may have been removed, and a name may be taken.
 
     Raises:
-        ProfileError: a profile of the user's own does not hold together.
+        ProfileError: a profile of the user's own is inconsistent.
     """
     others = {**load_builtin(), **own}
     free = {name: source for name, source in local.items() if name not in own and name not in builtin_profiles()}
@@ -111,7 +112,7 @@ def _holds(name: str, source: ProfileSource, others: Mapping[str, ProfileSource]
     try:
         resolve_profiles({**others, name: source})
     except ProfileError as error:
-        logger.warning("the measured profile %s is passed over: %s", name, error)
+        logger.warning("the measured profile %s is ignored: %s", name, error)
         return False
     return True
 

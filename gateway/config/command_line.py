@@ -1,4 +1,4 @@
-"""Settings without a file: upstreams named on the command line."""
+"""Settings without a file: upstreams given on the command line."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ _PROGRAM_ENDINGS = frozenset({".exe", ".cmd", ".bat", ".sh", ".py", ".js", ".mjs
 def settings_from_arguments(
     upstream_urls: Sequence[str], command: Sequence[str], *, environ: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Settings with an upstream for every URL, and one for `command` (a program and its arguments), if there is one.
+    """Create settings with an upstream for every URL, and one for `command` (a program and its arguments), if given.
 
     An upstream is named after its URL's host or its program, made valid and unique.
 
     Raises:
-        ConfigError: a URL that is none (it is not repeated in the message: it may hold a secret).
+        ConfigError: an invalid URL (it is not repeated in the message: it may contain a secret).
     """
     upstreams: dict[str, Any] = {}
     for url in upstream_urls:
@@ -48,7 +48,7 @@ def _host(url: str) -> str:
         host = None
     if not host:
         raise ConfigError(
-            "is not an address of a server",
+            "is not the address of a server",
             where="--upstream",
             remedy="give it as http://host/path or https://host/path",
         )

@@ -13,7 +13,7 @@ _TOML_END = " (at end of document)"
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """The file's content as plain values.
+    """Read the file as plain values.
 
     Raises:
         ConfigError: it cannot be read or is malformed, with file, line and column.
@@ -29,7 +29,7 @@ def read_document(path: Path) -> dict[str, Any]:
 
 
 def decoded(content: bytes, where: str) -> str:
-    """The content as text, with a byte order mark and line ends as they are; `where` names the file in errors.
+    """Decode the content, keeping a byte order mark and line ends; `where` names the file in errors.
 
     Raises:
         ConfigError: it is not UTF-8.
@@ -42,7 +42,7 @@ def decoded(content: bytes, where: str) -> str:
 
 
 def from_toml(text: str, where: str, remedy: str | None = None) -> dict[str, Any]:
-    """The values of a text in TOML.
+    """Parse a TOML document.
 
     Raises:
         ConfigError: it is malformed, with line and column.
@@ -59,10 +59,10 @@ def from_toml(text: str, where: str, remedy: str | None = None) -> dict[str, Any
 
 
 def from_json(text: str, where: str, remedy: str | None = None, *, strict: bool = False) -> dict[str, Any]:
-    """The object that a text in JSON is, which may have comments and trailing commas.
+    """Parse a JSON object that may have comments and trailing commas.
 
-    With `strict`, an empty text is an error (else an empty object), and so is a key that stands twice in one object
-    (else the last counts).
+    With `strict`, an empty text is an error (otherwise an empty object), and so is a duplicate key in an object
+    (otherwise the last one counts).
 
     Raises:
         ConfigError: it is malformed, with line and column, or not an object.

@@ -1,7 +1,7 @@
-"""What a host is told first, read before anything else is loaded. Standard library only.
+"""The greeting for hosts, read before anything else is loaded. Standard library only.
 
-`serve` over stdio answers its host's first message before the schema, and so the settings, can be imported, and before
-any upstream is there. What the upstreams say to a model comes therefore from a file that the last run kept beside the
+`serve` over stdio answers its host's first message before the schema, and with it the settings, can be imported, and
+before any upstream has started. So the upstreams' instructions come from a file that the last run stored beside the
 catalogues, for this configuration file and these upstreams.
 """
 
@@ -23,13 +23,13 @@ from gateway.errors import ConfigError
 NAME = "mcp-gateway"
 
 _VERSION = 2
-"""Of the kept file's format: a file of another version is not read."""
+"""The version of the stored file's format: a file of another version is not read."""
 _LARGEST = 1024 * 1024
-"""Bytes of the kept file beyond which it is neither written nor read."""
+"""Bytes of the stored file beyond which it is neither written nor read."""
 
 
 class Greeting(NamedTuple):
-    """`[gateway] name` and `instructions`, and what the upstreams said in the last run."""
+    """`[gateway] name` and `instructions`, and the upstreams' instructions of the last run."""
 
     name: str = NAME
     instructions: str | None = None
@@ -37,9 +37,9 @@ class Greeting(NamedTuple):
 
 
 def read_greeting(path: Path | None, environ: Mapping[str, str]) -> Greeting:
-    """The greeting of the configuration that `load_settings` would read; the default one where it cannot be read.
+    """Read the greeting from the configuration that `load_settings` would read; the default one if it is unreadable.
 
-    What is wrong with the file is said by `load_settings`, which comes after.
+    Errors in the file are reported by `load_settings`, which runs later.
     """
     try:
         found = find_file(path, environ=environ)
@@ -64,11 +64,11 @@ def read_greeting(path: Path | None, environ: Mapping[str, str]) -> Greeting:
 def keep_introductions(
     config: Path, upstreams: Iterable[str], introductions: Introductions, environ: Mapping[str, str]
 ) -> None:
-    """Keep what the upstreams say for the next start with this configuration file and these (enabled) upstreams.
+    """Store the upstreams' instructions for the next start with this configuration file and these enabled upstreams.
 
-    A disk that cannot be written to costs nothing but that. Blocks for the time of a small file.
+    If the disk is not writable, nothing is stored and nothing fails. Blocks while a small file is written.
     """
-    # Here, because nothing that is not needed for the first answer is loaded before it.
+    # Imported here, because nothing that the first answer does not need is loaded before it.
     from gateway.system.files import write_file
 
     path = _kept_file(config, upstreams, environ)
@@ -88,12 +88,12 @@ def _kept_file(config: Path, upstreams: Iterable[str], environ: Mapping[str, str
     if folder is None:
         return None
     key = json.dumps([str(config.absolute()), *upstreams]).encode("ascii")
-    # Among the catalogues, which are tidied by age.
+    # In the folder of catalogues, which is cleaned up by age.
     return folder / "catalogues" / f"instructions-{hashlib.sha256(key).hexdigest()[:40]}.json"
 
 
 def _recalled(path: Path | None) -> Introductions:
-    """What was kept; whatever is wrong with the file, it is as if there were none."""
+    """Read the stored introductions; empty if the file is unusable in any way."""
     try:
         if path is None or path.stat().st_size > _LARGEST:
             return Introductions()

@@ -13,15 +13,15 @@ _REFERENCE = re.compile(
 
 
 class _Unset(Exception):
-    """A variable without a value, or a reference that cannot be read: what is wrong, and the remedy."""
+    """A variable without a value, or an invalid reference: a description, and the remedy."""
 
 
 def expand(document: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[dict[str, Any], tuple[Problem, ...]]:
-    """The document with every reference in every string value replaced, and what could not be.
+    """Replace every reference in every string value of the document; also return the problems.
 
-    `${NAME}` is the variable; `${NAME:-default}` the default where the variable is unset or empty, up to the first `}`;
-    `$${` a literal `${`. `${env:NAME}`, as other programs write it, is the same as `${NAME}`. Keys are left alone, and
-    so is everything below an upstream that is not enabled.
+    `${NAME}` is the variable; `${NAME:-default}` the default if the variable is unset or empty, up to the first `}`;
+    `$${` a literal `${`. `${env:NAME}`, as other programs write it, is the same as `${NAME}`. Keys are not changed, nor
+    anything below an upstream that is not enabled.
     """
     problems: list[Problem] = []
     dormant = frozenset(_dormant(document))
@@ -29,9 +29,9 @@ def expand(document: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[dic
 
 
 def references(document: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """The variables that the document refers to, each with its default (None: it has to be set).
+    """Yield the variables that the document refers to, each with its default (None: it has to be set).
 
-    As in `expand`, keys count for nothing, and neither does what is below an upstream that is not enabled.
+    As in `expand`, keys do not count, nor does anything below an upstream that is not enabled.
     """
     dormant = frozenset(_dormant(document))
     waiting: list[tuple[Location, Any]] = [((), document)]

@@ -1,4 +1,4 @@
-"""Where the configuration file is. Standard library only: this runs before a host's first message is answered."""
+"""Finding the configuration file. Standard library only: this runs before a host's first message is answered."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ STATE_VARIABLE = "MCP_GATEWAY_STATE"
 
 
 def find_file(path: Path | None, *, environ: Mapping[str, str], cwd: Path | None = None) -> Path | None:
-    """The configuration file to read: one that is asked for, existing or not; else the first that exists."""
+    """Return the configuration file to read: the requested one, existing or not, or else the first that exists."""
     if path is not None:
         return path
     if named := environ.get(FILE_VARIABLE):
@@ -20,7 +20,7 @@ def find_file(path: Path | None, *, environ: Mapping[str, str], cwd: Path | None
 
 
 def config_candidates(cwd: Path | None = None) -> Iterator[Path]:
-    """Where a configuration file is looked for when none is named, in order."""
+    """Yield the places where a configuration file is looked for if none is named, in order."""
     yield Path(FILE_NAME) if cwd is None else cwd / FILE_NAME
     import platformdirs  # here, because most starts do not need it
 
@@ -28,7 +28,7 @@ def config_candidates(cwd: Path | None = None) -> Iterator[Path]:
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path | None:
-    """Where what can be found out again is kept between two runs; None when `$MCP_GATEWAY_CACHE` is set to nothing."""
+    """Return the folder for data that can be recreated; None if `$MCP_GATEWAY_CACHE` is set to an empty value."""
     if (named := environ.get(CACHE_VARIABLE)) is not None:
         return Path(named) if named else None
     import platformdirs
@@ -37,7 +37,7 @@ def cache_folder(environ: Mapping[str, str]) -> Path | None:
 
 
 def profiles_folder(environ: Mapping[str, str]) -> Path | None:
-    """Where the profiles are that `calibrate` has measured; None when `$MCP_GATEWAY_PROFILES` is set to nothing."""
+    """Return the folder of the profiles that `calibrate` measured; None if `$MCP_GATEWAY_PROFILES` is set but empty."""
     if (named := environ.get(PROFILES_VARIABLE)) is not None:
         return Path(named) if named else None
     import platformdirs
@@ -46,7 +46,7 @@ def profiles_folder(environ: Mapping[str, str]) -> Path | None:
 
 
 def state_folder(environ: Mapping[str, str]) -> Path | None:
-    """Where what cannot be found out again is kept, as keys; None when `$MCP_GATEWAY_STATE` is set to nothing."""
+    """Return the folder for data that cannot be recreated, such as keys; None if `$MCP_GATEWAY_STATE` is empty."""
     if (named := environ.get(STATE_VARIABLE)) is not None:
         return Path(named) if named else None
     import platformdirs

@@ -1,6 +1,6 @@
-"""Configuration files of other programs: `mcpServers` (most hosts) and `servers` (VS Code), as JSON.
+"""Translating configuration files of other programs: `mcpServers` (most hosts) and `servers` (VS Code), as JSON.
 
-Their fields differ by host; what is not listed here is theirs alone and is left out.
+Their fields differ by host; fields that are not listed here are specific to a host and ignored.
 """
 
 import re
@@ -11,11 +11,11 @@ from typing import Any, cast
 from gateway.config.problems import Location, Problem
 
 _TABLES: tuple[tuple[str, ...], ...] = (("mcpServers",), ("servers",), ("mcp", "servers"))
-"""Where the servers stand: most hosts; VS Code's mcp.json; VS Code's settings.json."""
+"""The keys of the servers: in most hosts; in VS Code's mcp.json; in VS Code's settings.json."""
 
 _AS_THEY_ARE = ("command", "args", "env", "cwd", "headers")
 _URLS: Mapping[str, str | None] = {"url": None, "serverUrl": None, "httpUrl": "http"}
-"""Names of the address, and the transport that the name itself says."""
+"""Keys for the address, and the transport that the key itself implies."""
 
 _TRANSPORTS: Mapping[str, str] = {
     "stdio": "stdio",
@@ -34,7 +34,7 @@ _NAME_LENGTH = 40
 
 @dataclass(frozen=True)
 class Translation:
-    """The document in our own schema, what could not be translated, and how to get back to the author's keys."""
+    """The document in our own schema, problems, and a mapping back to the author's keys."""
 
     document: dict[str, Any]
     problems: tuple[Problem, ...]
@@ -43,7 +43,7 @@ class Translation:
     fields: Mapping[tuple[str, str], str]
 
     def written(self, location: Location) -> Location:
-        """The location as the author of the file wrote it."""
+        """Return the location as the author of the file wrote it."""
         if len(location) < 2 or location[0] != "upstreams":
             return location
         upstream, rest = str(location[1]), location[2:]
@@ -53,7 +53,7 @@ class Translation:
 
 
 def translate_document(document: Mapping[str, Any]) -> Translation:
-    """A foreign document in our own schema; its servers' names are made valid and unique."""
+    """Translate a foreign document to our own schema; its servers' names are made valid and unique."""
     table = next((path for path in _TABLES if _at(document, path) is not None), None)
     if table is None:
         remedy = "a JSON file is read as other hosts write it; our own settings go into TOML"
@@ -76,7 +76,7 @@ def translate_document(document: Mapping[str, Any]) -> Translation:
 
 
 def upstream_name(text: str, taken: Iterable[str]) -> str:
-    """A valid name for an upstream, made from `text`, that is none of `taken`."""
+    """Derive a valid upstream name from `text` that is not in `taken`."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text)
     plain = re.sub(r"[-_]{2,}", "-", plain).strip("-_")[:_NAME_LENGTH].rstrip("-_") or "upstream"
     name, count, used = plain, 2, set(taken)
@@ -105,7 +105,7 @@ def _upstream(
     fields: dict[tuple[str, str], str],
     problems: list[Problem],
 ) -> dict[str, Any]:
-    """One server; `fields` learns which of our keys came from which of theirs."""
+    """Translate one server; `fields` records which of our keys came from which of theirs."""
     translated = {key: server[key] for key in _AS_THEY_ARE if server.get(key) is not None}
     if isinstance(translated.get("env"), Mapping):
         translated["env"] = {key: _text(value) for key, value in _items(translated["env"]) if value is not None}
@@ -131,7 +131,7 @@ def _upstream(
 
 
 def _text(value: Any) -> Any:
-    """Numbers and booleans as an environment spells them."""
+    """Convert numbers and booleans to text for an environment."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value

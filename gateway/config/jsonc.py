@@ -1,6 +1,6 @@
-"""JSON as settings have it (comments, trailing commas, a byte order mark), read with the place of every value.
+"""Parsing JSON as used for settings (comments, trailing commas, a byte order mark), with the place of every value.
 
-The places are what edits need, which may change nothing else in a file.
+The places are for edits that must not change anything else in a file.
 """
 
 import json
@@ -28,7 +28,7 @@ class Malformed(ValueError):
 
 @dataclass(frozen=True)
 class Node:
-    """A value and its place `[start, end)` in the text; an object's members with it."""
+    """A value and its place `[start, end)` in the text; for an object, also its members."""
 
     start: int
     end: int
@@ -36,7 +36,7 @@ class Node:
     members: "tuple[Member, ...] | None" = None
 
     def member(self, key: str) -> "Member | None":
-        """The member of this key, if this is an object that has it; of twins the last, as JSON parsers take it."""
+        """Return the member with this key, if this object has it; of duplicates the last, as JSON parsers do."""
         return next((one for one in reversed(self.members or ()) if one.key == key), None)
 
 
@@ -50,10 +50,10 @@ class Member:
 
 
 def parse_jsonc(text: str, *, strict: bool = False) -> Any:
-    """The document's value; `{}` where the text is only blanks and comments.
+    """Return the document's value; `{}` if the text has only blanks and comments.
 
     Raises:
-        Malformed: the text is not JSON; or, with `strict`, holds nothing at all, or a key twice in one object.
+        Malformed: the text is not JSON; or, with `strict`, it is empty or has a duplicate key in an object.
     """
     pairs = _unique if strict else None
     try:  # most files are plain JSON, some of several megabytes
@@ -66,21 +66,21 @@ def parse_jsonc(text: str, *, strict: bool = False) -> Any:
 
 
 def parse(text: str, path: Sequence[str] | None = None) -> Node | None:
-    """The document's one value; nothing where the text is only blanks and comments.
+    """Parse the document's one value; None if the text has only blanks and comments.
 
-    With a `path`, only the objects on it are looked into, the last one included: other objects and lists are passed
-    over unread, and their value is `...`.
+    With a `path`, only the objects on it are parsed, including the last one: other objects and lists are skipped, and
+    their value is `...`.
 
     Raises:
-        Malformed: the text, as far as it is read, is not JSON.
+        Malformed: the text, as far as it is parsed, is not JSON.
     """
     return _Parser(text).document(path)
 
 
 def after_trivia(text: str, position: int) -> int:
-    """The position after blanks and comments."""
+    """Return the position after blanks and comments."""
     found = _TRIVIA.match(text, position)
-    assert found is not None  # an empty match is one
+    assert found is not None  # an empty match is a match
     return found.end()
 
 
@@ -128,11 +128,11 @@ class _Parser:
     def _string(self, start: int) -> Node:
         found = _STRING.match(self._text, start)
         if found is None:
-            raise self._malformed("a text in double quotes is expected here", start)
+            raise self._malformed("a string in double quotes is expected here", start)
         try:
             return Node(start, found.end(), json.loads(found[0]))
         except ValueError:
-            raise self._malformed("a backslash that means nothing", start) from None
+            raise self._malformed("an invalid backslash escape", start) from None
 
     def _passed_over(self, start: int) -> Node:
         depth = 0
@@ -149,7 +149,7 @@ class _Parser:
         while self._at(position) != "}":
             member = self._member(position, depth, path)
             if self._unique_keys and member.key in value:
-                raise self._malformed(f"the key {member.key!a} stands twice in one object", position)
+                raise self._malformed(f"the key {member.key!a} occurs twice in one object", position)
             members.append(member)
             value[member.key] = member.node.value
             position = self._after_comma(member.node.end, "}")
@@ -178,7 +178,7 @@ class _Parser:
         return Node(start, position + 1, items)
 
     def _after_comma(self, end: int, closing: str) -> int:
-        """Where the next item begins, or the closing bracket stands."""
+        """Return the position of the next item, or of the closing bracket."""
         position = self._after_trivia(end)
         if self._at(position) == ",":
             return self._after_trivia(position + 1)

@@ -1,4 +1,4 @@
-"""The settings, from the configuration file and the environment. Only this package reads either."""
+"""Loading the settings from the configuration file and the environment. Only this package reads either."""
 
 import os
 import sys
@@ -18,14 +18,14 @@ from gateway.core.model.json_values import is_dict, is_list
 from gateway.errors import ConfigError
 
 PYTHON_VARIABLE = "MCP_GATEWAY_PYTHON"
-"""Unless it is set, the Python that runs the gateway: for upstreams that need what is installed beside it."""
+"""Defaults to the Python that runs the gateway, for upstreams that need packages installed beside it."""
 
 TOKEN_VARIABLE = "MCP_GATEWAY_TOKEN"  # noqa: S105 - the variable's name, no token
 
 
 @dataclass(frozen=True)
 class LoadedSettings:
-    """The settings, and the file that they come from; without a file they are the defaults."""
+    """The settings and the file that they come from; without a file, the defaults."""
 
     settings: Settings
     path: Path | None
@@ -34,13 +34,13 @@ class LoadedSettings:
 def load_settings(
     path: Path | None = None, *, environ: Mapping[str, str] = os.environ, cwd: Path | None = None
 ) -> LoadedSettings:
-    """The settings from `path`, else $MCP_GATEWAY_CONFIG, ./mcp-gateway.toml, or the user's config folder.
+    """Load the settings from `path`, or else $MCP_GATEWAY_CONFIG, ./mcp-gateway.toml, or the user's config folder.
 
-    Values are expanded from `environ`; relative folders and commands are relative to the file. `cwd` is where relative
-    paths to the file itself, and `./mcp-gateway.toml`, are looked for (default: the working directory).
+    Values are expanded from `environ`; relative folders and commands are relative to the file. `cwd` is the base for
+    relative paths to the file itself and for `./mcp-gateway.toml` (default: the working directory).
 
     Raises:
-        ConfigError: one line for each thing that is wrong: file, dotted key, what, remedy. It never shows a value.
+        ConfigError: one line for each problem: file, dotted key, description, remedy. It never shows a value.
     """
     found = find_file(path, environ=environ, cwd=cwd)
     if found is None:
@@ -68,7 +68,7 @@ def _settings(document: Mapping[str, Any], file: Path, shown: Path, environ: Map
     expanded, unset = expand(document, {PYTHON_VARIABLE: sys.executable, **environ})
     problems += tuple(Problem(as_written(one.location), one.what, one.remedy) for one in unset)
     settings, invalid = validate(Settings, _anchored(expanded, file.parent, environ), renamed=as_written)
-    # What could not be expanded is still there as written, and may fail once more for that.
+    # References that could not be expanded are still in the document and may cause a second problem.
     reported = {problem.location for problem in problems}
     problems += tuple(problem for problem in invalid if problem.location not in reported)
     if settings is not None and settings.http.token is not None and not settings.http.token.strip():
@@ -86,10 +86,10 @@ def _with_token(settings: Settings, environ: Mapping[str, str]) -> Settings:
 
 
 def _anchored(document: Mapping[str, Any], folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
-    """The document with what is relative in it relative to `folder`.
+    """Make relative paths in the document relative to `folder`.
 
-    These are every upstream's `cwd`, `files`, and `command` (a path), the `folders` of `[content]`, and what `[files]`
-    and `[describe]` name.
+    These are every upstream's `cwd`, `files`, and `command` (if it is a path), the `folders` of `[content]`, and the
+    paths in `[files]` and `[describe]`.
     """
     anchored = {**document, **_anchored_sections(document, folder, environ)}
     if isinstance(content := document.get("content"), dict):

@@ -1,4 +1,4 @@
-"""The profiles that `mcp-gateway calibrate` has measured: one file each in the user's own folder."""
+"""The profiles measured by `mcp-gateway calibrate`: one file each in the user's own folder."""
 
 import logging
 import os
@@ -23,9 +23,9 @@ _ENDING = ".toml"
 
 
 def load_local(environ: Mapping[str, str]) -> dict[str, ProfileSource]:
-    """The measured profiles by name, in the order of their names.
+    """Return the measured profiles by name, in the order of their names.
 
-    A file that cannot be used costs a warning, and only itself: nobody has to be able to write them by hand.
+    An unusable file only causes a warning: nobody has to be able to write them by hand.
     """
     folder = profiles_folder(environ)
     found: dict[str, ProfileSource] = {}
@@ -35,12 +35,12 @@ def load_local(environ: Mapping[str, str]) -> dict[str, ProfileSource]:
                 text = file.read(_LARGEST).decode("utf-8")
             found[path.name.removesuffix(_ENDING)] = ProfileSource.model_validate(tomllib.loads(text))
         except (OSError, ValueError, ValidationError) as error:
-            logger.warning("the measured profile %s is passed over: %s", path, str(error).partition("\n")[0])
+            logger.warning("the measured profile %s is ignored: %s", path, str(error).partition("\n")[0])
     return found
 
 
 def write_local(environ: Mapping[str, str], name: str, source: ProfileSource) -> Path:
-    """Keep a profile under this name, in place of an older one; where it is now.
+    """Write a profile under this name, replacing an older one; return its path.
 
     Raises:
         ConfigError: there is no folder for it, or it cannot be written.
@@ -66,7 +66,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def as_toml(source: ProfileSource) -> str:
-    """The file of a measured profile, in the form of the built-in ones."""
+    """Format a measured profile as a file in the form of the built-in ones."""
     lines = ["# Written by `mcp-gateway calibrate`. Delete this file to forget what was measured.", ""]
     lines += _pairs({"title": source.title, "about": source.about, "extends": source.extends})
     if source.match:

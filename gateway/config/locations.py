@@ -1,4 +1,4 @@
-"""Where content is kept, as `[store] url` says it: the kind of store, what is in it, and options from the query.
+"""Parsing `[store] url`, the location of stored content: the kind of store, the place in it, and query options.
 
     memory://
     file:///var/lib/mcp-gateway
@@ -6,7 +6,7 @@
     gs://bucket/prefix
     az://container/prefix?account_name=example
 
-Credentials are never part of it: they come from the environment, as the tools of each service read them.
+Credentials are never part of it: they come from the environment, as for the tools of each service.
 """
 
 import re
@@ -24,20 +24,20 @@ _SECRET = re.compile(
     r"secret|token|passw|sas|credential|(access|account|master|storage)_?key|service_account_key|bearer"
 )
 _SHOWN = ("endpoint", "region", "account_name")
-"""Options that `masked` repeats."""
+"""Options that `masked` shows."""
 
 
 @dataclass(frozen=True)
 class Location:
-    """A store's url, taken apart."""
+    """A store's url, parsed."""
 
     scheme: Scheme
     place: str = ""
-    """The bucket or container; of `file`, the folder; of `memory`, nothing."""
+    """The bucket or container; for `file`, the folder; for `memory`, empty."""
     prefix: str = ""
-    """What the names of all objects begin with, without a slash at either end."""
+    """The common prefix of the names of all objects, without a slash at either end."""
     options: dict[str, str] = field(default_factory=dict[str, str])
-    """What the query says, by the names that the service's own tools use, in lower case."""
+    """The options of the query, by the lower-case names that the service's own tools use."""
 
     @property
     def masked(self) -> str:
@@ -53,10 +53,10 @@ class Location:
 
 
 def location(url: str) -> Location:
-    """What a store's url means.
+    """Parse a store's url.
 
     Raises:
-        ValueError: it means nothing, or holds credentials. The message repeats no part of it but names.
+        ValueError: it is invalid, or contains credentials. The message repeats only names from it.
     """
     try:
         parts = urlsplit(url)
@@ -65,7 +65,7 @@ def location(url: str) -> Location:
         raise ValueError("is not a url") from None
     scheme = _OTHER_NAMES.get(parts.scheme, parts.scheme)
     if scheme not in _SCHEMES or "://" not in url:
-        raise ValueError(f"begins with none of {', '.join(f'{one}://' for one in _SCHEMES)}")
+        raise ValueError(f"must begin with one of {', '.join(f'{one}://' for one in _SCHEMES)}")
     if parts.username is not None or parts.password is not None or port is not None:
         raise ValueError(
             "holds a user, a password or a port: credentials come from the environment, see docs/stores.md"
@@ -101,7 +101,7 @@ def _options(query: str) -> dict[str, str]:
     for given, value in parse_qsl(query, keep_blank_values=True):
         name = given.strip().lower()
         if not _OPTION.fullmatch(name):
-            raise ValueError("has an option whose name is none: write ?endpoint=https://...&region=...")
+            raise ValueError("has an option with an invalid name: write ?endpoint=https://...&region=...")
         if _SECRET.search(name) and not name.endswith("_file"):
             raise ValueError(f"holds a credential ({name}): give it in the environment, see docs/stores.md")
         if name in options:

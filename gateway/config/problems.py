@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in one line each: where, what, and what to do. Values never appear in them."""
+"""Problems in a configuration, in one line each: where, what, and what to do. Values never appear in them."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ Location = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong: at which place of the document, what, and the remedy if there is one."""
+    """One problem: its place in the document, a description, and the remedy if there is one."""
 
     location: Location
     what: str
@@ -20,7 +20,7 @@ class Problem:
 
 
 def dotted(location: Sequence[str | int]) -> str:
-    """The location as a dotted key, as it would be written in TOML: `upstreams."my files".args[0]`."""
+    """Format the location as a dotted key, as in TOML: `upstreams."my files".args[0]`."""
     text = ""
     for part in location:
         if isinstance(part, int):
@@ -32,9 +32,10 @@ def dotted(location: Sequence[str | int]) -> str:
 
 
 def config_error(source: str, problems: Sequence[Problem]) -> ConfigError:
-    """One error for all that is wrong with `source` (a file, a flag): a line for each problem.
+    """Combine all problems of `source` (a file, a flag) into one error, with a line for each.
 
-    With one problem, `where` and `remedy` stand in the error's attributes; with several, in the lines of its message.
+    With one problem, `where` and `remedy` are attributes of the error; with several, they are in the lines of its
+    message.
     """
     errors = [
         ConfigError(problem.what, where=_where(source, problem.location), remedy=problem.remedy) for problem in problems

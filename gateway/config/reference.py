@@ -1,4 +1,4 @@
-"""The reference of mcp-gateway.toml and of what profiles set, written from the schema itself, as Markdown."""
+"""The reference of mcp-gateway.toml and of the values in profiles, generated from the schema as Markdown."""
 
 import ast
 import inspect
@@ -31,12 +31,12 @@ _QUANTITIES: Mapping[Any, str] = {seconds_of: "seconds", parse_bytes: "bytes"}
 
 
 def describe_keys() -> str:
-    """Every table and key of mcp-gateway.toml, with type, default and meaning."""
+    """List every table and key of mcp-gateway.toml, with type, default and meaning."""
     return "\n".join(_sections(Settings, ""))
 
 
 def describe_profile_keys() -> str:
-    """Every value that a profile can set, by dotted path, with the value of `passthrough` and its meaning."""
+    """List every value that a profile can set, by dotted path, with the value of `passthrough` and its meaning."""
     lines = ["| path | type | in `passthrough` |", "|---|---|---|"]
     plain = Profile(name="passthrough")
     for path in PATHS:
@@ -56,7 +56,7 @@ def describe_profile_keys() -> str:
 
 
 def _sections(model: type[BaseModel], path: str) -> Iterator[str]:
-    """The table of `model`'s own keys, then the tables below it."""
+    """Yield the table of `model`'s own keys, then the tables below it."""
     meanings = _attribute_texts(model)
     below: list[tuple[str, type[BaseModel]]] = []
     rows: list[str] = []
@@ -83,14 +83,14 @@ def _model(kind: Any) -> type[BaseModel] | None:
 
 
 def _element_model(kind: Any) -> type[BaseModel] | None:
-    """The tables that a list or a table of named ones holds."""
+    """Return the model of the tables in a list or in a table of named ones."""
     if get_origin(kind) not in (dict, tuple):
         return None
     return next((model for argument in get_args(kind) if (model := _model(argument)) is not None), None)
 
 
 def _quantity(marks: Iterable[Any]) -> str | None:
-    """`seconds` or `bytes`, where one of the marks of a type (also of one in a union) makes it that."""
+    """Return `seconds` or `bytes` if an annotation of the type (or of a member of a union) makes it a quantity."""
     for mark in marks:
         if isinstance(mark, BeforeValidator) and mark.func in _QUANTITIES:
             return _QUANTITIES[mark.func]
@@ -146,13 +146,13 @@ def _quoted(text: Any) -> str:
 
 
 def _documentation(model: type[BaseModel]) -> str:
-    """The docstring as one paragraph for each of its own."""
+    """Return the docstring with each of its paragraphs on one line."""
     paragraphs = inspect.cleandoc(model.__doc__ or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def _attribute_texts(model: type[BaseModel]) -> dict[str, str]:
-    """The text that stands below an attribute in the model's source."""
+    """Return the docstrings below the attributes in the model's source."""
     tree = ast.parse(dedent(inspect.getsource(model)))
     definition = tree.body[0]
     texts: dict[str, str] = {}

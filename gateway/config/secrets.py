@@ -1,4 +1,4 @@
-"""Which values of the configuration must never be shown: headers, tokens, credentials in addresses, keys in env."""
+"""The values of the configuration that must never be shown: headers, tokens, credentials in URLs, keys in env."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,14 +7,14 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from gateway.config.schema import Settings, UpstreamSettings
 
 SECRET_NAME = re.compile(r"key|token|secret|passw|auth|credential|cookie|signature", re.IGNORECASE)
-"""Names of variables and arguments whose values are secrets."""
+"""Matches names of variables and arguments whose values are secrets."""
 
 HIDDEN = "***"
-"""Stands in place of a secret."""
+"""Replaces a secret."""
 
 
 def all_secrets(settings: Settings) -> Iterator[str]:
-    """Every secret in the settings: the gateway's own token, and those of all upstreams."""
+    """Yield every secret in the settings: the gateway's own token, and those of all upstreams."""
     own = (settings.http.token, settings.model_proxy.token, settings.content.key, settings.store.key)
     for token in (*own, settings.describe.model.api_key):
         if token:
@@ -24,7 +24,7 @@ def all_secrets(settings: Settings) -> Iterator[str]:
 
 
 def upstream_secrets(settings: UpstreamSettings) -> Iterator[str]:
-    """The secrets of one upstream, in the forms that they may be repeated in."""
+    """Yield the secrets of one upstream, in all forms in which they may be repeated."""
     for value in settings.headers.values():
         yield value
         yield value.rpartition(" ")[2]
@@ -39,12 +39,12 @@ def upstream_secrets(settings: UpstreamSettings) -> Iterator[str]:
 
 
 def longest_first(values: Iterable[str], shortest: int) -> tuple[str, ...]:
-    """The values of at least `shortest` characters (less would be found in other words), in the order to hide them."""
+    """Sort values of at least `shortest` characters for hiding (shorter ones would be found within other words)."""
     return tuple(sorted({value for value in values if len(value) >= shortest}, key=len, reverse=True))
 
 
 def hide(text: str, values: Sequence[str]) -> str:
-    """`text` with every one of `values` in it replaced."""
+    """Replace every one of `values` in `text`."""
     for value in values:
         text = text.replace(value, HIDDEN)
     return text

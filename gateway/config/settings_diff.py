@@ -1,4 +1,4 @@
-"""Two versions of the settings side by side: what differs, and what of it a running gateway can take over.
+"""Comparing two versions of the settings: the differences, and which of them a running gateway can apply.
 
 Only keys are named, never values, which may be secrets.
 """
@@ -18,33 +18,33 @@ LIVE = frozenset(
         *("limits", "profiles", "upstreams"),
     }
 )
-"""Sections and keys that a running gateway takes over. Everything else is read once, when it starts."""
+"""Sections and keys that a running gateway applies. Everything else is read once, at the start."""
 
 LIVE_OF_UPSTREAM = frozenset({"accept", "tools", "timeout", "session_idle", "max_sessions"})
-"""What an upstream takes over without being connected to again."""
+"""Settings of an upstream that apply without reconnecting."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What another version of the settings changes: upstreams by name, everything else by dotted key."""
+    """The differences between two versions of the settings: upstreams by name, everything else by dotted key."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     restarted: tuple[str, ...] = ()
-    """Upstreams that have to be connected to anew."""
+    """Upstreams that have to be reconnected."""
     adjusted: tuple[str, ...] = ()
-    """Upstreams that go on, offered or called in another way."""
+    """Upstreams that stay connected, but are offered or called in another way."""
     applied: tuple[str, ...] = ()
-    """Keys that a running gateway takes over."""
+    """Keys that a running gateway applies."""
     restart_needed: tuple[str, ...] = ()
-    """Keys that count only from the next start on."""
+    """Keys that take effect only at the next start."""
 
     def __bool__(self) -> bool:
         return any((self.added, self.removed, self.restarted, self.adjusted, self.applied, self.restart_needed))
 
 
 def compare(old: Settings, new: Settings) -> Difference:
-    """What `new` changes."""
+    """Return what `new` changes."""
     keys = tuple(_keys(old, new))
     both = [name for name in new.upstreams if name in old.upstreams and new.upstreams[name] != old.upstreams[name]]
     restarted = tuple(name for name in both if needs_restart(old.upstreams[name], new.upstreams[name]))
@@ -59,7 +59,7 @@ def compare(old: Settings, new: Settings) -> Difference:
 
 
 def live_part(old: Settings, new: Settings) -> Settings:
-    """The settings that a gateway started with `old` has after it took over what it can of `new`."""
+    """Return the settings in force after a gateway started with `old` has applied what it can of `new`."""
     in_part = {key.partition(".")[0] for key in LIVE if "." in key}
     kept = {name: getattr(old, name) for name in Settings.model_fields if name not in LIVE}
     for name in in_part:
@@ -71,14 +71,14 @@ def live_part(old: Settings, new: Settings) -> Settings:
 
 
 def needs_restart(old: UpstreamSettings, new: UpstreamSettings) -> bool:
-    """Whether an upstream has to be connected to anew for the new settings."""
+    """Whether an upstream has to be reconnected for the new settings."""
     return any(
         getattr(old, key) != getattr(new, key) for key in UpstreamSettings.model_fields if key not in LIVE_OF_UPSTREAM
     )
 
 
 def _keys(old: Settings, new: Settings) -> Iterator[str]:
-    """The dotted keys that differ, those of upstreams left out: a table's own keys, a user's profile as a whole."""
+    """Yield the dotted keys that differ outside of upstreams: a table's own keys, and whole user profiles."""
     for section in Settings.model_fields:
         before, after = getattr(old, section), getattr(new, section)
         if section == "upstreams" or before == after:

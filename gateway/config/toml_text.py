@@ -1,6 +1,6 @@
-"""Plain values as TOML: strings, numbers, dates, lists, and tables of them.
+"""Writing plain values as TOML: strings, numbers, dates, lists, and tables of them.
 
-tomlkit is imported here when something is written: most commands write nothing.
+tomlkit is imported only when something is written: most commands write nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def value_text(value: Any) -> str:
-    """A value on one line.
+    """Format a value on one line.
 
     Raises:
         ValueError: TOML has no such value: null, half a surrogate pair.
@@ -22,7 +22,7 @@ def value_text(value: Any) -> str:
 
 
 def table_text(path: Sequence[str], table: Mapping[str, Any]) -> str:
-    """A table with its header; tables in it get headers of their own. Ends with a newline.
+    """Format a table with its header; tables in it get headers of their own. Ends with a newline.
 
     Raises:
         ValueError: TOML has no such value.
@@ -36,7 +36,7 @@ def table_text(path: Sequence[str], table: Mapping[str, Any]) -> str:
 
 
 def inline(value: Any) -> "Item":
-    """The value for tomlkit, with tables on one line.
+    """Convert the value for tomlkit, with tables on one line.
 
     Raises:
         ValueError: TOML has no such value.

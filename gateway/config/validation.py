@@ -1,4 +1,4 @@
-"""A document checked against the schema; errors are worded in terms of the file, not of pydantic."""
+"""Validating a document against the schema; errors are worded in terms of the file, not of pydantic."""
 
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
@@ -26,7 +26,7 @@ _ELSEWHERE: Mapping[str, str] = {
     "bearer": "token",
     "password": "token",
 }
-"""What other programs call a thing, and what it is called here."""
+"""Names in other programs, and the names here."""
 
 _MESSAGES: Mapping[str, str] = {
     "missing": "is missing",
@@ -43,17 +43,17 @@ _MESSAGES: Mapping[str, str] = {
     "dict_type": "must be a table",
     "model_type": "must be a table",
     "model_attributes_type": "must be a table",
-    "tuple_type": 'must be a list, as ["one", "two"]',
-    "date_type": "must be a date, as 2026-11-20",
-    "date_parsing": "must be a date, as 2026-11-20",
-    "date_from_datetime_parsing": "must be a date, as 2026-11-20",
+    "tuple_type": 'must be a list, such as ["one", "two"]',
+    "date_type": "must be a date, such as 2026-11-20",
+    "date_parsing": "must be a date, such as 2026-11-20",
+    "date_from_datetime_parsing": "must be a date, such as 2026-11-20",
 }
 
 
 def validate(
     model: type[Model], document: Any, *, renamed: Callable[[Location], Location] = lambda location: location
 ) -> tuple[Model | None, tuple[Problem, ...]]:
-    """The document as `model`, or what is wrong with it; `renamed` gives locations as the author wrote them."""
+    """Validate the document as `model`, and collect problems; `renamed` gives locations as the author wrote them."""
     try:
         return model.model_validate(document), ()
     except ValidationError as error:
@@ -97,7 +97,7 @@ def _nearest(key: str, known: Iterable[str]) -> str | None:
 
 
 def _keys_at(model: type[BaseModel], location: Location) -> tuple[str, ...]:
-    """The keys that the table at `location` may have; none where it is not a table of the schema."""
+    """Return the keys that the table at `location` may have; empty if it is not a table of the schema."""
     kind: Any = model
     for part in location:
         table = _table(kind)
@@ -114,7 +114,7 @@ def _table(kind: Any) -> type[BaseModel] | None:
 
 
 def _element(kind: Any) -> Any:
-    """What a list or a table of the kind holds."""
+    """Return the type of the elements of a list or table."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return _element(arguments[0])

@@ -1,7 +1,7 @@
-"""Every sentence that the gateway itself puts before a model.
+"""Every sentence that the gateway itself shows to a model.
 
-In one place so that they can be read together: short, plain, always in square brackets, so that a model can tell them
-from what a tool said, and never with control characters in a name that an upstream chose.
+They are in one place so that they can be read together: short, plain, always in square brackets, so that a model can
+tell them from a tool's own text, and never with control characters in a name that an upstream chose.
 """
 
 import re
@@ -15,25 +15,25 @@ from gateway.core.model.media_types import PixelSize
 from gateway.core.model.texts import visible
 
 VIEW_TOOL = "gateway_view"
-"""The gateway's own tool that shows a kept image: whole, at a size, or a part of it."""
+"""The gateway's own tool that shows a stored image: whole, scaled, or a part of it."""
 
 READ_TOOL = "gateway_read"
-"""The gateway's own tool that reads kept text, or a resource, piece by piece."""
+"""The gateway's own tool that reads stored text, or a resource, piece by piece."""
 
 CONTENT_PROMPT = "gateway_content"
-"""The gateway's own prompt that names the content which tools can be given."""
+"""The gateway's own prompt that lists the content which can be passed to tools."""
 
 PUT_TOOL = "gateway_put"
-"""The gateway's own tool that keeps content under a handle."""
+"""The gateway's own tool that stores content under a handle."""
 
 OWN_TOOLS = frozenset({VIEW_TOOL, READ_TOOL, PUT_TOOL})
-"""The gateway's own tools that are always there for hosts whose profile has them."""
+"""The gateway's own tools that every host has whose profile allows them."""
 
 ERROR_PREFIX = "ERROR: "
-"""Before the text of a failed call where a host would not tell its model."""
+"""Prefix for the text of a failed call if a host does not tell its model about failures."""
 
 IMAGES_FOLLOW = "[The images of these results follow.]"
-"""Said by the assistant between tool messages and their images, for models whose templates want roles to alternate."""
+"""The assistant's message between tool messages and their images, for templates that require alternating roles."""
 
 NOTHING = "[The tool returned no content.]"
 NO_TEXT_ERROR = "[The tool failed without saying why.]"
@@ -44,19 +44,19 @@ _MOST_PLACES = 10
 
 
 def plain(name: str, longest: int = _LONGEST_NAME) -> str:
-    """A name or address from outside, safe in a line: no control or format characters, blanks folded, cut if long."""
+    """Make a name or address from outside safe within a line: no control characters, blanks folded, cut if too long."""
     visible = "".join(" " if unicodedata.category(char)[0] in "CZ" else char for char in name[: 4 * longest])
     folded = " ".join(visible.split())
     return folded if len(folded) <= longest else folded[: longest - 1] + "…"
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 tool`, `1,200 tools`, `no tools`."""
+    """Format a count: `1 tool`, `1,200 tools`, `no tools`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}" if number else f"no {noun}s"
 
 
 def size_words(count: int) -> str:
-    """A number of bytes as people write it: `812 bytes`, `34 KB`, `1.2 MB`."""
+    """Format a number of bytes: `812 bytes`, `34 KB`, `1.2 MB`."""
     if count < 1_000:
         return f"{count} byte{'' if count == 1 else 's'}"
     for unit in ("KB", "MB"):
@@ -67,29 +67,29 @@ def size_words(count: int) -> str:
 
 
 def pixel_words(size: PixelSize) -> str:
-    """`1200x800`."""
+    """Format a size in pixels: `1200x800`."""
     return f"{size.width}x{size.height}"
 
 
 def join_facts(*parts: str | None) -> str:
-    """What is known of something, with commas between."""
+    """Join the known facts about something with commas."""
     return ", ".join(part for part in parts if part)
 
 
 def label(kind: str, number: int) -> str:
-    """The name of the number-th image (audio, document ...) of a result, as markers and captions use it."""
+    """Return the name of the number-th image (audio, document ...) of a result, as markers and captions use it."""
     return f"{kind} {number}"
 
 
 def marker(name: str, known: str = "", handle: str | None = None, url: str | None = None) -> str:
-    """Stands in the text where a block stood that was moved after it, or before a block that has a handle."""
+    """Marker in place of a block that was moved behind the text, or in front of a block that has a handle."""
     return f"[{name}{': ' + known if known else ''}{_passed(handle)}{_linked('it', url)}]"
 
 
 def caption(
     name: str, known: str, changed: str | None, zoom: str | None, handle: str | None = None, url: str | None = None
 ) -> str:
-    """Stands before an image: which one it is, and what was done to it. `zoom`: the handle to see more of it."""
+    """Caption before an image: which one it is, and how it was changed. `zoom`: the handle to see more of it."""
     more = join_facts(known, changed)
     how = f'; for details call {VIEW_TOOL} with handle "{zoom}"' if zoom else _passed(handle)
     return f"[{name}{': ' + more if more else ''}{how}{_linked('the original', url)}]"
@@ -103,12 +103,12 @@ _CAPTIONED = re.compile(
 
 
 def _passed(handle: str | None) -> str:
-    """The handle of media that is shown: in other words than of what is not, since nobody has to open it."""
+    """Name the handle of media that is shown; worded unlike the handle of hidden media, as nothing has to be opened."""
     return f"{_PASSED}{handle}" if handle else ""
 
 
 class Captioned(NamedTuple):
-    """A marker or caption that names the handle of the media after it: its kind, what is known of it, the handle."""
+    """A marker or caption that names the handle of the media after it: the media's kind, known facts, and handle."""
 
     kind: str
     known: str
@@ -116,9 +116,9 @@ class Captioned(NamedTuple):
 
 
 def captioned(text: str) -> Captioned | None:
-    """What a text says that is nothing but a `marker` or `caption` with a handle; None for every other text.
+    """Parse a text that is nothing but a `marker` or `caption` with a handle; None for any other text.
 
-    Its number counts the media of one result. In a turn of several results the media get the numbers of the turn.
+    The number in it counts the media of one result. In a turn of several results, media is numbered across the turn.
     """
     found = _CAPTIONED.fullmatch(text) if len(text) < _LONGEST_CAPTION else None
     return Captioned(found[1], found[2] or "", found[3]) if found else None
@@ -128,19 +128,19 @@ _LONGEST_CAPTION = 4_000
 
 
 def whose(name: str, tool: str, call: str) -> str:
-    """Stands before media that follows the tool messages of a turn: which one it is, and whose result it belongs to."""
+    """Caption before media that follows the tool messages of a turn: which one it is, and whose result it is from."""
     named = f", call {plain(call, 100)}" if call else ""
     return f"[{name}, from the result of {plain(tool, 100)}{named}]"
 
 
 def scaled(original: PixelSize, shown: PixelSize) -> str:
-    """How coordinates in a scaled image map back to the original."""
+    """Say how coordinates in a scaled image map back to the original."""
     factor = original.width / shown.width
     return f"shown at {pixel_words(shown)}, multiply coordinates by {factor:.2f} for the original"
 
 
 def first_frame(frames: int) -> str:
-    """What is shown of an animation."""
+    """Say that only the first frame of an animation is shown."""
     return f"first of {frames:,} frames"
 
 
@@ -153,9 +153,9 @@ def media_line(
     path: str | None = None,
     url: str | None = None,
 ) -> str:
-    """Stands in the text for content that this host does not show.
+    """Line in place of content that this host does not show.
 
-    `path` is a file of it that the host may open, `url` a link to it.
+    `path` is a copy in a file that the host can open, `url` a link to it.
     """
     written = f"; saved as {plain(path, 4_000)}" if path else ""
     opened = f'; open it with {tool}, handle "{handle}"' if handle and tool else f"; handle {handle}" if handle else ""
@@ -167,13 +167,13 @@ def _linked(what: str, url: str | None) -> str:
 
 
 def description_line(name: str, by: str, known: str, handle: str | None, text: str) -> str:
-    """Stands for media that this host does not show: a description, and who made it."""
+    """Line in place of media that this host does not show: a description, and what produced it."""
     kept = f"; handle {handle}" if handle else ""
     return f"[{name}, described by {plain(by, 100)} ({known}{kept}): {visible(text.strip())}]"
 
 
 def seconds_words(seconds: float) -> str:
-    """A length of time as people write it: `2.5 s`, `3 min 20 s`."""
+    """Format a duration: `2.5 s`, `3 min 20 s`."""
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -181,7 +181,7 @@ def seconds_words(seconds: float) -> str:
 
 
 def probed(known: Probed) -> str:
-    """What is known of sound or video: `2 min 5 s, opus, 2 channels, 48 kHz`."""
+    """Format the known facts about sound or video: `2 min 5 s, opus, 2 channels, 48 kHz`."""
     channels = {None: None, 1: "mono", 2: "stereo"}.get(known.channels, f"{known.channels} channels")
     return join_facts(
         seconds_words(known.seconds) if known.seconds is not None else None,
@@ -193,51 +193,51 @@ def probed(known: Probed) -> str:
 
 
 def first_seconds(seconds: float, whole: float) -> str:
-    """What is left of sound that was cut."""
+    """Say how much is left of sound that was cut."""
     return f"the first {seconds_words(seconds)} of {seconds_words(whole)}"
 
 
 def kept_whole(what: str, handle: str | None) -> str:
-    """What is shown of content that is kept whole."""
+    """Say what is shown of content that is stored whole."""
     return f"{what}; whole under handle {handle}" if handle else what
 
 
 def page_count(pages: int) -> str:
-    """`12 pages`."""
+    """Format a number of pages: `12 pages`."""
     return f"{pages:,} page{'' if pages == 1 else 's'}"
 
 
 def page_range(shown: int, pages: int) -> str:
-    """Which pages are shown: `all pages`, `pages 1 to 8`."""
+    """Say which pages are shown: `all pages`, `pages 1 to 8`."""
     return "all pages" if shown >= pages else f"pages 1 to {shown:,}"
 
 
 def pages_as_images(shown: int, pages: int) -> str:
-    """The last words that a document's line knows of it where its pages follow: `all pages as images`."""
+    """The last fact in a document's line if its pages follow: `all pages as images`."""
     return f"{page_range(shown, pages)} as images"
 
 
 PAGES_AS_IMAGES = r"(?:all pages|pages 1 to [\d,]{1,9}) as images"
-"""What `pages_as_images` says, as a regular expression."""
+"""A regular expression that matches the result of `pages_as_images`."""
 
 
 def page_of(number: int, pages: int, name: str | None) -> str:
-    """What an image shows that is a page of a document."""
+    """Say which page of a document an image shows."""
     return f"page {number:,} of {pages:,}{' of ' + name if name else ''}"
 
 
 def page_mark(number: int, pages: int, has_text: bool = True) -> str:
-    """Stands in a document's text where a page begins."""
+    """Mark in a document's text at the beginning of a page."""
     return f"[page {number:,} of {pages:,}{'' if has_text else ': no text'}]"
 
 
 def page_left_out(page: str, why: str) -> str:
-    """Stands for a page that is not shown."""
+    """Line in place of a page that is not shown."""
     return f"[{page}: not shown, {why}]"
 
 
 def link_line(name: str, known: str, uri: str, description: str | None, readable: bool) -> str:
-    """Stands for a link to a resource."""
+    """Line in place of a link to a resource."""
     named = f"{plain(name)} " if name and name != uri else ""
     about = f": {plain(description)}" if description else ""
     how = f"; read it with {READ_TOOL}, uri" if readable else ""
@@ -245,51 +245,51 @@ def link_line(name: str, known: str, uri: str, description: str | None, readable
 
 
 def embedded_text(uri: str, known: str, text: str) -> str:
-    """An embedded text resource as text, its address first."""
+    """Format an embedded text resource as text, preceded by its address."""
     return f"[resource <{plain(uri, 2_000)}>{' (' + known + ')' if known else ''}]\n{text}"
 
 
 def page_not_shown(address: str | None) -> str:
-    """Why a page inside a result is a line; `address` is where it can be opened, if it has one."""
+    """Say why a page inside a result is a line; `address` is where it can be opened, if anywhere."""
     return f"a page at <{plain(address, 2_000)}>, not shown here" if address else "not shown here"
 
 
 def embedded_image(name: str, uri: str) -> str:
-    """Where an embedded image came from."""
+    """Say where an embedded image came from."""
     return f"[{name}: resource <{plain(uri, 2_000)}>]"
 
 
 def cut_mark(left_out: int, whole: int, offset: int, handle: str | None, readable: bool, url: str | None = None) -> str:
-    """Stands in a text where its middle was left out."""
+    """Mark in a text whose middle was left out."""
     more = f'; read on with {READ_TOOL}, handle "{handle}", offset {offset}' if handle and readable else ""
     kept = f"; handle {handle}" if handle and not readable else ""
     return f"\n[… {left_out:,} of {whole:,} characters left out here{more}{kept}{_linked('all of it', url)} …]\n"
 
 
 def rescued(media_type: str, byte_size: int) -> str:
-    """Stands in text or in JSON where encoded bytes stood that are shown as a block of their own."""
+    """Marker in text or JSON in place of encoded bytes that are shown as a block of their own."""
     return f"[{media_type}, {size_words(byte_size)}: see the content of this result]"
 
 
 def blocks_left_out(count: int, limit: int) -> str:
-    """Stands at the end of a result with too many blocks."""
+    """Line at the end of a result that had too many blocks."""
     return f"[{count:,} more {'block' if count == 1 else 'blocks'} left out: a result may have {limit:,}]"
 
 
 def nested_too_deeply(places: Sequence[str]) -> str:
-    """Says which parts of a result were left out because of their depth; without brackets."""
+    """List the parts of a result that were left out because they nest too deeply; without brackets."""
     shown = ", ".join(plain(place, 80) for place in places[:_MOST_PLACES])
     more = f" and {len(places) - _MOST_PLACES:,} more" if len(places) > _MOST_PLACES else ""
     return f"{shown}{more} left out: nested deeper than {DEEPEST} levels"
 
 
 def failed_text(text: str) -> str:
-    """The text of a failed call, which says so where it does not already."""
+    """Make sure that the text of a failed call says that it failed."""
     return text if text.lstrip().lower().startswith("error") else ERROR_PREFIX + text
 
 
 def failure_text(message: str, remedy: str | None) -> str:
-    """An error of the gateway's own, told to a model as a tool's result."""
+    """Format one of the gateway's own errors as the tool result that a model reads."""
     return f"[{message}{'. ' + remedy if remedy else ''}]"
 
 
@@ -306,28 +306,28 @@ _KINDS = {
 
 
 def kind_words(kind: str | None) -> str:
-    """A kind of content as people write it: `an image`, `audio`, `a 3D model`; any kind is `a file`."""
+    """Format a kind of content: `an image`, `audio`, `a 3D model`; any kind is `a file`."""
     return _KINDS.get(kind or "", "a file")
 
 
 def takes_content(kind: str | None, accepts: Sequence[str], *, urls: bool) -> str:
-    """Stands in the description of an argument that takes content. `accepts` are the media types, empty: any."""
+    """Sentence in the description of an argument that takes content. `accepts` lists media types; empty: any."""
     what = kind_words(kind) + (f" ({', '.join(plain(one, 60) for one in accepts[:10])})" if accepts else "")
     others = "its URL, or a data: URI" if urls else "or a data: URI"
     return f"[Takes {what}: its handle, as a line of an earlier result names it, {others}]"
 
 
 _LISTED = 50
-"""How many pieces of content a directory names; more are counted."""
+"""Maximum number of pieces of content that a directory lists; further ones are only counted."""
 
 
 def content_line(handle: str, media_type: str, byte_size: int, name: str | None) -> str:
-    """One piece of content in a directory."""
+    """Line for one piece of content in a directory."""
     return f"{handle}: {join_facts(plain(media_type, 80), size_words(byte_size), plain(name, 100) if name else None)}"
 
 
 def content_directory(lines: Sequence[str]) -> str:
-    """Which content there is, and what to do with it."""
+    """List the content that exists, and say how to use it."""
     if not lines:
         return "[There is no content yet that could be passed to a tool by its handle.]"
     heading = "Content that you can pass to tools, wherever an argument takes it: give its handle."
@@ -335,13 +335,13 @@ def content_directory(lines: Sequence[str]) -> str:
     return "\n".join([f"[{heading}]", *(f"- {line}" for line in [*lines[:_LISTED], *more])])
 
 
-# -- told to a model in an agent loop ----------------------------------------------------------------------------------
+# -- read by a model in an agent loop ----------------------------------------------------------------------------------
 
 CALLS_REFUSED = (
     "Tool call refused: the limit of turns with tool calls is reached. "
     "Give your final answer now, without calling further tools."
 )
-"""The result of every call once the turns of a toolset are spent."""
+"""The result of every call after the limit of turns of a toolset is reached."""
 
 
 def malformed_arguments(written: str) -> str:
@@ -350,40 +350,40 @@ def malformed_arguments(written: str) -> str:
 
 
 def as_json_text(schema: str) -> str:
-    """Describes an argument of any shape to an API that wants all shapes to be known."""
+    """Describe an argument of any shape for an API that requires every shape to be known."""
     known = "" if schema == "{}" else f" of a value of this schema: {plain(schema, _LONGEST_SCHEMA)}"
     return f"[JSON text{known}]"
 
 
 def with_limits(description: str, limits: Mapping[str, str]) -> str:
-    """A description of an argument, with limits that an API's schemas do not know."""
+    """Append limits that an API's schemas cannot express to the description of an argument."""
     told = "; ".join(f"{name}: {plain(limit)}" for name, limit in limits.items())
     return " ".join(part for part in (description, f"[{told}]" if told else "") if part)
 
 
 def unfit_arguments(tool: str, mistakes: Sequence[str]) -> str:
-    """A call that was not made, because its arguments do not fit the tool's own schema."""
+    """The result of a call that was not made because its arguments do not match the tool's own schema."""
     named = plain(tool, 100)
     return failure_text(f"The arguments do not fit {named}, so nothing was called. {'; '.join(mistakes)}", None)
 
 
 def shown_with_result(handle: str) -> str:
-    """Stands in JSON where a line named content that now follows the result."""
+    """Marker in JSON in place of a line naming content that now follows the result."""
     return f"[{handle}: shown with this result]"
 
 
 def older_media(kind: str, known: str, handle: str | None) -> str:
-    """Stands for media of an older result, left out of a request. It has no number, and is never opened again."""
+    """Line in place of an older result's media, left out of a request. It has no number and is not expanded again."""
     return media_line(kind, known, "of an older result, left out here", handle, None)
 
 
 def same_media(kind: str, known: str, tool: str, call: str) -> str:
-    """Stands for media that an earlier result of the conversation shows already, or a text that is not a result."""
+    """Line in place of media that an earlier result, or a text outside of results, already shows."""
     if not call:
         return f"[{kind}: {known}, the same as shown before]"
     return f"[{kind}: {known}, the same as in the result of {plain(tool, 100)}, call {plain(call, 100)}]"
 
 
 def media_by_reference(kind: str, number: int) -> str:
-    """The name of media that a client gave by its address, where it goes on after the results."""
+    """Name for media that a client gave by address and that is sent after the results."""
     return f"{kind} by address {number}"

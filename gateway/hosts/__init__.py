@@ -1,1 +1,1 @@
-"""Everything known of hosts: profiles with evidence, simulators, their configuration files."""
+"""Everything known about hosts: profiles with evidence, simulators, configuration files."""

@@ -1,4 +1,4 @@
-"""Tasks beside a block of code, which end with it."""
+"""Tasks that run beside a block of code and end with it."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from anyio.abc import TaskGroup
 async def background_tasks() -> AsyncGenerator[TaskGroup]:
     """A task group whose tasks are cancelled when the block ends.
 
-    What the block raises leaves as it is, and not in an ExceptionGroup, as it would with the task group alone.
+    An exception raised by the block is propagated unchanged, not in an ExceptionGroup as with a plain task group.
     """
     raised: Exception | None = None
     async with anyio.create_task_group() as tasks:

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, readable by their owner alone. Standard library only."""
+"""Writing files atomically, readable only by their owner. Standard library only."""
 
 import os
 import tempfile
@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import IO
 
 DRAFT = ".draft"
-"""The suffix of a file that is not whole yet: one that is found later was left behind by a process that was killed."""
+"""The suffix of a file that is not complete yet: one found later was left behind by a process that was killed."""
 
 
 @contextmanager
 def replacing(path: Path) -> Generator[IO[bytes]]:
-    """A new file that takes the place of `path` when the block ends, and goes without a trace when it fails.
+    """Yield a new file that replaces `path` when the block ends, and is removed if the block fails.
 
     Raises:
-        OSError: it cannot be made, or cannot be moved into its place.
+        OSError: it cannot be created, or cannot be moved into its place.
     """
-    # Made by `mkstemp`, so that nobody else may read it at any time (mode 0600).
+    # Created by `mkstemp`, so that nobody else can read it at any time (mode 0600).
     draft = tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name[:100]}-", suffix=DRAFT, delete=False)  # noqa: SIM115
     try:
         with draft as file:
@@ -31,13 +31,13 @@ def replacing(path: Path) -> Generator[IO[bytes]]:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Put `content` into the file, in place of what it held. Raises OSError."""
+    """Replace the content of the file. Raises OSError."""
     with replacing(path) as file:
         file.write(content)
 
 
 def write_new_file(path: Path, content: bytes) -> bool:
-    """Put `content` into a file that does not exist yet; false, and nothing done, where another process was first.
+    """Write `content` to a file that does not exist yet; do nothing and return False if another process was first.
 
     Raises OSError.
     """

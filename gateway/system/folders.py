@@ -1,4 +1,4 @@
-"""Files in allowed folders, opened so that nothing that is exchanged meanwhile leads out of them."""
+"""Opening files in allowed folders safely, even if something is replaced by a link in the meantime."""
 
 import os
 from collections.abc import Iterable
@@ -9,10 +9,10 @@ _READ = os.O_RDONLY | _NO_LINKS | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_
 
 
 def open_below(folders: Iterable[Path], path: Path) -> tuple[int, Path] | None:
-    """A descriptor of the file, read only, and its real path; None unless that lies below one of the folders.
+    """Return a read-only descriptor of the file and its real path; None unless it is below one of the folders.
 
-    Each folder on the way is opened by its descriptor and not through links (where the system can), so that one which
-    is exchanged for a link after the check is not followed. Raises OSError, ValueError.
+    Each folder on the path is opened by its descriptor and without following links (if the system can), so that a
+    folder replaced by a link after the check is not followed. Raises OSError, ValueError.
     """
     real = Path(os.path.realpath(path))
     for folder in folders:

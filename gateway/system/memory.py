@@ -1,4 +1,4 @@
-"""How much memory processes use: what is resident now, of a whole process group, with what each of them started."""
+"""Memory used by processes: the currently resident memory of a whole process group, including child processes."""
 
 import os
 import subprocess
@@ -11,14 +11,14 @@ _PS_SECONDS = 5.0
 
 
 def own_memory() -> int | None:
-    """Bytes that this process uses; None where that cannot be known."""
+    """Return the bytes that this process uses; None if unknown."""
     if _PROC.joinpath("self/statm").is_file():
         return _resident(_PROC / "self")
     return _listed_by_ps("pid").get(os.getpid())
 
 
 def memory_of_groups(groups: Collection[int]) -> Mapping[int, int]:
-    """Bytes by process group, summed over its processes; without those of which it cannot be known. Blocks a little."""
+    """Return bytes by process group, summed over its processes, without groups that are unknown. Blocks a little."""
     if not groups:
         return {}
     if _PROC.joinpath("self/statm").is_file():
@@ -33,7 +33,7 @@ def _from_proc(groups: frozenset[int]) -> Mapping[int, int]:
         if not folder.name.isdecimal():
             continue
         try:
-            # `pid (name) state ppid pgrp ...`; the name may hold anything, brackets and blanks too.
+            # `pid (name) state ppid pgrp ...`; the name may contain anything, including brackets and spaces.
             group = int((folder / "stat").read_bytes().rpartition(b")")[2].split()[2])
         except (OSError, IndexError, ValueError):  # it has just ended
             continue
@@ -50,7 +50,7 @@ def _resident(folder: Path) -> int | None:
 
 
 def _listed_by_ps(key: str) -> dict[int, int]:
-    """Bytes summed by `pid` or `pgid`."""
+    """Return bytes summed by `pid` or `pgid`."""
     if sys.platform == "win32":
         return {}
     try:

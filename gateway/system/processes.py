@@ -1,4 +1,4 @@
-"""Starting child processes, so that none is forgotten."""
+"""Starting child processes without ever leaving one behind."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,10 +8,10 @@ from anyio.abc import Process
 
 
 async def start_process(command: str | Sequence[str], **options: Any) -> Process:
-    """`anyio.open_process`, not to be cancelled half-way: whoever is cancelled meanwhile is so at its next wait.
+    """Call `anyio.open_process` in a way that cannot be cancelled halfway; the caller is cancelled at its next wait.
 
-    Of a start that is cancelled asyncio kills the process, and waits for it; anyio cancels that wait too, and a zombie
-    stays. `options` are those of `anyio.open_process`.
+    If a start is cancelled, asyncio kills the process and waits for it; anyio cancels that wait too, which leaves a
+    zombie. `options` are those of `anyio.open_process`.
 
     Raises:
         OSError: the process cannot be started.

@@ -1,4 +1,4 @@
-"""The folder where running gateways can be found: the user's own, closed to everybody else."""
+"""The folder in which running gateways can be found: the user's own, closed to everybody else."""
 
 import os
 import stat
@@ -14,24 +14,24 @@ _APP = "mcp-gateway"
 
 
 def folders() -> tuple[Path, ...]:
-    """Where it may be, the best first: in the user's runtime folder, else in the folder for data."""
+    """Return the possible folders, best first: in the user's runtime folder, or in the folder for data."""
     import platformdirs  # here, because most commands do not need it
 
     found: list[Path] = []
     with warnings.catch_warnings():
-        # platformdirs warns when it falls back from a runtime folder that is missing or not private; that is all right.
+        # platformdirs warns when it falls back from a runtime folder that is missing or not private, which is fine.
         warnings.simplefilter("ignore")
-        with suppress(OSError):  # somebody else has made the last resort's name his own
+        with suppress(OSError):  # somebody else owns the folder of last resort
             found.append(platformdirs.user_runtime_path(_APP, appauthor=False))
         found.append(platformdirs.user_data_path(_APP, appauthor=False) / "run")
     return tuple(found)
 
 
 def own_folder() -> Path:
-    """The first of the folders that can be used, made where it is missing.
+    """Return the first usable folder, created if it is missing.
 
     Raises:
-        OSError: none can be made, or none is this user's alone.
+        OSError: none can be created, or none is private to this user.
     """
     problem: OSError | None = None
     for folder in folders():
@@ -42,23 +42,23 @@ def own_folder() -> Path:
             raise PermissionError(f"{folder} is not this user's alone")
         except OSError as error:
             problem = problem or error
-    raise problem or OSError("there is no folder for what runs")
+    raise problem or OSError("there is no folder for running gateways")
 
 
 def existing_folders() -> tuple[Path, ...]:
-    """The folders that are there and may be trusted."""
+    """Return the folders that exist and can be trusted."""
     return tuple(folder for folder in folders() if is_private(folder))
 
 
 def is_private(folder: Path) -> bool:
-    """Whether it is a folder, no link to one, that belongs to this user and is open to nobody else."""
+    """Whether it is a folder, not a link to one, that belongs to this user and is closed to everybody else."""
     try:
         found = folder.lstat()
     except OSError:
         return False
     if not stat.S_ISDIR(found.st_mode):
         return False
-    if sys.platform == "win32":  # the user's own folders are closed to others by their access lists
+    if sys.platform == "win32":  # access lists close the user's own folders to others
         return True
     return found.st_uid == os.geteuid() and not found.st_mode & 0o077
 
@@ -72,4 +72,4 @@ def _make(folder: Path) -> None:
     for one in reversed(missing):
         one.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
     if sys.platform != "win32" and not folder.is_symlink() and folder.stat().st_uid == os.geteuid():
-        folder.chmod(PRIVATE_FOLDER)  # the mode above is cut by the umask, and older ones may be wider
+        folder.chmod(PRIVATE_FOLDER)  # the umask limits the mode above, and older folders may have a wider one

@@ -1,4 +1,4 @@
-"""TLS of everything that the gateway asks over HTTP: one context, and handshakes that leave nothing open."""
+"""TLS for all outgoing HTTP requests: one context, and handshakes that leave nothing open."""
 
 import ssl
 import threading
@@ -13,7 +13,7 @@ _shared: list[ssl.SSLContext] = []
 
 
 def ssl_context() -> ssl.SSLContext:
-    """The context, made when the first needs it (each costs 22 ms and 0.8 MB)."""
+    """Return the context, created on first use (each costs 22 ms and 0.8 MB)."""
     with _lock:
         if not _shared:
             _shared.append(httpx2.create_ssl_context())
@@ -21,10 +21,10 @@ def ssl_context() -> ssl.SSLContext:
 
 
 async def closing_handshakes(request: httpx2.Request) -> None:
-    """A request hook of httpx2 clients: a connection whose TLS handshake is given up is closed.
+    """Close connections whose TLS handshake is cancelled; a request hook of httpx2 clients.
 
-    httpcore2 2.16.2 closes it where the handshake fails, and not where it is cancelled (`_backends/anyio.py`,
-    `start_tls`): the socket then stays open until it is garbage.
+    httpcore2 2.16.2 closes a connection if the handshake fails, but not if it is cancelled (`_backends/anyio.py`,
+    `start_tls`): the socket then stays open until it is garbage collected.
     """
     if request.url.scheme != "https":
         return

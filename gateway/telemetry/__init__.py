@@ -1,6 +1,6 @@
-"""Logs, traces and metrics: what the gateway tells those who run it.
+"""Logs, traces and metrics for the operators of a gateway.
 
-`Telemetry` is loaded when it is asked for: it stands on OpenTelemetry's API, which only a gateway needs.
+`Telemetry` is loaded on first access: it is based on OpenTelemetry's API, which only a running gateway needs.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,7 +1,7 @@
-"""A log handler that never waits: a thread of its own writes, and what nobody reads is dropped and counted.
+"""A log handler that never blocks: a thread of its own writes, and lines that nobody reads are dropped and counted.
 
-A host may start the gateway with a pipe for stderr and not read it. Written directly, a full pipe would stop the event
-loop, and with it every call.
+A host may start the gateway with a pipe for stderr and not read it. With direct writing, a full pipe would block the
+event loop, and every call with it.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 MOST_WAITING = 2_000
-"""Lines that wait to be written; later ones are dropped."""
+"""Maximum number of lines waiting to be written; later ones are dropped."""
 
 _FLUSH_SECONDS = 1.0
 
@@ -31,10 +31,10 @@ class BackgroundHandler(logging.Handler):
         self._thread: threading.Thread | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Format the record, and leave it to be written."""
+        """Format the record, and queue it for writing."""
         try:
             line = self.format(record) + "\n"
-        except Exception:  # as every handler of the standard library: a line that cannot be made costs nothing else
+        except Exception:  # as in the standard library: a line that cannot be formatted affects nothing else
             self.handleError(record)
             return
         with self._news:
@@ -48,12 +48,12 @@ class BackgroundHandler(logging.Handler):
             self._news.notify_all()
 
     def flush(self) -> None:
-        """Wait until everything is written, at most a second."""
+        """Wait at most a second until everything is written."""
         with self._news:
             self._news.wait_for(lambda: not self._lines and not self._writing, _FLUSH_SECONDS)
 
     def close(self) -> None:
-        """Write what waits, and end the thread."""
+        """Write the waiting lines, and end the thread."""
         with self._news:
             self._closed = True
             self._news.notify_all()
@@ -73,12 +73,12 @@ class BackgroundHandler(logging.Handler):
                 self._writing = True
             if dropped:
                 lines.append(self.format(_dropped(dropped)) + "\n")
-            with contextlib.suppress(OSError, ValueError):  # closed: there is nobody to tell
+            with contextlib.suppress(OSError, ValueError):  # closed, so the failure cannot be reported
                 self._write("".join(lines))
 
 
 def _writer(stream: TextIO) -> Callable[[str], object]:
-    """How to write to the stream: past its buffer, the lock of which must not be held when the process ends."""
+    """Return a function that writes past the stream's buffer, whose lock must not be held when the process ends."""
     try:
         descriptor = None if stream.isatty() else stream.fileno()
     except OSError:
@@ -95,5 +95,5 @@ def _writer(stream: TextIO) -> Callable[[str], object]:
 
 
 def _dropped(count: int) -> logging.LogRecord:
-    message = "%d log lines were dropped: nobody read them in time"
+    message = "%d log lines were dropped because nobody read them in time"
     return logging.LogRecord(__name__, logging.WARNING, __file__, 0, message, (count,), None)

@@ -1,4 +1,4 @@
-"""One tool call as telemetry sees it: who asked whom for what, how large it was, and what came of it."""
+"""The record of one tool call for telemetry: caller, upstream, tool, sizes, and outcome."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ Outcome: TypeAlias = Literal[
     "cancelled",
     "failed",
 ]
-"""What can come of a call; `tool_error` is a result with `isError`, `refused` a JSON-RPC error of the upstream's."""
+"""The outcome of a call; `tool_error` is a result with `isError`, `refused` a JSON-RPC error of the upstream."""
 
 TOOL_ERROR: Outcome = "tool_error"
 
@@ -54,16 +54,16 @@ OUTCOMES: tuple[tuple[type[BaseException], Outcome], ...] = (
     (asyncio.CancelledError, "cancelled"),
     (BaseException, "failed"),
 )
-"""The outcome of a call that raised: that of the first class that fits."""
+"""The outcome of a call that raised: that of the first matching class."""
 
 _LONGEST_NAME = 100
 _CHANGED = frozenset({"converted", "resized"})
 
 
 class CallRecord:
-    """A call while it runs, and after: filled in by routing, read by logs, traces and metrics.
+    """A call while it runs and afterwards: filled in by routing, read by logs, traces and metrics.
 
-    Sizes are in characters of text, which for base64 are bytes. `show` says whether content may be shown.
+    Sizes are in characters of text, which for base64 are bytes. `show` says whether content may be logged.
     """
 
     def __init__(self, caller: Caller, profile: str, tool: str, *, show: bool = False) -> None:
@@ -85,21 +85,21 @@ class CallRecord:
         self._began = perf_counter()
 
     def asked(self, arguments: object, size: int) -> None:
-        """The call's arguments, and their size."""
+        """Record the call's arguments, and their size."""
         self.bytes_in = size
         if self._show:
             self.arguments = shorten_json(arguments)
 
     def routed(self, upstream: str, tool: str) -> None:
-        """Whom it goes to, and what the tool is called there."""
+        """Record the upstream, and the tool's name there."""
         self.upstream, self.upstream_tool = upstream, _shown(tool)
 
     def answered(self, size: int) -> None:
-        """The size of the upstream's result."""
+        """Record the size of the upstream's result."""
         self.bytes_raw = size
 
     def shaped(self, result: Mapping[str, Any], size: int, notes: Sequence[Note], *, is_error: bool) -> None:
-        """What the host gets, and what was changed on the way."""
+        """Record what the host gets, and what was changed on the way."""
         content = result.get("content")
         self.bytes_out, self.notes = size, notes
         self.blocks = len(content) if is_list(content) else 0
@@ -109,10 +109,10 @@ class CallRecord:
             self.result = shorten_json(result)
 
     def raised(self, error: BaseException) -> None:
-        """The call has no result, because of `error`."""
+        """Record that the call has no result, because of `error`."""
         error = _sole(error)
         self.outcome = next(outcome for kind, outcome in OUTCOMES if isinstance(error, kind))
-        if isinstance(error, UpstreamRefused):  # the words are the upstream's own, and so may hold anything
+        if isinstance(error, UpstreamRefused):  # the words are the upstream's own, so they may contain anything
             self.error_code = str(error.code)
             self.error = plain(error.wire_message) if self._show else None
         elif isinstance(error, GatewayError):
@@ -123,17 +123,17 @@ class CallRecord:
             self.error = type(error).__name__
 
     def ended(self) -> None:
-        """It is over."""
+        """Record the end of the call."""
         self.seconds = perf_counter() - self._began
 
     @property
     def images_changed(self) -> int:
-        """How many images were resized or converted."""
+        """The number of images that were resized or converted."""
         return len({note.block for note in self.notes if note.kind in _CHANGED})
 
 
 def log(call: CallRecord) -> None:
-    """One line for the call."""
+    """Log one line for the call."""
     if not logger.isEnabledFor(logging.INFO):
         return
     sizes = f"in {size_words(call.bytes_in)}, raw {size_words(call.bytes_raw)}, out {size_words(call.bytes_out)}"
@@ -171,7 +171,7 @@ def log(call: CallRecord) -> None:
 
 
 def _shown(name: str) -> str:
-    if len(name) <= _LONGEST_NAME and name.isascii() and name.isprintable():  # nearly all are: this is done per call
+    if len(name) <= _LONGEST_NAME and name.isascii() and name.isprintable():  # nearly all are; this runs for every call
         return name
     return plain(name, _LONGEST_NAME)
 
@@ -181,7 +181,7 @@ def _said(call: CallRecord) -> dict[str, str | None]:
 
 
 def _sole(error: BaseException) -> BaseException:
-    """The error itself, or the only one that task groups wrapped."""
+    """Return the error itself, or the only one in nested exception groups."""
     if not isinstance(error, BaseExceptionGroup):
         return error
     inner = cast("BaseExceptionGroup[BaseException]", error).exceptions

@@ -1,4 +1,4 @@
-"""Arguments and results for a log, where that was asked for: short, without encoded bytes, without secrets."""
+"""Shortening arguments and results for the log, if enabled: without encoded bytes or secrets."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from gateway.config.secrets import HIDDEN, SECRET_NAME
 from gateway.telemetry.sanitize import without_base64
 
 LONGEST = 1_000
-"""Characters of a whole value."""
+"""Maximum characters of a whole value."""
 
 _LONGEST_TEXT = 200
 _LOOKED_AT = 4_000
@@ -24,11 +24,11 @@ _PAIR = re.compile(
     r"""(?:"[^"]*"|'[^']*'|(?:(?:Bearer|Basic)\s+)?[^\s,;&}]+)""",
     re.IGNORECASE,
 )
-"""What looks like a secret with its name, in text: `password: x`, `{"api_key": "x"}`, `?token=x`."""
+"""Matches what looks like a secret with its name in text: `password: x`, `{"api_key": "x"}`, `?token=x`."""
 
 
 def shorten_json(value: Any) -> str:
-    """A JSON value in at most `LONGEST` characters."""
+    """Format a JSON value in at most `LONGEST` characters."""
     text = json.dumps(_short(value, 0), ensure_ascii=False, default=str)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
@@ -59,7 +59,7 @@ def _member(key: str, item: Any, depth: int) -> Any:
 
 
 def _text(text: str) -> str:
-    # Encoded content is found before the text is cut: a piece of it would not be recognised.
+    # Encoded content is removed before the text is cut: a part of it would not be recognised.
     cleaned = without_base64(_PAIR.sub(rf"\1{HIDDEN}", text[:_LOOKED_AT]))
     if len(cleaned) <= _LONGEST_TEXT and len(text) <= _LOOKED_AT:
         return cleaned

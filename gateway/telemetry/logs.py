@@ -1,4 +1,4 @@
-"""Log lines: text for people or JSON for machines, harmless for terminals, without secrets or encoded content."""
+"""Log lines: text for people or JSON for machines, safe for terminals, without secrets or encoded content."""
 
 import json
 import logging
@@ -14,25 +14,28 @@ from gateway.telemetry.requests import request_id
 from gateway.telemetry.sanitize import neutral, without_base64
 
 ROOT = "gateway"
-"""The logger above all of the gateway's own."""
+"""The parent of all loggers of the gateway."""
 
 LONGEST = 16_000
-"""Characters of a message, or of a traceback, that are logged."""
+"""Maximum characters of a message, or of a traceback, that are logged."""
 
 _SHORTEST_SECRET = 6
-"""Shorter values are found in too many words: they are hidden where an upstream's causes are worded, not here."""
+"""Shorter values occur in too many words: they are hidden when an upstream's causes are worded, not here."""
 
 _SDK = ("mcp", "client")
-"""They log what they could not parse, which is content, and failures that the gateway names itself. httpx2 logs whole
-addresses at INFO, which may hold secrets: never below WARNING."""
+"""Loggers that are silenced except for critical errors.
+
+They log what they could not parse, which is content, and failures that the gateway names itself. They never go below
+WARNING: httpx2 logs whole addresses at INFO, which may contain secrets.
+"""
 
 
 def configure_logging(settings: Settings, *, debug: bool = False, stream: TextIO | None = None) -> logging.Handler:
-    """Have the process log to `stream` (stderr) as `settings.logging` says; `debug` logs everything of the gateway's.
+    """Make the process log to `stream` (stderr) by `settings.logging`; `debug` logs everything of the gateway.
 
-    To be called again whenever the settings change: it replaces what it did before, and leaves other handlers alone.
+    Call it again whenever the settings change: it replaces its previous configuration, and leaves other handlers alone.
     The handler never waits for a reader of `stream`, since a host that does not read stderr must not stop the gateway;
-    it is returned for whoever has to `flush` it.
+    it is returned so that it can be flushed.
     """
     handler = BackgroundHandler(sys.stderr if stream is None else stream)
     handler.setFormatter(make_formatter(settings))
@@ -46,7 +49,7 @@ def configure_logging(settings: Settings, *, debug: bool = False, stream: TextIO
 
 
 def make_formatter(settings: Settings) -> logging.Formatter:
-    """The formatter of `settings.logging.format`, for any handler. It knows the secrets in `settings`, and hides them.
+    """Return the formatter of `settings.logging.format`, for any handler. It hides the secrets in `settings`.
 
     Lines carry the request's id (`gateway.telemetry.requests`), so they have to be formatted by the task that logs.
     """
@@ -55,17 +58,17 @@ def make_formatter(settings: Settings) -> logging.Formatter:
 
 
 def announce(logger: logging.Logger, message: str) -> None:
-    """Log a line at INFO whatever the level is: for what is waited for, as that the gateway can be reached."""
+    """Log a line at INFO regardless of the level: for what people wait for, such as that the gateway is reachable."""
     logger.handle(logger.makeRecord(logger.name, logging.INFO, __file__, 0, message, (), None))
 
 
 def fields(**values: Any) -> Mapping[str, Any]:
-    """For `extra`: what a JSON line has beside its message, under the keys given."""
+    """Return `extra` for a log call: the fields that a JSON line has besides its message."""
     return {"fields": values}
 
 
 class _Careful(logging.Formatter):
-    """What both formats share: texts from outside are bounded, secrets hidden, base64 replaced by its length."""
+    """Base class of both formatters: bounds texts from outside, hides secrets, and replaces base64 by its length."""
 
     def __init__(self, secrets: Sequence[str] = ()) -> None:
         super().__init__()
@@ -78,7 +81,7 @@ class _Careful(logging.Formatter):
         if not record.exc_info or record.exc_info[0] is None:
             return None
         text = self.formatException(record.exc_info)
-        # What was raised stands at the end.
+        # The exception is at the end.
         return self.clean(text if len(text) <= LONGEST else "…" + text[-LONGEST:])
 
     def clean(self, text: str) -> str:
@@ -86,7 +89,7 @@ class _Careful(logging.Formatter):
         return without_base64(hide(cut, self._secrets))
 
     def clean_value(self, value: Any) -> Any:
-        """A field's value with all its texts cleaned."""
+        """Clean all texts in a field's value."""
         if isinstance(value, str):
             return self.clean(value)
         if isinstance(value, Mapping):
@@ -95,14 +98,14 @@ class _Careful(logging.Formatter):
 
 
 class TextFormatter(_Careful):
-    """`2026-07-28T03:00:00.123Z INFO gateway.room.module [request]: message`, one line but for tracebacks.
+    """`2026-07-28T03:00:00.123Z INFO gateway.room.module [request]: message`, one line except for tracebacks.
 
-    A message from outside cannot make itself a second line: line ends in it are written out, like everything else
-    that a terminal would obey.
+    A message from outside cannot forge a second line: line ends in it are escaped, like all control characters for
+    terminals.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, harmless."""
+        """Format the record, safe for terminals."""
         request = request_id()
         about = f" [{request}]" if request else ""
         message = self.message(record).replace("\n", "\\n")
@@ -112,12 +115,14 @@ class TextFormatter(_Careful):
 
 
 class JsonFormatter(_Careful):
-    """One JSON object a line: `time`, `level`, `logger`, `message`, and where there are, `request`, `trace_id` and
-    `span_id`, `error` (a traceback) and what the line is about. ASCII only.
+    """One JSON object per line, ASCII only.
+
+    It has `time`, `level`, `logger`, `message`, and if present, `request`, `trace_id` and `span_id`, `error` (a
+    traceback) and the line's own fields.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Format the record."""
         line: dict[str, Any] = {
             "time": _time(record),
             "level": record.levelname.lower(),
@@ -135,7 +140,7 @@ class JsonFormatter(_Careful):
 
 
 def _set_levels(settings: LoggingSettings, *, debug: bool) -> None:
-    for name in logging.Logger.manager.loggerDict:  # levels of an earlier configuration
+    for name in logging.Logger.manager.loggerDict:  # levels of a previous configuration
         if name.startswith(f"{ROOT}."):
             logging.getLogger(name).setLevel(logging.NOTSET)
     logging.getLogger(ROOT).setLevel(logging.DEBUG if debug else settings.level.upper())
@@ -151,7 +156,7 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _trace() -> dict[str, str]:
-    """The ids of the span that the line belongs to, for whoever looks at both."""
+    """Return the ids of the line's span, so that logs and traces can be matched."""
     trace = sys.modules.get("opentelemetry.trace")
     if trace is None:
         return {}

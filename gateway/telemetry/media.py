@@ -1,4 +1,4 @@
-"""Media work, counted and timed on its way to the workers."""
+"""Counting and timing the work on media, as a wrapper around the workers."""
 
 from time import perf_counter
 
@@ -8,7 +8,7 @@ from gateway.telemetry.metrics import Metrics
 
 
 class CountedMedia:
-    """Does what `media` does, and counts it. A job that is cancelled counts, and is no failure."""
+    """Delegates to `media` and counts the jobs. A cancelled job counts, but not as a failure."""
 
     def __init__(self, media: MediaWork, metrics: Metrics) -> None:
         self._media = media

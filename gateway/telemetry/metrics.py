@@ -10,18 +10,18 @@ from gateway.telemetry.registry import Counter, Histogram, Labels, Metric, Readi
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
 Sizes = tuple[int, int]
-"""Bytes, and how many pieces they are."""
+"""Bytes, and the number of items."""
 
 
 class ObservedCounts(Protocol):
-    """What an upstream has been through."""
+    """The counters of an upstream."""
 
     @property
     def restarts(self) -> int: ...
 
 
 class ObservedUpstream(Protocol):
-    """What is told of an upstream: where it stands, and why. `cause` holds no secrets."""
+    """The observed state of an upstream, and its cause. `cause` contains no secrets."""
 
     @property
     def state(self) -> StrEnum: ...
@@ -36,18 +36,16 @@ def _nothing() -> Sizes:
 
 
 class Metrics:
-    """The metrics of one gateway. `upstreams`, `store` and `sessions` say how things are now, when they are read."""
+    """The metrics of one gateway. `upstreams`, `store` and `sessions` return the current values when read."""
 
     def __init__(self) -> None:
         self.upstreams: Mapping[str, ObservedUpstream] = {}
         self.store: Callable[[], Sizes] = _nothing
         self.sessions: Callable[[], int] = lambda: 0
-        self.calls = Counter(
-            "mcp_gateway_calls_total", "Tool calls, by upstream and by what came of them.", ("upstream", "outcome")
-        )
+        self.calls = Counter("mcp_gateway_calls_total", "Tool calls, by upstream and outcome.", ("upstream", "outcome"))
         self.call_seconds = Histogram(
             "mcp_gateway_call_duration_seconds",
-            "How long tool calls took, from the host's request to the result for it.",
+            "Duration of tool calls, from the host's request to its result.",
             _SECONDS,
             ("upstream",),
         )
@@ -60,11 +58,11 @@ class Metrics:
             "mcp_gateway_images_converted_total", "Images that were resized or converted for a host.", ("upstream",)
         )
         self.notes = Counter("mcp_gateway_notes_total", "Changes made to results, by kind.", ("kind",))
-        self.media_jobs = Counter("mcp_gateway_media_jobs_total", "Images given to the media workers.")
-        self.media_failures = Counter("mcp_gateway_media_failures_total", "Of those, the ones that failed.")
+        self.media_jobs = Counter("mcp_gateway_media_jobs_total", "Jobs given to the media workers.")
+        self.media_failures = Counter("mcp_gateway_media_failures_total", "Jobs of the media workers that failed.")
         self.media_seconds = Histogram(
             "mcp_gateway_media_job_duration_seconds",
-            "How long media jobs took, waiting for a worker included.",
+            "Duration of media jobs, including the wait for a worker.",
             _SECONDS,
         )
         self._all: tuple[Metric, ...] = (
@@ -76,13 +74,13 @@ class Metrics:
             self.notes,
             Reading(
                 "mcp_gateway_upstream_state",
-                "1 for the state that an upstream is in, 0 for the others.",
+                "1 for the current state of an upstream, 0 for the others.",
                 self._states,
                 ("upstream", "state"),
             ),
             Reading(
                 "mcp_gateway_upstream_restarts_total",
-                "How often an upstream was connected to again.",
+                "Reconnections to an upstream.",
                 lambda: [((name,), upstream.counts.restarts) for name, upstream in self.upstreams.items()],
                 ("upstream",),
                 kind="counter",
@@ -92,11 +90,11 @@ class Metrics:
             self.media_jobs,
             self.media_failures,
             self.media_seconds,
-            Reading("mcp_gateway_sessions", "Sessions of hosts that are open now.", lambda: [((), self.sessions())]),
+            Reading("mcp_gateway_sessions", "Open sessions of hosts.", lambda: [((), self.sessions())]),
         )
 
     def exposition(self) -> str:
-        """All of them in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return exposition(self._all)
 
     def _states(self) -> Iterable[tuple[Labels, float]]:

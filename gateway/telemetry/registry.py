@@ -1,8 +1,7 @@
 """The metric registry, and its Prometheus text (text exposition format 0.0.4).
 
-A few kinds of metrics need no library, and this one bounds what hosts and upstreams can make it grow to: a metric keeps
-at most `MOST_SERIES` combinations of label values; further ones are counted together as `other`. To be used by one
-thread.
+A few kinds of metrics need no library, and this one bounds how far hosts and upstreams can make it grow: a metric keeps
+at most `MOST_SERIES` combinations of label values; further ones are counted together as `other`. For use by one thread.
 """
 
 from abc import ABC, abstractmethod
@@ -20,11 +19,11 @@ OTHER = "other"
 Labels: TypeAlias = tuple[str, ...]
 Kind: TypeAlias = Literal["counter", "gauge", "histogram"]
 Sample: TypeAlias = tuple[str, Mapping[str, str], float]
-"""What follows the metric's name, its labels, its value."""
+"""The suffix of the metric's name, its labels, its value."""
 
 
 class Metric(ABC):
-    """What every metric has: its name, what it means, and the names of its labels."""
+    """Base class of metrics: name, description, and the names of the labels."""
 
     kind: Kind = "gauge"
 
@@ -35,15 +34,15 @@ class Metric(ABC):
 
     @abstractmethod
     def samples(self) -> Iterator[Sample]:
-        """What is known now."""
+        """Yield the current samples."""
 
     def named(self, values: Labels) -> dict[str, str]:
-        """Label values with their names."""
+        """Return label values with their names."""
         return dict(zip(self.labels, values, strict=True))
 
 
 class Counter(Metric):
-    """Only ever grows, until the process ends."""
+    """A value that only grows, until the process ends."""
 
     kind = "counter"
 
@@ -52,22 +51,22 @@ class Counter(Metric):
         self._values: dict[Labels, float] = {} if self.labels else {(): 0.0}
 
     def add(self, amount: float, *values: str) -> None:
-        """Count `amount` more, for these values of the labels."""
+        """Add `amount` for these label values."""
         key = _bounded(values, self._values)
         self._values[key] = self._values.get(key, 0.0) + amount
 
     def value(self, *values: str) -> float:
-        """What has been counted for these values of the labels."""
+        """Return the count for these label values."""
         return self._values.get(values, 0.0)
 
     def samples(self) -> Iterator[Sample]:
-        """One for each combination of label values that has occurred."""
+        """Yield one sample for each combination of label values that has occurred."""
         for values, number in self._values.items():
             yield "", self.named(values), number
 
 
 class Reading(Metric):
-    """What is kept elsewhere, and asked for when it is read. `read` gives a value for each combination of labels."""
+    """A value that is kept elsewhere, and read on demand. `read` returns a value for each combination of labels."""
 
     def __init__(
         self,
@@ -83,13 +82,13 @@ class Reading(Metric):
         self._read = read
 
     def samples(self) -> Iterator[Sample]:
-        """What `read` gives."""
+        """Yield the values that `read` returns."""
         for values, number in self._read():
             yield "", self.named(values), number
 
 
 class Histogram(Metric):
-    """How often a value was at most so large; with the sum and the number of all values."""
+    """Counts of values up to certain limits, with the sum and the number of all values."""
 
     kind = "histogram"
 
@@ -100,7 +99,7 @@ class Histogram(Metric):
         self._sums: dict[Labels, float] = {}
 
     def observe(self, value: float, *values: str) -> None:
-        """Take a value in, for these values of the labels."""
+        """Add a value, for these label values."""
         key = _bounded(values, self._counts)
         counts = self._counts.get(key)
         if counts is None:
@@ -109,7 +108,7 @@ class Histogram(Metric):
         self._sums[key] = self._sums.get(key, 0.0) + value
 
     def samples(self) -> Iterator[Sample]:
-        """The buckets, the sum and the count for each combination of label values."""
+        """Yield the buckets, the sum and the count for each combination of label values."""
         for values, counts in self._counts.items():
             labels = self.named(values)
             for bound, below in zip((*map(_number, self._bounds), "+Inf"), accumulate(counts), strict=True):
@@ -119,7 +118,7 @@ class Histogram(Metric):
 
 
 def exposition(metrics: Iterable[Metric]) -> str:
-    """All metrics as Prometheus reads them."""
+    """Format all metrics for Prometheus."""
     return "".join(line + "\n" for metric in metrics for line in _lines(metric))
 
 

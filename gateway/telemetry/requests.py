@@ -1,4 +1,4 @@
-"""The id of the request that is being answered: what all log lines of one request have in common."""
+"""The id of the current request, which all its log lines have in common."""
 
 import secrets
 from collections.abc import Generator
@@ -9,13 +9,13 @@ _current: ContextVar[str | None] = ContextVar("gateway.request_id", default=None
 
 
 def request_id() -> str | None:
-    """The id of the request that the running task answers, or None."""
+    """Return the id of the request that the running task answers, or None."""
     return _current.get()
 
 
 @contextmanager
 def new_request() -> Generator[str]:
-    """While this is open, the running task (and those that it starts) answers a request of this new id."""
+    """Give the running task (and those that it starts) a new request id for the duration of the block."""
     ident = secrets.token_hex(4)
     token = _current.set(ident)
     try:

@@ -1,11 +1,11 @@
-"""Text from outside made fit for a terminal or a log: nothing in it is obeyed, and no encoded content is shown."""
+"""Making text from outside safe for a terminal or a log: without control characters and encoded content."""
 
 import re
 import unicodedata
 
 _KEPT = frozenset("\n\t")
 _BIDI = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""Characters that reorder what stands beside them: with them, one text can look like another."""
+"""Characters that reorder the text beside them: with them, one text can look like another."""
 
 _RUN = re.compile(r"[A-Za-z0-9+/_-]{48,}={0,2}")
 _DATA_URI = re.compile(r"(data:[^,\s]{0,200};base64,)[A-Za-z0-9+/_%=-]+", re.IGNORECASE)
@@ -16,17 +16,17 @@ _WORD = re.compile(r"[A-Z]?[a-z0-9]{0,40}")
 
 
 def neutral(text: str) -> str:
-    """The text with everything that a terminal would obey written out, as `\\x1b`; line ends and tabs stay."""
+    """Escape everything that a terminal would obey, as `\\x1b`; line ends and tabs stay."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(char if _harmless(char) else _written_out(char) for char in text)
 
 
 def without_base64(text: str) -> str:
-    """The text with every run of characters that is likely to be base64 replaced by its length.
+    """Replace every run of characters that is likely to be base64 by its length.
 
-    Paths, names and hex digits stay. Of base64 a few short pieces may pass (less than 48 characters of a text without
-    a `data:` prefix): enough for no content.
+    Paths, names and hex digits stay. A few short pieces of base64 may remain (fewer than 48 characters of a text
+    without a `data:` prefix), too little for any content.
     """
     if len(text) < 24:
         return text

@@ -1,4 +1,4 @@
-"""All that is told of one running gateway: its calls as log lines, spans and numbers, and how its upstreams are."""
+"""The telemetry of one running gateway: its calls as log lines, spans and numbers, and the state of its upstreams."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -13,19 +13,19 @@ from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.traces import Tracing
 
 _AT_HAND = frozenset({"ready", "sleeping"})
-"""The states of an upstream that can take a call."""
+"""The states of an upstream in which it can take a call."""
 
 
 @dataclass(frozen=True)
 class Readiness:
-    """Whether the gateway can do what it is for, and each upstream's `state`, with its `cause` where there is one."""
+    """Whether the gateway is operational, and each upstream's `state`, with its `cause` if there is one."""
 
     ready: bool
     upstreams: Mapping[str, Mapping[str, str]]
 
 
 class Telemetry:
-    """One gateway's. `content` lets arguments and results into the log, shortened; `tracer_provider` is for tests."""
+    """The telemetry of one gateway. `content` logs arguments and results, shortened; `tracer_provider` is for tests."""
 
     def __init__(self, *, content: bool = False, tracer_provider: TracerProvider | None = None) -> None:
         self.metrics = Metrics()
@@ -34,7 +34,7 @@ class Telemetry:
 
     @contextmanager
     def call(self, caller: Caller, profile: str, tool: str, params: Mapping[str, Any]) -> Generator[CallRecord]:
-        """Around one tool call, with its request's params; whoever does it fills in the `CallRecord`."""
+        """Record one tool call, with its request's params; the caller fills in the `CallRecord`."""
         call = CallRecord(caller, profile, tool, show=self.content)
         with self._tracing.span(call, params.get("_meta")):
             try:
@@ -48,15 +48,15 @@ class Telemetry:
                 log(call)
 
     def readiness(self) -> Readiness:
-        """Ready is a gateway with an upstream that can take a call, or one that has none that is enabled."""
+        """Return the readiness: true if an upstream can take a call, or if none is enabled."""
         upstreams = self.metrics.upstreams
         states = {name: upstream.state.value for name, upstream in upstreams.items()}
         wanted = [state for state in states.values() if state != "disabled"]
-        told = {
+        described = {
             name: {"state": state, **({"cause": cause} if (cause := upstreams[name].cause) else {})}
             for name, state in states.items()
         }
-        return Readiness(not wanted or any(state in _AT_HAND for state in wanted), told)
+        return Readiness(not wanted or any(state in _AT_HAND for state in wanted), described)
 
     def _count(self, call: CallRecord) -> None:
         metrics, upstream = self.metrics, call.upstream

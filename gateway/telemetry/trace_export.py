@@ -1,4 +1,4 @@
-"""Sending traces away: OpenTelemetry's SDK, set up by its standard variables, where the extra `otel` is installed."""
+"""Exporting traces: OpenTelemetry's SDK, configured by its standard variables, if the extra `otel` is installed."""
 
 import sys
 import threading
@@ -18,18 +18,18 @@ EXTRA = "mcp-multimodal-gateway[otel]"
 _ASKED_BY = ("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _GROUP = "opentelemetry_traces_exporter"
 _LAST_SECONDS = 3.0
-"""To send what has not been sent yet, when the gateway ends. A collector that is away must not keep it."""
+"""Time to export the remaining spans when the gateway ends. An unreachable collector must not delay it."""
 
 
 @contextmanager
 def exporting_traces(environ: Mapping[str, str], service: str) -> Generator[None]:
-    """While this is open, spans are exported, if the environment asks for that; `service` is who we say we are there.
+    """Export spans for the duration of the block, if the environment asks for it; `service` is our name in them.
 
-    What asks is OTEL_TRACES_EXPORTER, or an endpoint in OTEL_EXPORTER_OTLP_ENDPOINT. A tracer provider that the process
-    has already (`opentelemetry-instrument`) is left as it is.
+    It does so with OTEL_TRACES_EXPORTER, or an endpoint in OTEL_EXPORTER_OTLP_ENDPOINT. An existing tracer provider of
+    the process (`opentelemetry-instrument`) is left alone.
 
     Raises:
-        ConfigError: exporting is asked for, and what it needs is not installed or not known.
+        ConfigError: export is requested, but its requirements are not installed or not known.
     """
     asked_by = _asked_by(environ)
     provider = _set_up(environ, asked_by, service) if asked_by else None
@@ -50,7 +50,7 @@ def _asked_by(environ: Mapping[str, str]) -> str | None:
 
 
 def _names(environ: Mapping[str, str]) -> list[str]:
-    """The exporters that are wanted, by their entry points' names."""
+    """Return the requested exporters, by their entry points' names."""
     wanted = [name.strip() for name in environ.get("OTEL_TRACES_EXPORTER", "otlp").split(",")]
     protocol = environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or environ.get("OTEL_EXPORTER_OTLP_PROTOCOL", "")
     otlp = "otlp_proto_grpc" if protocol.strip() == "grpc" else "otlp_proto_http"
@@ -71,7 +71,7 @@ def _set_up(environ: Mapping[str, str], asked_by: str, service: str) -> "TracerP
     named = environ.get("OTEL_SERVICE_NAME") or "service.name=" in environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
     if not named:
         attributes["service.name"] = service
-    # Everything else (sampler, limits, batches, headers) the SDK takes from the environment itself.
+    # Everything else (sampler, limits, batches, headers) is taken by the SDK from the environment itself.
     provider = TracerProvider(resource=Resource.create(attributes), shutdown_on_exit=False)
     for name in _names(environ):
         provider.add_span_processor(BatchSpanProcessor(_exporter(name, asked_by)))
@@ -95,7 +95,7 @@ def _exporter(name: str, asked_by: str) -> Any:
 
 def _missing(what: str, asked_by: str) -> ConfigError:
     return ConfigError(
-        f"{what} needs what is not installed",
+        f"{what} needs packages that are not installed",
         where=f"${asked_by}",
         remedy=f"install the extra otel, as in pip install '{EXTRA}', or unset the variable",
     )

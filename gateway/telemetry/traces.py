@@ -1,9 +1,9 @@
-"""A span for each call, child of the host's own, in the words of OpenTelemetry's conventions for MCP.
+"""A span for each call, a child of the host's own, following OpenTelemetry's conventions for MCP.
 
 Names and attributes: https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-ai/mcp.md (in
-development, as of November 2026); how the context travels in `_meta`: SEP-414. What they have no word for is called
-`mcp_gateway.*`. The request to the upstream is a span of the MCP SDK's, child of ours; it also writes the context into
-`_meta` there. Without OpenTelemetry's SDK nothing happens here, and what the host sent goes on as it is.
+development, as of November 2026); the context in `_meta`: SEP-414. Attributes without a convention are called
+`mcp_gateway.*`. The request to the upstream is a span of the MCP SDK, a child of ours; the SDK also writes the context
+into `_meta` there. Without OpenTelemetry's SDK, nothing happens here, and the host's context is passed on unchanged.
 """
 
 from collections.abc import Generator, Mapping
@@ -18,11 +18,11 @@ from gateway._version import __version__
 from gateway.telemetry.calls import TOOL_ERROR, CallRecord
 
 _LONGEST = 8_192
-"""Characters of one value of a host's trace context; the W3C allows no longer baggage."""
+"""Maximum characters of one value of a host's trace context; the W3C allows no longer baggage."""
 
 
 class Tracing:
-    """Makes the spans, with the tracer provider of the process, or another one."""
+    """Creates the spans, with the tracer provider of the process, or another one."""
 
     def __init__(self, provider: TracerProvider | None = None) -> None:
         self._provider = provider
@@ -30,7 +30,7 @@ class Tracing:
 
     @contextmanager
     def span(self, call: CallRecord, meta: object) -> Generator[None]:
-        """The span of a call whose request had `meta`; what came of the call is read from it at the end."""
+        """Create the span of a call whose request had `meta`; the outcome is read from the call at the end."""
         tracer = self._tracer or self._find_tracer()
         if tracer is None:
             yield
@@ -51,14 +51,14 @@ class Tracing:
 
     def _find_tracer(self) -> Tracer | None:
         provider = self._provider or trace.get_tracer_provider()
-        if isinstance(provider, trace.ProxyTracerProvider):  # nobody has set one up, yet
+        if isinstance(provider, trace.ProxyTracerProvider):  # nobody has set one up yet
             return None
         self._tracer = provider.get_tracer("mcp-gateway", __version__)
         return self._tracer
 
 
 def _parent(meta: object) -> Context | None:
-    """The context in a host's `_meta`; None where there is none that can be read."""
+    """Return the context in a host's `_meta`; None if there is none that can be read."""
     if not isinstance(meta, Mapping):
         return None
     known = propagate.get_global_textmap().fields

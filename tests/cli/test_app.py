@@ -75,7 +75,7 @@ def test_a_start_on_stdio_is_recognised(arguments, expected):
         ),
         (["tools", "--config", "no.toml"], "error: no.toml: there is no such file"),
         (["tools", "--config", "no.toml", "--upstream", "http://x"], "error: Invalid value: give either --config"),
-        (["tools", "--upstream", "hunter2"], "error: --upstream: is not an address of a server"),
+        (["tools", "--upstream", "hunter2"], "error: --upstream: is not the address of a server"),
         (["tools", "--upstream", "http://x", "--profile", "codx"], "error: no profile is called 'codx' (did you mean"),
         (["tools", "--upstream", "http://x", "--revision", "1"], "error: Invalid value: --revision: there are 2024-"),
         (["call", "x", "{", "--upstream", "http://x"], "error: Invalid value: the arguments are not JSON: Expecting"),

@@ -112,7 +112,7 @@ def test_that_the_page_gets_the_shaped_content_is_said_where_something_in_it_was
         assert ended.code == 0, ended.err
         return ended.out
 
-    said = "the page gets the content as it is shaped, too"
+    said = "the page gets the shaped content too"
     long, short = ([{"type": "text", "text": "word " * size}] for size in (20_000, 2))
     sound = [{"type": "audio", "data": "UklGRiQAAABXQVZFZm10IA==", "mimeType": "audio/wav"}]
     assert said in notes(long, "--app")

@@ -47,7 +47,7 @@ def test_what_will_hardly_work_is_a_warning(check):
     [
         ("x = \n", "error: FILE:1:5: is not TOML: invalid value\n"),
         ("[gatewy]\n", "error: FILE: gatewy: unknown key (did you mean 'gateway'?)\n"),
-        ('[profiles.mine]\nsets = { "image.max" = 1 }\n', "error: profile 'mine': 'image.max' is nothing that"),
+        ('[profiles.mine]\nsets = { "image.max" = 1 }\n', "error: profile 'mine': 'image.max' is not a value that"),
         ('[gateway]\nprofile = "codx"\n', "error: gateway.profile: there is no such profile (did you mean 'codex'?)"),
         ("[profiles.codex]\n", "error: profiles.codex: a built-in profile has this name ("),
     ],

@@ -49,7 +49,7 @@ def test_what_is_written_like_a_folder_becomes_one(command, path):
 def test_what_is_no_server_leaves_no_file(command):
     ended = command("init", "--upstream", "x=nowhere")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("error: --upstream: is not an address of a server (")
+    assert ended.err.startswith("error: --upstream: is not the address of a server (")
     assert not Path("mcp-gateway.toml").exists()
 
 

@@ -242,7 +242,7 @@ def test_a_hosts_broken_file_is_refused_untouched_and_listed_as_such(command, ho
     ended = command("install", "zed", "--config", pictures())
     assert (ended.code, ended.out) == (2, "")
     assert ended.err == (
-        f"error: {file}:1:22: is not JSON: a text in double quotes is expected here (mend it first; nothing was "
+        f"error: {file}:1:22: is not JSON: a string in double quotes is expected here (fix it first; nothing was "
         "changed)\n"
     )
     assert file.read_text() == '{"context_servers": {,}}'

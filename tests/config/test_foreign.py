@@ -161,8 +161,8 @@ def test_any_text_becomes_a_valid_name_that_is_not_taken(text, times):
         ("[]", "FILE: is not a JSON object"),
         ('{"a": 1,\n "b" 2}', "FILE:2:6: is not JSON: a colon is expected here"),
         ('// one\n{"a": }', "FILE:2:7: is not JSON: a value is expected here"),
-        ('{"mcpServers": {"a": {}, "a": {}}}', "FILE:1:26: is not JSON: the key 'a' stands twice in one object"),
-        ('/**/{"mcpServers": {"a": {}, "a": {}}}', "FILE:1:30: is not JSON: the key 'a' stands twice in one object"),
+        ('{"mcpServers": {"a": {}, "a": {}}}', "FILE:1:26: is not JSON: the key 'a' occurs twice in one object"),
+        ('/**/{"mcpServers": {"a": {}, "a": {}}}', "FILE:1:30: is not JSON: the key 'a' occurs twice in one object"),
         ("// nothing yet", "FILE:1:15: is not JSON: a value is expected here"),
     ],
 )

@@ -225,7 +225,7 @@ def test_a_byte_order_mark_does_not_matter(tmp_path):
         (
             '[[profiles.p.fact]]\nsource = "x"\nchecked = "soon"\n',
             "FILE: profiles.p.fact[0].level: is missing\n"
-            "FILE: profiles.p.fact[0].checked: must be a date, as 2026-11-20",
+            "FILE: profiles.p.fact[0].checked: must be a date, such as 2026-11-20",
         ),
         (
             "[upstreams.a]\n",
@@ -244,17 +244,17 @@ def test_a_byte_order_mark_does_not_matter(tmp_path):
             '[upstreams.a]\nurl = "http://y"\ntransport = "htp"\n',
             "FILE: upstreams.a.transport: must be 'stdio', 'http', 'sse' or 'auto'",
         ),
-        (TABLE + 'args = "one two"\n', 'FILE: upstreams.files.args: must be a list, as ["one", "two"]'),
+        (TABLE + 'args = "one two"\n', 'FILE: upstreams.files.args: must be a list, such as ["one", "two"]'),
         (TABLE + "env = { PORT = 1 }\n", "FILE: upstreams.files.env.PORT: must be text in quotes"),
         (
             TABLE + 'timeout.call = "long"\n',
-            'FILE: upstreams.files.timeout.call: must be seconds: a number, or a text as "30s", "5m" or "1h30m"',
+            'FILE: upstreams.files.timeout.call: must be seconds: a number, or text such as "30s", "5m" or "1h30m"',
         ),
         (TABLE + 'timeout.call = "2d"\n', "FILE: upstreams.files.timeout.call: must be at most 86400"),
         (TABLE + "timeout.call = []\n", "FILE: upstreams.files.timeout.call: must be a number"),
         (
             '[store]\nmax_bytes = "4 gigs"\n',
-            'FILE: store.max_bytes: must be bytes: a number, or a text as "500kB", "64MiB" or "4GB"',
+            'FILE: store.max_bytes: must be bytes: a number, or text such as "500kB", "64MiB" or "4GB"',
         ),
         (TABLE + "timeout.call = 0\n", "FILE: upstreams.files.timeout.call: must be more than 0"),
         (TABLE + "timeout.call = 1e9\n", "FILE: upstreams.files.timeout.call: must be at most 86400"),

@@ -31,10 +31,10 @@ def test_a_url_is_read(url, meant):
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("", "begins with none of"),
-        ("/var/lib", "begins with none of"),
-        ("ftp://host/x", "begins with none of"),
-        ("memory:", "begins with none of"),
+        ("", "must begin with one of"),
+        ("/var/lib", "must begin with one of"),
+        ("ftp://host/x", "must begin with one of"),
+        ("memory:", "must begin with one of"),
         ("memory://host", "has none"),
         ("memory://?a=b", "no options"),
         ("file://", "names no folder"),
@@ -57,7 +57,7 @@ def test_a_url_is_read(url, meant):
         ("gs://b?service_account_key=hidden", "service_account_key"),
         ("s3://bucket?endpoint=https://me:hidden@host/", "password in endpoint"),
         ("s3://bucket?endpoint=a&endpoint=b", "twice"),
-        ("s3://bucket?=b", "whose name is none"),
+        ("s3://bucket?=b", "with an invalid name"),
         ("s3://[bucket", "is not a url"),
     ],
 )

@@ -137,7 +137,7 @@ def test_in_a_profile(tmp_path):
     assert (mine.image.max_bytes, mine.wait.tools_list, mine.wait.call) == (2 * 1024**2, 1.5, 3_600)
     assert (mine.audio.max_seconds, profiles["own-v"].wait.call) == (300, 120)
     path.write_text('[profiles.mine.sets]\nimage.max_bytes = "4 bananas"\n')
-    with pytest.raises(ProfileError, match=r"^profile 'mine': image\.max_bytes: must be bytes: a number, or a text"):
+    with pytest.raises(ProfileError, match=r"^profile 'mine': image\.max_bytes: must be bytes: a number, or text"):
         load_profiles(load_settings(path, environ={}).settings)
 
 

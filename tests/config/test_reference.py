@@ -11,8 +11,8 @@ def test_every_table_and_key_is_in_the_reference():
     assert "| `port` | whole number | `8484` |" in text
     assert '| `transport` | `"stdio"`, `"http"`, `"sse"`, `"auto"` | `"auto"` |' in text
     assert '| `include` | list of text | `["*"]` |' in text
-    assert '| `max_message_bytes` | bytes | `"64MiB"` | The largest JSON-RPC message' in text
-    assert "| `max_bytes_per_owner` | bytes |  | For the content" in text
+    assert '| `max_message_bytes` | bytes | `"64MiB"` | Maximum size of a JSON-RPC message' in text
+    assert "| `max_bytes_per_owner` | bytes |  | Maximum size of one" in text
     assert "| `call` | seconds | `300` | For a whole call, whatever" in text
     assert "| `call` | seconds |  | For a whole call of this tool" in text
     assert '| `level` | `"measured"`' in text

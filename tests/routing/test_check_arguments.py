@@ -78,7 +78,7 @@ def test_definitions_that_double_one_another_are_not_checked_against(caplog):
     assert checks.refusal("draw", endless, {}) is None
     assert checks.refusal("draw", endless, {}) is None
     assert [record.message for record in caplog.records] == [
-        "arguments of draw are not checked against its schema: its definitions name one another too often"
+        "arguments of draw are not checked against its schema: its definitions refer to one another too often"
     ]
     assert ArgumentChecks().refusal("draw", doubling(3), {}) is not None
 

@@ -33,8 +33,8 @@ def test_a_missing_extra_is_named_with_the_variable_that_asked_for_it(monkeypatc
     with pytest.raises(ConfigError) as caught, exporting_traces(ENDPOINT, "x"):
         pass
     assert str(caught.value) == (
-        "$OTEL_EXPORTER_OTLP_ENDPOINT: exporting traces needs what is not installed (install the extra otel, as in "
-        "pip install 'mcp-multimodal-gateway[otel]', or unset the variable)"
+        "$OTEL_EXPORTER_OTLP_ENDPOINT: exporting traces needs packages that are not installed (install the extra "
+        "otel, as in pip install 'mcp-multimodal-gateway[otel]', or unset the variable)"
     )
 
 
@@ -47,7 +47,7 @@ def test_a_missing_extra_is_named_with_the_variable_that_asked_for_it(monkeypatc
 )
 def test_an_exporter_that_is_not_there_is_named(environ, name):
     with (
-        pytest.raises(ConfigError, match=f"the exporter '{name}' needs what is not installed"),
+        pytest.raises(ConfigError, match=f"the exporter '{name}' needs packages that are not installed"),
         exporting_traces(environ, "x"),
     ):
         pass

@@ -1,7 +1,7 @@
-"""MCP Apps: tools whose results a page of their upstream shows to the user, beside what the model is told. Pure.
+"""MCP Apps: tools whose results are shown to the user by a page of their upstream, as well as to the model. Pure.
 
 Sources: https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx (the extension),
-https://developers.openai.com/apps-sdk/reference (the keys of its forerunner, which ChatGPT reads still).
+https://developers.openai.com/apps-sdk/reference (the keys of its predecessor, which ChatGPT still reads).
 """
 
 from gateway.core.apps.results import AS_IT_CAME, AppResult, Mirrored, for_app, mirrored

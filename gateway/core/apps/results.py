@@ -1,4 +1,4 @@
-"""The result of a tool with a page: the content is shaped for the model, and the page gets its data as it came."""
+"""Results of tools with a page: content is shaped for the model, while the page gets its data unchanged."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,27 +19,27 @@ TAKEN_BY_THE_MODEL = {
     "beside": "this host's model reads it beside the content",
     "dumped": "this host's model reads it beside the content",
 }
-"""What a model makes of structured content that is sent for a page's sake, by the profile's `structured.host`."""
+"""The part of a result that a model reads if structured content is sent for a page, by `structured.host`."""
 
 AS_IT_CAME = Note(kind="app", text="sent as it came, because only a page reads it")
-"""Of a result that no model reads."""
+"""The note on a result that no model reads."""
 
 SHAPED_FOR_THE_PAGE_TOO = Note(
     kind="app",
-    text="the page gets the content as it is shaped, too: what it needs whole belongs in structuredContent or _meta",
+    text="the page gets the shaped content too: anything that it needs whole belongs in structuredContent or _meta",
 )
-"""Of a result whose content has not all that the upstream sent: host and page are sent one result."""
+"""The note on a result whose content is incomplete, as host and page are sent the same result."""
 
 _MISSED_BY_PAGES = frozenset({"cut", "named", "dropped"})
-"""The kinds of notes that say that something of the content is not there any more."""
+"""The kinds of notes that mean that part of the content is missing."""
 
 _LEAST_ROOM = 4
-"""The part of the room for a result that content keeps, however large the data of the page is."""
+"""The divisor of the space for a result that is reserved for content, however large the page's data is."""
 
 
 @dataclass(frozen=True)
 class AppResult:
-    """A result as it is sent, and the notes of what that means for the model."""
+    """A result as it is sent, with notes of what that means for the model."""
 
     result: dict[str, Any]
     notes: tuple[Note, ...]
@@ -47,8 +47,7 @@ class AppResult:
 
 @dataclass(frozen=True)
 class Mirrored:
-    """What content beside a page's data is made from: the envelope and the profile, and the text that is to stand
-    before everything else."""
+    """The source of the content beside a page's data: the envelope and profile, and the text to put first."""
 
     envelope: Envelope
     profile: Profile
@@ -56,16 +55,16 @@ class Mirrored:
 
 
 def mirrored(envelope: Envelope, profile: Profile, *, is_said: bool) -> Mirrored:
-    """What the content beside a page's data is made from. `is_said`: the blocks say what the data says.
+    """Prepare the content beside a page's data. `is_said`: the blocks say the same as the data.
 
-    The data stands in it as compact JSON where the model would not read it otherwise: before everything else, as far as
-    it fits, where this host's pages find it nowhere else (`apps.data = "text"`); media in it is not in there, since the
-    model reads it too. Room that the page's part takes is taken from the content.
+    If the model would not read the data otherwise, it is included as compact JSON, without its media, which the model
+    reads too. It comes first, as far as it fits, if this host's pages have no other access to it (`apps.data =
+    "text"`). The page's part of the result reduces the space for the content.
     """
     data = compact_json(envelope.structured_content) if envelope.has_structured_content else ""
     profile = _beside(profile, len(data) + _page_only(envelope))
     if not envelope.has_structured_content:
-        # Clients fail a result that has neither the data that the tool's output schema promises nor the error flag.
+        # Clients fail a result that has neither the data promised by the tool's output schema nor the error flag.
         unflagged = envelope.is_error and profile.error.media == "unflag"
         return Mirrored(envelope, _with(profile, "error", media="line") if unflagged else profile)
     rules, most = _with(profile, "structured", send="always"), profile.text.max_chars
@@ -85,7 +84,7 @@ def mirrored(envelope: Envelope, profile: Profile, *, is_said: bool) -> Mirrored
 def for_app(
     shaped: Mapping[str, Any], raw: WireObject, profile: Profile, first: str | None, changes: Sequence[Note] = ()
 ) -> AppResult:
-    """The shaped result with `structuredContent` as the upstream sent it, and `first` before its content.
+    """Return the shaped result with the upstream's own `structuredContent`, and with `first` before its content.
 
     `profile` is the host's own; `changes` are the notes of what was done to the content.
     """
@@ -107,7 +106,7 @@ def for_app(
 
 
 def _begins_with(content: Any, data: str) -> bool:
-    """Whether the first block is a text that says the same already."""
+    """Whether the first block is a text that already says the same."""
     if not is_list(content) or not content:
         return False
     first: Any = content[0]
@@ -119,19 +118,19 @@ def _begins_with(content: Any, data: str) -> bool:
 
 
 def _beside(profile: Profile, taken: int) -> Profile:
-    """The profile with the room that is left for content beside so many characters."""
+    """Return the profile with the space that is left for content beside this many characters."""
     room = profile.limits.result_chars
     return profile if room is None else _with(profile, "limits", result_chars=max(room - taken, room // _LEAST_ROOM, 1))
 
 
 def _page_only(envelope: Envelope) -> int:
-    """The characters of what no model reads: `_meta` and unknown members, of the result and of its blocks."""
+    """Count the characters that no model reads: `_meta` and unknown members, of the result and of its blocks."""
     metas = [block.meta for block in envelope.blocks if not isinstance(block, UnknownBlock) and block.meta is not None]
     return sum(wire_chars(each) for each in (envelope.rest, *metas) if each)
 
 
 def _over(raw: WireObject, profile: Profile) -> list[Note]:
-    """A note where what the page is sent is more than this host is known to take: it cannot be cut."""
+    """Return a note if the page's part is larger than this host is known to accept: it cannot be cut."""
     room = profile.limits.result_chars
     size = 0 if room is None else wire_chars({key: value for key, value in raw.items() if key != "content"})
     if room is None or size <= room:

@@ -1,4 +1,4 @@
-"""What a tool declares about its page: which one, and whether the model, the page or both may call it."""
+"""A tool's declarations about its page: its URI, and whether the model, the page or both may call the tool."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, cast
@@ -8,26 +8,26 @@ from gateway.core.model.json_values import as_object, is_list
 from gateway.core.profiles.profile import Profile
 
 RESOURCE_URI = "ui/resourceUri"
-"""Where the page stood before the extension was stable; its SDK still writes it, and some hosts read only this key."""
+"""The key for the page before the extension was stable; its SDK still writes it, and some hosts read only this one."""
 OUTPUT_TEMPLATE = "openai/outputTemplate"
-"""The same in OpenAI's Apps SDK."""
+"""The key for the page in OpenAI's Apps SDK."""
 PAGE_KEYS = (RESOURCE_URI, OUTPUT_TEMPLATE)
-"""The flat keys of `_meta` that name a page; today's is `ui.resourceUri`."""
+"""The flat keys of `_meta` that name a page; the current one is `ui.resourceUri`."""
 
 _WIDGET_ACCESSIBLE = "openai/widgetAccessible"
 _VISIBILITY = "openai/visibility"
 
 Audience: TypeAlias = Literal["model", "both", "app"]
-"""Who reads the results of a tool: the model, the model and a page, or a page alone."""
+"""The readers of a tool's results: the model, the model and a page, or a page alone."""
 
 
 def shows_apps(capabilities: Mapping[str, Any], rule: Literal["declared", "always", "never"]) -> bool:
-    """Whether a host is taken to show pages; `rule` is its profile's `apps.host`."""
+    """Whether a host is assumed to show pages; `rule` is its profile's `apps.host`."""
     return declares(capabilities) if rule == "declared" else rule == "always"
 
 
 def for_host(profile: Profile, *, shows_apps: bool) -> Profile:
-    """The profile for a host of which it is known whether it shows pages: those inside a result go with the others."""
+    """Return the profile for a host that does or does not show pages: embedded pages are treated like the others."""
     if profile.apps.embedded != "with-pages":
         return profile
     embedded = "always" if shows_apps else "never"
@@ -35,14 +35,14 @@ def for_host(profile: Profile, *, shows_apps: bool) -> Profile:
 
 
 def pages(tool: Any) -> tuple[str, ...]:
-    """The uris of a tool's page, under every key that names one."""
+    """Return the URIs of a tool's page, under every key that names one."""
     meta = as_object(as_object(tool).get("_meta"))
     found = (as_object(meta.get("ui")).get("resourceUri"), *(meta.get(key) for key in PAGE_KEYS))
     return tuple(uri for uri in found if isinstance(uri, str))
 
 
 def without_pages(meta: Any) -> dict[str, Any]:
-    """The `_meta` of a tool without the keys that name a page."""
+    """Return the `_meta` of a tool without the keys that name a page."""
     kept = {key: value for key, value in as_object(meta).items() if key not in PAGE_KEYS}
     if isinstance(interface := kept.get("ui"), Mapping):
         members = cast("Mapping[str, Any]", interface)
@@ -51,17 +51,17 @@ def without_pages(meta: Any) -> dict[str, Any]:
 
 
 def for_the_model(tool: Any) -> bool:
-    """Whether the model may call the tool: it may, unless `visibility` leaves it out."""
+    """Whether the model may call the tool: yes, unless `visibility` omits it."""
     return "model" in _visibility(tool)
 
 
 def for_apps(tool: Any) -> bool:
-    """Whether pages of the tool's own server may call it: they may, unless `visibility` leaves them out."""
+    """Whether pages of the tool's own server may call it: yes, unless `visibility` omits them."""
     return "app" in _visibility(tool)
 
 
 def audience(tool: Any) -> Audience:
-    """Who reads the tool's results, on a host that shows pages."""
+    """Return who reads the tool's results on a host that shows pages."""
     if not for_the_model(tool):
         return "app"
     return "both" if pages(tool) or _named_for_apps(tool) else "model"
@@ -76,7 +76,7 @@ def _visibility(tool: Any) -> frozenset[str]:
 
 
 def _named_for_apps(tool: Any) -> bool:
-    """Whether the tool says itself that pages call it; every tool without a word on it may be called too."""
+    """Whether the tool explicitly says that pages call it; a tool that says nothing may be called as well."""
     meta = as_object(as_object(tool).get("_meta"))
     declared = as_object(meta.get("ui")).get("visibility")
     return meta.get(_WIDGET_ACCESSIBLE) is True or (isinstance(declared, list) and "app" in declared)

@@ -1,9 +1,10 @@
-"""The uris of pages: towards hosts, the upstream stands in front, so that two servers may use the same uri.
+"""The URIs of pages: for hosts, the upstream's name is put in front, so that two servers may use the same URI.
 
     ui://clock/app.html of the upstream `a`   <->   ui://a/clock/app.html
 
-Always, not only where two uris collide: hosts keep the uri of a page with a conversation, so it must not change when
-another server is added. No upstream's name has a slash in it, so what stands in front can be told and taken off again.
+This is done always, not only if two URIs collide: hosts store the URI of a page with a conversation, so it must not
+change when another server is added. As no upstream's name contains a slash, the name can be recognised and removed
+again.
 """
 
 from typing import Any
@@ -19,30 +20,30 @@ _PAGE_TYPES = frozenset({"text/html", "text/uri-list"})
 
 
 def is_embedded_page(uri: str, media_type: str | None) -> bool:
-    """Whether an embedded resource is a page that the host is to show, as servers built with mcp-ui give them.
+    """Whether an embedded resource is a page for the host to show, as provided by servers that use mcp-ui.
 
-    HTML, the address of a page, or a script that builds one. Sources: https://mcpui.dev/guide/protocol-details;
-    hosts go by the scheme alone (block/goose#2948, danny-avila/LibreChat@001f16d8 packages/api/src/mcp/parsers.ts).
+    That is HTML, the address of a page, or a script that builds one. Sources: https://mcpui.dev/guide/protocol-details;
+    hosts decide by the scheme alone (block/goose#2948, danny-avila/LibreChat@001f16d8 packages/api/src/mcp/parsers.ts).
     """
     base = (media_type or "").partition(";")[0].strip().lower()
     return uri.startswith(SCHEME) and (base in _PAGE_TYPES or base.startswith(_REMOTE_DOM))
 
 
 def address_in_list(uri_list: str) -> str | None:
-    """The address that a page of the type `text/uri-list` is at: the first that there is (RFC 2483, section 5)."""
+    """Return the address in a page of the type `text/uri-list`: the first one (RFC 2483, section 5)."""
     lines = (line.strip() for line in uri_list.splitlines())
     return next((line for line in lines if line and not line.startswith("#")), None)
 
 
 def outward(upstream: str, uri: str) -> str:
-    """The uri, or uri template, as hosts are told it; other schemes stay as they are."""
+    """Return the URI, or URI template, in the form for hosts; other schemes are returned unchanged."""
     return f"{SCHEME}{upstream}/{uri.removeprefix(SCHEME)}" if uri.startswith(SCHEME) else uri
 
 
 def split(uri: str) -> tuple[str, str] | None:
-    """What stands in front of a page's uri, which need not be an upstream, and the uri without it.
+    """Split a page's URI into the name in front, which need not be an upstream, and the URI without it.
 
-    None for another scheme, and where nothing stands in front.
+    None for another scheme, or if there is no name in front.
     """
     if not uri.startswith(SCHEME):
         return None
@@ -51,13 +52,13 @@ def split(uri: str) -> tuple[str, str] | None:
 
 
 def inward(upstream: str, uri: str) -> str:
-    """A uri as this upstream knows it: the upstream itself is taken off the front, if it stands there."""
+    """Return a URI as this upstream knows it: the upstream's name is removed from the front, if it is there."""
     parts = split(uri)
     return parts[1] if parts is not None and parts[0] == upstream else uri
 
 
 def outward_meta(upstream: str, meta: Any) -> Any:
-    """The `_meta` of a tool or of a result with its page's uri as hosts are told it; the very same without one."""
+    """Rewrite the page URI in the `_meta` of a tool or result for hosts; the same object if there is none."""
     if not is_object(meta):
         return meta
     changed = {key: outward(upstream, uri) for key in PAGE_KEYS if isinstance(uri := meta.get(key), str)}
@@ -65,16 +66,16 @@ def outward_meta(upstream: str, meta: Any) -> Any:
     interface = meta.get("ui")
     if is_object(interface):
         uri = interface.get("resourceUri")
-        if isinstance(uri, str) and (told := outward(upstream, uri)) != uri:
-            edited["ui"] = {**interface, "resourceUri": told}
-    # In place, so that the order of the members stays: nothing else of it may change.
+        if isinstance(uri, str) and (rewritten := outward(upstream, uri)) != uri:
+            edited["ui"] = {**interface, "resourceUri": rewritten}
+    # Edited in place, so that the order of the members stays and nothing else changes.
     return {key: edited.get(key, value) for key, value in meta.items()} if edited else meta
 
 
 def outward_result(upstream: str, result: WireObject) -> WireObject:
-    """A result of a tool with the uris of pages as hosts are told them: in its `_meta`, links, embedded resources.
+    """Rewrite the page URIs in a tool's result for hosts: in its `_meta`, links and embedded resources.
 
-    Everything else stays the same, down to the very objects; without such a uri, the result itself is returned.
+    Everything else stays the same object; without such a URI, the result itself is returned.
     """
     edited: dict[str, Any] = {}
     if (meta := outward_meta(upstream, result.get("_meta"))) is not result.get("_meta"):
@@ -82,42 +83,42 @@ def outward_result(upstream: str, result: WireObject) -> WireObject:
     content = result.get("content")
     if is_list(content):
         blocks = [_outward_block(upstream, block) for block in content]
-        if any(told is not block for told, block in zip(blocks, content, strict=True)):
+        if any(rewritten is not block for rewritten, block in zip(blocks, content, strict=True)):
             edited["content"] = blocks
     return {key: edited.get(key, value) for key, value in result.items()} if edited else result
 
 
 def outward_prompt(upstream: str, result: dict[str, Any]) -> dict[str, Any]:
-    """A result of `prompts/get` with the uris of pages as hosts are told them; the same without one."""
+    """Rewrite the page URIs in a result of `prompts/get` for hosts; the same object if there is none."""
     messages = result.get("messages")
     if not is_list(messages):
         return result
-    told = [_outward_message(upstream, each) for each in messages]
-    if all(new is old for new, old in zip(told, messages, strict=True)):
+    rewritten = [_outward_message(upstream, each) for each in messages]
+    if all(new is old for new, old in zip(rewritten, messages, strict=True)):
         return result
-    return {key: told if key == "messages" else value for key, value in result.items()}
+    return {key: rewritten if key == "messages" else value for key, value in result.items()}
 
 
 def outward_contents(upstream: str, result: dict[str, Any]) -> dict[str, Any]:
-    """A result of `resources/read` with the uris of pages as hosts are told them."""
+    """Rewrite the page URIs in a result of `resources/read` for hosts."""
     contents = result.get("contents")
     if not is_list(contents):
         return result
-    told = [_outward_uri(upstream, each) if is_object(each) else each for each in contents]
-    return {**result, "contents": told}
+    rewritten = [_outward_uri(upstream, each) if is_object(each) else each for each in contents]
+    return {**result, "contents": rewritten}
 
 
 def _outward_message(upstream: str, message: Any) -> Any:
     if not is_object(message):
         return message
     content = message.get("content")
-    if is_list(content):  # some servers write several blocks where the protocol has one
-        told: Any = [_outward_block(upstream, block) for block in content]
-        is_same = all(new is old for new, old in zip(told, content, strict=True))
+    if is_list(content):  # some servers write several blocks where the protocol allows one
+        rewritten: Any = [_outward_block(upstream, block) for block in content]
+        is_same = all(new is old for new, old in zip(rewritten, content, strict=True))
     else:
-        told = _outward_block(upstream, content)
-        is_same = told is content
-    return message if is_same else {key: told if key == "content" else value for key, value in message.items()}
+        rewritten = _outward_block(upstream, content)
+        is_same = rewritten is content
+    return message if is_same else {key: rewritten if key == "content" else value for key, value in message.items()}
 
 
 def _outward_block(upstream: str, block: Any) -> Any:
@@ -128,12 +129,12 @@ def _outward_block(upstream: str, block: Any) -> Any:
     resource = block.get("resource") if block.get("type") == "resource" else None
     if not is_object(resource):
         return block
-    told = _outward_uri(upstream, resource)
-    return block if told is resource else {**block, "resource": told}
+    rewritten = _outward_uri(upstream, resource)
+    return block if rewritten is resource else {**block, "resource": rewritten}
 
 
 def _outward_uri(upstream: str, named: WireObject) -> WireObject:
     uri = named.get("uri")
-    if not isinstance(uri, str) or (told := outward(upstream, uri)) == uri:
+    if not isinstance(uri, str) or (rewritten := outward(upstream, uri)) == uri:
         return named
-    return {**named, "uri": told}
+    return {**named, "uri": rewritten}

@@ -1,1 +1,1 @@
-"""The frozen values that everything else speaks in: blocks, envelope, notes, caller, effects."""
+"""The frozen value types that the rest of the code uses: blocks, envelope, notes, caller, effects."""

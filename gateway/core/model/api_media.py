@@ -1,4 +1,4 @@
-"""Media in messages of any model API, found without knowing which API it is."""
+"""Find media in messages of any model API without knowing which API it is."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ _DEEPEST = 60
 
 
 def holds_media(value: Any, depth: int = 0) -> bool:
-    """Whether there is media in an API's own form, or MCP's."""
+    """Whether a value contains media in a model API's form or in MCP's."""
     if depth > _DEEPEST:
         return False
     if is_list(value):
@@ -31,14 +31,14 @@ def holds_media(value: Any, depth: int = 0) -> bool:
 
 
 def _has_source(value: Any) -> bool:
-    """Whether this is what Bedrock's Converse says of media: its format, and where it comes from."""
+    """Whether a value is a media source of Bedrock's Converse API: a format and the place that the data comes from."""
     return isinstance(value, Mapping) and "source" in value and "format" in value
 
 
 def media_near(messages: Sequence[Any], also: Collection[int] = ()) -> list[bool]:
-    """For each message, whether it or one of those up to the model's next message has media: a result's may be there.
+    """For each message, whether it or another one before the model's next message has media, which may be a result's.
 
-    `also`: messages that are known to have media, in another form.
+    `also` lists messages that are known to have media in another form.
     """
     shown = [False] * len(messages)
     following = False

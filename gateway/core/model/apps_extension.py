@@ -12,12 +12,12 @@ EXTENSION = "io.modelcontextprotocol/ui"
 
 
 def declares(capabilities: Mapping[str, Any]) -> bool:
-    """Whether a host declares the extension. Some clients declare it without showing anything: it proves no screen."""
+    """Whether a host declares the extension; some clients declare it without showing anything."""
     return isinstance(_extensions(capabilities).get(EXTENSION), Mapping)
 
 
 def undeclared(capabilities: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The capabilities without the extension."""
+    """Return the capabilities without the extension."""
     if not declares(capabilities):
         return capabilities
     rest = {key: value for key, value in _extensions(capabilities).items() if key != EXTENSION}

@@ -1,4 +1,4 @@
-"""Base64 as text: mending what is only badly wrapped, measuring it, and looking at its beginning."""
+"""Base64 as text: mending it, measuring it, and decoding its first or last bytes."""
 
 import binascii
 import re
@@ -14,7 +14,7 @@ _DATA_URI = re.compile(r"\Adata:([^,;]*)((?:;[^,;]*)*),", re.IGNORECASE)
 
 
 class Mended(NamedTuple):
-    """Well-formed standard base64 (None: not base64 at all), the type that a `data:` prefix named, what was mended."""
+    """Mended base64: the data (None if it is not base64), the media type of a `data:` prefix, and what was mended."""
 
     data: str | None
     media_type: str | None
@@ -22,9 +22,9 @@ class Mended(NamedTuple):
 
 
 def mend(text: str) -> Mended:
-    """Standard, padded, unbroken base64 from what upstreams really send.
+    """Turn the base64 that upstreams really send into standard base64, padded and without line breaks.
 
-    Takes off a `data:` prefix and white space, turns the URL-safe alphabet into the standard one, and adds missing
+    Removes a `data:` prefix and white space, replaces the URL-safe alphabet by the standard one, and adds missing
     padding (RFC 4648 sections 3.2, 4 and 5). Anything else that is not base64 gives `data=None`.
     """
     media_type: str | None = None
@@ -55,23 +55,23 @@ def mend(text: str) -> Mended:
     whole = body + "=" * (-len(body) % 4)
     if len(whole) != len(data):
         mended.append("its padding")
-    # Nothing was changed: hand back the very string that came, not a copy of it.
+    # If nothing was changed, return the original string rather than a copy.
     return Mended(whole if mended else text, media_type, tuple(mended))
 
 
 def _outside(text: str) -> bytes:
-    """The characters of an ASCII text that are not in the standard alphabet, in order; the padding is none of it."""
-    # One pass in C: a regular expression takes seventy times as long, and every picture passes here.
+    """Return the characters of an ASCII text that are neither in the standard alphabet nor padding, in order."""
+    # One pass in C: a regular expression takes seventy times as long, and every image passes through here.
     return text.encode("ascii").translate(None, _ALPHABET)
 
 
 def decoded_size(data: str) -> int:
-    """How many bytes well-formed base64 stands for."""
+    """Return the number of bytes that well-formed base64 decodes to."""
     return len(data) // 4 * 3 - (2 if data.endswith("==") else 1 if data.endswith("=") else 0)
 
 
 def head(data: str, size: int) -> bytes:
-    """At most the first `size` bytes of well-formed base64; empty when it is not."""
+    """Decode at most the first `size` bytes of well-formed base64; empty if it is malformed."""
     try:
         return binascii.a2b_base64(data[: (size + 2) // 3 * 4])[:size]
     except ValueError:
@@ -79,7 +79,7 @@ def head(data: str, size: int) -> bytes:
 
 
 def decode_tail(data: str, size: int) -> bytes:
-    """At most the last `size` bytes of well-formed base64; empty when it is not."""
+    """Decode at most the last `size` bytes of well-formed base64; empty if it is malformed."""
     try:
         return binascii.a2b_base64(data[-((size + 2) // 3 * 4 + 4) :])[-size:]
     except ValueError:

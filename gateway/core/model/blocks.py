@@ -1,7 +1,7 @@
 """The blocks of the envelope: what a tool returned, exactly as it arrived.
 
-Every field that an upstream sent is kept, known to us or not, and `wire()` gives it back unchanged. What we found out
-about the content ourselves (`found`) stands beside it and never goes on the wire.
+Every field that an upstream sent is kept, whether we know it or not, and `wire()` returns it unchanged. What we found
+out about the content ourselves (`found`) is kept apart and never sent.
 
 Block kinds by protocol revision: https://modelcontextprotocol.io/specification (server/tools, "Tool Result").
 """
@@ -16,10 +16,10 @@ from gateway.core.model.media_types import PixelSize
 
 
 class Found(BaseModel):
-    """What the content of a block really is, as far as its first bytes tell.
+    """The real nature of a block's content, as far as its first bytes show.
 
-    `data` is the content as well-formed base64 (the very string that arrived unless it had to be mended);
-    `byte_size` its decoded size in bytes; `pixels` the size of an image. `media_type` is sniffed, else as declared.
+    `data` is the content as well-formed base64 (the original string unless it had to be mended); `byte_size` its
+    decoded size in bytes; `pixels` the size of an image. `media_type` is sniffed, or else as declared.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -31,7 +31,7 @@ class Found(BaseModel):
 
 
 class _Block(BaseModel):
-    """What all blocks share: frozen, unknown fields kept, absent fields absent."""
+    """Base class of the blocks: frozen, keeping unknown fields and leaving absent ones absent."""
 
     model_config = ConfigDict(frozen=True, extra="allow", serialize_by_alias=True)
 
@@ -44,7 +44,7 @@ class _Block(BaseModel):
 
     @property
     def audience(self) -> tuple[str, ...]:
-        """Whom the upstream meant the block for: `user`, `assistant`, both, or nobody in particular (empty)."""
+        """The audience that the upstream declared: `user`, `assistant`, both, or empty if it declared none."""
         annotations: Any = self.annotations
         if not is_dict(annotations):
             return ()
@@ -62,7 +62,7 @@ class TextBlock(_Block):
 
 
 class ImageBlock(_Block):
-    """An image. `found` is None when its base64 is broken."""
+    """An image. `found` is None if its base64 is broken."""
 
     type: Literal["image"]
     data: str
@@ -71,7 +71,7 @@ class ImageBlock(_Block):
 
 
 class AudioBlock(_Block):
-    """Sound. `found` is None when its base64 is broken."""
+    """Sound. `found` is None if its base64 is broken."""
 
     type: Literal["audio"]
     data: str
@@ -80,7 +80,7 @@ class AudioBlock(_Block):
 
 
 class ResourceContents(BaseModel):
-    """What a resource holds: `text` or `blob` (base64), under a uri."""
+    """The contents of a resource: `text` or `blob` (base64), with its URI."""
 
     model_config = ConfigDict(frozen=True, extra="allow", serialize_by_alias=True)
 
@@ -92,7 +92,7 @@ class ResourceContents(BaseModel):
 
 
 class ResourceBlock(_Block):
-    """A resource embedded in the result. `found` is about its blob; None for text and for broken base64."""
+    """A resource embedded in the result. `found` describes its blob; it is None for text and for broken base64."""
 
     type: Literal["resource"]
     resource: ResourceContents
@@ -100,7 +100,7 @@ class ResourceBlock(_Block):
 
 
 class LinkBlock(_Block):
-    """A link to a resource that the upstream can be asked for."""
+    """A link to a resource that can be read from the upstream."""
 
     type: Literal["resource_link"]
     uri: str
@@ -113,7 +113,7 @@ class LinkBlock(_Block):
 
 
 class UnknownBlock(BaseModel):
-    """A block of a kind that we do not know, or one too malformed to be read: kept whole."""
+    """A block of an unknown kind, or one too malformed to be read, kept whole."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -126,7 +126,7 @@ class UnknownBlock(BaseModel):
 
     @property
     def audience(self) -> tuple[str, ...]:
-        """Nothing is known of an unknown block's audience."""
+        """Always empty: the audience of an unknown block is not known."""
         return ()
 
 

@@ -1,4 +1,4 @@
-"""Who is calling: what a host told about itself, and how the call reached us."""
+"""The host that makes a request: what it said about itself, and how the request reached us."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from gateway.core.model.revisions import MODERN_REVISIONS, REVISIONS, Era
 class Caller:
     """One host, as seen on one request.
 
-    `client_name` and `client_version` are its clientInfo; `user_agent` is of the HTTP request, if any; `profile` was
-    chosen explicitly (flag, path, header); `principal` owns what the calls store: the authenticated one, else `local`.
-    `client_info` is its clientInfo as it came; `session` the host's own connection (a stdio process, an SSE stream, a
-    Streamable HTTP session), None for a host without one; `headers` are those of the HTTP request, names in lower case;
-    `log_level` is the least that it wants to be told, None when it never said. `model` is the model behind the host,
-    where the host tells it (Codex does, with each call).
+    `client_name` and `client_version` come from its clientInfo; `user_agent` from the HTTP request, if any; `profile`
+    was chosen explicitly (flag, path, header); `principal` owns what the calls store: the authenticated identity, or
+    else `local`. `client_info` is its clientInfo as received; `session` the host's own connection (a stdio process, an
+    SSE stream, a Streamable HTTP session), None for a host without one; `headers` are those of the HTTP request, names
+    in lower case; `log_level` is the minimum level of the log messages that it wants, None if it never set one. `model`
+    is the model behind the host, if the host names it (Codex does, with each call).
     """
 
     revision: str = REVISIONS[0]
@@ -34,7 +34,7 @@ class Caller:
 
     @property
     def is_modern(self) -> bool:
-        """Whether the host speaks the stateless era (2026-07-28)."""
+        """Whether the host speaks the modern era (2026-07-28)."""
         return self.revision in MODERN_REVISIONS
 
     @property

@@ -1,4 +1,4 @@
-"""What the bytes of a block hold: their real type, and their text where they are text."""
+"""Finding out what the bytes of a block are: their real type, and their text if they are text."""
 
 import binascii
 
@@ -21,37 +21,41 @@ _TEXTUAL = frozenset(
 _UNPRINTABLE = frozenset(chr(code) for code in range(32)) - frozenset("\t\n\r\f")
 _SVG = "image/svg+xml"
 _SOUND_ALONE = {"video/mp4": "audio/mp4", "video/quicktime": "audio/mp4", "video/webm": "audio/webm"}
-"""Types whose first bytes do not tell whether there is a picture beside the sound: the declared type does."""
+"""Containers whose first bytes do not show whether there is video as well as sound; the declared type decides."""
 
 
 def found_in(mended: Mended, declared: str | None) -> Found | None:
-    """What well-formed base64 holds; None when it is not base64."""
+    """Inspect the content of mended base64; None if it is not base64."""
     if mended.data is None:
         return None
     finding = media_types.inspect_base64(mended.data)
-    told = media_types.normalise(declared) or media_types.normalise(mended.media_type)
-    if finding.media_type == "application/zip" and told is not None and told.startswith(media_types.ZIPPED):
-        finding = media_types.SniffedType(told)
-    if finding.media_type in _SOUND_ALONE and told is not None and told.startswith("audio/"):
+    declared_type = media_types.normalise(declared) or media_types.normalise(mended.media_type)
+    if (
+        finding.media_type == "application/zip"
+        and declared_type is not None
+        and declared_type.startswith(media_types.ZIPPED)
+    ):
+        finding = media_types.SniffedType(declared_type)
+    if finding.media_type in _SOUND_ALONE and declared_type is not None and declared_type.startswith("audio/"):
         finding = media_types.SniffedType(_SOUND_ALONE[finding.media_type])
     return Found(
         data=mended.data,
         byte_size=decoded_size(mended.data),
-        media_type=finding.media_type or (None if told in media_types.ALWAYS_RECOGNISED else told),
+        media_type=finding.media_type or (None if declared_type in media_types.ALWAYS_RECOGNISED else declared_type),
         pixels=finding.size,
     )
 
 
 def may_move(found: Found) -> bool:
-    """Whether an image may have more than one frame, as its beginning tells: of a GIF only decoding says it."""
+    """Whether an image may have more than one frame, judged by its beginning (a GIF has to be decoded to be sure)."""
     return media_types.may_be_animated(head(found.data, media_types.HEAD_BYTES))
 
 
 def may_be_cut_off(found: Found) -> bool:
-    """Whether an image lacks the end that its format has, so that only decoding says whether it can be shown.
+    """Whether an image lacks the end that its format requires, so that only decoding shows whether it is usable.
 
-    Looked for: IEND (PNG, https://www.w3.org/TR/png-3/#5Chunk-layout), EOI (JPEG, ITU-T T.81 B.1.1.3), the trailer of
-    a GIF, and the length that a WebP says it has. Model APIs refuse a whole request for one image that breaks off.
+    Checked are IEND (PNG, https://www.w3.org/TR/png-3/#5Chunk-layout), EOI (JPEG, ITU-T T.81 B.1.1.3), the trailer of a
+    GIF, and the length that a WebP declares. Model APIs refuse a whole request because of one truncated image.
     """
     end = decode_tail(found.data, _TRAILER_BYTES)
     match found.media_type:
@@ -71,7 +75,7 @@ _TRAILER_BYTES = 48
 
 
 def is_textual(media_type: str | None, *, drawings: bool = False) -> bool:
-    """Whether content of this type is text in a file; `drawings`: SVG as well."""
+    """Whether content of this type is a text file; with `drawings`, SVG counts as well."""
     if media_type is None:
         return False
     if media_type == _SVG:
@@ -80,7 +84,7 @@ def is_textual(media_type: str | None, *, drawings: bool = False) -> bool:
 
 
 def decoded_text(found: Found) -> str | None:
-    """The content as UTF-8 text; None where it is none, or more than anybody reads."""
+    """Decode the content as UTF-8; None if it is not text, or is too long for anybody to read."""
     if found.byte_size > _MOST_TEXT_BYTES:
         return None
     try:

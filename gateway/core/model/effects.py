@@ -1,4 +1,4 @@
-"""Effects that decisions want, and the outcomes that come back. Both are plain values; performing is elsewhere.
+"""Effects that decisions ask for, and their outcomes. Both are plain values; performing effects happens elsewhere.
 
 An effect has a `key` that is unique within one result; its outcome is filed under that key. A failed effect is an
 outcome like any other, so that falling back is a rule like any other.
@@ -15,18 +15,18 @@ from gateway.core.model.media_types import PixelSize
 
 @dataclass(frozen=True)
 class ImageTarget:
-    """What an image has to be: one of `types`, at most `max_edge` pixels on its longer edge and `max_bytes` decoded."""
+    """Requirements for an image: one of `types`, a longer edge up to `max_edge` pixels, `max_bytes` decoded at most."""
 
     types: tuple[str, ...] = ("image/png", "image/jpeg")
     max_edge: int | None = None
     max_bytes: int | None = None
     animation: bool = True
-    """Whether an animation is kept, where its type is taken; else its first frame is what is shown."""
+    """Whether an animation is kept if its type is accepted; otherwise its first frame is shown."""
 
 
 @dataclass(frozen=True)
 class AudioTarget:
-    """What sound has to be: one of `types` (empty: as it is), at most `max_bytes` decoded and `max_seconds` long."""
+    """Requirements for sound: one of `types` (empty: any), at most `max_bytes` decoded and `max_seconds` long."""
 
     types: tuple[str, ...] = ("audio/wav", "audio/mpeg")
     max_bytes: int | None = None
@@ -35,7 +35,7 @@ class AudioTarget:
 
 @dataclass(frozen=True)
 class Crop:
-    """A part of an image, in pixels of the original: from the left, from the top, width, height."""
+    """A part of an image, in pixels of the original: left, top, width, height."""
 
     left: int
     top: int
@@ -69,7 +69,7 @@ class FitImage(MediaEffect["Fitted"]):
 
 @dataclass(frozen=True)
 class Keep:
-    """Keep content for later under a handle. `data` is base64, or plain text when `is_text`."""
+    """Store content under a handle. `data` is base64, or plain text if `is_text`."""
 
     key: str
     data: str
@@ -111,7 +111,7 @@ class Probe(MediaEffect["Probed"]):
 
 @dataclass(frozen=True)
 class Describe:
-    """Describe an image or sound (base64 `data` of `media_type`) in words, for who cannot see or hear it."""
+    """Describe an image or sound (base64 `data` of `media_type`) in words, for a model that cannot see or hear it."""
 
     key: str
     data: str
@@ -120,7 +120,7 @@ class Describe:
 
 @dataclass(frozen=True)
 class ReadLink:
-    """Read the resource that a link of the result leads to, from the upstream that gave the link."""
+    """Read the resource behind a link of the result from the upstream that returned the link."""
 
     key: str
     uri: str
@@ -129,7 +129,7 @@ class ReadLink:
 
 @dataclass(frozen=True)
 class WriteFile:
-    """Write content (base64 `data`) to a file that the host may open."""
+    """Write content (base64 `data`) to a file that the host can open."""
 
     key: str
     data: str
@@ -144,9 +144,9 @@ Effect: TypeAlias = (
 
 @dataclass(frozen=True)
 class Fitted:
-    """An image that fits: base64 `data` of `media_type`, `pixels` now, `original` pixels before.
+    """An image that fits: base64 `data` of `media_type`, its size in `pixels`, and its `original` size in pixels.
 
-    `frames`: of how many frames of an animation it is the first; 1 where nothing was left out.
+    `frames` is the number of frames of the animation that it is the first frame of; 1 if nothing was left out.
     """
 
     data: str
@@ -158,9 +158,9 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Kept:
-    """Content that is kept: `handle` names it to its owner, `url` opens it for whoever has it, where there is one.
+    """Stored content: its owner can name it by `handle`, and anybody can open it by `url`, if there is one.
 
-    Without a handle, there is nothing here that keeps content.
+    Without a handle, this gateway keeps no content.
     """
 
     handle: str | None
@@ -169,7 +169,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class DocumentRead:
-    """A document: how many `pages` it has, and the text of its first ones, one string a page (empty: no text)."""
+    """A PDF that was read: its number of `pages`, and the text of the first ones, page by page (empty: no text)."""
 
     pages: int
     texts: tuple[str, ...]
@@ -178,14 +178,14 @@ class DocumentRead:
 
 @dataclass(frozen=True)
 class Rendered:
-    """Pages of a document as images, in the order asked for. A page that could not be drawn is a Failed."""
+    """Pages of a document as images, in the order asked for. A page that could not be drawn is a `Failed`."""
 
     images: "tuple[Fitted | Failed, ...]"
 
 
 @dataclass(frozen=True)
 class Converted:
-    """Sound that fits: base64 `data` of `media_type`, `seconds` long now, `original` seconds before."""
+    """Sound that fits: base64 `data` of `media_type`, its length in `seconds`, and its `original` length in seconds."""
 
     data: str
     media_type: str
@@ -195,7 +195,7 @@ class Converted:
 
 @dataclass(frozen=True)
 class Probed:
-    """What is known of sound or video: `seconds`, the name of its `codec`, `channels`, `rate` in Hz, `pixels`."""
+    """The properties of sound or video: `seconds`, the name of its `codec`, `channels`, `rate` in Hz, `pixels`."""
 
     seconds: float | None = None
     codec: str | None = None
@@ -206,7 +206,7 @@ class Probed:
 
 @dataclass(frozen=True)
 class Described:
-    """A description in words, and `by` what it was made (a command's, tool's or model's name)."""
+    """A description in words, and the name of the command, tool or model that it was made `by`."""
 
     text: str
     by: str
@@ -214,21 +214,21 @@ class Described:
 
 @dataclass(frozen=True)
 class LinkRead:
-    """What a link leads to: the `contents` of resources/read as wire JSON."""
+    """The resource behind a link: the `contents` of resources/read as wire JSON."""
 
     contents: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Written:
-    """Content in a file of its own: its absolute `path`, as the host may open it."""
+    """Content in a file of its own, at an absolute `path` that the host can open."""
 
     path: str
 
 
 @dataclass(frozen=True)
 class Failed:
-    """The effect did not succeed; `reason` in words that may be shown to a model."""
+    """An effect that failed; `reason` is in words that may be shown to a model."""
 
     reason: str
 

@@ -1,4 +1,4 @@
-"""The envelope: one canonical form for every CallToolResult, of any revision."""
+"""The envelope: one canonical form for a CallToolResult of any revision."""
 
 from typing import Any
 
@@ -9,16 +9,16 @@ from gateway.core.model.json_values import is_dict
 from gateway.core.model.notes import Note
 
 RAW_KEY = "mcp-gateway/raw"
-"""The key of a result's `_meta` under which an upstream gives a model API's own shape, by the target's name."""
+"""The `_meta` key under which an upstream provides content in a model API's own format, by target name."""
 
 
 class Envelope(BaseModel):
-    """What a tool returned, in order and whole.
+    """A tool result, complete and in order.
 
-    `blocks` are the result's content. `structured_content` is any JSON value, null included, so
+    `blocks` are the result's content. `structured_content` is any JSON value, including null, so
     `has_structured_content` says whether there was one. `is_error` is the flag as read (anything but `true` counts as
-    no error). `rest` holds every other member of the result as it arrived, `_meta` and `resultType` included, and
-    `isError` where it was no boolean. `notes` say what was found wrong while reading.
+    no error). `rest` holds every other member of the result as it arrived, including `_meta` and `resultType`, and
+    `isError` if it was not a boolean. `notes` record what was found wrong while reading.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -32,16 +32,16 @@ class Envelope(BaseModel):
 
     @property
     def meta(self) -> dict[str, Any]:
-        """The result's `_meta`, empty when it had none."""
+        """The result's `_meta`, empty if it had none."""
         meta = self.rest.get("_meta")
         return meta if is_dict(meta) else {}
 
     def with_note(self, *notes: Note) -> "Envelope":
-        """The same envelope with further notes."""
+        """Return the same envelope with further notes."""
         return self.model_copy(update={"notes": (*self.notes, *notes)}) if notes else self
 
 
 def envelope_json_schema() -> dict[str, Any]:
-    """The published JSON schema of the envelope (draft 2020-12)."""
+    """Return the published JSON schema of the envelope (draft 2020-12)."""
     schema = Envelope.model_json_schema(by_alias=True, mode="serialization")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Envelope", **schema}

@@ -1,9 +1,9 @@
-"""JSON that every reader can read and every writer can write. Standard library only.
+"""JSON that every parser can read and every serializer can write. Standard library only.
 
 A result comes from programs that we do not control. Some things in it would stop it on the way: halves of surrogate
-pairs, which no UTF-8 encoder takes; numbers that JSON does not have (NaN, infinities), or that no reader takes
-(thousands of digits); and depth (`gateway.core.model.json_shape`). One of them in the description of one tool must not
-cost the host its whole list.
+pairs, which no UTF-8 encoder accepts; numbers that JSON does not have (NaN, infinities), or that no parser accepts
+(thousands of digits); and deep nesting (`gateway.core.model.json_shape`). One of them in the description of one tool
+must not cost the host its whole list.
 """
 
 import json
@@ -15,19 +15,19 @@ from typing import Any, cast
 from gateway.core.model.json_shape import DEEPEST, NESTED_TOO_DEEPLY, cut_text, may_be_deep
 
 _LONGEST_INTEGER = 4_300
-"""Digits. Python's json refuses to read more, and other readers make infinity of it."""
+"""Digits. Python's json refuses to parse more, and other parsers turn such a number into infinity."""
 
 _MOST_BITS = int(_LONGEST_INTEGER * math.log2(10))
 _LEVELS_READ = 250
-"""More than `cut_text` leaves."""
+"""Deeper than anything that `cut_text` leaves."""
 
 
 def to_json_safe(value: Any, deepest: int = DEEPEST) -> Any:
-    """The same JSON value, made of dict, list and scalars only; what was wrong in it is replaced.
+    """Return the same JSON value, made of dicts, lists and scalars only, with everything invalid replaced.
 
     Half a surrogate pair becomes U+FFFD; a number that JSON does not have, or that has too many digits, becomes null;
-    what nests deeper than `deepest` levels becomes a text that says so. A value in which nothing is wrong comes back as
-    it is: the same object.
+    what nests deeper than `deepest` levels becomes a text that says so. A value without faults is returned as the same
+    object.
 
     Raises:
         TypeError: the value is not JSON (a mistake of our own).
@@ -53,12 +53,13 @@ def to_json_safe(value: Any, deepest: int = DEEPEST) -> Any:
 
 
 def read_leniently(data: bytes | str) -> Any:
-    """The value of JSON text that a strict parser refused; what was wrong in it is replaced, as in `to_json_safe`.
+    """Parse JSON text that a strict parser refused, with everything invalid replaced as in `to_json_safe`.
 
-    Bytes that are not UTF-8 become U+FFFD. What nests too deeply may still do so, but no deeper than can be written.
+    Bytes that are not UTF-8 become U+FFFD. The value may still nest too deeply, but not more deeply than can be
+    written.
 
     Raises:
-        ValueError: it is not JSON.
+        ValueError: the text is not JSON.
     """
     text = data if isinstance(data, str) else data.decode("utf-8", "replace")
     if may_be_deep(text):
@@ -70,7 +71,7 @@ def read_leniently(data: bytes | str) -> Any:
 
 
 def is_finite(number: Any) -> bool:
-    """Whether a value is a number that a float can hold."""
+    """Whether a value is a number that a float can represent."""
     if isinstance(number, bool) or not isinstance(number, int | float):
         return False
     return math.isfinite(number) if isinstance(number, float) else number.bit_length() < 1_024
@@ -81,12 +82,12 @@ def _integer(digits: str) -> int | float:
 
 
 def _safe_text(text: str) -> str:
-    if text.isascii():  # a flag of the string: base64 of any length costs nothing here
+    if text.isascii():  # a flag of the string, so base64 of any length costs nothing here
         return text
     try:
         text.encode()
     except UnicodeEncodeError:
-        # Whole pairs written as two halves are one character after all.
+        # Complete pairs written as two halves are one character after all.
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
 

@@ -1,9 +1,9 @@
 """The shape of a JSON value: how deep it nests, level by level. Standard library only.
 
-JSON comes from programs that we do not control. Depth is what breaks readers and writers long before size does, and
-each breaks elsewhere: System.Text.Json at 64 levels (unless told otherwise), serde_json at 128, jiter (pydantic's
-parser) at 200, pydantic's serializers at 254, Python's json at about 1,000. So nothing deeper than `DEEPEST` passes
-through. Sources: https://docs.rs/serde_json/latest/serde_json/struct.Deserializer.html#method.disable_recursion_limit,
+JSON comes from programs that we do not control. Nesting breaks parsers and serializers long before size does, each at a
+depth of its own: System.Text.Json at 64 levels (by default), serde_json at 128, jiter (pydantic's parser) at 200,
+pydantic's serializers at 254, Python's json at about 1,000. So nothing deeper than `DEEPEST` passes through. Sources:
+https://docs.rs/serde_json/latest/serde_json/struct.Deserializer.html#method.disable_recursion_limit,
 https://docs.pydantic.dev/latest/api/pydantic_core/, and measured with pydantic-core 2.46.
 """
 
@@ -13,13 +13,13 @@ from types import MappingProxyType, NoneType
 from typing import Any, cast
 
 DEEPEST = 100
-"""Levels of arrays and objects in one JSON value. The schemas of real tools nest about 30 deep."""
+"""Maximum levels of arrays and objects in one JSON value. The schemas of real tools nest about 30 levels deep."""
 
 NESTED_TOO_DEEPLY = f"[left out: nested deeper than {DEEPEST} levels]"
-"""Stands in place of what was too deep."""
+"""The text that replaces a value nested too deeply."""
 
 _CUT_AT = DEEPEST + 50
-"""Where text is cut before it is parsed: deep enough that what was cut is still seen to be too deep."""
+"""Depth at which text is cut before it is parsed: deep enough that the parsed value is still seen to be too deep."""
 
 _SCALARS = frozenset({str, int, float, bool, NoneType})
 _CONTAINERS = (dict, list, tuple, MappingProxyType)
@@ -27,26 +27,26 @@ ARRAYS = (list, tuple)
 """The containers without keys."""
 
 _BRACKETS = re.compile(r'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"?)*+([\[{]+|[\]}]+|\Z)', re.DOTALL)
-"""Runs of opening or of closing brackets, whatever stands before each; those within strings are passed over.
+"""Runs of opening or of closing brackets, with whatever precedes them; brackets within strings are skipped.
 
-Linear: whatever the text is, there is a match, and nothing is looked at twice.
+Linear: there is a match at every position of any text, and nothing is looked at twice.
 """
 
-_HOLDERS = frozenset(
+_ITEM_MEMBERS = frozenset(
     {"tools", "resources", "resourceTemplates", "prompts", "content", "contents", "messages", "resource", "result"}
 )
-"""Members of results that hold items, each of which can be had without the others."""
+"""Members of results that hold items which are usable without one another."""
 
-_HELD = 4
-"""How many holders within one another are looked into: a message's content is a resource's, and that is all there is.
+_DEEPEST_ITEM = 4
+"""Maximum nesting of such members that is searched: the resource in a message's content is the deepest.
 
-Each look measures what is below it again, so that without a bound the work would be the depth times the size.
+Each level is measured again, so that without a bound the work would be the depth times the size.
 """
 
 _OPTIONAL = frozenset(
     {"_meta", "annotations", "icons", "execution", "outputSchema", "structuredContent", "data", "title", "description"}
 )
-"""Members that a result, or an item of one, can do without."""
+"""Members that a result, or an item in one, can do without."""
 
 
 def containers_in(values: list[Any]) -> list[Any]:
@@ -64,7 +64,7 @@ def children_of(containers: list[Any]) -> list[Any]:
 
 
 def has_long_text(value: Any, least: int) -> bool:
-    """Whether a JSON value has a text of at least `least` characters anywhere but in a key."""
+    """Whether a JSON value contains a text of at least `least` characters, not counting keys."""
     here: list[Any] = [value]
     while here:
         if any(len(item) >= least for item in here if isinstance(item, str)):
@@ -74,7 +74,7 @@ def has_long_text(value: Any, least: int) -> bool:
 
 
 def may_be_deep(data: bytes | str, deepest: int = DEEPEST) -> bool:
-    """Whether JSON text has enough brackets to nest deeper than `deepest`. Takes next to no time when it has not."""
+    """Whether JSON text has enough brackets to nest deeper than `deepest`. Very fast if it does not."""
     left = deepest + 1
     for bracket in (b"[", b"{") if isinstance(data, bytes) else ("[", "{"):
         at = -1
@@ -96,7 +96,7 @@ def is_deep(value: Any, deepest: int = DEEPEST) -> bool:
 
 
 def cut_text(text: str) -> str:
-    """JSON text with `NESTED_TOO_DEEPLY` in place of whatever nests so deep that no parser would take it."""
+    """Replace everything in JSON text that nests too deeply for any parser by `NESTED_TOO_DEEPLY`."""
     parts: list[str] = []
     done = depth = 0
     cut: int | None = None
@@ -115,13 +115,13 @@ def cut_text(text: str) -> str:
 
 
 def without_deep(result: Mapping[str, Any], deepest: int = DEEPEST) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A result without what nests too deeply in it, and the places of that (`tools[3].inputSchema`).
+    """Return a result without what nests too deeply in it, and the places where that was (`tools[3].inputSchema`).
 
-    As little as possible is taken: of an item in a list, its own member. Where a member cannot be missing,
-    `NESTED_TOO_DEEPLY` stands in its place.
+    As little as possible is removed: for an item in a list, only its own member. A member that is required is replaced
+    by `NESTED_TOO_DEEPLY`.
     """
     places: list[str] = []
-    return _pruned(result, deepest, _HELD, "", places), tuple(places)
+    return _pruned(result, deepest, _DEEPEST_ITEM, "", places), tuple(places)
 
 
 def _pruned(value: Mapping[str, Any], left: int, held: int, where: str, places: list[str]) -> dict[str, Any]:
@@ -130,9 +130,9 @@ def _pruned(value: Mapping[str, Any], left: int, held: int, where: str, places: 
         place = f"{where}.{key}" if where else key
         if not is_deep(member, left - 1):
             pruned[key] = member
-        elif held and key in _HOLDERS and isinstance(member, Mapping):
+        elif held and key in _ITEM_MEMBERS and isinstance(member, Mapping):
             pruned[key] = _pruned(cast("Mapping[str, Any]", member), left - 1, held - 1, place, places)
-        elif held and key in _HOLDERS and isinstance(member, list):
+        elif held and key in _ITEM_MEMBERS and isinstance(member, list):
             pruned[key] = [
                 item
                 if not is_deep(item, left - 2)

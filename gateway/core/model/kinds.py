@@ -1,4 +1,4 @@
-"""What kind of content something is: by its media type, and by its name where the type says too little.
+"""Kinds of content, by media type, or by file name if the type says too little.
 
 Sources: https://www.iana.org/assignments/media-types/media-types.xhtml, and the unregistered types that are in use.
 """
@@ -62,11 +62,11 @@ _NAMES: dict[str, Kind] = {
 }
 
 _VAGUE = frozenset({"text/plain", "application/json", "application/xml", "application/zip"})
-"""Types that many formats are sent as: a name that says more is believed."""
+"""Types that many formats are sent as, so that a more specific file name is believed."""
 
 
 def kind_of(media_type: str | None, name: str | None = None) -> Kind:
-    """The kind of content of this type; where the type says nothing or little, by the ending of its name."""
+    """Return the kind of content of this type; if the type says little or nothing, by the extension of its name."""
     plain = normalise(media_type)
     by_type = _by_type(plain)
     if by_type != "other" and plain not in _VAGUE:

@@ -1,6 +1,6 @@
-"""Media types: their aliases, and what the first bytes of content say it really is.
+"""Media types: their aliases, and the real type of content by its first bytes.
 
-Sizes come from headers alone and nothing is decoded, so that a hostile image costs nothing before it is judged.
+Sizes are read from headers only and nothing is decoded, so that a hostile image costs nothing before it is judged.
 """
 
 import re
@@ -30,20 +30,20 @@ ALIASES = {
     "application/ogg": "audio/ogg",
     "application/x-pdf": "application/pdf",
 }
-UNTOLD = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/unknown", "*/*"})
+UNINFORMATIVE = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/unknown", "*/*"})
 """Declared types that say nothing."""
 
 ALWAYS_RECOGNISED = frozenset(
     {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "image/tiff", "audio/wav", "application/pdf"}
 )
-"""Types whose content `inspect` always tells: bytes that are called one of these and are not recognised are not it."""
+"""Types that `inspect` always recognises: content declared as one of these and not recognised is something else."""
 
 ZIPPED = (
     "application/vnd.openxmlformats-officedocument.",
     "application/vnd.oasis.opendocument.",
     "application/epub+zip",
 )
-"""How the types begin whose content is a zip archive: the bytes tell no more, the declared type does."""
+"""Prefixes of types whose content is a zip archive: the bytes show no more than that, so the declared type is used."""
 
 EXTENSIONS = {
     "image/png": "png",
@@ -85,39 +85,39 @@ EXTENSIONS = {
 }
 
 HEAD_BYTES = 64 * 1024
-"""How much of the content the functions here look at."""
+"""Maximum number of bytes of the content that the functions here examine."""
 
 
 class PixelSize(NamedTuple):
-    """Width and height in pixels, as the header tells them."""
+    """Width and height in pixels, according to the header."""
 
     width: int
     height: int
 
 
 class SniffedType(NamedTuple):
-    """What content really is: its media type (None: cannot be told), and its pixel size if it is an image."""
+    """The real type of content: its media type (None if unknown), and its size in pixels if it is an image."""
 
     media_type: str | None
     size: PixelSize | None = None
 
 
 def normalise(media_type: str | None) -> str | None:
-    """Lower case, without parameters, aliases resolved; None for a type that says nothing."""
+    """Return a media type in lower case, without parameters, aliases resolved; None for a type that says nothing."""
     if media_type is None:
         return None
     plain = media_type.split(";", 1)[0].strip().lower()
     plain = ALIASES.get(plain, plain)
-    return None if plain in UNTOLD else plain
+    return None if plain in UNINFORMATIVE else plain
 
 
 def extension(media_type: str | None) -> str:
-    """The usual file name ending, without a dot; `bin` when there is none."""
+    """Return the usual file name extension, without the dot; `bin` if there is none."""
     return EXTENSIONS.get(media_type or "", "bin")
 
 
 def family(media_type: str | None) -> str:
-    """`image`, `audio`, `video`, `text`, `document` or `other`."""
+    """Return `image`, `audio`, `video`, `text`, `document` or `other`."""
     if media_type is None:
         return "other"
     if media_type == "application/pdf":
@@ -127,12 +127,12 @@ def family(media_type: str | None) -> str:
 
 
 def inspect_base64(data: str) -> SniffedType:
-    """`inspect` on the beginning of well-formed base64."""
+    """Inspect the beginning of well-formed base64; see `inspect`."""
     return inspect(head(data, HEAD_BYTES))
 
 
 def inspect(content: bytes) -> SniffedType:
-    """What the first bytes of `content` say it is. Never raises; what cannot be told is None."""
+    """Recognise content by its first bytes. Never raises; what cannot be recognised is None."""
     for magic, reader in _READERS:
         if content.startswith(magic):
             return reader(content)
@@ -148,7 +148,7 @@ def inspect(content: bytes) -> SniffedType:
 
 
 def may_be_animated(content: bytes) -> bool:
-    """Whether the beginning of an image says, or of a GIF does not deny, that it has more than one frame."""
+    """Whether an image has more than one frame, or is a GIF whose beginning does not rule it out."""
     if content.startswith(b"RIFF") and content[8:16] == b"WEBPVP8X":
         return len(content) > 20 and bool(content[20] & 0x02)
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
@@ -229,14 +229,14 @@ _SVG_START = re.compile(rb"<(?:\w+:)?svg[\s>/]")
 
 
 def _svg_at(content: bytes) -> int | None:
-    """Where the first element is, if an svg; a plain scan, because a pattern for this backtracks exponentially."""
+    """Find the first element if it is an svg, by a plain scan: a pattern for this backtracks exponentially."""
     at = 3 if content.startswith(b"\xef\xbb\xbf") else 0
     while True:
         while content[at : at + 1].isspace():
             at += 1
         for start, end in _PROLOGUE:
             if content.startswith(start, at):
-                # An internal DTD subset has '>' of its own; it ends with ']>'.
+                # An internal DTD subset contains '>' itself; it ends with ']>'.
                 subset = end == b">" and 0 <= content.find(b"[", at) < content.find(b">", at)
                 close = content.find(b"]" if subset else end, at + len(start))
                 if close < 0:
@@ -253,7 +253,7 @@ _SVG_BOX = re.compile(rb"""\bviewBox\s*=\s*["']\s*[-0-9.]+[\s,]+[-0-9.]+[\s,]+([
 
 
 def _svg_size(content: bytes, at: int) -> PixelSize | None:
-    tag = _SVG_TAG.match(content, at)  # to search for it would take time in proportion to the square of the length
+    tag = _SVG_TAG.match(content, at)  # searching for it would take quadratic time
     if tag is None:
         return None
     found = [re.search(_SVG_LENGTH % side, tag[0]) for side in (b"width", b"height")]
@@ -261,7 +261,7 @@ def _svg_size(content: bytes, at: int) -> PixelSize | None:
     texts = [match[1] for match in found if match] if all(found) else list(box.groups()) if box else []
     try:
         width, height = (max(1, round(float(text))) for text in texts)
-    except (ValueError, OverflowError):  # the latter of a number with hundreds of digits
+    except (ValueError, OverflowError):  # OverflowError: a number with hundreds of digits
         return None
     return PixelSize(width, height)
 

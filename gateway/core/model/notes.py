@@ -8,7 +8,7 @@ NoteKind = Literal[
     "mended",  # broken but readable: padding, white space, a wrong or missing type
     "broken",  # could not be read; kept as it came, or named in a line
     "rescued",  # media found where it cannot be seen, made a block of its own
-    "repeated",  # left out because the same content already stands in the result
+    "repeated",  # left out because the same content is already in the result
     "converted",  # another media type
     "resized",  # fewer pixels or fewer bytes
     "moved",  # another place in the result
@@ -18,7 +18,7 @@ NoteKind = Literal[
     "dropped",  # left out, with its content reachable nowhere else
     "schema",  # a tool's name, description or schema was edited
     "app",  # sent as it came, for a page of the upstream (MCP Apps)
-    "failed",  # an effect did not succeed; what was done instead is said
+    "failed",  # an effect did not succeed; the text says what was done instead
 ]
 
 

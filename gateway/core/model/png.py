@@ -1,18 +1,18 @@
-"""PNG, as far as its chunks go (https://www.w3.org/TR/png-3/#5Chunk-layout)."""
+"""Repairing PNG files at the level of their chunks (https://www.w3.org/TR/png-3/#5Chunk-layout)."""
 
 import struct
 import zlib
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _ANCILLARY = 0x20
-"""The bit of a chunk type's first letter that says that the picture can do without the chunk."""
+"""The bit in the first letter of a chunk type that marks the chunk as optional."""
 
 
 def without_broken_extras(content: bytes) -> bytes:
-    """The same PNG without the ancillary chunks whose checksum is wrong; whatever else it is comes back untouched.
+    """Return the PNG without the ancillary chunks whose checksum is wrong; any other content is returned untouched.
 
-    libpng leaves such chunks out with a warning (`png_set_crc_action`), and so do browsers and most hosts; Pillow 12
-    refuses the whole picture. The picture of the reference server `everything` has one.
+    libpng skips such chunks with a warning (`png_set_crc_action`), and so do browsers and most hosts; Pillow 12 refuses
+    the whole image. The image of the reference server `everything` has one.
     """
     if not content.startswith(_SIGNATURE):
         return content

@@ -17,38 +17,38 @@ _NUMBER = re.compile(r"[+-]?[\d._]+(?:e[+-]?\d+)?")
 
 
 def seconds_of(value: Any) -> Any:
-    """The seconds that a text as `"1h30m"` means; what is not a text, or a plain number in one, is left as it is.
+    """Convert a text such as `"1h30m"` to seconds; anything else, or a plain number in a text, is returned as it is.
 
     Raises:
-        ValueError: a text that means no time.
+        ValueError: the text is not a duration.
     """
     text = value.strip().lower() if isinstance(value, str) else ""
     if not isinstance(value, str) or _NUMBER.fullmatch(text):
         return value
     parts = _PART.findall(text) if _WHOLE.fullmatch(text) else []
     if not parts or any(unit not in _SECONDS for _, unit in parts):
-        raise ValueError('must be seconds: a number, or a text as "30s", "5m" or "1h30m"')
+        raise ValueError('must be seconds: a number, or text such as "30s", "5m" or "1h30m"')
     return round(sum(float(number) * _SECONDS[unit] for number, unit in parts), 6)
 
 
 def parse_bytes(value: Any) -> Any:
-    """The bytes that a text as `"512MiB"` means; what is not a text, or a plain number in one, is left as it is.
+    """Convert a text such as `"512MiB"` to bytes; any other value, or a text with a plain number, is returned as it is.
 
     Raises:
-        ValueError: a text that means no size.
+        ValueError: the text is not a size.
     """
     text = value.strip().lower() if isinstance(value, str) else ""
     if not isinstance(value, str) or _NUMBER.fullmatch(text):
         return value
     part = _PART.fullmatch(text)
     if part is None or part[2] not in _BYTES:
-        raise ValueError('must be bytes: a number, or a text as "500kB", "64MiB" or "4GB"')
+        raise ValueError('must be bytes: a number, or text such as "500kB", "64MiB" or "4GB"')
     size = float(part[1]) * _BYTES[part[2]] if "." in part[1] else int(part[1]) * _BYTES[part[2]]
     return int(size)
 
 
 def size_text(size: int) -> str:
-    """A number of bytes in the largest binary unit that it is a whole number of, as `"64MiB"`; else as it is."""
+    """Format a number of bytes in the largest binary unit that divides it, such as `"64MiB"`, or else in bytes."""
     for unit, factor in (("GiB", 1_024**3), ("MiB", 1_024**2)):
         if size and size % factor == 0:
             return f'"{size // factor}{unit}"'

@@ -1,14 +1,14 @@
-"""Texts from outside made fit to be shown: nothing hidden in them, length bounded. Standard library only.
+"""Making texts from outside fit to be shown: nothing hidden in them, bounded in length. Standard library only.
 
-A model reads every character, a person who approves a tool only those that are drawn. So what is declared to hosts
-goes without characters that have no form of their own: the tag characters (ASCII in disguise), marks that turn the
-direction of text around, zero-width and other invisible ones. Kept is what scripts and emoji need, where they need it:
+A model reads every character; a person who approves a tool sees only those that are drawn. So what is declared to hosts
+loses the characters that have no form of their own: the tag characters (ASCII in disguise), marks that reverse the
+direction of text, zero-width and other invisible characters. Those that scripts and emoji need are kept:
 
 - the joiners U+200C and U+200D after a letter or mark of a script that joins (Arabic, Persian, Indic ...; compare
   RFC 5892, appendix A), and U+200D between two emoji;
-- one variation selector after what may have one: a sign, a digit, an ideograph, not a Latin letter;
-- the zero-width space between letters of Thai, Lao, Burmese and Khmer, which has no other sign for where a word ends;
-- U+200E, U+200F and U+061C beside text that runs from right to left: they turn nothing around;
+- one variation selector after a character that may have one: a sign, a digit, an ideograph, not a Latin letter;
+- the zero-width space between letters of Thai, Lao, Burmese and Khmer, which have no other sign for the end of a word;
+- U+200E, U+200F and U+061C beside text that runs from right to left, where they reverse nothing;
 - the tags of the three flags that are made of them (Unicode Technical Standard 51, annex C).
 
 The characters: Unicode Standard, DerivedCoreProperties.txt, Default_Ignorable_Code_Point; and the bidirectional
@@ -54,10 +54,10 @@ _MARKS_OF_DIRECTION = "\u200e\u200f\u061c"
 
 
 def visible(text: str) -> str:
-    """The text with nothing in it that is not seen; the very same object where that is so already.
+    """Return the text without anything that is not seen; the same object if there is nothing of the kind.
 
-    Control characters become the pictures that Unicode has for them; tabs and line breaks stay. Characters without a
-    form of their own are left out. The work is linear.
+    Control characters are replaced by the pictures that Unicode has for them; tabs and line breaks stay. Characters
+    without a form of their own are removed. Linear in time.
     """
     if _CONTROL.search(text):
         text = text.translate(_PICTURES)
@@ -65,20 +65,20 @@ def visible(text: str) -> str:
 
 
 def without_hidden(text: str) -> str:
-    """The text without the characters that are not drawn; the very same object where there are none.
+    """Return the text without characters that are not drawn; the same object if there are none.
 
-    Control characters stay: for content, which is not printed as it is. The work is linear.
+    Control characters stay: this is for content, which is not printed as it is. Linear in time.
     """
     return _HIDDEN.sub(_kept, text) if has_hidden(text) else text
 
 
 def has_hidden(text: str) -> bool:
-    """Whether a text has characters without a form of their own that nothing in it needs."""
+    """Whether a text has characters without a form of their own that the text does not need."""
     return not text.isascii() and any(not _kept(found) for found in _HIDDEN.finditer(text))
 
 
 def _kept(found: re.Match[str]) -> str:
-    """The characters that were found, if what stands before and after them needs them; nothing otherwise."""
+    """Return the characters that were found if what precedes and follows them needs them, or else an empty string."""
     sign, text, start = found[0], found.string, found.start()
     if len(sign) > 1:  # a flag
         return sign
@@ -110,7 +110,7 @@ def _is_emoji(sign: str) -> bool:
 
 
 def cut(text: str, longest: int) -> str:
-    """At most `longest` characters of a text, ending at a paragraph, a sentence or a word where one is near."""
+    """Return at most `longest` characters of a text, ending at a paragraph, a sentence or a word if one is near."""
     if len(text) <= longest:
         return text
     if longest <= len(_ELLIPSIS):

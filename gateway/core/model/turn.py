@@ -1,4 +1,4 @@
-"""A turn: the results of all calls of one assistant's message, on their way to a model API."""
+"""A turn: the results of all calls of one assistant message, sent to a model API together."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Ref:
-    """Content that the API gets by itself: a `file` that its provider keeps, by id, or whatever is at a `url`."""
+    """Content that the API fetches itself: a `file` that its provider keeps, by id, or content at a `url`."""
 
     kind: Literal["file", "url"]
     value: str
@@ -43,7 +43,7 @@ class Ref:
 class Media:
     """Content with bytes: base64 `data` of `media_type`. `label` names it within the turn: `image 2`.
 
-    `title` is what the upstream called it, where it did (the end of a resource's uri). With a `ref` there is no data.
+    `title` is the upstream's name for it, if any (the end of a resource's URI). With a `ref` there is no data.
     """
 
     kind: MediaKind
@@ -53,16 +53,16 @@ class Media:
     title: str | None = None
     ref: Ref | None = None
     detail: str | None = None
-    """How closely OpenAI's APIs are asked to look at an image: `low`, `high`, `auto` or `original`; None: not said."""
+    """The detail in which OpenAI's APIs look at an image: `low`, `high`, `auto` or `original`; None if unspecified."""
 
     @property
     def url(self) -> str:
-        """Where the content is: the address that it has, or a `data:` URI (RFC 2397)."""
+        """The content's own address, or a `data:` URI (RFC 2397)."""
         return self.ref.value if self.ref else f"data:{self.media_type};base64,{self.data}"
 
     @property
     def file_id(self) -> str | None:
-        """The provider's id of the file that this is, if it is one."""
+        """The provider's id of the file, if the content is a file that the provider keeps."""
         return self.ref.value if self.ref and self.ref.kind == "file" else None
 
 
@@ -71,9 +71,9 @@ Part: TypeAlias = Words | Media
 
 @dataclass(frozen=True)
 class Answer:
-    """What goes into one call's tool message, in order; never empty. `is_error`: the API's own flag is to be set.
+    """The content of one call's tool message, in order; never empty. `is_error`: the API's own error flag is set.
 
-    `raw` is the content in the API's own shape, to be written as it is in place of the parts.
+    `raw` is content in the API's own format, written as it is in place of the parts.
     """
 
     call: Call
@@ -83,11 +83,11 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """All text in order; a marker where media stands."""
+        """All text in order, with a marker in place of each piece of media."""
         return "\n".join(part.text if isinstance(part, Words) else f"[{part.label}]" for part in self.parts)
 
     def content(self, write_part: Callable[[Part], Any]) -> Any:
-        """The content for an API that takes a string or a list of parts: text alone as a string, `raw` as it is."""
+        """Return the content for an API that takes parts or a string: `raw` if there is any, text alone as a string."""
         if self.raw is not None:
             return self.raw
         return [write_part(part) for part in self.parts] if self.media else self.text
@@ -100,7 +100,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class FollowUp:
-    """Media that goes into the one message after all tool messages, with the words that say whose it is."""
+    """Media in the one message after all tool messages, with a caption that says which result it belongs to."""
 
     caption: str
     media: Media
@@ -108,9 +108,9 @@ class FollowUp:
 
 @dataclass(frozen=True)
 class Turn:
-    """All answers in the order of the calls, and what follows them.
+    """All answers in the order of the calls, and the media that follows them.
 
-    `reply` is what the assistant says between the two, for a model whose template wants that.
+    `reply` is a message of the assistant between the two, for models whose template requires one.
     """
 
     answers: tuple[Answer, ...]
@@ -119,10 +119,10 @@ class Turn:
 
     @property
     def follow_up_parts(self) -> list[Part]:
-        """What follows the answers, in order: each piece of media behind its caption."""
+        """The parts of the message after the answers, in order: each piece of media after its caption."""
         return [part for follow_up in self.follow_ups for part in (Words(follow_up.caption), follow_up.media)]
 
 
 def reply_messages(words: str | None) -> list[dict[str, Any]]:
-    """The assistant's message that says `words`, in the form that chat APIs share; none without words."""
+    """Return the assistant's message with these words, in the form that chat APIs share; empty without words."""
     return [{"role": "assistant", "content": words}] if words else []

@@ -1,4 +1,4 @@
-"""JSON as it travels: parsed, never validated against an SDK's models, never written to."""
+"""JSON as it is sent and received: parsed, never validated against an SDK's models, never modified."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 from gateway.core.model.json_values import is_object
 
 WireObject: TypeAlias = Mapping[str, Any]
-"""A JSON object as it arrived, or as it is to be sent."""
+"""A JSON object as it arrived, or as it will be sent."""
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -14,12 +14,12 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 RESOURCE_NOT_FOUND = -32002
-"""Until 2025-11-25; 2026-07-28 says INVALID_PARAMS instead, and never this one."""
+"""Used up to 2025-11-25; 2026-07-28 uses INVALID_PARAMS instead."""
 HEADER_MISMATCH = -32020
 UNSUPPORTED_PROTOCOL_VERSION = -32022
 
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""Of `notifications/message` (RFC 5424), the least first."""
+"""The levels of `notifications/message` (RFC 5424), lowest first."""
 
 PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
@@ -35,9 +35,9 @@ OF_ONE_HOP = frozenset(
 
 
 def strip_hop_meta(params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The params of a request without what belongs to the host's own connection.
+    """Return the params of a request without what belongs to the host's own connection.
 
-    Everything else in `_meta` stays (trace context, what a host says about the call); an empty `_meta` goes.
+    Everything else in `_meta` stays (trace context, what a host says about the call); an empty `_meta` is removed.
     """
     kept = dict(params or {})
     meta = kept.pop("_meta", None)

@@ -1,1 +1,1 @@
-"""Model APIs: completions read, turns written, tool results found in requests and put back."""
+"""Model APIs: reading completions, writing turns, and finding and replacing tool results in requests."""

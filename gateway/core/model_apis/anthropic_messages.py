@@ -1,11 +1,11 @@
-"""Anthropic Messages: the content of the answer is the content of the assistant's message.
+"""Anthropic Messages: the content of a response becomes the content of the assistant's message.
 
 https://docs.claude.com/en/api/messages; anthropic 2.11.0 (Message, ToolParam).
 
-- Completions: thinking goes back whole, with its signature:
+- Completions: thinking is returned whole, with its signature:
   https://docs.claude.com/en/docs/build-with-claude/extended-thinking, "Preserving thinking blocks".
-- Turns: all tool_result blocks come first in one user message, then what may not stand in them. A tool_result holds
-  text, image and document blocks; beside `is_error` there must be text only; text blocks must not be empty:
+- Turns: all tool_result blocks come first in one user message, followed by what is not allowed in them. A tool_result
+  holds text, image and document blocks; with `is_error`, only text; text blocks must not be empty:
   https://docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use.
 - Requests: results are `tool_result` blocks of user messages, with a string or a list of blocks.
 """
@@ -30,11 +30,11 @@ NAMES = NameRules(64, re.compile("[^A-Za-z0-9_-]"))
 """https://docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use: `^[a-zA-Z0-9_-]{1,64}$`."""
 
 _ONLY_ANSWERED = ("parsed_output",)
-"""What the SDK's `parse` adds to text."""
+"""Members that the SDK's `parse` adds to text."""
 
 
 def schemas(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """MCP tools as `tools` of a request: `{"name": ..., "description": ..., "input_schema": ...}` each."""
+    """Convert MCP tools to `tools` of a request: `{"name": ..., "description": ..., "input_schema": ...}` each."""
     return [
         {"name": tool["name"], "description": tool.get("description") or "", "input_schema": parameters(tool)}
         for tool in tools
@@ -42,7 +42,7 @@ def schemas(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
-    """The tool_use blocks, in order; what the API runs itself is none. Raises InvalidRequest: `completion` is none."""
+    """Return the tool_use blocks in order, but not the API's own tool calls. Raises InvalidRequest: no message."""
     return tuple(
         tool_call(block.get("id"), block.get("name"), block.get("input"))
         for block in objects_without_nulls(as_json(completion).get("content"))
@@ -51,20 +51,20 @@ def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
 
 
 def assistant_messages(completion: Any) -> list[dict[str, Any]]:
-    """The assistant's message; none where the model said nothing at all, because its content must not be empty."""
+    """Return the assistant's message; empty if the model said nothing, because the content must not be empty."""
     blocks = [
         without_nulls(block, *_ONLY_ANSWERED) for block in objects_without_nulls(as_json(completion).get("content"))
     ]
-    # "text content blocks must be non-empty" is said of requests only.
+    # "text content blocks must be non-empty" applies to requests only.
     content = [block for block in blocks if block.get("type") != "text" or str(block.get("text", "")).strip()]
     for block in content:
         if isinstance(block.get("input"), str):
-            block["input"] = {}  # malformed, and answered as that; the API takes objects only
+            block["input"] = {}  # malformed, and answered as such; the API accepts only objects
     return [{"role": "assistant", "content": content}] if content else []
 
 
 def joined(chunks: Iterable[Any]) -> dict[str, Any]:
-    """The message that the events of a stream come to. Raises InvalidRequest: there are none.
+    """Join the events of a stream into a message. Raises InvalidRequest: there are no events.
 
     https://docs.claude.com/en/docs/build-with-claude/streaming
     """
@@ -83,7 +83,7 @@ def joined(chunks: Iterable[Any]) -> dict[str, Any]:
 def _add(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
     match delta.get("type"):
         case "input_json_delta":
-            # The input of the start is an empty object, and what follows its JSON text.
+            # The input in the start event is an empty object; JSON text follows in pieces.
             written = block["input"] if isinstance(block.get("input"), str) else ""
             block["input"] = written + str(delta.get("partial_json") or "") or block.get("input")
         case "citations_delta":
@@ -96,14 +96,14 @@ def _add(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
 
 
 def write_turn(turn: Turn) -> list[dict[str, Any]]:
-    """The one user message after the assistant's."""
+    """Write the one user message that follows the assistant's."""
     content = [_tool_result(answer) for answer in turn.answers]
     content += [write_part(part) for part in turn.follow_up_parts]
     return [{"role": "user", "content": content}]
 
 
 def user_message(parts: Sequence[Part]) -> dict[str, Any]:
-    """A message of the user's with these parts."""
+    """Write a user message with these parts."""
     return {"role": "user", "content": [write_part(part) for part in parts]}
 
 
@@ -120,7 +120,7 @@ def _tool_result(answer: Answer) -> dict[str, Any]:
 
 
 def write_part(part: Part) -> dict[str, Any]:
-    """One content block: `text`, `image` or `document`."""
+    """Write one content block: `text`, `image` or `document`."""
     if isinstance(part, Words):
         return {"type": "text", "text": part.text}
     if part.kind == "image":
@@ -147,7 +147,7 @@ _NATIVE: Native = {"text": {"text": str}, "image": {"source": dict}, "document":
 
 
 def find_results(request: Mapping[str, Any]) -> tuple[FoundTurn, ...]:
-    """The turns with media in their results: the `tool_result` blocks of one message."""
+    """Find the turns with media in their results: the `tool_result` blocks of one message."""
     finder = Finder()
     for place, message in numbered_objects(request.get("messages")):
         last = None
@@ -166,7 +166,7 @@ def find_results(request: Mapping[str, Any]) -> tuple[FoundTurn, ...]:
 
 
 def put_result(holder: Any, key: Any, answer: Answer, write: WriteTurn) -> None:
-    """The content of a `tool_result`, or one of its blocks, anew."""
+    """Replace the content of a `tool_result`, or one of its blocks."""
     result: Any = write(Turn((answer,)))[0]["content"][0]
     put_content(holder, key, result.get("content") or [], "text")
     if result.get("is_error") and not isinstance(holder, list):
@@ -174,5 +174,5 @@ def put_result(holder: Any, key: Any, answer: Answer, write: WriteTurn) -> None:
 
 
 def follow_up(turn: RepairedTurn, write: WriteTurn) -> list[Any]:
-    """Blocks that come after the results of the same message."""
+    """Write the blocks that follow the results of the same message."""
     return following(turn, write, "text")

@@ -1,13 +1,13 @@
-"""Amazon Bedrock Converse: the message of the output goes back as it is.
+"""Amazon Bedrock Converse: the message in the output becomes the assistant's message unchanged.
 
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html; botocore 1.44.5 (ConverseResponse,
 ToolSpecification).
 
-- Completions: reasoning goes back whole, with its signature: boto3 gives and takes redacted reasoning as bytes.
+- Completions: reasoning is returned whole, with its signature; boto3 uses bytes for redacted reasoning.
 - Turns: `toolResult` blocks hold text, images, documents and video themselves:
-  https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolResultContentBlock.html. A document's name may
-  have letters, digits, single blanks, - ( ) [ ] only, has to be unique, and needs text beside it; text must not be
-  blank. `bytes` is base64 here, as in the HTTP API. The AWS SDKs take the bytes themselves, and encode what they are
+  https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolResultContentBlock.html. A document's name is
+  limited to letters, digits, single spaces and - ( ) [ ], must be unique, and needs text beside it; text must not be
+  blank. `bytes` is base64 here, as in the HTTP API. The AWS SDKs take the bytes themselves and encode what they are
   given: see `for_boto3`.
 """
 
@@ -32,29 +32,29 @@ NAMES = NameRules(64, re.compile("[^A-Za-z0-9_-]"))
 
 
 def schemas(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """MCP tools as `toolConfig.tools` of a request: `{"toolSpec": {...}}` each."""
+    """Convert MCP tools to `toolConfig.tools` of a request: `{"toolSpec": {...}}` each."""
     return [{"toolSpec": _spec(tool)} for tool in tools]
 
 
 def _spec(tool: Mapping[str, Any]) -> dict[str, Any]:
-    # A description may be left out, and must not be empty.
+    # A description may be left out, but must not be empty.
     description = {"description": text} if (text := (tool.get("description") or "").strip()) else {}
     return {"name": tool["name"], **description, "inputSchema": {"json": parameters(tool)}}
 
 
 def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
-    """The toolUse blocks, in order. Raises InvalidRequest: `completion` is not a response."""
+    """Return the toolUse blocks in order. Raises InvalidRequest: `completion` is not a response."""
     calls = [as_object(block.get("toolUse")) for block in _content(completion)]
     return tuple(tool_call(call.get("toolUseId"), call["name"], call.get("input")) for call in calls if "name" in call)
 
 
 def assistant_messages(completion: Any) -> list[dict[str, Any]]:
-    """The assistant's message; none where the model said nothing, because content must not be empty."""
-    # Blank text is answered sometimes, and refused in a request.
+    """Return the assistant's message; empty if the model said nothing, because content must not be empty."""
+    # Responses sometimes contain blank text, which requests must not.
     content = [block for block in _content(completion) if "text" not in block or str(block["text"]).strip()]
     for block in content:
         if isinstance((call := as_object(block.get("toolUse"))).get("input"), str):
-            block["toolUse"] = {**call, "input": {}}  # malformed, and answered as that; the API takes objects only
+            block["toolUse"] = {**call, "input": {}}  # malformed, and answered as such; the API accepts only objects
     return [{"role": "assistant", "content": content}] if content else []
 
 
@@ -64,7 +64,7 @@ def _content(completion: Any) -> list[dict[str, Any]]:
 
 
 def joined(chunks: Iterable[Any]) -> dict[str, Any]:
-    """The response that the events of `converse_stream` come to. Raises InvalidRequest: there are none.
+    """Join the events of `converse_stream` into a response. Raises InvalidRequest: there are no events.
 
     https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStreamOutput.html
     """
@@ -79,7 +79,7 @@ def joined(chunks: Iterable[Any]) -> dict[str, Any]:
 
 
 def _whole(block: dict[str, Any]) -> dict[str, Any]:
-    """A block as `converse` answers it: input is an object, and the text of reasoning stands one level deeper."""
+    """Convert a block to the form that `converse` returns: input as an object, reasoning text one level deeper."""
     call = as_object(block.get("toolUse"))
     if call:
         return {"toolUse": {**call, "input": parsed(call.get("input", ""))}}
@@ -110,14 +110,14 @@ _FORMATS = {
 
 
 def write_turn(turn: Turn) -> list[dict[str, Any]]:
-    """The one user message after the assistant's."""
+    """Write the one user message that follows the assistant's."""
     content: list[dict[str, Any]] = [{"toolResult": _tool_result(answer)} for answer in turn.answers]
     content += [write_part(part) for part in turn.follow_up_parts]
     return [{"role": "user", "content": content}]
 
 
 def user_message(parts: Sequence[Part]) -> dict[str, Any]:
-    """A message of the user's with these parts."""
+    """Write a user message with these parts."""
     return {"role": "user", "content": [write_part(part) for part in parts]}
 
 
@@ -133,7 +133,7 @@ def _tool_result(answer: Answer) -> dict[str, Any]:
 
 
 def write_part(part: Part) -> dict[str, Any]:
-    """One content block: `text`, `image`, `document` or `video`."""
+    """Write one content block: `text`, `image`, `document` or `video`."""
     if isinstance(part, Words):
         return {"text": part.text}
     source = {"s3Location": {"uri": part.url}} if part.ref else {"bytes": part.data}
@@ -144,20 +144,20 @@ def write_part(part: Part) -> dict[str, Any]:
 
 
 def _document_name(media: Media) -> str:
-    """A name in the allowed characters, unique in the turn by the number of its label."""
+    """Return a name in the allowed characters, unique in the turn by the number of its label."""
     title = (media.title or "").rsplit(".", 1)[0]
     return " ".join(re.sub(r"[^A-Za-z0-9()\[\]-]+", " ", f"{title[:150]} {media.label}").split())
 
 
 _OPAQUE = frozenset({"input", "json", "additionalModelRequestFields"})
-"""Members that hold a tool's own JSON, in which `source` and `bytes` are nobody's but the tool's."""
+"""Members that hold a tool's own JSON, in which `source` and `bytes` have no special meaning."""
 
 
 def for_boto3(messages: Sequence[Any]) -> list[Any]:
-    """The same messages as boto3, and every other AWS SDK for Python, takes them: `bytes` of media as bytes.
+    """Return the messages in the form that boto3, like every AWS SDK for Python, expects: `bytes` of media as bytes.
 
     botocore encodes blobs itself (`botocore.serialize`: `_serialize_type_blob`), so base64 text would be encoded twice
-    and reach the model as nothing that it can read. What is bytes already stays; nothing is changed in place.
+    and be unreadable for the model. Values that are bytes already stay; nothing is changed in place.
 
     Raises:
         ValueError: a `bytes` is text that is not base64.

@@ -1,4 +1,4 @@
-"""Cohere v2 chat: a message with calls has a plan, one without has content.
+"""Cohere v2 chat: a message with calls has a plan, one without calls has content.
 
 https://docs.cohere.com/reference/chat; cohere 7.3.1 (V2ChatResponse, AssistantChatMessageV2, ToolV2).
 
@@ -35,19 +35,19 @@ schemas = functions
 
 
 def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
-    """The calls of the message. Raises InvalidRequest: `completion` is not a response."""
+    """Return the calls of the message. Raises InvalidRequest: `completion` is not a response."""
     return function_calls(only_message(completion).get("tool_calls"))
 
 
 def assistant_messages(completion: Any) -> list[dict[str, Any]]:
-    """The assistant's message: calls with their plan, or content."""
+    """Return the assistant's message: calls with their plan, or content."""
     message = without_nulls(only_message(completion))
     held = {key: objects_without_nulls(message.pop(key, None)) for key in ("tool_calls", "content", "citations")}
     return [{**message, "role": "assistant", **{key: items for key, items in held.items() if items}}]
 
 
 def joined(chunks: Iterable[Any]) -> dict[str, Any]:
-    """The response that the events of a stream come to. Raises InvalidRequest: there are none.
+    """Join the events of a stream into a response. Raises InvalidRequest: there are no events.
 
     https://docs.cohere.com/v2/docs/streaming
     """
@@ -72,7 +72,7 @@ def joined(chunks: Iterable[Any]) -> dict[str, Any]:
 
 
 def write_turn(turn: Turn) -> list[dict[str, Any]]:
-    """The messages after the assistant's: one tool message for each call, then at most one user message."""
+    """Write the messages after the assistant's: one tool message for each call, then at most one user message."""
     messages: list[dict[str, Any]] = [
         {"role": "tool", "tool_call_id": answer.call.id, "content": answer.text if answer.raw is None else answer.raw}
         for answer in turn.answers
@@ -83,12 +83,12 @@ def write_turn(turn: Turn) -> list[dict[str, Any]]:
 
 
 def user_message(parts: Sequence[Part]) -> dict[str, Any]:
-    """A message of the user's with these parts."""
+    """Write a user message with these parts."""
     return {"role": "user", "content": [write_part(part) for part in parts]}
 
 
 def write_part(part: Part) -> dict[str, Any]:
-    """One content part of a user message: `text` or `image_url`."""
+    """Write one content part of a user message: `text` or `image_url`."""
     if isinstance(part, Words):
         return {"type": "text", "text": part.text}
     return {"type": "image_url", "image_url": {"url": part.url}}

@@ -1,4 +1,4 @@
-"""Completions of any model API: the calls in them, an SDK's object as plain JSON, and the chunks of a stream joined."""
+"""Completions of any model API: their tool calls, SDK objects as plain JSON, and chunks of a stream joined."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,9 +12,9 @@ from gateway.errors import InvalidRequest
 
 @dataclass(frozen=True)
 class ToolCall:
-    """One call that a model asks for. `id` is the API's id of it, empty where the API gave none (older Gemini).
+    """One call that a model asks for. `id` is the API's id of it, empty if the API gave none (older Gemini).
 
-    `malformed` is what the model wrote instead of a JSON object; then `arguments` is empty, and nothing is called.
+    `malformed` is what the model wrote instead of a JSON object; then `arguments` is empty, and no tool is called.
     """
 
     id: str
@@ -24,7 +24,7 @@ class ToolCall:
 
 
 def tool_call(call_id: Any, name: Any, arguments: Any) -> ToolCall:
-    """A call of arguments as JSON text or as an object; nothing at all counts as no arguments."""
+    """Read a call whose arguments are JSON text or an object; missing arguments count as empty."""
     identity, called = _text(call_id), _text(name)
     if arguments is None or arguments == "":
         return ToolCall(identity, called)
@@ -41,31 +41,31 @@ def tool_call(call_id: Any, name: Any, arguments: Any) -> ToolCall:
 
 
 def function_calls(calls: Any) -> tuple[ToolCall, ...]:
-    """The calls of a message in the form that OpenAI began with: `{"id", "function": {"name", "arguments"}}` each."""
+    """Return the calls of a message in OpenAI's original form: `{"id", "function": {"name", "arguments"}}` each."""
     found = [(call.get("id"), as_object(call.get("function"))) for call in objects_without_nulls(calls)]
     return tuple(tool_call(call_id, function.get("name"), function.get("arguments")) for call_id, function in found)
 
 
 def first_message(completion: Any) -> Mapping[str, Any]:
-    """The message of the first choice, in the form that OpenAI began with. Raises InvalidRequest: not a completion."""
+    """Return the message of the first choice, in OpenAI's original form. Raises InvalidRequest: not a completion."""
     choices = objects_without_nulls(as_json(completion).get("choices"))
     return as_object(choices[0].get("message") if choices else None)
 
 
 def only_message(completion: Any) -> Mapping[str, Any]:
-    """The message of a completion that has one, and no choices. Raises InvalidRequest: not a completion."""
+    """Return the message of a completion without choices. Raises InvalidRequest: not a completion."""
     return as_object(as_json(completion).get("message"))
 
 
 def assistant_message(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A message as the history takes it: content is there, and calls are without their place in a stream."""
+    """Convert a message to the form for a history: with content, and calls without their index in a stream."""
     calls = [without_nulls(call, "index") for call in objects_without_nulls(message.get("tool_calls"))]
     kept = without_nulls(message, "tool_calls")
     return {"content": "", **kept, "role": "assistant", **({"tool_calls": calls} if calls else {})}
 
 
 def as_json(completion: Any) -> Mapping[str, Any]:
-    """A completion as JSON on the wire: a mapping as it is, an SDK's object by its own dump, without what is not set.
+    """Convert a completion to wire JSON: a mapping unchanged, an SDK's object by its own dump, without unset members.
 
     Raises:
         InvalidRequest: it is neither.
@@ -74,12 +74,12 @@ def as_json(completion: Any) -> Mapping[str, Any]:
         return completion
     dump: Any = getattr(completion, "model_dump", None)
     if callable(dump):
-        # SDKs construct their objects without validation, so a dump may meet values that the types do not have.
+        # SDKs construct their objects without validation, so a dump may encounter values that the types do not have.
         return as_object(dump(mode="json", by_alias=True, exclude_none=True, warnings=False))
     dump = getattr(completion, "to_dict", None)
     if callable(dump):
         return as_object(dump())
-    raise InvalidRequest(f"a completion has to be the SDK's object or its JSON, not {type(completion).__name__}")
+    raise InvalidRequest(f"a completion must be the SDK's object or its JSON, not {type(completion).__name__}")
 
 
 def _text(value: Any) -> str:
@@ -87,7 +87,7 @@ def _text(value: Any) -> str:
 
 
 def chunks_as_json(chunks: Iterable[Any]) -> list[Mapping[str, Any]]:
-    """The chunks or events of a streamed answer, each as `as_json` has it.
+    """Convert each chunk or event of a streamed response with `as_json`.
 
     Raises:
         InvalidRequest: there is none, or one of them is not a chunk.
@@ -99,9 +99,9 @@ def chunks_as_json(chunks: Iterable[Any]) -> list[Mapping[str, Any]]:
 
 
 def parsed(written: Any) -> Any:
-    """JSON text as the object that it is, for APIs that write arguments in pieces and take them whole.
+    """Parse JSON text, for APIs that send arguments in pieces and expect them back as an object.
 
-    Nothing at all is no arguments. What is not an object stays as it is: that call is malformed.
+    Empty text means no arguments. Text that is not a JSON object is returned unchanged: that call is malformed.
     """
     if not isinstance(written, str):
         return written
@@ -110,7 +110,7 @@ def parsed(written: Any) -> Any:
 
 
 def gathered(message: dict[str, Any], delta: Mapping[str, Any], *names: str) -> None:
-    """Add a piece of a message to what there is: text to text, lists to lists; members in `names` are replaced."""
+    """Add a piece to a message: text to text, lists to lists; members in `names` are replaced."""
     for key, piece in delta.items():
         known = message.get(key)
         if piece is None:
@@ -126,7 +126,7 @@ def gathered(message: dict[str, Any], delta: Mapping[str, Any], *names: str) -> 
 
 
 def gathered_calls(pieces: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The calls that come in pieces, in the order in which they began; a piece without an index is a whole call."""
+    """Assemble calls that come in pieces, in the order in which they began; a piece without an index is a whole."""
     calls: dict[Any, dict[str, Any]] = {}
     for place, piece in enumerate(pieces):
         index = piece.get("index")
@@ -135,7 +135,7 @@ def gathered_calls(pieces: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def joined_choice(chunks: Iterable[Mapping[str, Any]], *, whole_calls: bool = False) -> dict[str, Any]:
-    """The completion that chunks in OpenAI's form come to: its first choice. `whole_calls`: no call comes in pieces."""
+    """Join chunks in OpenAI's form into a completion: its first choice. `whole_calls`: no call comes in pieces."""
     message: dict[str, Any] = {}
     pieces: list[dict[str, Any]] = []
     for chunk in chunks:

@@ -1,17 +1,17 @@
-"""Gemini generateContent: the content of the first candidate goes back as it is.
+"""Gemini generateContent: the content of the first candidate becomes the model's content unchanged.
 
 https://ai.google.dev/gemini-api/docs/function-calling; google-genai 3.4.0 (GenerateContentResponse,
 FunctionDeclaration).
 
-- Completions: a part's `thoughtSignature` has to go back in the part that it came in:
+- Completions: a part's `thoughtSignature` must be returned in the part that it came in:
   https://ai.google.dev/gemini-api/docs/thought-signatures.
 - Turns: as many functionResponse parts as calls, in one content, media after the last; from Gemini 3 on, their `parts`
-  hold media. The keys `output` and `error` of a response are the ones that the API knows. Text and media lose their
-  order within a response, so the text keeps a marker for each piece of media.
+  hold media. In a response, the API knows the keys `output` and `error`. Text and media lose their order within a
+  response, so the text keeps a marker for each piece of media.
 - Requests: results are `functionResponse` parts, whose `response` is any JSON object. google-adk puts a whole
   CallToolResult there, Gemini CLI a string with one into `response.error`; LangChain puts the media of a response
-  before it, where the API refuses it (https://github.com/googleapis/js-genai/issues/933). The API takes the names of
-  fields in either spelling, `functionResponse` and `function_response`, and either base64.
+  before it, where the API refuses it (https://github.com/googleapis/js-genai/issues/933). The API accepts both
+  spellings of field names, `functionResponse` and `function_response`, and both alphabets of base64.
 """
 
 import re
@@ -40,9 +40,9 @@ NAMES = NameRules(64, re.compile("^[^A-Za-z_]|[^A-Za-z0-9_-]"))
 
 
 def schemas(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """MCP tools as `tools` of a request: one `{"functionDeclarations": [...]}`, or none without tools.
+    """Convert MCP tools to `tools` of a request: one `{"functionDeclarations": [...]}`, or nothing without tools.
 
-    The schema stands under `parametersJsonSchema`, which takes JSON Schema; `parameters` takes OpenAPI's subset only.
+    The schema goes under `parametersJsonSchema`, which takes JSON Schema; `parameters` takes only OpenAPI's subset.
     """
     declared = [
         {
@@ -56,16 +56,16 @@ def schemas(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
-    """The function calls of the first candidate, in order. Raises InvalidRequest: `completion` is none.
+    """Return the function calls of the first candidate, in order. Raises InvalidRequest: not a response.
 
-    Older models give calls no id; then `id` is empty, and results belong to calls by their order.
+    Older models give calls no id; then `id` is empty, and results are matched to calls by order.
     """
     calls = [as_object(part.get("functionCall") or part.get("function_call")) for part in _parts(completion)]
     return tuple(tool_call(call.get("id"), call["name"], call.get("args")) for call in calls if call.get("name"))
 
 
 def assistant_messages(completion: Any) -> list[dict[str, Any]]:
-    """The model's content; none where it said nothing at all, because parts must not be empty."""
+    """Return the model's content; empty if it said nothing at all, because parts must not be empty."""
     parts = _parts(completion)
     return [{"role": "model", "parts": parts}] if parts else []
 
@@ -76,9 +76,9 @@ def _parts(completion: Any) -> list[dict[str, Any]]:
 
 
 def joined(chunks: Iterable[Any]) -> dict[str, Any]:
-    """The response that the chunks of a stream come to. Raises InvalidRequest: there are none.
+    """Join the chunks of a stream into a response. Raises InvalidRequest: there are no chunks.
 
-    Text is put together as far as no signature stands between, which has to stay in its own part.
+    Text is concatenated except across a signature, which has to stay in its own part.
     """
     parts: list[dict[str, Any]] = []
     for part in (part for chunk in chunks_as_json(chunks) for part in _parts(chunk)):
@@ -100,19 +100,19 @@ def _goes_on(before: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
 
 
 def write_turn(turn: Turn) -> list[dict[str, Any]]:
-    """The one content after the model's: `{"role": "user", "parts": [...]}`."""
+    """Write the one content after the model's: `{"role": "user", "parts": [...]}`."""
     parts: list[dict[str, Any]] = [{"functionResponse": _response(answer)} for answer in turn.answers]
     parts += [write_part(part) for part in turn.follow_up_parts]
     return [{"role": "user", "parts": parts}]
 
 
 def user_message(parts: Sequence[Part]) -> dict[str, Any]:
-    """A content of the user's with these parts."""
+    """Write a user content with these parts."""
     return {"role": "user", "parts": [write_part(part) for part in parts]}
 
 
 def write_part(part: Part) -> dict[str, Any]:
-    """One part of a content: `text`, `inlineData`, or `fileData` for what the API fetches itself."""
+    """Write one part of a content: `text`, `inlineData`, or `fileData` for content that the API fetches itself."""
     if isinstance(part, Words):
         return {"text": part.text}
     if part.ref:
@@ -126,7 +126,7 @@ def _response_part(media: Media) -> dict[str, Any]:
 
 
 def _response(answer: Answer) -> dict[str, Any]:
-    # Older models give calls no id; their results belong to them by order.
+    # Older models give calls no id; their results are matched by order.
     call = {"id": answer.call.id, "name": answer.call.name} if answer.call.id else {"name": answer.call.name}
     if answer.raw is not None:
         return {**call, "response": {}, **answer.raw}
@@ -151,7 +151,7 @@ _MEDIA = ("inlineData", "inline_data")
 
 
 def find_results(request: Mapping[str, Any]) -> tuple[FoundTurn, ...]:
-    """The turns with media in their results: the responses of one content."""
+    """Find the turns with media in their results: the responses of one content."""
     finder = Finder()
     for place, content in numbered_objects(request.get("contents")):
         parts, where = numbered_objects(content.get("parts")), ("contents", place, "parts")
@@ -165,10 +165,10 @@ def find_results(request: Mapping[str, Any]) -> tuple[FoundTurn, ...]:
 
 
 def _strays(parts: list[tuple[int, dict[str, Any]]], responses: list[int]) -> dict[int, list[tuple[int, Any]]]:
-    """What stands before the last response, media being among it, by the response that it belongs to.
+    """Return the parts before the last response that contain or accompany media, by the response they belong to.
 
-    That is the next response if media comes before the first one (LangChain), else the one before (the AI SDK). What
-    comes after the last response is where the API takes it; it is taken along only to stay beside its own response.
+    That is the next response if media comes before the first one (LangChain), else the previous one (the AI SDK). Media
+    after the last response is where the API accepts it; it is moved only to stay beside its own response.
     """
     media = [index for index, part in parts if any(key in part for key in _MEDIA)]
     if not responses or not media or media[0] > responses[-1]:
@@ -192,7 +192,7 @@ def _look(finder: Finder, where: Where, response: dict[str, Any], strays: list[t
     around = [part.get("text", part) for _, part in strays]
     beside = [block for part in (*inside, *around) for block in envelope_of(part).blocks]
     if not strays and not has_media(spoken) and not handles_in(spoken) and all(map(_is_own, inside)):
-        # Only the parts hold media: then they are in the API's own form, and right if the model takes them there.
+        # If only the parts hold media, it is in the API's own form, and correct if the model accepts it there.
         whole = spoken.model_copy(update={"blocks": (*spoken.blocks, *beside)})
         finder.envelope(where, call, whole, native=True)
         return
@@ -215,12 +215,12 @@ def _envelope_of(said: Any) -> Envelope:
 
 
 def put_result(holder: Any, key: Any, answer: Answer, write: WriteTurn) -> None:
-    """The response and the parts of a `functionResponse` anew."""
+    """Replace the response and the parts of a `functionResponse`."""
     new: Any = write(Turn((answer,)))[0]["parts"][0]["functionResponse"]
     old = {name: value for name, value in holder[key].items() if name not in ("response", "parts")}
     holder[key] = {**old, **{name: new[name] for name in ("response", "parts") if name in new}}
 
 
 def follow_up(turn: RepairedTurn, write: WriteTurn) -> list[Any]:
-    """Parts that come after the responses of the same content."""
+    """Write the parts that follow the responses of the same content."""
     return list(write(Turn((), turn.follow_ups))[-1]["parts"])

@@ -1,8 +1,8 @@
-"""Gemini Interactions: the steps of the answer are the next request's input, unless Google keeps the history.
+"""Gemini Interactions: the steps of a response are input of the next request, unless Google keeps the history.
 
 https://ai.google.dev/gemini-api/docs/interactions; google-genai 3.4.0 (Interaction, Function).
 
-- Completions: with `previous_interaction_id` only the results are sent (`Responded.after`).
+- Completions: with `previous_interaction_id`, only the results are sent (`Responded.after`).
 - Turns: `function_result` steps hold every kind of media themselves (`result`: text, image, audio, document, video).
 """
 
@@ -26,7 +26,7 @@ NAMES = NameRules(64, re.compile("^[^A-Za-z_]|[^A-Za-z0-9_-]"))
 
 
 def schemas(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """MCP tools as `tools` of a request: `{"type": "function", "name": ..., ...}` each."""
+    """Convert MCP tools to `tools` of a request: `{"type": "function", "name": ..., ...}` each."""
     return [
         {
             "type": "function",
@@ -39,7 +39,7 @@ def schemas(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
-    """The function_call steps, in order. Raises InvalidRequest: `completion` is not an interaction."""
+    """Return the function_call steps in order. Raises InvalidRequest: `completion` is not an interaction."""
     return tuple(
         tool_call(step.get("id"), step.get("name"), step.get("arguments"))
         for step in _steps(completion)
@@ -48,11 +48,11 @@ def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
 
 
 def assistant_messages(completion: Any) -> list[dict[str, Any]]:
-    """Every step of the answer, thoughts and their signatures included."""
+    """Return every step of the response, including thoughts and their signatures."""
     steps = _steps(completion)
     for step in steps:
         if isinstance(step.get("arguments"), str):
-            step["arguments"] = {}  # malformed, and answered as that; the API takes objects only
+            step["arguments"] = {}  # malformed, and answered as such; the API accepts only objects
     return steps
 
 
@@ -62,7 +62,7 @@ def _steps(completion: Any) -> list[dict[str, Any]]:
 
 
 def joined(chunks: Iterable[Any]) -> dict[str, Any]:
-    """The interaction that the events of a stream come to. Raises InvalidRequest: there are none."""
+    """Join the events of a stream into an interaction. Raises InvalidRequest: there are no events."""
     steps: dict[Any, dict[str, Any]] = {}
     for event in chunks_as_json(chunks):
         if event.get("event_type") == "step.start":
@@ -101,12 +101,12 @@ def _add(step: dict[str, Any], delta: Mapping[str, Any]) -> None:
 
 
 def write_turn(turn: Turn) -> list[dict[str, Any]]:
-    """The inputs after the model's calls: one `function_result` for each."""
+    """Write the inputs after the model's calls: one `function_result` for each."""
     return [_result(answer) for answer in turn.answers]
 
 
 def user_message(parts: Sequence[Part]) -> dict[str, Any]:
-    """An input of the user's with these parts."""
+    """Write a user input with these parts."""
     return {"type": "user_input", "content": [write_part(part) for part in parts]}
 
 
@@ -121,7 +121,7 @@ def _result(answer: Answer) -> dict[str, Any]:
 
 
 def write_part(part: Part) -> dict[str, Any]:
-    """One piece of content: `text`, `image`, `audio`, `document` or `video`."""
+    """Write one piece of content: `text`, `image`, `audio`, `document` or `video`."""
     if isinstance(part, Words):
         return {"type": "text", "text": part.text}
     if part.ref:

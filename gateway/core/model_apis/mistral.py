@@ -2,9 +2,9 @@
 
 https://docs.mistral.ai/api; mistralai 3.7.0 (ChatCompletionResponse, AssistantMessage, Tool).
 
-- Completions: reasoning stands in the content, as chunks of type `thinking`, and goes back there.
+- Completions: reasoning is part of the content, as chunks of type `thinking`, and is returned there.
 - Turns: tool messages hold text or a list of chunks (ToolMessage.content: text, image_url, document_url, input_audio,
-  the last a plain string).
+  the last of them a plain string).
 """
 
 import re
@@ -35,22 +35,22 @@ schemas = functions
 
 
 def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
-    """The calls of the first choice. Raises InvalidRequest: `completion` is not a response."""
+    """Return the calls of the first choice. Raises InvalidRequest: `completion` is not a response."""
     return function_calls(first_message(completion).get("tool_calls"))
 
 
 def assistant_messages(completion: Any) -> list[dict[str, Any]]:
-    """The one assistant's message, its chunks kept."""
+    """Return the one assistant message, its chunks unchanged."""
     return [assistant_message(first_message(completion))]
 
 
 def joined(chunks: Iterable[Any]) -> dict[str, Any]:
-    """The response that the chunks of a stream come to, or the SDK's events around them; its first choice.
+    """Join the chunks of a stream, or the SDK's events around them, into a response: its first choice.
 
     Raises:
-        InvalidRequest: there are none.
+        InvalidRequest: there are no chunks.
     """
-    # Each call comes as a whole, and the SDK says of every one that its index is 0.
+    # Each call comes as a whole, and the SDK gives every one the index 0.
     events = chunks_as_json(chunks)
     return joined_choice((as_object(event.get("data")) or event for event in events), whole_calls=True)
 
@@ -59,7 +59,7 @@ def joined(chunks: Iterable[Any]) -> dict[str, Any]:
 
 
 def write_turn(turn: Turn) -> list[dict[str, Any]]:
-    """The messages after the assistant's: one tool message for each call, then at most one user message."""
+    """Write the messages after the assistant's: one tool message for each call, then at most one user message."""
     messages = [_tool_message(answer) for answer in turn.answers]
     if turn.follow_ups:
         messages.append(user_message(turn.follow_up_parts))
@@ -67,7 +67,7 @@ def write_turn(turn: Turn) -> list[dict[str, Any]]:
 
 
 def user_message(parts: Sequence[Part]) -> dict[str, Any]:
-    """A message of the user's with these parts as chunks."""
+    """Write a user message with these parts as chunks."""
     return {"role": "user", "content": [write_part(part) for part in parts]}
 
 
@@ -77,7 +77,7 @@ def _tool_message(answer: Answer) -> dict[str, Any]:
 
 
 def write_part(part: Part) -> dict[str, Any]:
-    """One chunk: `text`, `image_url`, `input_audio`, `document_url`, or `file` for one that Mistral keeps."""
+    """Write one chunk: `text`, `image_url`, `input_audio`, `document_url`, or `file` for a file that Mistral keeps."""
     if isinstance(part, Words):
         return {"type": "text", "text": part.text}
     if part.file_id:

@@ -1,8 +1,8 @@
-"""Ollama's /api/chat: the message goes back as it is. Calls have no id: results belong to them by their order.
+"""Ollama's /api/chat: messages are returned unchanged. Calls have no id: results are matched to them by order.
 
 https://docs.ollama.com/api/chat; ollama 0.6.3 (ChatResponse, Message, Tool).
 
-- Turns: a message's images stand beside its text (message: role, content, images as base64, tool_name).
+- Turns: a message's images are beside its text (message: role, content, images as base64, tool_name).
 - Requests: results are messages with `role: tool`, text in `content` and base64 in `images`.
 """
 
@@ -33,24 +33,24 @@ from gateway.core.tools.catalogue.names import NameRules
 
 
 NAMES = NameRules(64, re.compile("[^A-Za-z0-9_-]"))
-"""What the models' templates are made for; the server itself checks nothing."""
+"""The names that the models' templates are made for; the server itself checks nothing."""
 
 
 schemas = functions
 
 
 def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
-    """The calls of the message, in order, without ids. Raises InvalidRequest: `completion` is not a response."""
+    """Return the calls of the message, in order, without ids. Raises InvalidRequest: `completion` is not a response."""
     return function_calls(only_message(completion).get("tool_calls"))
 
 
 def assistant_messages(completion: Any) -> list[dict[str, Any]]:
-    """The one assistant's message, its thinking kept."""
+    """Return the one assistant message, its thinking included."""
     return [assistant_message(only_message(completion))]
 
 
 def joined(chunks: Iterable[Any]) -> dict[str, Any]:
-    """The response that the lines of a stream come to. Raises InvalidRequest: there are none."""
+    """Join the lines of a stream into a response. Raises InvalidRequest: there are no lines."""
     message: dict[str, Any] = {}
     for chunk in chunks_as_json(chunks):
         gathered(message, without_nulls(only_message(chunk)), "role")
@@ -61,7 +61,7 @@ def joined(chunks: Iterable[Any]) -> dict[str, Any]:
 
 
 def write_turn(turn: Turn) -> list[dict[str, Any]]:
-    """The messages after the assistant's: one tool message for each call, in order, then at most one user message."""
+    """Write the messages after the assistant's: one tool message for each call, then at most one user message."""
     messages = [_tool_message(answer) for answer in turn.answers]
     if turn.follow_ups:
         messages += [*reply_messages(turn.reply), user_message(turn.follow_up_parts)]
@@ -69,13 +69,13 @@ def write_turn(turn: Turn) -> list[dict[str, Any]]:
 
 
 def user_message(parts: Sequence[Part]) -> dict[str, Any]:
-    """A message of the user's with these parts, images beside the text."""
+    """Write a user message with these parts, images beside the text."""
     words = "\n".join(part.text for part in parts if isinstance(part, Words))
     return {"role": "user", "content": words, "images": [part.data for part in parts if isinstance(part, Media)]}
 
 
 def write_part(part: Part) -> str:
-    """A part by itself: a message has no parts, so this is text, or the base64 of an image."""
+    """Write a part by itself: as messages have no parts, this is text, or the base64 of an image."""
     return part.text if isinstance(part, Words) else part.data
 
 
@@ -92,7 +92,7 @@ def _tool_message(answer: Answer) -> dict[str, Any]:
 
 
 def find_results(request: Mapping[str, Any]) -> tuple[FoundTurn, ...]:
-    """The turns with media in their results: messages of tools that stand together."""
+    """Find the turns with media in their results: consecutive messages of tools."""
     finder = Finder()
     messages = numbered_objects(request.get("messages"))
     for place, message in messages:
@@ -112,12 +112,12 @@ def find_results(request: Mapping[str, Any]) -> tuple[FoundTurn, ...]:
 
 
 def put_result(holder: Any, key: Any, answer: Answer, write: WriteTurn) -> None:
-    """A message's content and images anew."""
+    """Replace the content and images of a message."""
     new = write(Turn((answer,)))[0]
     old = {name: value for name, value in holder[key].items() if name != "images"}
     holder[key] = {**old, "content": new["content"], **({"images": new["images"]} if "images" in new else {})}
 
 
 def follow_up(turn: RepairedTurn, write: WriteTurn) -> list[Any]:
-    """One user message, and a reply of the assistant's before it where the turn has one."""
+    """Write one user message, preceded by a reply of the assistant if the turn has one."""
     return write(Turn((), turn.follow_ups, turn.reply))

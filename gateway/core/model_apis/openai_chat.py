@@ -1,13 +1,13 @@
-"""OpenAI Chat Completions, and every API that speaks its form (llama-server, vLLM, Groq ...).
+"""OpenAI Chat Completions, and every API that uses its format (llama-server, vLLM, Groq ...).
 
 https://platform.openai.com/docs/api-reference/chat/create; openai 3.52.0 (ChatCompletion, FunctionDefinition).
 
-- Completions: reasoning stands in members that OpenAI itself does not have: `reasoning_content` (DeepSeek, vLLM),
+- Completions: reasoning is in members that OpenAI itself does not have: `reasoning_content` (DeepSeek, vLLM),
   `reasoning_details` (OpenRouter).
-- Turns: tool messages for all calls come first and stand together; media that they may not hold follows in one user
-  message. A tool message holds text, a user message text, image_url, input_audio and file parts.
+- Turns: tool messages for all calls come first, without anything between them; media that is not allowed in them
+  follows in one user message. A tool message holds text, a user message text, image_url, input_audio and file parts.
 - Requests: results are `messages[]` with `role: tool` (or `function`), whose content is a string or a list of parts.
-  What clients put there: strings of JSON (the AI SDK, Cline), MCP's and Anthropic's image blocks, `image_url` parts
+  Clients put there strings of JSON (the AI SDK, Cline), MCP's and Anthropic's image blocks, and `image_url` parts
   (LangChain).
 """
 
@@ -36,16 +36,16 @@ _LONGEST_DESCRIPTION = 1024
 """`string_above_max_length` of tools[].function.description (modelcontextprotocol/servers#799)."""
 
 _ONLY_ANSWERED = ("annotations", "function_call", "parsed")
-"""Members of an answered message that a request does not have."""
+"""Members of a response message that a request does not have."""
 
 
 def schemas(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """MCP tools as `tools` of a request: `{"type": "function", "function": {...}}` each."""
+    """Convert MCP tools to `tools` of a request: `{"type": "function", "function": {...}}` each."""
     return [{"type": "function", "function": {**_function(tool), "parameters": parameters(tool)}} for tool in tools]
 
 
 def strict_schemas(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The same in strict mode, which the SDK's `parse` and `stream` ask for."""
+    """Convert MCP tools for strict mode, which the SDK's `parse` and `stream` require."""
     return [{"type": "function", "function": _strict_function(tool)} for tool in tools]
 
 
@@ -62,12 +62,12 @@ def _strict_function(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
-    """The calls of the first choice. Raises InvalidRequest: `completion` is none."""
+    """Return the calls of the first choice. Raises InvalidRequest: `completion` is not a completion."""
     return tuple(_call(call) for call in _message(completion).get("tool_calls", ()))
 
 
 def _call(call: Mapping[str, Any]) -> ToolCall:
-    # A custom tool's input is free text. The toolset offers none, and every call has to be answered all the same.
+    # A custom tool's input is free text. The toolset offers none, but every call must be answered.
     function, custom = as_object(call.get("function")), as_object(call.get("custom"))
     return tool_call(
         call.get("id"), function.get("name") or custom.get("name"), function.get("arguments") or custom.get("input")
@@ -75,7 +75,7 @@ def _call(call: Mapping[str, Any]) -> ToolCall:
 
 
 def assistant_messages(completion: Any) -> list[dict[str, Any]]:
-    """The one assistant's message as the history takes it, reasoning and unknown members kept."""
+    """Return the one assistant message in the form for a history, with reasoning and unknown members."""
     return [_message(completion)]
 
 
@@ -85,17 +85,17 @@ def _message(completion: Any) -> dict[str, Any]:
     if sound := as_object(message.get("audio")).get("id"):
         message["audio"] = {"id": sound}
     if calls:
-        # Some servers give calls no id, and streams leave their place in them.
+        # Some servers give calls no id, and calls from streams still have their index.
         message["tool_calls"] = [
             {**_written(call), "id": call.get("id") or f"call_{place}"} for place, call in enumerate(calls)
         ]
-    # Content has to be there, and may be null only beside something else.
+    # Content is required, and may be null only beside something else.
     content = None if calls or "refusal" in message or "audio" in message else ""
     return {"role": "assistant", "content": content, **message}
 
 
 def _written(call: dict[str, Any]) -> dict[str, Any]:
-    """A call as the model wrote it, without what the SDK's `parse` adds."""
+    """Return a call as the model wrote it, without what the SDK's `parse` adds."""
     call = without_nulls(call, "index")
     if function := as_object(call.get("function")):
         call["function"] = without_nulls(function, "parsed_arguments")
@@ -103,7 +103,7 @@ def _written(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def joined(chunks: Iterable[Any]) -> dict[str, Any]:
-    """The completion that the chunks of a stream come to: its first choice. Raises InvalidRequest: there are none."""
+    """Join the chunks of a stream into a completion: its first choice. Raises InvalidRequest: there are no chunks."""
     return joined_choice(chunks_as_json(chunks))
 
 
@@ -114,9 +114,9 @@ _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 
 
 def write_turn(turn: Turn) -> list[dict[str, Any]]:
-    """The messages after the assistant's: `{"role": "tool", ...}` for each call, then at most one `role: user`.
+    """Write the messages after the assistant's: `{"role": "tool", ...}` for each call, then at most one `role: user`.
 
-    A turn with a reply has it as the assistant's, before the user's.
+    A turn with a reply has it as an assistant message before the user message.
     """
     messages = [_tool_message(answer) for answer in turn.answers]
     if turn.follow_ups:
@@ -125,12 +125,12 @@ def write_turn(turn: Turn) -> list[dict[str, Any]]:
 
 
 def user_message(parts: Sequence[Part]) -> dict[str, Any]:
-    """A message of the user's with these parts."""
+    """Write a user message with these parts."""
     return {"role": "user", "content": [write_part(part) for part in parts]}
 
 
 def write_part(part: Part) -> dict[str, Any]:
-    """One content part: `text`, `image_url`, `input_audio`, `file`, or vLLM's `video_url`."""
+    """Write one content part: `text`, `image_url`, `input_audio`, `file`, or vLLM's `video_url`."""
     if isinstance(part, Words):
         return {"type": "text", "text": part.text}
     if part.file_id:
@@ -162,7 +162,7 @@ _ANSWERS = ("tool", "function")
 
 
 def find_results(request: Mapping[str, Any]) -> tuple[FoundTurn, ...]:
-    """The turns with media in their results: messages of tools that stand together."""
+    """Find the turns with media in their results: consecutive messages of tools."""
     finder = Finder()
     messages = numbered_objects(request.get("messages"))
     for place, message in messages:
@@ -183,10 +183,10 @@ def _note_calls(finder: Finder, message: Mapping[str, Any]) -> None:
 
 
 def put_result(holder: Any, key: Any, answer: Answer, write: WriteTurn) -> None:
-    """The content of a message, or one of its parts, anew."""
+    """Replace the content of a message, or one of its parts."""
     put_content(holder, key, write(Turn((answer,)))[0]["content"], "text")
 
 
 def follow_up(turn: RepairedTurn, write: WriteTurn) -> list[Any]:
-    """One user message, and a reply of the assistant's before it where the turn has one."""
+    """Write one user message, preceded by a reply of the assistant if the turn has one."""
     return [*reply_messages(turn.reply), {"role": "user", "content": following(turn, write, "text")}]

@@ -1,11 +1,11 @@
-"""OpenAI Responses: the output's items are the next request's input.
+"""OpenAI Responses: the items of the output are input of the next request.
 
 https://platform.openai.com/docs/api-reference/responses/create; openai 3.52.0 (Response, FunctionToolParam).
 
-- Completions: reasoning items go back as they came, with their `encrypted_content` where it was asked for (`include`).
+- Completions: reasoning items are returned unchanged, with their `encrypted_content` if requested (`include`).
 - Turns: `function_call_output` items hold text, images and files themselves (`output`: a string, or a list of
-  input_text, input_image and input_file; there is no sound in it).
-- Requests: results are the `input[]` items that give the output of a call, as a string or a list of parts.
+  input_text, input_image and input_file; sound is not possible).
+- Requests: results are the `input[]` items with the output of a call, as a string or a list of parts.
 """
 
 import re
@@ -29,19 +29,19 @@ NAMES = NameRules(64, re.compile("[^A-Za-z0-9_-]"))
 """As in Chat Completions."""
 
 _ONLY_ANSWERED = ("parsed_arguments", "parsed")
-"""What the SDK's `parse` adds to items and to their content."""
+"""Members that the SDK's `parse` adds to items and to their content."""
 
 
 def schemas(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """MCP tools as `tools` of a request: `{"type": "function", "name": ..., ...}` each.
+    """Convert MCP tools to `tools` of a request: `{"type": "function", "name": ..., ...}` each.
 
-    `strict` is said to be off, because here it would be on: few tools' schemas are in the subset that it allows.
+    `strict` is turned off explicitly, because it is on by default: few tools' schemas are in the subset that it allows.
     """
     return [_function(tool, parameters(tool), False) for tool in tools]
 
 
 def strict_schemas(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The same in strict mode, in which the model's arguments always fit the schema."""
+    """Convert MCP tools for strict mode, in which the model's arguments always fit the schema."""
     every = [(tool, strict_tool(tool)) for tool in tools]
     return [_function(tool, strict.parameters, strict.is_strict) for tool, strict in every]
 
@@ -52,7 +52,7 @@ def _function(tool: Mapping[str, Any], taken: Mapping[str, Any], strict: bool) -
 
 
 def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
-    """The function calls of the output, in order. Raises InvalidRequest: `completion` is none."""
+    """Return the function calls of the output, in order. Raises InvalidRequest: `completion` is not a response."""
     return tuple(
         tool_call(item.get("call_id"), item.get("name"), item.get("arguments"))
         for item in objects_without_nulls(as_json(completion).get("output"))
@@ -61,7 +61,7 @@ def tool_calls(completion: Any) -> tuple[ToolCall, ...]:
 
 
 def assistant_messages(completion: Any) -> list[dict[str, Any]]:
-    """Every item of the output, as the input takes it."""
+    """Return every item of the output in the form for input."""
     return [_item(item) for item in objects_without_nulls(as_json(completion).get("output"))]
 
 
@@ -73,9 +73,9 @@ def _item(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def joined(chunks: Iterable[Any]) -> dict[str, Any]:
-    """The response that the events of a stream come to. Raises InvalidRequest: there are none.
+    """Join the events of a stream into a response. Raises InvalidRequest: there are no events.
 
-    Of a stream that broke off, the items that were done.
+    If the stream broke off, it has the items that were complete.
     """
     events = chunks_as_json(chunks)
     whole = next((as_object(event.get("response")) for event in events if event.get("type") in _ENDS), None)
@@ -90,7 +90,7 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
 def write_turn(turn: Turn) -> list[dict[str, Any]]:
-    """The input items after the model's calls: one `function_call_output` for each, then at most one user message."""
+    """Write the input items after the model's calls: one `function_call_output` each, then at most one user message."""
     items = [_output(answer) for answer in turn.answers]
     if turn.follow_ups:
         items.append(user_message(turn.follow_up_parts))
@@ -98,7 +98,7 @@ def write_turn(turn: Turn) -> list[dict[str, Any]]:
 
 
 def user_message(parts: Sequence[Part]) -> dict[str, Any]:
-    """A message of the user's with these parts."""
+    """Write a user message with these parts."""
     return {"type": "message", "role": "user", "content": [write_part(part) for part in parts]}
 
 
@@ -107,7 +107,7 @@ def _output(answer: Answer) -> dict[str, Any]:
 
 
 def write_part(part: Part) -> dict[str, Any]:
-    """One part: `input_text`, `input_image` or `input_file`, the latter two also by file id or address."""
+    """Write one part: `input_text`, `input_image` or `input_file`, the latter two also by file id or address."""
     if isinstance(part, Words):
         return {"type": "input_text", "text": part.text}
     if part.kind == "image":
@@ -135,7 +135,7 @@ _WITHIN_A_TURN = (*_OUTPUTS, "function_call", "custom_tool_call", "reasoning")
 
 
 def find_results(request: Mapping[str, Any]) -> tuple[FoundTurn, ...]:
-    """The turns with media in their results: outputs with at most calls between them."""
+    """Find the turns with media in their results: outputs with nothing but calls between them."""
     finder = Finder()
     items = numbered_objects(request.get("input"))
     for place, item in items:
@@ -152,10 +152,10 @@ def find_results(request: Mapping[str, Any]) -> tuple[FoundTurn, ...]:
 
 
 def put_result(holder: Any, key: Any, answer: Answer, write: WriteTurn) -> None:
-    """An item's output, or one of its parts, anew."""
+    """Replace an item's output, or one of its parts."""
     put_content(holder, key, write(Turn((answer,)))[0]["output"], "input_text")
 
 
 def follow_up(turn: RepairedTurn, write: WriteTurn) -> list[Any]:
-    """One user message."""
+    """Write one user message."""
     return [{"type": "message", "role": "user", "content": following(turn, write, "input_text")}]

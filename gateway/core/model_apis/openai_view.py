@@ -1,4 +1,4 @@
-"""The OpenAI-style view of an envelope: the interchange form that many programs keep in their histories."""
+"""The OpenAI-style view of an envelope: the interchange format that many programs keep in their histories."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ _RULES = Profile(name="openai_view", structured=StructuredRules(send="never"))
 
 
 def write(envelope: Envelope) -> list[dict[str, Any]]:
-    """The blocks in order as `{"type": "text", "text": ...}` and `{"type": "image_url", "image_url": {"url": ...}}`.
+    """Write the blocks in order, as `{"type": "text", ...}` and `{"type": "image_url", "image_url": {"url": ...}}`.
 
-    Structured content that no text repeats follows as JSON text. The text of a failed call begins with `ERROR:`. Never
-    empty.
+    Structured content that no text repeats follows as JSON text. The text of a failed call begins with `ERROR:`. The
+    result is never empty.
     """
     parts = [part for block in envelope.blocks for part in _parts(block)]
     structured = structured_as_text(envelope, _RULES)
@@ -28,7 +28,7 @@ def write(envelope: Envelope) -> list[dict[str, Any]]:
 
 
 def _marked(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The parts of a failed call, the first text of which says so."""
+    """Mark the parts as those of a failed call in the first text."""
     for index, part in enumerate(parts):
         if part["type"] == "text":
             return [*parts[:index], _text(wording.failed_text(part["text"])), *parts[index + 1 :]]

@@ -1,4 +1,4 @@
-"""The one table of model APIs, and what the module of each has.
+"""The table of model APIs, and the interface that each API's module has.
 
 A new API is a module beside this one, a line in `APIS`, its name in `gateway.core.profiles.model_profile.Writing`, and
 a profile in `profiles/`.
@@ -25,33 +25,33 @@ from gateway.core.tools.catalogue.names import NameRules
 
 
 class ModelApi(Target, Protocol):
-    """What the module of every API has: its completions are read, and turns are lowered to it."""
+    """The interface of every API's module: reading completions, and lowering turns."""
 
     NAMES: NameRules
-    """The names that the API takes for tools."""
+    """The rules of the API for names of tools."""
 
     def schemas(self, tools: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any]]:
-        """MCP tools as the API's requests take them."""
+        """Convert MCP tools to the form in the API's requests."""
         ...
 
     def tool_calls(self, completion: Any, /) -> tuple[ToolCall, ...]:
-        """The calls that a completion asks for, in order. Raises InvalidRequest: it is not a completion."""
+        """Return the calls that a completion asks for, in order. Raises InvalidRequest: it is not a completion."""
         ...
 
     def assistant_messages(self, completion: Any, /) -> list[dict[str, Any]]:
-        """What of a completion goes back into the history. Raises InvalidRequest: it is not a completion."""
+        """Return the messages of a completion for the history. Raises InvalidRequest: it is not a completion."""
         ...
 
     def joined(self, chunks: Iterable[Any], /) -> dict[str, Any]:
-        """The completion that the chunks of a stream come to. Raises InvalidRequest: there are none."""
+        """Join the chunks of a stream into a completion. Raises InvalidRequest: there are no chunks."""
         ...
 
 
 class StrictApi(Protocol):
-    """What the module of an API with a strict mode has beside that."""
+    """The additional interface of APIs with a strict mode."""
 
     def strict_schemas(self, tools: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any]]:
-        """MCP tools as strict mode takes them: the arguments that come back always fit the schema."""
+        """Convert MCP tools for strict mode: the arguments that the model writes always fit the schema."""
         ...
 
 
@@ -66,13 +66,13 @@ APIS: Mapping[Writing, ModelApi] = {
     "cohere": cohere,
     "ollama": ollama,
 }
-"""Every API by its wire form; a target is a profile of one of these."""
+"""Every API by its wire format; a target is a profile of one of these."""
 
 STRICT_APIS: Mapping[Writing, StrictApi] = {
     "openai_chat": openai_chat,
     "openai_responses": openai_responses,
 }
-"""Those that have a strict mode."""
+"""The APIs with a strict mode."""
 
 REQUEST_APIS: Mapping[str, RequestApi] = {
     "openai_chat": openai_chat,
@@ -81,4 +81,4 @@ REQUEST_APIS: Mapping[str, RequestApi] = {
     "gemini": gemini,
     "ollama": ollama,
 }
-"""Those whose requests are repaired on their way to a model."""
+"""The APIs whose requests are repaired on their way to a model."""

@@ -1,1 +1,1 @@
-"""Host and model profiles: their types, inheritance, and how one is chosen."""
+"""Host and model profiles: their types, inheritance, and the choice between them."""

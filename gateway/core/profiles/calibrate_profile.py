@@ -1,7 +1,8 @@
-"""Calibration: from the codes that a model could read to a profile of its host. Pure.
+"""Calibration: deriving a host's profile from the codes that a model could read. Pure.
 
-The gateway shows test blocks, in parts, one part a call. Each block holds a random code that only someone who really
-sees it can read. What was read says what the host shows; what was only claimed fits no code, and counts as not seen.
+The gateway shows test blocks in parts, one part per call. Each block contains a random code that only a model which
+really sees the block can read. What was read shows what the host shows; a code that was made up matches none, and
+counts as not seen.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -19,7 +20,7 @@ REPORT_TOOL = "gateway_calibrate_report"
 TOOLS = (SHOW_TOOL, REPORT_TOOL)
 
 PLAIN = "plain"
-"""The code in a line of text: who does not report this one reports nothing that could be relied on."""
+"""The code in a line of text; a model that does not report it reports nothing reliable."""
 
 KINDS: Mapping[str, str] = {
     "png": "image/png",
@@ -30,7 +31,7 @@ KINDS: Mapping[str, str] = {
 TEXTS: Mapping[str, int] = {
     f"a text of {length:,} characters": length for length in (52_000, 40_000, 20_000, 7_000, 2_000)
 }
-"""Texts from long to short: what a host leaves of a text that is too long says nothing of how long one may be."""
+"""Texts from long to short: the part that a host keeps of a longer text does not show how long a text may be."""
 
 SEVERAL = 8
 LARGE_EDGE = 4_000
@@ -48,11 +49,11 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     **{part: tuple(f"{place} of {part}" for place in ("quarter", "middle", "end")) for part in TEXTS},
     "sound": ("sound",),
 }
-"""The parts and their blocks, in the order of asking: what some hosts fail on comes last."""
+"""The parts and their blocks, in the order in which they are asked for: parts that some hosts fail on come last."""
 
 
 def is_answered(part: str, seen: Collection[str]) -> bool:
-    """Whether a part need not be shown: a text that is shorter than one that was read whole."""
+    """Whether a part need not be shown: it is a shorter text than one that was read whole."""
     length = TEXTS.get(part)
     return length is not None and any(
         length < longer and all(block in seen for block in PARTS[other]) for other, longer in TEXTS.items()
@@ -60,12 +61,12 @@ def is_answered(part: str, seen: Collection[str]) -> bool:
 
 
 _SAY_NOTHING = frozenset({"", "mcp"})
-"""Names that do not tell a host: the Python SDK's own is used by every script that gives none."""
+"""Names that do not identify a host: the Python SDK's default is used by every script that sets none."""
 
 
 @dataclass(frozen=True)
 class Sight:
-    """Which blocks were shown and asked about, which were read at once, and which only after the user's next message.
+    """The blocks that were shown and asked about, those read at once, and those read after the user's next message.
 
     All are names of blocks, as in `PARTS`.
     """
@@ -75,7 +76,7 @@ class Sight:
     later: Collection[str] = ()
 
     def saw(self, block: str) -> bool:
-        """Whether its code was read at all."""
+        """Whether the block's code was read at all."""
         return block in self.now or block in self.later
 
     @property
@@ -85,13 +86,13 @@ class Sight:
 
     @property
     def sees_pictures(self) -> bool:
-        """Whether any picture was read."""
+        """Whether any image was read."""
         return any(self.saw(kind) for kind in KINDS)
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """Who was calibrated, and when. `told_model` is what the model says that it is: no more than a remark."""
+    """The host that was calibrated, and the day. `told_model` is the model's own claim about itself, a mere remark."""
 
     client_name: str
     client_version: str | None
@@ -106,7 +107,7 @@ class Calibrated:
 
     @property
     def profile_name(self) -> str:
-        """A name for its profile, fit for a file: `cursor-vscode-1.0.0`, with the model where that is known."""
+        """A name for its profile that is also a file name: `cursor-vscode-1.0.0`, with the model if that is known."""
         # Never a bare name, which may be that of a built-in profile.
         version = self.client_version or "calibrated"
         said = "-".join(filter(None, (self.client_name or "unnamed", version, self.model)))
@@ -116,7 +117,7 @@ class Calibrated:
 
     @property
     def match(self) -> tuple[Match, ...]:
-        """Exactly this host, of this version, before this model; nothing where the name does not tell a host."""
+        """Match exactly this host, version and model; empty if the client's name does not identify a host."""
         name = normalise_client_name(self.client_name)
         if name in _SAY_NOTHING:
             return ()
@@ -128,16 +129,16 @@ class Calibrated:
 
 
 def is_meant(host: str | None, client_name: str | None, profiles: Collection[str]) -> bool:
-    """Whether a client is the host that is to be calibrated: any (None), one of a profile, or of this name or glob."""
+    """Whether a client is the host to be calibrated: any (None), one of a profile, or one with this name or glob."""
     if host is None or host.casefold() in map(str.casefold, profiles):
         return True
     return fnmatchcase(normalise_client_name(client_name or ""), normalise_client_name(host))
 
 
 def calibrated_profile(who: Calibrated, sight: Sight, base: Profile) -> ProfileSource:
-    """The profile that follows from what was seen. It extends `base`, the profile in force before.
+    """Derive the profile that follows from what was seen. It extends `base`, the profile previously in force.
 
-    What was not tried, or follows from nothing that was seen, stays as it is in `base`.
+    What was not tried, or cannot be concluded, stays as in `base`.
     """
     model = who.model or who.told_model
     on = f", model {plain(model, 100)}" if model else ""
@@ -150,7 +151,7 @@ def calibrated_profile(who: Calibrated, sight: Sight, base: Profile) -> ProfileS
             Fact(
                 level="measured",
                 source=f"mcp-gateway calibrate, codes read by the model{on}: {words}",
-                host_version=who.client_version or "not told",
+                host_version=who.client_version or "not reported",
                 checked=who.day,
                 sets=dict(sets),
             )
@@ -160,11 +161,11 @@ def calibrated_profile(who: Calibrated, sight: Sight, base: Profile) -> ProfileS
 
 
 Conclusion = tuple[str, Mapping[str, Any]]
-"""What was seen, in words, and the values that follow."""
+"""An observation in words, and the values that follow from it."""
 
 
 def conclusions(sight: Sight, base: Profile) -> Iterator[Conclusion]:
-    """What follows from what was seen, one by one. Nothing, when what was reported cannot be relied on."""
+    """Yield the conclusions one by one; none if the report is not reliable."""
     if not sight.is_trusted:
         return
     for part, rule in _RULES.items():
@@ -248,7 +249,7 @@ def _structured(sight: Sight, _base: Profile) -> Iterator[Conclusion]:
 
 def _texts(sight: Sight, base: Profile) -> Iterator[Conclusion]:
     tried = [part for part in TEXTS if PARTS[part][0] in sight.shown]
-    # Text comes at once or not at all: what is read of it later was read in a file that the host has made of it.
+    # Text is shown at once or not at all: text that is read later was read from a file that the host made of it.
     whole = next((part for part in tried if all(block in sight.now for block in PARTS[part])), None)
     if whole is None:
         return
@@ -269,12 +270,12 @@ def _sound(sight: Sight, base: Profile) -> Iterator[Conclusion]:
 
 
 def _unseen(show: str) -> str:
-    """How what is not seen is shown instead: a file, where that is what the host gets."""
+    """Return how hidden content is shown instead: as a file, if that is what the host gets."""
     return "file" if show == "file" else "line"
 
 
 def _literally(text: str) -> str:
-    """A glob that matches this text alone."""
+    """Return a glob that matches only this text."""
     return "".join(f"[{each}]" if each in "*?[" else each for each in text)
 
 

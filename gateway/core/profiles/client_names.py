@@ -1,16 +1,16 @@
-"""What clients call themselves, as profiles match it. Standard library only."""
+"""Normalising the names of clients for matching by profiles. Standard library only."""
 
 import re
 
 LOOKED_AT = 256
-"""How many characters of a client's name or User-Agent are looked at: both come from outside."""
+"""Maximum characters examined of a client's name or User-Agent, both of which come from outside."""
 
 _BRIDGES = re.compile(r" ?\(via [^()]*\)\Z", re.IGNORECASE)
 _SEPARATORS = str.maketrans(" _/", "---")
 
 
 def normalise_client_name(name: str) -> str:
-    """The name as profiles match it: case folded; blanks, `_` and `/` as `-`; without a bridge's ` (via ...)` ending.
+    """Normalise a name for matching: case folded; blanks, `_` and `/` as `-`; without a bridge's ` (via ...)` suffix.
 
     mcp-remote appends ` (via mcp-remote <version>)` to the name of the client behind it
     (https://github.com/geelen/mcp-remote/pull/63).
@@ -22,5 +22,5 @@ def normalise_client_name(name: str) -> str:
 
 
 def separated(name: str) -> str:
-    """A name, or a glob for names, case folded, with one kind of separator."""
+    """Case fold a name, or a glob for names, and use one kind of separator."""
     return name.casefold().translate(_SEPARATORS)

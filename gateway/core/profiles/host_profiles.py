@@ -1,4 +1,4 @@
-"""Host profiles put together; narrowed to what a protocol revision can carry. Pure."""
+"""Resolving host profiles, and narrowing them to what a protocol revision supports. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -39,13 +39,13 @@ def _parent(name: str, source: ProfileSource) -> str | None:
 _RESOLVER = Resolver(Profile, _parent, "`mcp-gateway profiles show default` lists what there is")
 
 PATHS: tuple[str, ...] = _RESOLVER.paths
-"""Every value that a profile may set, as a dotted path. `tools.meta` is one value, whatever stands in it."""
+"""Every value that a profile may set, as a dotted path. `tools.meta` is one value, whatever it contains."""
 
 
 def resolve_profiles(sources: Mapping[str, ProfileSource]) -> Mapping[str, Profile]:
-    """Every source, each followed by its variants, with everything that it extends merged under it, in the same order.
+    """Resolve every source, each followed by its variants, by merging all that it extends, in the same order.
 
-    What a source does not name it extends: `default`; `default` extends `passthrough`, which extends nothing.
+    A source that names no parent extends `default`; `default` extends `passthrough`, which extends nothing.
 
     Raises:
         ProfileError: an unknown parent, a circle, an unknown path, a value that does not fit, a bad pattern, or a
@@ -61,7 +61,7 @@ def resolve_profiles(sources: Mapping[str, ProfileSource]) -> Mapping[str, Profi
 
 
 def with_variants(sources: Mapping[str, ProfileSource]) -> dict[str, ProfileSource]:
-    """The sources, each followed by its variants as sources of their own.
+    """Return the sources, each followed by its variants as sources of their own.
 
     Raises:
         ProfileError: another profile has the name of a variant.
@@ -82,12 +82,12 @@ def with_variants(sources: Mapping[str, ProfileSource]) -> dict[str, ProfileSour
 
 
 def variant_name(host: str, variant: Variant) -> str:
-    """The name of the profile that a host's variant becomes."""
+    """Return the name of the profile that a host's variant becomes."""
     return f"{host}-{variant.name}"
 
 
 def set_paths(name: str, source: ProfileSource) -> Mapping[str, Any]:
-    """What the source itself sets, by dotted path; nested tables and dotted keys are the same.
+    """Return the values that the source itself sets, by dotted path; nested tables and dotted keys are equivalent.
 
     Raises:
         ProfileError: a path that does not exist, or one that is set twice.
@@ -110,7 +110,7 @@ def _check_patterns(name: str, source: ProfileSource) -> None:
 
 @dataclass(frozen=True)
 class Narrowing:
-    """Hosts of revisions before `since` cannot be sent what `path` would allow: there it is `value`."""
+    """A value that hosts of revisions before `since` cannot receive: for them, `path` is set to `value`."""
 
     since: str
     path: str
@@ -125,17 +125,19 @@ NARROWINGS = (
     Narrowing("2025-06-18", "structured.send", "never", f"{_SPECIFICATION}/2025-06-18/changelog (structured output)"),
     Narrowing("2025-06-18", "unknown.show", "line", f"{_SPECIFICATION}/2025-03-26/server/tools#tool-result"),
 )
-"""What came into tool results with which revision. The SDK checks every revision before 2026-07-28 against the schema
-of 2025-11-25, so this is not done for us."""
+"""The revisions in which values became possible.
+
+The SDK checks every revision before 2026-07-28 against the schema of 2025-11-25, so it does not do this for us.
+"""
 
 _AS_IT_IS = ("native", "always")
-"""The values by which something is sent as what it is; every other one is another form, which any revision carries."""
+"""Values that send something in its own form; any other value means another form, which every revision supports."""
 
 _CHECKED = date(2026, 11, 20)
 
 
 def narrow(profile: Profile, revision: str) -> Profile:
-    """The profile without what `revision` cannot carry; an unknown revision counts as the oldest."""
+    """Return the profile without what `revision` does not support; an unknown revision counts as the oldest."""
     narrowed = profile
     for rule in NARROWINGS:
         if not at_least(revision, rule.since) and value_at(narrowed, rule.path) in _AS_IT_IS:

@@ -1,4 +1,4 @@
-"""Profiles put together from files that hold only what differs: for host profiles and model profiles alike. Pure."""
+"""Inheritance of profiles from files that hold only differences, for host and model profiles alike. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
@@ -11,7 +11,7 @@ from gateway.core.profiles.profile import Evidence, FactSource
 from gateway.errors import ProfileError
 
 IDENTITY = frozenset({"name", "title", "about", "match", "lineage", "variants", "evidence"})
-"""The fields of a profile that are no values to set."""
+"""The fields of a profile that are not values to set."""
 
 
 SourceT = TypeVar("SourceT", bound=FactSource)
@@ -19,7 +19,7 @@ ProfileT = TypeVar("ProfileT", bound=BaseModel)
 
 
 def paths(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    """Every value that a profile of this model may set, as a dotted path."""
+    """Yield every value that a profile of this model may set, as a dotted path."""
     for name, field in model.model_fields.items():
         if not prefix and name in IDENTITY:
             continue
@@ -30,7 +30,7 @@ def paths(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
 
 
 def value_at(profile: BaseModel, path: str) -> Any:
-    """The value under a dotted path."""
+    """Return the value at a dotted path."""
     value: Any = profile
     for part in path.split("."):
         value = getattr(value, part)
@@ -38,7 +38,7 @@ def value_at(profile: BaseModel, path: str) -> Any:
 
 
 class Resolver(Generic[SourceT, ProfileT]):
-    """Resolves sources to profiles of one model. `parent_of` says what a source extends; None: nothing."""
+    """Resolves sources to profiles of one model. `parent_of` returns the parent of a source, or None."""
 
     def __init__(self, model: type[ProfileT], parent_of: Callable[[str, SourceT], str | None], shown_by: str) -> None:
         self.paths = tuple(paths(model))
@@ -47,9 +47,9 @@ class Resolver(Generic[SourceT, ProfileT]):
         self._shown_by = shown_by
 
     def resolve(self, sources: Mapping[str, SourceT]) -> dict[str, ProfileT]:
-        """Every source with everything that it extends merged under it, in the same order.
+        """Merge every source with all that it extends, in the same order.
 
-        Evidence is filed under the dotted path that it is for; a value set without evidence drops its parent's.
+        Evidence is stored under the dotted path of its value; a value set without evidence drops its parent's evidence.
 
         Raises:
             ProfileError: an unknown parent, a circle, an unknown path, or a value that does not fit.
@@ -62,7 +62,7 @@ class Resolver(Generic[SourceT, ProfileT]):
         return {name: resolved[name] for name in sources}
 
     def set_paths(self, name: str, source: SourceT) -> Mapping[str, Any]:
-        """What the source itself sets, by dotted path; nested tables and dotted keys are the same.
+        """Return the values that the source itself sets, by dotted path; nested tables and dotted keys are equivalent.
 
         Raises:
             ProfileError: a path that does not exist, or one that is set twice.
@@ -71,12 +71,12 @@ class Resolver(Generic[SourceT, ProfileT]):
         for sets in (*(fact.sets for fact in source.fact), source.sets):
             for path, value in self._flatten(name, sets):
                 if path in found:
-                    raise ProfileError(f"profile {name!r}: {path} is set twice", remedy="leave one of the two")
+                    raise ProfileError(f"profile {name!r}: {path} is set twice", remedy="remove one of the two")
                 found[path] = value
         return found
 
     def _lineage(self, name: str, sources: Mapping[str, SourceT]) -> list[str]:
-        """The profile and all that it extends, nearest first."""
+        """Return the profile and all that it extends, nearest first."""
         lineage = [name]
         while (parent := self._parent_of(lineage[-1], sources[lineage[-1]])) is not None:
             if parent in lineage:
@@ -116,7 +116,7 @@ class Resolver(Generic[SourceT, ProfileT]):
             raise ProfileError(f"profile {name!r}: {path}: {words}") from None
 
     def _flatten(self, name: str, sets: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-        """The values of a `sets` table by dotted path."""
+        """Yield the values of a `sets` table by dotted path."""
         for key, value in sets.items():
             path = f"{prefix}{key}"
             if path in self.paths:
@@ -125,7 +125,7 @@ class Resolver(Generic[SourceT, ProfileT]):
                 yield from self._flatten(name, value, f"{path}.")  # pyright: ignore[reportUnknownArgumentType]
             else:
                 hint = self._hint(path)
-                raise ProfileError(f"profile {name!r}: {path!r} is nothing that a profile sets", remedy=hint)
+                raise ProfileError(f"profile {name!r}: {path!r} is not a value that a profile sets", remedy=hint)
 
     def _hint(self, path: str) -> str:
         below = [known for known in self.paths if known.startswith(f"{path}.")]

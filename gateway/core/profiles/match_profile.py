@@ -1,4 +1,4 @@
-"""Which profile is this client's: an explicit choice, else what the client says it is, else the default.
+"""Choosing the profile for a client: an explicit choice, a match on what the client says it is, or the default.
 
 Pure. Clients name themselves in clientInfo (`initialize`, or `_meta` of every request from 2026-07-28 on); the name is
 good evidence but not exact, so it is normalised and matched with shell globs.
@@ -34,7 +34,7 @@ _WILD = re.compile(r"\*|\?|\[[^\]]*\]")
 
 @dataclass(frozen=True)
 class Choice:
-    """The profile in force for a caller, and in one sentence why it is this one."""
+    """The profile in force for a caller, and the reason in one sentence."""
 
     profile: Profile
     because: str
@@ -42,10 +42,10 @@ class Choice:
 
 @dataclass(frozen=True, order=True)
 class Specificity:
-    """How closely a Match fits, smallest first: a name without wildcards, then the longer literal part, then position.
+    """How closely a Match fits, best first: a name without wildcards, then the longer literal part, then the position.
 
-    `position` is the profile's place among all: of two equally close ones the later wins, so that users' profiles,
-    which come after the built-in ones, can take a client over.
+    `position` is the profile's index among all: the later of two equally close ones wins, so that users' profiles,
+    which come after the built-in ones, can override them.
     """
 
     exact: bool
@@ -57,15 +57,15 @@ class Specificity:
 def choose_profile(
     profiles: Mapping[str, Profile], caller: Caller, configured: str | None, model: str | None = None
 ) -> Choice:
-    """The profile for `caller`, not yet narrowed to its revision (`gateway.core.profiles.host_profiles.narrow`).
+    """Return the profile for `caller`, not yet narrowed to its revision (see `host_profiles.narrow`).
 
-    The first that there is: `caller.profile` (flag, path, header), `configured` (the configuration's
-    gateway.profile), a Match on the clientInfo name, a Match on the User-Agent alone, `default`. Then the variant of
-    it that is for the model behind the host, if one is: `model` (the configuration's gateway.model), else
-    `caller.model`.
+    It is the first that exists of `caller.profile` (flag, path, header), `configured` (the configuration's
+    gateway.profile), a Match on the clientInfo name, a Match on the User-Agent alone, and `default`. If that profile
+    has a variant for the model behind the host, the variant is used: the model is `model` (the configuration's
+    gateway.model), or else `caller.model`.
 
     Raises:
-        ProfileError: an explicit choice names no profile; the nearest known one is the remedy.
+        ProfileError: an explicit choice names no profile; the remedy names the most similar one.
     """
     behind = caller.model if model is None else model
     names = names_of_model(behind or "")
@@ -73,15 +73,15 @@ def choose_profile(
     variant = _variant(choice.profile, names)
     if behind is None or variant is None:
         return choice
-    source = "gateway.model" if model is not None else "the host tells it"
+    source = "gateway.model" if model is not None else "as the host reports"
     because = f"{choice.because}, and the model behind it is {behind[:LOOKED_AT]!a} ({source})"
     return Choice(find_profile(profiles, variant), because)
 
 
 def _host(profiles: Mapping[str, Profile], caller: Caller, configured: str | None, models: tuple[str, ...]) -> Choice:
-    """The profile of the host, whatever variants of it there are."""
+    """Choose the profile of the host, regardless of its variants."""
     if caller.profile is not None:
-        return Choice(find_profile(profiles, caller.profile), "it was asked for explicitly")
+        return Choice(find_profile(profiles, caller.profile), "it was chosen explicitly")
     if configured is not None:
         return Choice(find_profile(profiles, configured), "the configuration sets it for every host (gateway.profile)")
     if caller.client_name is not None:
@@ -93,12 +93,12 @@ def _host(profiles: Mapping[str, Profile], caller: Caller, configured: str | Non
         return Choice(found, f"the User-Agent is {agent[:LOOKED_AT]!a}")
     unknown = "the client does not say what it is"
     if caller.client_name is not None:
-        unknown = f"no profile is for a client that calls itself {normalise_client_name(caller.client_name)!a}"
+        unknown = f"no profile matches a client that calls itself {normalise_client_name(caller.client_name)!a}"
     return Choice(find_profile(profiles, "default"), unknown)
 
 
 def able(caller: Caller, profile: Profile) -> Caller:
-    """The caller with what it declares, less what its profile knows to be broken (`features.broken`, `apps.host`)."""
+    """Return the caller without declared features known to be broken (`features.broken`, `apps.host`)."""
     kept = undeclared(caller.capabilities) if profile.apps.host == "never" else caller.capabilities
     if broken := set(profile.features.broken).intersection(kept):
         kept = {key: value for key, value in kept.items() if key not in broken}
@@ -106,10 +106,10 @@ def able(caller: Caller, profile: Profile) -> Caller:
 
 
 def find_profile(profiles: Mapping[str, Profile], name: str) -> Profile:
-    """The profile of this name.
+    """Return the profile of this name.
 
     Raises:
-        ProfileError: there is none; the remedy names the nearest one, or all.
+        ProfileError: there is none; the remedy names the most similar one, or all.
     """
     known = known_name(profiles, name)
     if known is None:
@@ -119,7 +119,7 @@ def find_profile(profiles: Mapping[str, Profile], name: str) -> Profile:
 
 
 def known_name(names: Collection[str], given: str) -> str | None:
-    """The name that somebody means who writes `given`: that very one, else one that differs only in its capitals."""
+    """Return the name that `given` means: the same name, or else one that differs only in case."""
     if given in names:
         return given
     folded = given.casefold()
@@ -127,12 +127,12 @@ def known_name(names: Collection[str], given: str) -> str | None:
 
 
 def glob_of(match: Match) -> str | None:
-    """The glob on the client's name, normalised like the names that it meets."""
+    """Return the glob on the client's name, normalised like the names that it is matched with."""
     return None if match.client_name is None else separated(match.client_name)
 
 
 def specificity(match: Match, position: int = 0) -> Specificity:
-    """How closely `match` fits what it matches."""
+    """Return how closely `match` fits what it matches."""
     glob = glob_of(match)
     literal = len(_WILD.sub("", glob)) if glob is not None else len(match.user_agent or "")
     given = (match.client_name, match.client_version, match.user_agent, match.model)
@@ -173,13 +173,13 @@ def _model_fits(match: Match, models: tuple[str, ...]) -> bool:
 
 
 def names_of_model(model: str) -> tuple[str, ...]:
-    """The names that a model is matched by: with and without whose it is (`openai/gpt-5.5`)."""
+    """Return the names to match a model by: with and without its vendor (`openai/gpt-5.5`)."""
     whole = model[:LOOKED_AT].strip().casefold()
     return tuple(dict.fromkeys((whole, whole.rsplit("/", 1)[-1]))) if whole else ()
 
 
 def _variant(profile: Profile, models: tuple[str, ...]) -> str | None:
-    """The variant whose glob fits most closely; the earlier of two that fit equally."""
+    """Return the variant whose glob fits most closely; the earlier of two that fit equally."""
     found = [
         (len(_WILD.sub("", glob)), -place, name)
         for place, (name, globs) in enumerate(profile.variants.items())

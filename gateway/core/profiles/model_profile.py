@@ -1,6 +1,7 @@
-"""Model profiles: what a model API, and the model behind it, take in a tool's result. Data, like host profiles.
+"""Model profiles: what a model API, and the model behind it, accept in a tool's result. Data, like host profiles.
 
-A host decides what may leave the gateway; a model API what may be sent to it. The two are kept apart.
+A host profile decides what may leave the gateway; a model profile what may be sent to a model API. The two are
+separate.
 """
 
 from collections.abc import Mapping
@@ -12,12 +13,12 @@ from gateway.core.model.turn import MediaKind
 from gateway.core.profiles.profile import Count, Evidence, FactSource, Rules
 
 Place = Literal["in_tool", "follow_up", "none"]
-"""Where content goes: into the tool's message, into one message after all tool messages of the turn, or nowhere."""
+"""Where content is placed: in the tool's message, in one message after all tool messages of the turn, or nowhere."""
 
 ImagePlace = Literal["in_tool", "follow_up", "after_reply", "none"]
-"""Where images go. `after_reply`: as `follow_up`, behind a short reply of the assistant's.
+"""Where images are placed. `after_reply`: like `follow_up`, but after a short reply of the assistant.
 
-Some chat templates let a user speak only after the assistant, so a message that directly follows a tool is refused.
+Some chat templates allow a user message only after the assistant's, so one that directly follows a tool is refused.
 """
 
 Writing = Literal[
@@ -31,27 +32,27 @@ Writing = Literal[
     "cohere",
     "ollama",
 ]
-"""The wire forms, one converter each; every target is a profile of one of them."""
+"""The wire formats, each with a converter of its own; every target is a profile of one of them."""
 
 
 class ModelImages(Rules):
-    """Images: where they go, the types that are taken, limits in pixels, decoded bytes, and count per turn."""
+    """Images: their place, the accepted types, limits in pixels, decoded bytes, and count per turn."""
 
     place: ImagePlace = "none"
     types: tuple[str, ...] = ("image/png", "image/jpeg", "image/gif", "image/webp")
     follow_up_types: tuple[str, ...] = ()
-    """Types that are taken only in the follow-up, where the others go into the tool's message."""
+    """Types that are accepted only in the follow-up, while the others go into the tool's message."""
     max_edge: Count | None = None
     max_bytes: Count | None = None
     max_count: Count | None = None
     in_tool_models: tuple[str, ...] = ()
-    """Models (globs) whose images go into the tool's message, where those of the others follow."""
+    """Models (globs) that accept images in the tool's message, while those of the other models follow."""
     after_reply_models: tuple[str, ...] = ()
-    """Models (globs) whose images follow a reply of the assistant's: their chat templates want roles to alternate."""
+    """Models (globs) whose images follow a reply of the assistant: their chat templates require alternating roles."""
 
 
 class ModelMedia(Rules):
-    """Sound, documents or video: where they go and the types that are taken."""
+    """Sound, documents or video: their place and the accepted types."""
 
     place: Place = "none"
     types: tuple[str, ...] = ()
@@ -59,9 +60,9 @@ class ModelMedia(Rules):
 
 
 class ModelErrors(Rules):
-    """Failed calls. `flag`: the API has one; else the text begins with `ERROR:`.
+    """Failed calls. `flag`: the API has an error flag; otherwise the text begins with `ERROR:`.
 
-    `text_only`: beside the flag the tool's message may hold nothing but text, so media goes into the follow-up.
+    `text_only`: with the flag, the tool's message may hold only text, so media goes into the follow-up.
     """
 
     flag: bool = False
@@ -69,7 +70,7 @@ class ModelErrors(Rules):
 
 
 class ModelRefs(Rules):
-    """Content that the API fetches itself, named in a link: where it goes, schemes of its uri, kinds of media."""
+    """Content named in a link that the API fetches itself: its place, URI schemes, and kinds of media."""
 
     place: Place = "none"
     schemes: tuple[str, ...] = ()
@@ -77,11 +78,11 @@ class ModelRefs(Rules):
 
 
 class ModelRaw(Rules):
-    """What an upstream may give as this API's own content of a tool's message, to be sent as it is.
+    """Content for a tool's message that an upstream may provide in this API's own form, to be sent unchanged.
 
-    `form`: a list of blocks that name their kind under `type` (`typed`), or that have one member called after it
-    (`keyed`); or an object with some of the members (`members`). `kinds`: for each kind what a block has to have; for
-    `members` the JSON type of each.
+    `form`: a list of blocks with their kind under `type` (`typed`) or with one member named after the kind (`keyed`);
+    or an object with some of the members (`members`). `kinds`: the members that a block of each kind must have; for
+    `members`, the JSON type of each.
     """
 
     form: Literal["typed", "keyed", "members"] = "typed"
@@ -89,26 +90,26 @@ class ModelRaw(Rules):
 
 
 class ModelText(Rules):
-    """Text: `max_chars` of one result together."""
+    """Text: `max_chars` of one result in total."""
 
     max_chars: Count | None = None
 
 
 class ModelMatch(Rules):
-    """Which requests a profile is for: shell globs on the model's name and on the API's base url."""
+    """The requests that a profile is for: shell globs on the model's name and on the API's base url."""
 
     model: str | None = None
     base_url: str | None = None
 
 
 class ModelSource(FactSource):
-    """A model profile's file: only what differs from what it extends."""
+    """A model profile's file: only the differences from the profile that it extends."""
 
     match: tuple[ModelMatch, ...] = ()
 
 
 class ModelProfile(Rules):
-    """A model profile with everything resolved, and the evidence of each value."""
+    """A fully resolved model profile, with the evidence for each value."""
 
     name: str
     title: str = ""
@@ -117,9 +118,9 @@ class ModelProfile(Rules):
     lineage: tuple[str, ...] = ()
     writing: Writing = "openai_chat"
     vision: bool = True
-    """Whether the model sees images at all; without, it gets lines that name them."""
+    """Whether the model sees images at all; if not, it gets lines that name them."""
     blind_models: tuple[str, ...] = ()
-    """Models (globs) that see no images although the API takes them."""
+    """Models (globs) that do not see images although the API accepts them."""
     image: ModelImages = ModelImages()
     audio: ModelMedia = ModelMedia()
     document: ModelMedia = ModelMedia()
@@ -127,10 +128,10 @@ class ModelProfile(Rules):
     error: ModelErrors = ModelErrors()
     text: ModelText = ModelText()
     file: ModelRefs = ModelRefs()
-    """Files that the provider of the API keeps, by id: `openai-file:file-abc`."""
+    """Files stored by the provider of the API, by id: `openai-file:file-abc`."""
     link: ModelRefs = ModelRefs()
-    """Addresses that the API fetches: followed only where the caller asks for it (`links="native"`)."""
+    """Addresses that the API fetches: used only if the caller asks for it (`links="native"`)."""
     raw: ModelRaw = ModelRaw()
     max_request_bytes: Count | None = None
-    """The largest request that the API takes, where it is known."""
+    """The largest request that the API accepts, if known."""
     evidence: Mapping[str, Evidence] = Field(default_factory=dict[str, Evidence])

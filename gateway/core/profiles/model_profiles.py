@@ -1,4 +1,4 @@
-"""Model profiles put together, and which one a target, a model's name and a base url call for. Pure."""
+"""Resolving model profiles, and choosing one by target, model name and base url. Pure."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -17,7 +17,7 @@ _RESOLVER = Resolver(ModelProfile, _parent, "docs/models/README.md lists what th
 
 
 def resolve_model_profiles(sources: Mapping[str, ModelSource]) -> Mapping[str, ModelProfile]:
-    """Every source with everything that it extends merged under it.
+    """Resolve every source by merging all that it extends.
 
     Raises:
         ProfileError: an unknown parent, a circle, an unknown path, or a value that does not fit.
@@ -28,12 +28,12 @@ def resolve_model_profiles(sources: Mapping[str, ModelSource]) -> Mapping[str, M
 def choose_model_profile(
     profiles: Mapping[str, ModelProfile], target: str, *, model: str | None = None, base_url: str | None = None
 ) -> ModelProfile:
-    """The profile of `target`, or the closest one that extends it and matches the model or the base url.
+    """Return the profile of `target`, or the closest one that extends it and matches the model or the base url.
 
-    Of several that match, the one whose patterns are longest; then as it is for this very model (`narrowed`).
+    If several match, the one with the longest patterns is used; the result is narrowed to this model (`narrowed`).
 
     Raises:
-        ProfileError: there is no such target; the nearest is named.
+        ProfileError: there is no such target; the remedy names the most similar one.
     """
     chosen = profiles.get(target)
     if chosen is None:
@@ -50,7 +50,7 @@ def choose_model_profile(
 
 
 def narrowed(profile: ModelProfile, model: str | None) -> ModelProfile:
-    """The profile as it is for one model: without vision, or with the images of tools where its template takes them."""
+    """Narrow a profile to one model: without vision, or with tool images in the place that its template requires."""
     if _names(profile.blind_models, model):
         return profile.model_copy(update={"vision": False})
     if _names(profile.image.in_tool_models, model):
@@ -61,30 +61,30 @@ def narrowed(profile: ModelProfile, model: str | None) -> ModelProfile:
 
 
 def leaves_choice(profile: ModelProfile) -> bool:
-    """Whether the images of tools may go to several places: the model's chat template decides, not the API."""
+    """Whether the place of tool images depends on the model's chat template rather than on the API."""
     return profile.writing in _CHOOSING
 
 
 def with_tool_images(profile: ModelProfile, place: ImagePlace) -> ModelProfile:
-    """The profile with the images of tools in another place.
+    """Return the profile with tool images in another place.
 
     Raises:
-        ProfileError: the API leaves no choice.
+        ProfileError: the API allows only one place.
     """
     if not leaves_choice(profile):
         raise ProfileError(
-            f"{profile.name} leaves no choice of where the images of tools go",
+            f"{profile.name} does not let you choose where the images of tools go",
             remedy="leave tool_images out: its profile puts them where the API takes them",
         )
     return profile.model_copy(update={"image": profile.image.model_copy(update={"place": place})})
 
 
 _CHOOSING = frozenset({"openai_chat", "ollama"})
-"""The forms whose servers differ from model to model in what their chat templates do with a tool's images."""
+"""The formats whose servers differ from model to model in what their chat templates do with a tool's images."""
 
 
 def _names(globs: tuple[str, ...], model: str | None) -> bool:
-    """Whether a glob is for this model, named with or without whose it is: `openai/gpt-3.5-turbo`."""
+    """Whether a glob matches this model, named with or without its vendor: `openai/gpt-3.5-turbo`."""
     if model is None:
         return False
     whole = model.casefold()
@@ -93,7 +93,7 @@ def _names(globs: tuple[str, ...], model: str | None) -> bool:
 
 
 def _closeness(match: ModelMatch, model: str | None, base_url: str | None) -> int:
-    """How many characters of patterns match; 0 where one does not, or none is given."""
+    """Return the number of pattern characters that match; 0 if a pattern does not match, or there is none."""
     closeness = 0
     for pattern, value in ((match.model, model), (match.base_url, base_url)):
         if pattern is None:

@@ -1,16 +1,16 @@
-"""Known names close to an unknown one."""
+"""Finding known names that are similar to an unknown one."""
 
 from collections.abc import Collection
 from difflib import get_close_matches
 
 _LEAST = 3
-"""Characters from which on a name counts as a part of others: fewer are in nearly every one."""
+"""Minimum characters for a name to count as a part of others: shorter ones are in nearly every name."""
 _MOST = 3
 _LOOKED_AT = 200
 
 
 def near_names(given: str, names: Collection[str]) -> tuple[str, ...]:
-    """The names that `given` is a part of, whatever its capitals, at most three; where there are none, the nearest one.
+    """Return at most three names that contain `given`, ignoring case, or else the most similar one.
 
     Whole words come before parts of them, and beginnings before the rest: `copilot-cli`, then `vscode-copilot`.
     """
@@ -21,7 +21,7 @@ def near_names(given: str, names: Collection[str]) -> tuple[str, ...]:
 
 
 def did_you_mean(given: str, names: Collection[str]) -> str | None:
-    """The question for one of the names that are near; None where none is."""
+    """Return a question that suggests similar names; None if there are none."""
     near = [repr(name) for name in near_names(given, names)]
     if not near:
         return None

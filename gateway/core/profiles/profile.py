@@ -1,4 +1,4 @@
-"""Profiles: what a given host really shows its model, as data.
+"""Profiles: what a host really shows its model, as data.
 
 A profile file holds facts. Each fact carries its evidence and the values that it sets, so a value without evidence
 cannot be written down. The defaults here are those of a host that shows everything (`passthrough`).
@@ -14,27 +14,27 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from gateway.core.model.quantities import Duration, Size, seconds_of
 
 Level = Literal["measured", "source", "maintainer", "user_report", "judgement", "unverified"]
-"""How a fact is known. `judgement` marks a choice of ours where nothing can be known."""
+"""How a fact is known. `judgement` marks our own choice if nothing can be known."""
 
 Count = Annotated[int, Field(gt=0)]
 Bytes = Annotated[Size, Field(gt=0)]
-"""As in mcp-gateway.toml: a number, or a text as `"5MB"`. Seconds likewise, `"30s"`."""
+"""Bytes as in mcp-gateway.toml: a number, or a text such as `"5MB"`. Seconds likewise, `"30s"`."""
 Seconds = Annotated[Duration, Field(gt=0)]
 
 
 class Rules(BaseModel):
-    """What all profiles are made of: frozen tables in which unknown keys are errors."""
+    """Base class of all profile tables: frozen, and unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Match(Rules):
-    """Which clients a profile is for. What is given must all hold; any one Match of a profile is enough.
+    """The clients that a profile is for. All given fields must match; one matching Match of a profile is enough.
 
-    `client_name` is a shell glob on the normalised clientInfo name (lower case; blanks, `_` and `/` become `-`; a
-    ` (via ...)` ending is gone). `user_agent` is a regular expression, searched in the HTTP User-Agent. `model` is a
-    shell glob on the name of the model behind the host, in lower case, where it is known (see `Variant`).
-    `client_version` is its very clientInfo version: what was calibrated with one need not hold for the next.
+    `client_name` is a shell glob on the normalised clientInfo name (lower case; blanks, `_` and `/` become `-`; a `
+    (via ...)` suffix is removed). `user_agent` is a regular expression, searched for in the HTTP User-Agent. `model` is
+    a shell glob on the lower-case name of the model behind the host, if known (see `Variant`). `client_version` is the
+    exact clientInfo version: a calibration with one need not hold for the next.
     """
 
     client_name: str | None = None
@@ -44,7 +44,7 @@ class Match(Rules):
 
 
 class Evidence(Rules):
-    """How a value is known: level, where it can be read again, for which host version, and when it was checked."""
+    """How a value is known: its level, where to read it again, for which host version, and when it was checked."""
 
     level: Level
     source: str
@@ -53,27 +53,27 @@ class Evidence(Rules):
 
 
 class Fact(Evidence):
-    """Evidence with the values that it is for: dotted paths or nested tables, as in the profile itself."""
+    """Evidence with its values: dotted paths or nested tables, as in the profile itself."""
 
     sets: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
 class FactSource(Rules):
-    """A profile file, or a `[profiles.<name>]` table: only what differs from what it extends."""
+    """A profile file, or a `[profiles.<name>]` table: only the differences from what it extends."""
 
     title: str | None = None
     about: str | None = None
     extends: str | None = None
     fact: tuple[Fact, ...] = ()
     sets: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Values without evidence: for users' own profiles. A test keeps this out of the built-in ones."""
+    """Values without evidence, for users' own profiles. A test keeps this out of the built-in ones."""
 
 
 class Variant(Rules):
-    """A host's other face, where the model (or the model API) behind it decides what is shown.
+    """A variant of a host's profile, for hosts whose model (or model API) decides what is shown.
 
-    It becomes a profile `<host>-<name>` that extends the host's. `models` are shell globs on the model's name, in lower
-    case: where the model is known (told by the host, or set as gateway.model), the variant takes the host's place.
+    It becomes a profile `<host>-<name>` that extends the host's. `models` are shell globs on the model's lower-case
+    name: if the model is known (from the host, or set as gateway.model), the variant replaces the host's profile.
     """
 
     name: Annotated[str, Field(pattern=r"[a-z0-9]+(?:[-_.][a-z0-9]+)*")]
@@ -85,18 +85,18 @@ class Variant(Rules):
 
 
 class ProfileSource(FactSource):
-    """A profile file, or a `[profiles.<name>]` table: only what differs from what it extends."""
+    """A profile file, or a `[profiles.<name>]` table: only the differences from what it extends."""
 
     match: tuple[Match, ...] = ()
     variant: tuple[Variant, ...] = ()
 
 
 class TextRules(Rules):
-    """`max_chars`: all text of a result together. `merge`: one single text block, markers where media stood.
+    """`max_chars`: all text of a result in total. `merge`: one single text block, with markers in place of media.
 
-    `empty`: a result without content and empty text blocks are kept as they are, or `named` in a line, because the
-    host fails on them or shows its model nothing at all. `beyond`: what the host itself does with longer text than it
-    takes: `cut` it, save it to a `file` of which the model sees a preview, or `fail` the call.
+    `empty`: a result without content and empty text blocks are kept as they are, or `named` in a line, because the host
+    fails on them or shows its model nothing at all. `beyond`: what the host itself does with text over its limit: `cut`
+    it, save it to a `file` of which the model sees a preview, or `fail` the call.
     """
 
     max_chars: Count | None = None
@@ -109,10 +109,10 @@ class ImageRules(Rules):
     """Images.
 
     `show`: `native` as an image block, `line` as one line of text, `file` as a line with the path of a file that the
-    host may open (a line, where it may open none). `types` that are taken (empty: all raster and vector types as they
-    are); others are converted. `max_edge` in pixels, `max_bytes` decoded, `max_count` per result. `animation`: `kept`
-    where the type is taken, or the `first-frame` alone. `caption`: a text line before an image that names it: `never`,
-    `moved` (when it does not stand where it stood, or was changed), or `always`.
+    host can open (a plain line if it can open none). `types`: accepted types (empty: all raster and vector types);
+    others are converted. `max_edge` in pixels, `max_bytes` decoded, `max_count` per result. `animation`: `kept` if the
+    type is accepted, or only the `first-frame`. `caption`: a text line before an image that names it: `never`, `moved`
+    (if it was moved or changed), or `always`.
     """
 
     show: Literal["native", "line", "file"] = "native"
@@ -127,7 +127,7 @@ class ImageRules(Rules):
 class AudioRules(Rules):
     """Sound: shown as an audio block, named in a line, or in a line with the path of a `file`.
 
-    `types` that are taken (empty: all); others are converted. `max_bytes` decoded; `max_seconds`: longer sound is cut.
+    `types`: accepted types (empty: all); others are converted. `max_bytes` decoded; `max_seconds`: longer sound is cut.
     """
 
     show: Literal["native", "line", "file"] = "native"
@@ -140,7 +140,7 @@ class DocumentRules(Rules):
     """PDF documents, embedded or rescued.
 
     `show`: `native` as the embedded resource that it is; `text` with a mark before each page (a document without text
-    as pages, where images are shown); `pages` as images, within the image rules; `line`; or `file`, as with images.
+    as pages, if images are shown); `pages` as images, within the image rules; `line`; or `file`, as with images.
     `max_pages`: of text or of images in one result; the line names the rest. `max_bytes`: for `native`, decoded.
     """
 
@@ -150,10 +150,10 @@ class DocumentRules(Rules):
 
 
 class BlobRules(Rules):
-    """Embedded resources with bytes that are neither image nor PDF: as they are, in a line, or as a `file`.
+    """Embedded resources with bytes that are not an image or PDF: unchanged, in a line, or as a `file`.
 
-    `types` that are taken (empty: all). `image_as_image`: an embedded image becomes an image block; `audio_as_audio`:
-    embedded sound an audio block.
+    `types`: accepted types (empty: all). `image_as_image`: an embedded image becomes an image block; `audio_as_audio`:
+    embedded sound becomes an audio block.
     """
 
     show: Literal["native", "line", "file"] = "native"
@@ -163,16 +163,16 @@ class BlobRules(Rules):
 
 
 class EmbeddedTextRules(Rules):
-    """Embedded resources with text: as they are, or as a text block that begins with the uri."""
+    """Embedded resources with text: unchanged, or as a text block that begins with the URI."""
 
     show: Literal["native", "text"] = "native"
 
 
 class LinkRules(Rules):
-    """Links to resources: as they are, as one line of text, or `inline`.
+    """Links to resources: unchanged, as one line of text, or `inline`.
 
-    `inline`: what a link to an image or a document of its own upstream leads to is read and shown in its place, at most
-    `max_count` in one result and `max_bytes` each; every other link is a line.
+    `inline`: a link to an image or a document of its own upstream is replaced by the content, at most `max_count` in
+    one result and `max_bytes` each; any other link becomes a line.
     """
 
     show: Literal["native", "line", "inline"] = "native"
@@ -181,25 +181,27 @@ class LinkRules(Rules):
 
 
 class StructuredRules(Rules):
-    """Structured content: sent `always`, or `never` (then it is text where nothing else says it, and tools lose their
-    output schemas, since clients fail a call that has one without the other). `host`: what the host itself does with
-    it."""
+    """Structured content: sent `always`, or `never`.
+
+    If it is not sent, it becomes text unless something else says the same, and tools lose their output schemas, since
+    clients fail a call that has one without the other. `host`: what the host itself does with it.
+    """
 
     send: Literal["always", "never"] = "always"
     host: Literal["unknown", "ignored", "if-empty", "replaces-text", "replaces-all", "beside", "dumped"] = "unknown"
 
 
 class AppRules(Rules):
-    """MCP Apps: pages (`ui://`) that a host shows, beside what its model is told.
+    """MCP Apps: pages (`ui://`) that a host shows in addition to what its model reads.
 
-    `host`: whether it shows them: as it has `declared` (the extension `io.modelcontextprotocol/ui`), `always`, because
-    it shows them without declaring it, or `never`. `data`: where its pages find the data of the result that opened
-    them: in the structured content, or in `text`, because the host loses structured content on the way to the page:
-    then it is the first text block too. `calls`: which tools its pages can call: `any`, or only those that are
-    `listed`, because the host looks a page's calls up in its list of tools: then tools that pages call are listed under
-    their own names as well, for pages alone. `embedded`: whether a page inside a result (mcp-ui) goes to the host as it
-    is: `with-pages`, where the host shows pages; `always`, because it shows these without showing the others; or
-    `never`. Otherwise it is a line.
+    `host`: whether it shows them: as `declared` (the extension `io.modelcontextprotocol/ui`), `always`, because it
+    shows them without declaring it, or `never`. `data`: where its pages find the data of the result that opened them:
+    in the structured content, or in `text`, because the host loses structured content on the way to the page; then it
+    is the first text block too. `calls`: which tools its pages can call: `any`, or only those that are `listed`,
+    because the host looks a page's calls up in its list of tools; then tools that pages call are also listed under
+    their own names, for pages alone. `embedded`: whether a page inside a result (mcp-ui) goes to the host unchanged:
+    `with-pages`, if the host shows pages; `always`, because it shows these without showing the others; or `never`.
+    Otherwise it is a line.
     """
 
     host: Literal["declared", "always", "never"] = "declared"
@@ -212,7 +214,7 @@ class ErrorRules(Rules):
     """Results with `isError`.
 
     `media`: `keep` it beside the flag; `unflag`: send the result without the flag and with a text prefix, because the
-    host drops media beside the flag; `line`: name it. `prefix`: begin the text with `ERROR:` also beside the flag.
+    host drops media beside the flag; `line`: name it. `prefix`: begin the text with `ERROR:` even with the flag.
     `max_chars`: of a failed result's text.
     """
 
@@ -222,16 +224,16 @@ class ErrorRules(Rules):
 
 
 class UnknownRules(Rules):
-    """Blocks of a kind that MCP does not know (yet): as they are, or as one line of text."""
+    """Blocks of a kind that MCP does not know (yet): unchanged, or as one line of text."""
 
     show: Literal["native", "line"] = "native"
 
 
 class ContentUrlRules(Rules):
-    """Links to kept content, where the gateway has an HTTP side.
+    """Links to stored content, if the gateway is served over HTTP.
 
-    `show`: `never`; `beside` the handle, in each line that names one; or `instead` of it, because the host's model has
-    more use for an address than for a tool. Links are signed, and open the content for whoever has them.
+    `show`: `never`; `beside` the handle, in each line that names one; or `instead` of it, because an address is more
+    useful to the host's model than a tool. Links are signed, and open the content for anybody who has them.
     """
 
     show: Literal["never", "beside", "instead"] = "never"
@@ -244,15 +246,15 @@ class LimitRules(Rules):
 
 
 class ToolRules(Rules):
-    """What a host takes of tools.
+    """A host's limits and requirements for tools.
 
-    `name_max` counts characters with the host's own prefix in it; `host_prefix` is that prefix, `{server}` standing
-    for the name under which the gateway is registered. `name_chars` is the class of characters allowed in a name.
-    `helpers`: whether `gateway_view` and `gateway_read` are offered. `meta` is added to the `_meta` of every tool,
-    `own_meta` to that of the gateway's own tools alone. `schema_max_bytes`: of a tool's input schema as JSON. `refs`:
-    `inline` where the host drops the definitions that a `$ref` points to. `root`: `object` where the host takes no
-    `anyOf`, `oneOf` or `allOf` at a schema's root. `description_required`: a tool without one is given one.
-    `host_files`: the host itself fills in the arguments that `openai/fileParams` names, so they stay as declared.
+    `name_max` counts characters including the host's own prefix; `host_prefix` is that prefix, with `{server}` for the
+    name under which the gateway is registered. `name_chars` is the class of characters allowed in a name. `helpers`:
+    whether `gateway_view` and `gateway_read` are offered. `meta` is added to the `_meta` of every tool, `own_meta` only
+    to that of the gateway's own tools. `schema_max_bytes`: of a tool's input schema as JSON. `refs`: `inline` if the
+    host drops the definitions that a `$ref` points to. `root`: `object` if the host accepts no `anyOf`, `oneOf` or
+    `allOf` at a schema's root. `description_required`: a tool without a description gets one. `host_files`: the host
+    itself fills in the arguments that `openai/fileParams` names, so they stay as declared.
     """
 
     name_max: Count = 128
@@ -273,9 +275,9 @@ class ToolRules(Rules):
         try:
             re.compile(f"[{chars}]")
         except re.error as error:
-            raise ValueError(f"no class of characters: {error}") from None
+            raise ValueError(f"not a class of characters: {error}") from None
         if not re.fullmatch(f"[{chars}]+", "az09_"):
-            raise ValueError("small letters, digits and _ have to be allowed")
+            raise ValueError("lower-case letters, digits and _ must be allowed")
         return chars
 
     meta: dict[str, Any] = Field(default_factory=dict[str, Any])
@@ -283,9 +285,9 @@ class ToolRules(Rules):
 
 
 class InstructionRules(Rules):
-    """The instructions that a host is told when it connects.
+    """The instructions that a host receives when it connects.
 
-    `max_chars`: it keeps so many, the rest is cut off. `handles`: whether they say what a handle is good for.
+    `max_chars`: the characters that it keeps; the rest is cut off. `handles`: whether they explain handles.
     """
 
     max_chars: Count | None = None
@@ -293,15 +295,14 @@ class InstructionRules(Rules):
 
 
 class WaitRules(Rules):
-    """How long is waited, in seconds.
+    """Waiting times, in seconds.
 
-    `tools_list`: a first tools/list for upstreams that are still starting; counted from when the request came where
-    `list` is known, otherwise from when the gateway is up. `progress_every`: where the host asked for progress of a
-    call and the upstream tells none for so long, progress is told in its place, because the host gives a call up that
-    it hears nothing of (left out: never). `call`: how long the host waits for a tool; `start`: for the answer to its
-    first message; `list`: for that to tools/list, with which `tools_list` has to be done in good time;
-    `progress_resets`: whether progress makes it wait anew (all four are known of the host, and left out where nothing
-    is known).
+    `tools_list`: maximum delay of the first tools/list for upstreams that are still starting, counted from the request
+    if `list` is known, and otherwise from the start of the gateway. `progress_every`: if the host asked for progress of
+    a call and the upstream reports none for this long, the gateway reports progress itself, because the host would give
+    up the call (omitted: never). `call`: how long the host waits for a tool; `start`: for the answer to its first
+    message; `list`: for the answer to tools/list, which limits `tools_list`; `progress_resets`: whether progress
+    restarts its timeout (all four are facts about the host, and omitted if unknown).
     """
 
     call: Seconds | None = None
@@ -312,10 +313,10 @@ class WaitRules(Rules):
     progress_every: Annotated[Seconds, Field(le=3_600)] | None = None
 
     def for_list(self, waited: float) -> float:
-        """Seconds that a list may still wait for upstreams whose request has waited for so many already.
+        """Return the seconds that a list may still wait for upstreams after its request has waited this long.
 
-        A host that is known to give up soon counts from its request, whatever the imports took. Elsewhere nothing is
-        won by a list that comes soon and short: some hosts never ask for another.
+        For a host that is known to give up soon, the time counts from its request, however long the imports took. For
+        others, an early, short list is no advantage: some hosts never ask for another.
         """
         return self.tools_list if self.list is None else max(0.0, self.tools_list - waited)
 
@@ -326,16 +327,16 @@ Feature = Literal[
 
 
 class FeatureRules(Rules):
-    """`broken`: what the host says that it can do, and cannot. It is never asked for it, nor is any upstream told."""
+    """`broken`: features that the host declares but that do not work, so neither the gateway nor upstreams use them."""
 
     broken: tuple[Feature, ...] = ()
 
 
 class OutputRules(Rules):
-    """For programs that read results themselves: what is put beside the content, under `_meta` of the result.
+    """Additional output under `_meta` of the result, for programs that read results themselves.
 
     `envelope`: the whole envelope, as `mcp-gateway/envelope`. `model_api`: the messages that show this result to that
-    model API (a target of `gateway.lower_turn`, as `openai_chat`), as `mcp-gateway/model-api`.
+    model API (a target of `gateway.lower_turn`, such as `openai_chat`), as `mcp-gateway/model-api`.
     """
 
     envelope: bool = False
@@ -343,24 +344,26 @@ class OutputRules(Rules):
 
 
 class Profile(Rules):
-    """A profile with everything resolved: `values` of all that it extends, merged, and the evidence of each."""
+    """A fully resolved profile: the merged values of all that it extends, and the evidence for each."""
 
     name: str
     title: str = ""
     about: str = ""
     match: tuple[Match, ...] = ()
     lineage: tuple[str, ...] = ()
-    """What it extends, nearest first."""
+    """The profiles that it extends, nearest first."""
     variants: Mapping[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
-    """The profiles that take its place, each with the models for which it does (see `Variant`)."""
+    """The variants that replace it, each with the models for which they do (see `Variant`)."""
     order: Literal["kept", "text-first"] = "kept"
-    """`text-first`: the host (or this profile) shows text before media; markers say where the media stood."""
+    """`text-first`: the host (or this profile) shows text before media; markers show the original places of media."""
     rescue: bool = False
-    """Whether media is looked for in text and structured content."""
+    """Whether media is searched for in text and structured content."""
     handles: Literal["hidden", "useful", "always"] = "hidden"
-    """What is kept and named by its handle: only what is not shown as it came, or all media too (`always`, or `useful`:
-    where a tool is offered that takes content, so that the model can pass it on). Where a client loses images that it
-    was given, their handles let the model proxy put them back: `always`.
+    """Which content is stored and named by its handle.
+
+    `hidden`: only content that is not shown as it came; `always`: all media too; `useful`: the same, if a tool is
+    offered that takes content, so that the model can pass it on. If a client loses images that it was given, their
+    handles let the model proxy put them back: `always`.
     """
     audience: Literal["ignore", "respect"] = "ignore"
     shown: Literal["same-turn", "next-turn", "unknown"] = "unknown"
@@ -384,4 +387,4 @@ class Profile(Rules):
     features: FeatureRules = FeatureRules()
     output: OutputRules = OutputRules()
     evidence: Mapping[str, Evidence] = Field(default_factory=dict[str, Evidence])
-    """For each dotted path that some fact sets: how it is known."""
+    """The evidence for each dotted path that a fact sets."""

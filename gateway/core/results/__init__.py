@@ -1,1 +1,1 @@
-"""A tool's result: lifted into an envelope, decided on, and written as MCP again."""
+"""A tool's result: lifted into an envelope, decided on, and lowered to MCP again."""

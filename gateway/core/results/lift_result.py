@@ -1,6 +1,6 @@
-"""Lifting: a CallToolResult of any revision, well-formed or not, becomes an envelope. Nothing is lost, nothing raises.
+"""Lifting: turning a CallToolResult of any revision, well-formed or not, into an envelope without loss.
 
-One bad block costs only itself: it stays, whole, as an unknown block with a note.
+Nothing here raises. A bad block affects only itself: it is kept whole, as an unknown block with a note.
 """
 
 from typing import Any, cast
@@ -21,10 +21,10 @@ _OWN_MEMBERS = frozenset({"content", "structuredContent"})
 
 
 def lift(result: WireObject) -> Envelope:
-    """The envelope of a result's JSON object.
+    """Read the JSON object of a result into an envelope.
 
-    What is malformed is kept where it stood and noted: content that is not a list stays in `rest`, a block that cannot
-    be read becomes an unknown block, a media block whose base64 is broken has no `found`.
+    Malformed parts are kept in place and noted: content that is not a list stays in `rest`, an unreadable block becomes
+    an unknown block, and a media block with broken base64 has no `found`.
     """
     notes: list[Note] = []
     rest = {key: value for key, value in result.items() if key not in _OWN_MEMBERS}
@@ -55,7 +55,7 @@ def lift(result: WireObject) -> Envelope:
 
 
 def lift_block(value: Any, index: int) -> tuple[Block, tuple[Note, ...]]:
-    """One block of a result's content, with what was found wrong with it."""
+    """Read one block of a result's content; return it with notes of what was wrong with it."""
     kind: Any = value.get("type") if is_dict(value) else None
     model = BLOCK_TYPES.get(kind) if isinstance(kind, str) else None
     if model is None:

@@ -1,4 +1,4 @@
-"""Lowering to MCP: the envelope as the CallToolResult that this host shows best."""
+"""Lowering to MCP: writing the envelope as the CallToolResult that suits a host best."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,16 +13,16 @@ from gateway.core.results.decisions import AsImage, AsIs, AsText, BlockDecision,
 
 @dataclass(frozen=True)
 class Lowered:
-    """A CallToolResult as wire JSON, and the notes of everything that differs from what the tool returned."""
+    """A CallToolResult as wire JSON, with notes of every difference from what the tool returned."""
 
     result: dict[str, Any]
     notes: tuple[Note, ...]
 
 
 def lower(envelope: Envelope, profile: Profile, decisions: Decisions) -> Lowered:
-    """The envelope as the CallToolResult for a profile, by decisions in which nothing is wanted any more. Never raises.
+    """Write the envelope as the CallToolResult for a profile, by decisions that ask for no more effects. Never raises.
 
-    The result has no `resultType` of our own; what the upstream said in `_meta` and in unknown members stays.
+    `resultType` is not added; the upstream's `_meta` and unknown members are kept.
     """
     writer = _Writer(profile)
     for decision in decisions.decided_blocks:
@@ -39,7 +39,7 @@ def lower(envelope: Envelope, profile: Profile, decisions: Decisions) -> Lowered
 
 
 def _rest(envelope: Envelope, profile: Profile) -> dict[str, Any]:
-    """Every other member of the result; without the raw shapes for model APIs where the room is limited."""
+    """Return every other member of the result, without raw shapes for model APIs if the space is limited."""
     if RAW_KEY not in envelope.meta or profile.limits.result_chars is None:
         return envelope.rest
     return {**envelope.rest, "_meta": {key: value for key, value in envelope.meta.items() if key != RAW_KEY}}
@@ -47,14 +47,14 @@ def _rest(envelope: Envelope, profile: Profile) -> dict[str, Any]:
 
 @dataclass
 class _Writer:
-    """Blocks in the making: those that stay in order, and those that are moved after the text."""
+    """Collects blocks: those that stay in order, and those that are moved behind the text."""
 
     profile: Profile
     in_place: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     moved: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     counts: dict[str, int] = field(default_factory=dict[str, int])
     stood_before: int | None = None
-    """How many blocks stood in place when the first one was moved."""
+    """Number of blocks in place when the first one was moved."""
 
     @property
     def moves(self) -> bool:
@@ -104,7 +104,7 @@ class _Writer:
                         self.name(decision.kind), decision.caption or decision.known, decision.handle, decision.url
                     )
                 )
-            # As it arrived, even where it is not an object: nothing here may lose what it cannot name.
+            # As it arrived, even if it is not an object: nothing unknown may be lost here.
             self.in_place.append(wire)
             return
         known = wording.join_facts(decision.known, decision.caption)
@@ -159,9 +159,9 @@ class _Writer:
 
 
 def _merged(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """All texts as one block, in order: hosts that take only the first text block get all of it.
+    """Merge all texts into one block, in order: hosts that take only the first text block then get all of it.
 
-    One that stands alone keeps its `_meta`, which a page may read.
+    A text that is alone keeps its `_meta`, which a page may read.
     """
     blocks = [block for block in blocks if block["text"]]
     if not blocks:

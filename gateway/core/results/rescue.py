@@ -1,10 +1,10 @@
-"""Rescue: media that stands where no model can see it becomes blocks of its own.
+"""Rescue: turning media that no model could see into blocks of its own.
 
-Looked for: data URIs in text (also in Markdown images and <img> tags), text that is nothing but base64, JSON in text
-(also as a string within JSON), base64 between quotes or in labelled brackets in other text (broken JSON, what a client
-printed of an object), and structured content. Where the bytes stood, a short marker stays. The same bytes are never
-shown twice: real servers send every image both as a block and in structured content (server-filesystem), or as text
-and in structured content.
+Media is found in data URIs in text (also in Markdown images and <img> tags), text that is nothing but base64, JSON in
+text (also as a string within JSON), base64 between quotes or in labelled brackets in other text (broken JSON, or
+objects as printed by a client), and structured content. A short marker replaces the bytes. The same bytes are never
+shown twice: real servers send every image both as a block and in structured content (server-filesystem), or both as
+text and in structured content.
 """
 
 import json
@@ -25,19 +25,19 @@ from gateway.core.model.notes import Note
 from gateway.core.wording import rescued
 
 _SHORTEST = 64
-"""Shorter strings are left alone: no picture is that small, and words can look like base64."""
+"""Length below which strings are left alone: no image is that small, and words can look like base64."""
 _MOST = 200
-"""How many pieces of media one result may hide; the rest stays as it is."""
+"""Maximum number of pieces of media rescued from one result; the rest stays as it is."""
 _DEEPEST = 60
-_DULL = frozenset({int, float, bool, NoneType})
-"""Types of JSON values that hide nothing."""
+_MEDIA_FREE = frozenset({int, float, bool, NoneType})
+"""Types of JSON values that cannot hide media."""
 _SHOWABLE = frozenset({"image", "audio", "video", "document"})
 _TYPE_KEYS = ("mimeType", "mime_type", "mediaType", "media_type", "contentType", "content_type")
 
 _DATA_URI = re.compile(
     r"data:(?P<type>[\w.+-]{1,60}/[\w.+-]{1,80})(?:;[\w-]{1,40}=[\w.\"-]{1,80}){0,4};base64,(?P<data>[A-Za-z0-9+/_=-]{64,})"
 )
-# What a data URI is often wrapped in. Tried only beside a URI that was found, so that a hostile text costs no more.
+# What often surrounds a data URI. Tried only beside a URI that was found, so that a hostile text costs no more.
 _AROUND = 200
 _OPENING = re.compile(r"""(?:!\[(?P<alt>[^\]\n]{0,100})\]\(|<img\b[^<>]{0,100}?\bsrc\s?=\s?["'])\Z""")
 _CLOSING = re.compile(r"""\)|["'][^<>]{0,200}>""")
@@ -50,20 +50,20 @@ _ONLY_BASE64 = re.compile(r"[A-Za-z0-9+/_\r\n-]{64,}={0,2}\s*")
 
 @dataclass
 class _Rescuer:
-    """What has been seen so far in one result: the data of every piece of media, and what was found."""
+    """The state of one run over a result: the data of every piece of media so far, and the notes."""
 
     seen: set[str]
     notes: list[Note] = field(default_factory=list[Note])
     count: int = 0
 
     def take(self, data: str, declared: str | None, where: str, index: int | None) -> tuple[Found, Block | None] | None:
-        """The media in a string, with a block for it unless the result shows it already; None when it is not media."""
+        """Recognise media in a string, with a block for it unless the result shows it already; None if not media."""
         if self.count >= _MOST:
             return None
         mended = mend(data)
         found = found_in(mended, declared)
         if found is None or media_types.inspect_base64(found.data).media_type is None:
-            # The bytes themselves have to say that they are media: a declared type beside a token proves nothing.
+            # The bytes themselves must show that they are media: a declared type beside a token proves nothing.
             return None
         family = media_types.family(found.media_type)
         if family not in _SHOWABLE:
@@ -78,7 +78,7 @@ class _Rescuer:
 
 
 def rescue(envelope: Envelope) -> Envelope:
-    """The same envelope with hidden media as blocks: after the text that it stood in, or at the end."""
+    """Return the same envelope with hidden media as blocks, each behind the text that held it or at the end."""
     rescuer = _Rescuer({found.data for found in map(_found, envelope.blocks) if found})
     blocks: list[Block] = []
     for index, block in enumerate(envelope.blocks):
@@ -95,7 +95,7 @@ def rescue(envelope: Envelope) -> Envelope:
 
 
 def block_for(found: Found, number: int = 1) -> Block:
-    """A block that shows the media: an image, a sound, or an embedded resource."""
+    """Return a block that shows the media: an image, a sound, or an embedded resource."""
     update = {"found": found}
     family = media_types.family(found.media_type)
     if family == "image":
@@ -116,7 +116,7 @@ def _found(block: Block) -> Found | None:
 
 
 def _as_text(block: Block, index: int, rescuer: _Rescuer) -> TextBlock | None:
-    """A block as text: also a bare string, which servers give as `"content": "hello"` or in a list."""
+    """Read a block as text; servers also send a bare string, as `"content": "hello"` or in a list."""
     if isinstance(block, UnknownBlock) and isinstance(block.value, str):
         rescuer.notes.append(Note(kind="mended", text="a string in place of a block read as text", block=index))
         return TextBlock(type="text", text=block.value)
@@ -140,7 +140,7 @@ def _from_text(block: TextBlock, index: int, rescuer: _Rescuer) -> Iterator[Bloc
 
 
 def _from_quotes(block: TextBlock, index: int, rescuer: _Rescuer) -> Iterator[Block]:
-    """The text with markers in place of quoted base64, and the media after it."""
+    """Yield the text with markers in place of quoted base64, and then the media."""
     hidden: list[Block] = []
     text = _marked(_QUOTED, block.text, rescuer, "quoted base64 in text", index, hidden)
     yield block if text == block.text else _with_text(block, text)
@@ -150,7 +150,7 @@ def _from_quotes(block: TextBlock, index: int, rescuer: _Rescuer) -> Iterator[Bl
 def _marked(
     pattern: re.Pattern[str], text: str, rescuer: _Rescuer, where: str, index: int | None, hidden: list[Block]
 ) -> str:
-    """The text with a marker in place of every match that is media; the blocks for it are added to `hidden`."""
+    """Replace every match that is media by a marker; blocks for the media are added to `hidden`."""
 
     def replaced(match: re.Match[str]) -> str:
         taken = rescuer.take(match[0], None, where, index)
@@ -164,7 +164,7 @@ def _marked(
 
 
 def _from_data_uris(block: TextBlock, index: int, rescuer: _Rescuer) -> Iterator[Block]:
-    """The text around each data URI, with the media between, so that order is kept to the word."""
+    """Yield the text around each data URI, with the media in between, so that the order is exact."""
     text, done, pending = block.text, 0, ""
     for match in _DATA_URI.finditer(text):
         taken = rescuer.take(match["data"], match["type"], "a data URI in text", index)
@@ -188,7 +188,7 @@ def _from_data_uris(block: TextBlock, index: int, rescuer: _Rescuer) -> Iterator
 
 
 def _with_wrapping(text: str, start: int, end: int, done: int) -> tuple[int, int, str]:
-    """The URI's place together with the Markdown image or <img> tag around it, and the text that this had to say."""
+    """Extend the URI's range to the Markdown image or <img> tag around it; return it with the tag's text."""
     opening = _OPENING.search(text[max(done, start - _AROUND) : start])
     closing = _CLOSING.match(text, end) if opening else None
     if opening is None or closing is None:
@@ -197,7 +197,7 @@ def _with_wrapping(text: str, start: int, end: int, done: int) -> tuple[int, int
 
 
 def _from_json(value: Any, rescuer: _Rescuer, where: str, index: int | None) -> tuple[Any, list[Block]]:
-    """The value with markers in place of media, and the blocks for what was not shown yet."""
+    """Replace media in the value by markers; return it with blocks for the media that is not shown yet."""
     if not has_long_text(value, _SHORTEST):  # a table of many small values is not walked through item by item
         return value, []
     walker = _Walker(rescuer, where, index)
@@ -206,7 +206,7 @@ def _from_json(value: Any, rescuer: _Rescuer, where: str, index: int | None) -> 
 
 @dataclass
 class _Walker:
-    """One walk through JSON, and the blocks for the media in it that was not shown yet."""
+    """One walk through JSON, collecting blocks for the media in it that is not shown yet."""
 
     rescuer: _Rescuer
     where: str
@@ -220,19 +220,20 @@ class _Walker:
             return node
         if isinstance(node, list):
             items = cast("list[Any]", node)
-            walked = [item if type(item) in _DULL else self.walk(item, declared, depth + 1) for item in items]
+            walked = [item if type(item) in _MEDIA_FREE else self.walk(item, declared, depth + 1) for item in items]
             return walked if any(map(is_not, walked, items)) else items
         if isinstance(node, dict):
             members = cast("dict[str, Any]", node)
             named = next((members[key] for key in _TYPE_KEYS if isinstance(members.get(key), str)), None)
             walked = {
-                key: item if type(item) in _DULL else self.walk(item, named, depth + 1) for key, item in members.items()
+                key: item if type(item) in _MEDIA_FREE else self.walk(item, named, depth + 1)
+                for key, item in members.items()
             }
             return walked if any(map(is_not, walked.values(), members.values())) else members
         return node
 
     def _string(self, text: str, declared: str | None, depth: int) -> str:
-        """A string that is media, JSON of its own, or text with media in it."""
+        """Process a string that is media, JSON of its own, or text with media in it."""
         taken = self.rescuer.take(text, declared, self.where, self.index) if _may_be_media(text) else None
         if taken is not None:
             if taken[1] is not None:
@@ -249,7 +250,7 @@ class _Walker:
 
 
 def _may_be_media(text: str) -> bool:
-    """A cheap look at the beginning, before anything is measured or decoded."""
+    """A quick check of the beginning, before anything is measured or decoded."""
     if len(text) < _SHORTEST:
         return False
     start = text[:48].lstrip()

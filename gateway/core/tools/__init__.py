@@ -1,1 +1,1 @@
-"""Tools as hosts are offered them: names, schemas, arguments that take content, instructions."""
+"""Tools as offered to hosts: names, schemas, arguments that take content, instructions."""

@@ -1,4 +1,4 @@
-"""What a host's model is told first: the gateway's own instructions, and those of its upstreams. Pure.
+"""The instructions that a host's model receives first: the gateway's own, and those of its upstreams. Pure.
 
 Standard library only: a host on stdio is answered before anything else is loaded.
 """
@@ -12,28 +12,29 @@ from gateway.core.model.texts import cut, visible
 from gateway.core.profiles.client_names import normalise_client_name
 
 LONGEST_PART = 64_000
-"""Characters of one upstream's instructions beyond which they are cut, whatever the host takes."""
+"""Characters of one upstream's instructions beyond which they are cut, whatever the host accepts."""
 
 LONGEST = 8_000
-"""Characters for a host of which nothing is known: as in the profile `default`, which may not be loaded yet."""
+"""Characters for an unknown host: as in the profile `default`, which may not be loaded yet."""
 
 HANDLES = (
-    "Results name content by handles, as img_7h3k2m9q4w8x. Where an argument of a tool takes content, give its handle; "
-    "the resource content://directory lists what there is."
+    "Results name content by handles, such as img_7h3k2m9q4w8x. If an argument of a tool takes content, give its "
+    "handle; the resource content://directory lists what there is."
 )
-"""Told to hosts whose profile says so (`instructions.handles`)."""
+"""Included for hosts whose profile wants it (`instructions.handles`)."""
 
 _LEAST = 80
-"""Characters of an upstream's instructions below which there is no use in telling them."""
+"""Characters below which an upstream's instructions would be cut too much to be useful."""
 
 _HEADING = re.compile(r"^(#{1,2})(?=[ \t])", re.MULTILINE)
 
 
 class Introductions(NamedTuple):
-    """What the upstreams say, in the order of the configuration, and how much hosts keep.
+    """The instructions of the upstreams, in the order of the configuration, and how much of them hosts keep.
 
     `parts` are (upstream, its instructions); `limits` (glob on the normalised client name, characters), the closest
-    first; `longest` is for all other clients. None is no limit. `handles` says in the same way who is told about them.
+    first; `longest` is for all other clients. None means no limit. `handles` says in the same way which clients receive
+    `HANDLES`.
     """
 
     parts: tuple[tuple[str, str], ...] = ()
@@ -42,7 +43,7 @@ class Introductions(NamedTuple):
     handles: tuple[tuple[str, bool], ...] = ()
 
     def told(self, own: str | None, client: str | None) -> str | None:
-        """All of it as one text for a client of this name, `own` being the gateway's; None when there is nothing."""
+        """Merge everything into one text for a client of this name, after `own`, the gateway's; None if it is empty."""
         first = "\n\n".join(text for text in (own, HANDLES if self._names_handles(client) else None) if text)
         return merge_instructions(first, self.parts, self._limit(client))
 
@@ -57,10 +58,10 @@ class Introductions(NamedTuple):
 
 
 def part(text: str | None) -> str:
-    """An upstream's instructions as they may stand among others.
+    """Prepare an upstream's instructions for merging with others.
 
-    Halves of surrogate pairs replaced, control characters made visible; headings that would stand beside or above the
-    one with the upstream's name, and so could speak in another's name, moved below it.
+    Halves of surrogate pairs are replaced, control characters made visible. Headings at or above the level of the one
+    with the upstream's name, which could speak in another's name, are moved below it.
     """
     whole = (text or "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     lines = visible(whole).replace("\r\n", "\n").replace("\r", "\n").strip()
@@ -68,10 +69,10 @@ def part(text: str | None) -> str:
 
 
 def merge_instructions(own: str | None, parts: Iterable[tuple[str, str]], longest: int | None) -> str | None:
-    """The gateway's own text, then each upstream's under its name, at most `longest` characters.
+    """Merge the gateway's own text and each upstream's under its name into at most `longest` characters.
 
-    What is too long is cut, evenly: a long one takes nothing from short ones. Those that would get next to nothing are
-    left out, the last first.
+    Long texts are cut evenly and take nothing from short ones. Texts that would get next to nothing are left out, the
+    last first.
     """
     whole = [own.strip()] if own and own.strip() else []
     named = [(f"## {name}\n", text) for name, text in parts if text]
@@ -90,7 +91,7 @@ def merge_instructions(own: str | None, parts: Iterable[tuple[str, str]], longes
 
 
 def _share(lengths: list[int], room: int) -> int:
-    """The most characters that each may have, so that all together have at most `room`."""
+    """Return the maximum length for each text so that all together have at most `room` characters."""
     rest, left = room, len(lengths)
     for length in sorted(lengths):
         if length * left > rest:

@@ -1,1 +1,1 @@
-"""Hosts' own configuration files: reading their servers, registering the gateway there, and taking it out again."""
+"""Hosts' own configuration files: reading their servers, and registering or unregistering the gateway there."""

@@ -1,4 +1,4 @@
-"""What a host's file was before the gateway changed it: kept in the user's data folder, readable by its owner alone."""
+"""Backups of hosts' files before the gateway changes them, in the user's data folder, readable only by the user."""
 
 import contextlib
 import hashlib
@@ -16,10 +16,11 @@ _KEPT = 5
 
 @dataclass(frozen=True)
 class BackupRecord:
-    """What was done to a file: it held `written` (a digest) afterwards, with the gateway under `names`.
+    """How a file was changed: it then held `written` (a digest), with the gateway under `names`.
 
-    `existed`: there was a file before. `exact`: nobody else changed it between our own changes, so that undoing them
-    all is giving back the backup. `taken_out` are the other servers that went, `made_folders` what had to be made.
+    `existed`: there was a file before. `exact`: nobody else changed it between our own changes, so that restoring the
+    backup undoes them all. `taken_out` are the other servers that were removed, `made_folders` the folders that were
+    created.
     """
 
     file: str
@@ -32,24 +33,24 @@ class BackupRecord:
 
 
 class Backups:
-    """The backups below a folder, one of each host's file."""
+    """The backups in a folder, one of each host's file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @classmethod
     def of_user(cls) -> "Backups":
-        """Those of the user who runs this process."""
+        """Return those of the user who runs this process."""
         import platformdirs  # here, because few commands need it
 
         return cls(platformdirs.user_data_path("mcp-gateway", appauthor=False) / "backups")
 
     def place(self, host: str, file: Path) -> Path:
-        """Where the content of before is kept; there is no such file where the host had none."""
+        """Return the path of the original content; there is no such file if the host had none."""
         return self._home(host, file) / "before"
 
     def record(self, host: str, file: Path) -> BackupRecord | None:
-        """What was done to the file, if anything was and it is not undone."""
+        """Return the record of changes to the file, if it was changed and the change is not undone."""
         content = read_bytes(self._home(host, file) / "record.json")
         try:
             said: dict[str, Any] = json.loads(content or b"null") or {}
@@ -61,25 +62,25 @@ class Backups:
             raise ConfigError("is damaged", where=where, remedy="its file `before` is the host's old file") from None
 
     def before(self, host: str, file: Path) -> bytes | None:
-        """The content of before."""
+        """Return the original content."""
         return read_bytes(self.place(host, file))
 
     def keep(self, host: str, file: Path, content: bytes | None) -> None:
-        """Keep what the file holds before it is changed; older backups step back, a few are kept."""
+        """Store what the file holds before it is changed; older backups are renamed, and a few are kept."""
         self._step_back(host, file)
         if content is not None:
             self._write(self.place(host, file), content)
 
     def write(self, host: str, file: Path, record: BackupRecord) -> None:
-        """Remember what was done."""
+        """Store the record of a change."""
         self._write(self._home(host, file) / "record.json", json.dumps(asdict(record), indent=2).encode())
 
     def forget(self, host: str, file: Path, *, drop_content: bool) -> None:
-        """It is undone: forget what was done; the content of before is dropped where the host has it again."""
+        """Remove the record of an undone change; `drop_content` removes the backup too, as the host has it again."""
         (self._home(host, file) / "record.json").unlink(missing_ok=True)
         if drop_content:
             self.place(host, file).unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # older backups are in it
+        with contextlib.suppress(OSError):  # it contains older backups
             self._home(host, file).rmdir()
 
     def _home(self, host: str, file: Path) -> Path:
@@ -102,5 +103,5 @@ class Backups:
 
 
 def digest(content: bytes) -> str:
-    """What a file's content is recognised by."""
+    """Return the digest by which a file's content is recognised."""
     return hashlib.sha256(content).hexdigest()

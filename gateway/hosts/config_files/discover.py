@@ -1,4 +1,4 @@
-"""Looking for servers: in every known host's files, in one host's, or in a file that a user names."""
+"""Finding servers in every known host's files, in one host's, or in a file that a user names."""
 
 import os
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from gateway.hosts.config_files.servers import Server, read_servers
 
 @dataclass
 class Looked:
-    """What was found, in which files, and what is wrong with files that could not be read."""
+    """The servers that were found, the files, and problems with files that could not be read."""
 
     servers: list[Server] = field(default_factory=list[Server])
     files: list[Path] = field(default_factory=list[Path])
@@ -24,9 +24,9 @@ class Looked:
 
 
 def discover(sources: Sequence[str], at: Machine) -> Looked:
-    """The servers of the named hosts and files; of every known host where none is named.
+    """Find the servers of the named hosts and files, or of every known host if none is named.
 
-    A host's broken file costs that file, and is a problem; a broken file that was asked for by name is an error.
+    A host's broken file is skipped and reported as a problem; a broken file that was named is an error.
 
     Raises:
         ConfigError: a source is neither a host nor a file, or a named file cannot be read.
@@ -65,7 +65,7 @@ def _look_in_file(source: str, at: Machine, looked: Looked) -> None:
     document = Document(decoded_text(content, file), "toml" if file.suffix.lower() == ".toml" else "json", str(file))
     found = host_of_file(file, document.data)
     if found is None:
-        remedy = "known are mcpServers, servers, context_servers, mcp_servers and mcp"
+        remedy = "the known keys are mcpServers, servers, context_servers, mcp_servers and mcp"
         raise ConfigError("names no servers in a way that a known host would", where=source, remedy=remedy)
     host, table = found
     looked.servers += read_servers(document, host, at, table=table, project=_project_of(host, file, at))
@@ -76,7 +76,7 @@ def _project(place: ConfigPlace, at: Machine) -> str | None:
 
 
 def _project_of(host: HostFormat, file: Path, at: Machine) -> str | None:
-    """The folder that a host's file belongs to: the one where it would be a project's file of that host."""
+    """Return the folder that a host's file belongs to, if the file is in the place of that host's project file."""
     if any(Path(place.path) == file for place in host.places(at) if place.scope == "user"):
         return None
     for folder in file.parents:

@@ -1,7 +1,7 @@
-"""A host's configuration as text: which servers it has, and the same text with one more or some fewer.
+"""A host's configuration as text: finding the servers in it, and adding or removing servers.
 
-Every edit is checked before it is given back: read again, the new text must say what was asked for and, beside that,
-what the old one said.
+Every edit is checked before it is returned: parsed again, the new text must contain the requested change and everything
+else from the old text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,13 +17,13 @@ from gateway.hosts.config_files import json_edits, toml_tables
 
 Syntax = Literal["json", "toml"]
 
-_MEND = "mend it first; nothing was changed"
+_MEND = "fix it first; nothing was changed"
 _BY_HAND = "edit it by hand: the gateway changes no file that it cannot change exactly"
 
 
 @dataclass(frozen=True)
 class Document:
-    """A configuration file's text ("" for a missing or empty one), and the name it has in errors."""
+    """The text of a configuration file ("" if missing or empty), and its name for errors."""
 
     text: str
     syntax: Syntax
@@ -31,7 +31,7 @@ class Document:
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """What the text says, as plain values; not to be changed.
+        """The text parsed as plain values; not to be modified.
 
         Raises:
             ConfigError: it is malformed, with line and column.
@@ -41,10 +41,10 @@ class Document:
         return from_json(self.text, self.where, _MEND)
 
     def table(self, path: Sequence[str]) -> dict[str, Any] | None:
-        """The table at `path`, or none.
+        """Return the table at `path`, or None.
 
         Raises:
-            ConfigError: the text is malformed, or something else than a table stands there.
+            ConfigError: the text is malformed, or there is something other than a table.
         """
         value: Any = self.data
         for place, key in enumerate(path):
@@ -56,7 +56,7 @@ class Document:
         return value
 
     def with_server(self, path: Sequence[str], name: str, entry: Mapping[str, Any]) -> "Document":
-        """The same with the server `name`, new or in the place of the one of that name.
+        """Return the document with the server `name`, added or replaced.
 
         Raises:
             ConfigError: the text is malformed, or cannot be changed exactly.
@@ -73,7 +73,7 @@ class Document:
         return self._checked(text, wanted)
 
     def without_servers(self, path: Sequence[str], names: Sequence[str]) -> "Document":
-        """The same without these servers.
+        """Return the document without these servers.
 
         Raises:
             ConfigError: the text is malformed, or cannot be changed exactly.
@@ -90,7 +90,7 @@ class Document:
         return self._checked(text, wanted)
 
     def _with_own_table(self, path: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The data, and in it the table at `path`, both free to be changed: the data of this document stays."""
+        """Return the data, and the table at `path` within it, as copies that may be modified."""
         data = dict(self.data)
         table = data
         for key in path:
@@ -110,7 +110,7 @@ class Document:
 
 
 def pruned(value: Any) -> Any:
-    """The value without empty tables in tables: TOML's last table below another takes that one along."""
+    """Remove empty tables within tables: deleting TOML's last subtable removes the table as well."""
     if not is_dict(value):
         return value
     table = {key: pruned(item) for key, item in value.items()}

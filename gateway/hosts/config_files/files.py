@@ -1,4 +1,4 @@
-"""Reading and replacing a user's files: whole or not at all, with their mode and owner, through symlinks."""
+"""Reading and replacing a user's files atomically, keeping mode and owner, and following symlinks."""
 
 import contextlib
 import os
@@ -10,11 +10,11 @@ from gateway.errors import ConfigError
 from gateway.system.files import replacing
 
 _NEW_FILE_MODE = 0o600
-"""Configurations hold secrets sooner or later."""
+"""Configurations contain secrets sooner or later."""
 
 
 def read_bytes(path: Path) -> bytes | None:
-    """The file's content, or none where there is no file.
+    """Return the file's content, or None if there is no file.
 
     Raises:
         ConfigError: it cannot be read.
@@ -28,7 +28,7 @@ def read_bytes(path: Path) -> bytes | None:
 
 
 def decoded_text(content: bytes | None, path: Path) -> str:
-    """The content as text, a byte order mark and line ends as they are; "" where there is none.
+    """Decode the content, keeping a byte order mark and line ends; "" if there is none.
 
     Raises:
         ConfigError: it is not UTF-8.
@@ -37,12 +37,12 @@ def decoded_text(content: bytes | None, path: Path) -> str:
 
 
 def replace_file(path: Path, content: bytes, *, expected: bytes | None) -> tuple[Path, ...]:
-    """Put `content` into the file, in one step; returns the folders that had to be made.
+    """Put `content` into the file, atomically; return the folders that had to be created.
 
-    A symlink stays one: the file that it leads to is replaced. Mode and owner stay; a new file is its owner's alone.
+    A symlink stays one: its target is replaced. Mode and owner stay; a new file is accessible only to its owner.
 
     Raises:
-        ConfigError: it cannot be written, or no longer holds `expected` (none: no file).
+        ConfigError: it cannot be written, or no longer holds `expected` (None: no file).
     """
     target = Path(os.path.realpath(path))
     try:
@@ -83,12 +83,12 @@ def _make_folders(folder: Path) -> tuple[Path, ...]:
 
 
 def _like(target: Path, new: Path) -> None:
-    """Give the new file the mode and the owner of the one that it replaces."""
+    """Give the new file the mode and the owner of the file that it replaces."""
     if not target.exists():
         new.chmod(_NEW_FILE_MODE)
         return
     status = target.stat()
-    with contextlib.suppress(OSError, AttributeError):  # only root may, Windows has no owners of this kind
+    with contextlib.suppress(OSError, AttributeError):  # only root may do so, and Windows has no such owners
         os.chown(new, status.st_uid, status.st_gid)
     new.chmod(stat.S_IMODE(status.st_mode))
 

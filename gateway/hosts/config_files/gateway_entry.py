@@ -1,4 +1,4 @@
-"""The gateway put into a host's configuration, and taken out again, as text: nothing is read or written here."""
+"""Adding the gateway to the text of a host's configuration, and removing it: nothing is read or written here."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from gateway.hosts.config_files.hosts import HostFormat
 from gateway.hosts.config_files.launch_command import Launch, is_own
 
 NAME = "gateway"
-"""What the gateway is called in a host, unless a user says otherwise."""
+"""The gateway's name in a host, unless the user chooses another."""
 
 
 @dataclass(frozen=True)
 class Installation:
-    """The text with the gateway in it; the servers beside it that stay, and those that were taken out."""
+    """The text with the gateway in it; the other servers that stay, and those that were removed."""
 
     text: str
     beside: tuple[str, ...] = ()
@@ -24,9 +24,9 @@ class Installation:
 def plan_install(
     document: Document, host: HostFormat, launch: Launch, *, name: str = NAME, only: bool, kept: Collection[str] = ()
 ) -> Installation:
-    """The host's text with the gateway as server `name`: added, or in the place of its former entry.
+    """Add the gateway to the host's text as server `name`, or replace its former entry.
 
-    With `only`, every other server is taken out but those that are `kept`.
+    With `only`, every other server is removed except those that are `kept`.
 
     Raises:
         ConfigError: the text is malformed or cannot be edited exactly, or another server has that name.
@@ -47,7 +47,7 @@ def plan_install(
 
 
 def own_names(document: Document, host: HostFormat) -> tuple[str, ...]:
-    """The names under which the gateway is registered in the text."""
+    """Return the names under which the gateway is registered in the text."""
     return tuple(name for name, entry in (document.table(host.table) or {}).items() if is_own(entry))
 
 
@@ -59,9 +59,9 @@ def plan_uninstall(
     before: Document | None = None,
     give_back: Sequence[str] = (),
 ) -> str | None:
-    """The text without the gateway's entry, or none where it has none of this name.
+    """Return the text without the gateway's entry, or None if it has none of this name.
 
-    `give_back` are the servers that `only` took out: those that are still missing come back as they stand in `before`.
+    `give_back` are the servers that `only` removed: those that are still missing are restored from `before`.
 
     Raises:
         ConfigError: one of the texts is malformed or cannot be edited exactly.

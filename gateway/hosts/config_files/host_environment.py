@@ -1,4 +1,4 @@
-"""Environment variables that a configuration uses, and that a host may start the gateway without."""
+"""Finding environment variables that a configuration uses, but that a host may not pass to the gateway."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,24 +17,26 @@ _EVERYWHERE = frozenset(
         PYTHON_VARIABLE,
     ]
 )
-"""What every host gives, and the gateway itself: DEFAULT_INHERITED_ENV_VARS of the official SDKs (TypeScript,
-packages/client/src/client/stdio.ts; Python, mcp/client/stdio.py)."""
+"""Variables that every host passes, as does the gateway: DEFAULT_INHERITED_ENV_VARS of the official SDKs.
+
+Sources: TypeScript, packages/client/src/client/stdio.ts; Python, mcp/client/stdio.py.
+"""
 
 
 @dataclass(frozen=True)
 class Missing:
-    """Variables, by name, that a host may not have: `needed` to start at all; `empty` ones leave a value empty."""
+    """Names of variables that a host may lack: `needed` ones to start at all; without `empty` ones a value is empty."""
 
     needed: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them."""
+        """All names."""
         return (*self.needed, *self.empty)
 
     def sentences(self, configuration: Path, title: str) -> Iterator[str]:
-        """What that means for a host called `title`: at most two sentences."""
+        """Yield sentences, at most two, on the consequences for a host called `title`."""
         if self.needed:
             text = f"{configuration} needs {', '.join(self.needed)}"
             yield f"{text}: where {title} does not have {_it(self.needed)}, the gateway does not start"
@@ -43,15 +45,15 @@ class Missing:
             yield f"{text}: where {title} does not have {_it(self.empty)}, upstreams get an empty value"
 
     def options(self, environ: Mapping[str, str]) -> str:
-        """The options of `install` that give them to the host: by name those that are set here."""
+        """Return the options of `install` that pass the variables to the host, for those that are set here."""
         return " ".join(f"--env {name}" if name in environ else f"--env {name}=VALUE" for name in self.names)
 
 
 def missing_in_host(configuration: Path, given: Mapping[str, str]) -> Missing:
-    """The variables that the configuration refers to, and that neither `given` nor every host has.
+    """Return the variables that the configuration refers to, and that neither `given` nor every host has.
 
-    A reference with a default that is not empty means that the variable may be missing. Raises ConfigError where the
-    file cannot be read.
+    A variable may be missing if its reference has a default that is not empty. Raises ConfigError if the file cannot be
+    read.
     """
     document = read_document(configuration)
     if configuration.suffix.lower() == ".json":

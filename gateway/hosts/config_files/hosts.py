@@ -1,4 +1,4 @@
-"""The hosts whose configuration files are known: where the files are, and how a server is written in them."""
+"""The hosts whose configuration files are known: where the files are, and the format of a server in them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from gateway.hosts.config_files.variables import Dialect
 class ConfigPlace:
     """A file that a host may read.
 
-    `only_if_there`: it is never made anew; but where it is `packaged` (in the private folder of an installed package),
-    it is as soon as that folder exists.
+    `only_if_there`: it is never created, except that a `packaged` file (in the private folder of an installed package)
+    is created if that folder exists.
     """
 
     path: PurePath
@@ -32,9 +32,9 @@ class ConfigPlace:
 class HostFormat:
     """A host's configuration format.
 
-    `table` is where its servers stand; `variables` whose references its values may hold; `timeout_seconds` how long one
-    unit of its `timeout` for a call is, where it has one. `entry` writes a server, `places` names the files, the user's
-    before the project's. `profile` is its built-in profile, where that has another name.
+    `table` is the path of its servers; `variables` the dialect of references in its values; `timeout_seconds` the
+    length of one unit of its `timeout` for a call, if it has one. `entry` writes a server, `places` names the files,
+    the user's before the project's. `profile` is its built-in profile, if that has another name.
     """
 
     name: str
@@ -71,7 +71,7 @@ def _claude_desktop(at: Machine) -> tuple[ConfigPlace, ...]:
     usual = ConfigPlace(at.in_application_data("Claude", "claude_desktop_config.json"))
     if at.platform != "win32":
         return (usual,)
-    # Installed from the Microsoft Store (MSIX), its %APPDATA% is a folder of the package.
+    # If installed from the Microsoft Store (MSIX), its %APPDATA% is a folder of the package.
     package = at.in_local("Packages", "Claude_pzs8sxrjxfjjc", "LocalCache", "Roaming", "Claude")
     return (ConfigPlace(package / "claude_desktop_config.json", only_if_there=True, packaged=True), usual)
 
@@ -131,7 +131,8 @@ def _cline(at: Machine) -> tuple[ConfigPlace, ...]:
     file = "cline_mcp_settings.json"
     data = at.in_variable("CLINE_DATA_DIR") or (at.in_variable("CLINE_DIR") or at.in_home(".cline")) / "data"
     shared = at.in_variable("CLINE_MCP_SETTINGS_PATH") or data / "settings" / file
-    # The CLI's file, and since 2026 the extension's too (https://github.com/cline/cline/issues/13596); before, that had
+    # The CLI's file, and since 2026 the extension's too (https://github.com/cline/cline/issues/13596); previously, the
+    # extension had a file of its own, which it moves there (https://github.com/cline/cline/pull/9630).
     # one of its own, which it moves there (https://github.com/cline/cline/pull/9630).
     former = at.in_application_data("Code", "User", "globalStorage", "saoudrizwan.claude-dev", "settings", file)
     return (ConfigPlace(shared), ConfigPlace(former, only_if_there=True))
@@ -265,7 +266,7 @@ _ALL = (
 )
 
 HOSTS: Mapping[str, HostFormat] = {host.name: host for host in _ALL}
-"""Every known host by name; where a built-in profile is that host's, it has the same name."""
+"""Every known host by name; a host's built-in profile has the same name."""
 
 _UNKNOWN = HostFormat("file", "a file", "", _SERVERS, "any", lambda at: (), _plain)
 _TABLES: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -289,10 +290,10 @@ _NAMES: tuple[tuple[str, str], ...] = (
 
 
 def find_host(name: str) -> HostFormat:
-    """The host of this name.
+    """Return the host of this name.
 
     Raises:
-        ConfigError: there is none, with the nearest name.
+        ConfigError: there is none; the remedy names the most similar one.
     """
     known = known_name(HOSTS, name)
     if known is not None:
@@ -302,7 +303,7 @@ def find_host(name: str) -> HostFormat:
 
 
 def host_of_file(path: PurePath, data: Mapping[str, Any]) -> tuple[HostFormat, tuple[str, ...]] | None:
-    """Whose format a file has, by its name, else by the table of servers in it, and where that is; or none."""
+    """Return the host whose format a file has, judged by its name or its table of servers, and the table's path."""
     tail = path.as_posix()
     for ending, name in _NAMES:
         if (tail == ending or tail.endswith(f"/{ending}")) and isinstance(data.get(HOSTS[name].table[0]), Mapping):

@@ -1,4 +1,4 @@
-"""Servers of hosts put behind the gateway: which become upstreams, under which names, and the text that says so."""
+"""Putting servers of hosts behind the gateway: which become upstreams, their names, and the resulting text."""
 
 import json
 import tomllib
@@ -16,15 +16,18 @@ from gateway.hosts.config_files.login_probe import at_a_url_without_credentials
 from gateway.hosts.config_files.servers import Server
 
 What = Literal["new", "twin", "known", "own", "unusable", "login"]
-"""new: becomes an upstream. twin: equal to an earlier one. known: stands in mcp-gateway.toml already. own: the gateway
-itself. unusable: cannot be called by the gateway. login: wants a login (OAuth), and is left to its host."""
+"""The plans for a server.
+
+new: becomes an upstream. twin: equal to an earlier one. known: already in mcp-gateway.toml. own: the gateway itself.
+unusable: cannot be called by the gateway. login: requires a login (OAuth), and is left to its host.
+"""
 
 _IDENTITY: Mapping[str, Any] = {"command": None, "args": [], "env": {}, "cwd": None, "url": None, "headers": {}}
 
 
 @dataclass(frozen=True)
 class Row:
-    """What becomes of one server; `upstream` is its name behind the gateway, if it is there."""
+    """The plan for one server; `upstream` is its name behind the gateway, if it is there."""
 
     server: Server
     what: What
@@ -33,7 +36,7 @@ class Row:
 
 @dataclass(frozen=True)
 class ImportPlan:
-    """What becomes of every server, and mcp-gateway.toml with them: `text` is the old one where nothing is new."""
+    """The plan for every server, and the resulting mcp-gateway.toml: `text` is the old one if there is nothing new."""
 
     rows: tuple[Row, ...]
     text: str
@@ -45,7 +48,7 @@ class ImportPlan:
 
 
 def wants_login(server: Server, logins: Collection[str]) -> bool:
-    """Whether a server wants a login (OAuth): its host's entry says so, or its url is among `logins`."""
+    """Whether a server requires a login (OAuth): its host's entry says so, or its url is among `logins`."""
     upstream = server.upstream or {}
     return at_a_url_without_credentials(upstream) and (server.logs_in or upstream["url"] in logins)
 
@@ -53,13 +56,13 @@ def wants_login(server: Server, logins: Collection[str]) -> bool:
 def plan_import(
     servers: Sequence[Server], text: str, where: str, *, logins: Collection[str] = (), mcp_remote: bool = False
 ) -> ImportPlan:
-    """The servers added to `text`, the mcp-gateway.toml that there is ("": none yet), which errors call `where`.
+    """Plan to add the servers to `text`, the existing mcp-gateway.toml (or ""), which errors call `where`.
 
-    Equal servers of several hosts are one upstream; it is enabled if one of them is. Servers that want a login
+    Equal servers of several hosts are one upstream; it is enabled if one of them is. Servers that require a login
     (`logins` are urls known to) stay with their hosts; with `mcp_remote` they become upstreams that log in.
 
     Raises:
-        ConfigError: `text` is not TOML, or its upstreams are written in a way that nothing can be added to.
+        ConfigError: `text` is not TOML, or its upstreams are written in a way that nothing can be added.
     """
     existing = _upstreams(text, where)
     names = {server_identity(as_object(upstream)): name for name, upstream in existing.items()}
@@ -94,7 +97,7 @@ def plan_import(
 
 
 def urls_behind(upstreams: Mapping[str, Any]) -> dict[str, str]:
-    """The names of the upstreams that reach a url through mcp-remote, by that url."""
+    """Return the names of the upstreams that reach a url through mcp-remote, by that url."""
     found = {
         url_behind(as_object(one)): name
         for name, one in upstreams.items()
@@ -109,7 +112,7 @@ def _with_login(upstream: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_bridged(rows: Sequence[Row]) -> list[Row]:
-    """The rows; what wants a login is the twin of another host's server that reaches the same url by mcp-remote."""
+    """Mark servers that require a login as twins of a server in another host that reaches their url by mcp-remote."""
     servers = {row.upstream: row.server.upstream for row in rows if row.what in ("new", "known") and row.upstream}
     reached = urls_behind(servers)
     return [
@@ -121,38 +124,37 @@ def _without_bridged(rows: Sequence[Row]) -> list[Row]:
 
 
 def server_identity(upstream: Mapping[str, Any]) -> str:
-    """What makes two upstreams the same server: program or address, and all that they are given."""
+    """Return what makes two upstreams the same server: program or address, and everything passed to it."""
     return json.dumps({key: upstream.get(key) or empty for key, empty in _IDENTITY.items()}, sort_keys=True)
 
 
 @dataclass(frozen=True)
 class KnownServers:
-    """The servers that a mcp-gateway.toml has: the identities of all upstreams and of those that are enabled, and the
-    urls that are reached through mcp-remote."""
+    """The servers in a mcp-gateway.toml: the identities of all upstreams and of enabled ones, and mcp-remote's urls."""
 
     identities: frozenset[str]
     enabled: frozenset[str]
     urls: frozenset[str]
 
     def has(self, server: Server) -> bool:
-        """Whether the server is one of them."""
+        """Whether the server is an upstream."""
         return server.upstream is not None and (
             server_identity(server.upstream) in self.identities or self.logs_in_to(server)
         )
 
     def logs_in_to(self, server: Server) -> bool:
-        """Whether one of them reaches the server's url through mcp-remote."""
+        """Whether an upstream reaches the server's url through mcp-remote."""
         return server.upstream is not None and server.upstream.get("url") in self.urls
 
     def is_off(self, server: Server) -> bool:
-        """Whether the server is one of them, and is not enabled, though it is in its host."""
+        """Whether the server is an upstream that is not enabled, although the server is enabled in its host."""
         upstream = server.upstream or {}
         on = (upstream.get("enabled") is not False or server.asks) and not self.logs_in_to(server)
         return on and server_identity(upstream) in self.identities - self.enabled
 
 
 def known_to(text: str, where: str) -> KnownServers:
-    """The servers that a mcp-gateway.toml has.
+    """Return the servers in a mcp-gateway.toml.
 
     Raises:
         ConfigError: it is not TOML.
@@ -200,7 +202,7 @@ def _with_upstreams(text: str, rows: Sequence[Row], where: str) -> str:
     except ConfigError:
         same = False
     if not same:
-        remedy = "give each upstream a table of its own, as [upstreams.name]"
+        remedy = "give each upstream a table of its own, such as [upstreams.name]"
         raise ConfigError("nothing can be added to its upstreams as they are written", where=where, remedy=remedy)
     return whole
 

@@ -1,4 +1,4 @@
-"""Putting one member into a JSON text, and taking members out: every other character stays as it is."""
+"""Adding a member to a JSON text, and removing members: every other character stays."""
 
 import json
 import re
@@ -12,15 +12,15 @@ _INDENTED = re.compile(r"[\[{,][ \t]*\r?\n([ \t]+)\"")
 
 
 class NoObject(ValueError):
-    """Where an object of members is needed stands something else; the argument is its dotted key."""
+    """There is something else in place of an object; the argument is its dotted key."""
 
 
 def with_member(text: str, path: Sequence[str], key: str, value: Any) -> str:
-    """The text with `key` set to `value` in the object at `path`; objects that are missing on the way are made.
+    """Return the text with `key` set to `value` in the object at `path`; missing objects on the path are created.
 
     Raises:
         Malformed: the text is not JSON.
-        NoObject: on the way stands something that is not an object.
+        NoObject: there is something other than an object on the path.
     """
     root = parse(text, list(path))
     if root is None:
@@ -40,7 +40,7 @@ def with_member(text: str, path: Sequence[str], key: str, value: Any) -> str:
 
 
 def without_members(text: str, path: Sequence[str], keys: Sequence[str]) -> str:
-    """The text without these members of the object at `path`; what is not there is left out.
+    """Return the text without these members of the object at `path`; missing ones are ignored.
 
     Raises:
         Malformed: the text is not JSON.
@@ -84,7 +84,7 @@ def _inserted(text: str, node: Node, key: str, value: Any) -> str:
         return text[:after] + (f"{made}," if trailing else f",{made}") + text[after:]
     indent = _indent_at(text, last.start)
     found = _REST_OF_LINE.match(text, after)
-    assert found is not None  # an empty match is one
+    assert found is not None  # an empty match is a match
     line_end = after + len(found[0].rstrip())
     made = _newline(text) + indent + _pair(key, value, indent, text) + ("," if trailing else "")
     return text[:after] + ("" if trailing else ",") + text[after:line_end] + made + text[line_end:]
@@ -101,7 +101,7 @@ def _into_empty(text: str, node: Node, key: str, value: Any, *, compact: bool) -
 
 
 def _removed(text: str, node: Node, key: str) -> str:
-    """The text without the last member of this key, its comma, and its lines where they hold nothing else."""
+    """Remove the last member with this key, its comma, and its lines if they hold nothing else."""
     members = node.members or ()
     place = max(index for index, member in enumerate(members) if member.key == key)
     member = members[place]
@@ -109,7 +109,7 @@ def _removed(text: str, node: Node, key: str) -> str:
     followed = text[comma : comma + 1] == ","
     cuts: list[tuple[int, int]] = []
     if followed and text[member.node.end : comma].strip():
-        cuts += [(member.start, member.node.end), (comma, comma + 1)]  # a comment stands between: it stays
+        cuts += [(member.start, member.node.end), (comma, comma + 1)]  # there is a comment between them, which stays
     else:
         cuts.append(_whole_lines(text, member, comma + 1 if followed else member.node.end, followed=followed))
     if not followed and place > 0:
@@ -148,7 +148,7 @@ def _rendered(value: Any, indent: str, text: str, *, compact: bool = False) -> s
 
 
 def _unit(text: str) -> str:
-    """What one level is indented by: as in the file's first indented line with a key, else two blanks."""
+    """Return the indentation of one level: that of the file's first indented line with a key, or else two spaces."""
     found = _INDENTED.search(text)
     return found[1] if found else "  "
 

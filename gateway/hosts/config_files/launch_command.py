@@ -1,4 +1,4 @@
-"""How a host starts the gateway: program, arguments, environment; and recognising such an entry again."""
+"""The command by which a host starts the gateway: program, arguments, environment; and recognising it in an entry."""
 
 import os
 import sys
@@ -16,12 +16,12 @@ SCRIPT = "mcp-gateway"
 DISTRIBUTION = "mcp-multimodal-gateway"
 
 _CACHES = frozenset({"archive-v0", "environments-v2"})
-"""Folders of uv's cache: programs that were started with `uvx` live there until the cache is cleaned."""
+"""Folders of uv's cache: programs started with `uvx` are there until the cache is cleaned."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """A program, its arguments, and the environment it needs beside what a host gives."""
+    """A program, its arguments, and the environment that it needs in addition to the host's."""
 
     command: str
     args: tuple[str, ...]
@@ -36,11 +36,11 @@ def own_launch(
     executable: str = sys.executable,
     environ: Mapping[str, str] = os.environ,
 ) -> Launch:
-    """How this very gateway is started with this configuration (an absolute path).
+    """Return the command that starts this gateway with this configuration (an absolute path).
 
-    The script beside the interpreter if there is one, else `python -m gateway`; never through a symlink's target, which
-    would leave the virtual environment. PATH is the one of now, because desktop programs start with a bare one; `given`
-    are more variables.
+    It is the script beside the interpreter if there is one, or else `python -m gateway`; never the target of a symlink,
+    which would leave the virtual environment. PATH is the current one, because desktop programs start with a minimal
+    one; `given` are additional variables.
     """
     script = _script(Path(executable))
     command, args = (str(script), ()) if script is not None else (executable, ("-m", "gateway"))
@@ -52,18 +52,18 @@ def own_launch(
 
 
 def given_in(launch: Launch) -> dict[str, str]:
-    """The variables in a host's entry of ours that a user gave it: all but those that `own_launch` sets."""
+    """Return the variables in our entry that a user gave it: all except those that `own_launch` sets."""
     return {name: value for name, value in launch.env.items() if name not in ("PATH", "PYTHONPATH")}
 
 
 def search_path(environ: Mapping[str, str]) -> str:
-    """PATH without relative folders, which mean something else in a host, and without repetitions."""
+    """Return PATH without relative folders, which mean something else in a host, and without repetitions."""
     folders = environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(dict.fromkeys(folder for folder in folders if os.path.isabs(folder)))
 
 
 def lives_in_cache(executable: str = sys.executable) -> bool:
-    """Whether this gateway may vanish with uv's cache."""
+    """Whether this gateway may be removed when uv's cache is cleaned."""
     return bool(_CACHES & set(PurePath(executable).parts))
 
 
@@ -76,7 +76,7 @@ def is_own(server: Any) -> bool:
 
 
 def launch_in(entry: Mapping[str, Any]) -> Launch | None:
-    """How a host's entry starts its server, as far as it says so; none where it only calls an address."""
+    """Return the command in a host's entry, as far as it is given; None if the entry only has an address."""
     command: Any = entry.get("command")
     words = [*_words(command), *_words(entry.get("args"))]
     if not words:
@@ -90,7 +90,7 @@ def launch_in(entry: Mapping[str, Any]) -> Launch | None:
 
 
 def address_of_entry(entry: Mapping[str, Any]) -> str:
-    """The URL that a host's entry calls, or ""."""
+    """Return the URL that a host's entry calls, or ""."""
     return next((value for key in ("url", "serverUrl", "httpUrl") if isinstance(value := entry.get(key), str)), "")
 
 

@@ -1,7 +1,7 @@
-"""Which servers at a url want a login (OAuth): asked of the servers themselves, politely, and never needed.
+"""Asking the servers at urls whether they require a login (OAuth). This is never needed for anything else to work.
 
-One request each, without a session and without following anywhere: a `ping` that is only answered 401 by a server that
-wants to know who is calling. A server that cannot be reached in time says nothing.
+Each gets one request, without a session and without following redirects: a `ping` that is answered with 401 only by a
+server that requires authentication. A server that cannot be reached in time yields no answer.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,13 +14,13 @@ from gateway.config.logins import sends_credentials, wanted_login
 from gateway.system.loopback import is_this_machine
 
 SECONDS = 5.0
-"""For all servers together; each is asked at the same time."""
+"""For all servers together; all are asked at the same time."""
 
 _PING = {"jsonrpc": "2.0", "id": "login", "method": "ping"}
 
 
 def at_a_url_without_credentials(upstream: Mapping[str, Any]) -> bool:
-    """Whether the upstream is at a url and sends nothing that says who is calling."""
+    """Whether the upstream is at a url and sends nothing that identifies the caller."""
     return bool(upstream.get("url")) and not sends_credentials(upstream.get("headers") or {})
 
 
@@ -32,7 +32,7 @@ def may_want_a_login(upstream: Mapping[str, Any]) -> bool:
 
 
 def is_remote(url: str) -> bool:
-    """Whether the url leads away from this machine, as far as can be seen."""
+    """Whether the url leads to another machine, as far as it shows."""
     try:
         return not is_this_machine(urlsplit(url).hostname or "")
     except ValueError:
@@ -40,9 +40,9 @@ def is_remote(url: str) -> bool:
 
 
 def ask_for_logins(upstreams: Iterable[Mapping[str, Any]], environ: Mapping[str, str]) -> dict[str, bool]:
-    """Whether they want a login, by their urls: of the upstreams at a url without credentials, those that answer.
+    """Return, by url, whether upstreams require a login: those at a url without credentials that answer in time.
 
-    Upstreams are tables as in mcp-gateway.toml, which may hold variables.
+    Upstreams are tables as in mcp-gateway.toml, which may contain variables.
     """
     asked: dict[str, Mapping[str, Any]] = {}
     for upstream in upstreams:
@@ -75,7 +75,7 @@ async def _ask(asked: Mapping[str, Mapping[str, Any]]) -> dict[str, bool]:
 
 
 async def _challenges(upstream: Mapping[str, Any]) -> Sequence[str] | None:
-    """The WWW-Authenticate headers of a 401; empty for any other answer, none for no answer."""
+    """Return the WWW-Authenticate headers of a 401; empty for any other answer, None for no answer."""
     import httpx2
 
     from gateway.system.tls import HOOKS, ssl_context

@@ -1,4 +1,4 @@
-"""The gateway registered in a host's file on disk, with a backup, and the file of before given back."""
+"""Registering the gateway in a host's file on disk, with a backup, and unregistering it."""
 
 import contextlib
 import difflib
@@ -19,7 +19,7 @@ from gateway.hosts.config_files.machine import Machine
 
 @dataclass(frozen=True)
 class Registered:
-    """What registering did, or would do: `diff` is the change as a unified diff, empty where there is none."""
+    """The actual or simulated result of registering: `diff` is the change as a unified diff, empty without a change."""
 
     file: Path
     diff: str
@@ -29,9 +29,9 @@ class Registered:
 
 @dataclass(frozen=True)
 class Unregistered:
-    """What unregistering did.
+    """The result of unregistering.
 
-    `exact`: the file is again what it was before; `removed`: there was none. `backup`: its former content, if kept.
+    `exact`: the file is again what it was before; `removed`: there was none. `backup`: its former content, if stored.
     """
 
     file: Path
@@ -42,7 +42,7 @@ class Unregistered:
 
 
 def user_file(host: HostFormat, at: Machine) -> Path:
-    """The user's file of a host: the first that exists, else one in a package's folder, else the usual one."""
+    """Return the user's file of a host: the first that exists, or else one in a package's folder, or the usual one."""
     places = [place for place in host.places(at) if place.scope == "user"]
     existing = (place for place in places if os.path.exists(place.path))
     packaged = (place for place in places if place.packaged and os.path.isdir(place.path.parent))
@@ -51,7 +51,7 @@ def user_file(host: HostFormat, at: Machine) -> Path:
 
 
 def host_document(host: HostFormat, file: Path) -> tuple[Document, bytes | None]:
-    """A host's file as a document, and its bytes.
+    """Return a host's file as a document, and its bytes.
 
     Raises:
         ConfigError: it cannot be read.
@@ -71,10 +71,10 @@ def register(
     kept: Collection[str] = (),
     dry_run: bool,
 ) -> Registered:
-    """Put the gateway into the host's file; `dry_run`: only say how. `only` takes out the others but those `kept`.
+    """Add the gateway to the host's file; `dry_run`: only show how. `only` removes the others except those `kept`.
 
     Raises:
-        ConfigError: the file cannot be read, edited exactly, or written; it is as it was then.
+        ConfigError: the file cannot be read, edited exactly, or written; then it is unchanged.
     """
     document, content = host_document(host, file)
     installation = plan_install(document, host, launch, name=name, only=only, kept=kept)
@@ -83,7 +83,7 @@ def register(
         return Registered(file, diff, installation, None)
     written = installation.text.encode("utf-8")
     record = _record(host, file, document, content, backups)
-    # The backup comes first: whatever happens then, the content of before is there.
+    # The backup comes first: whatever happens later, the original content is there.
     if record is None:
         backups.keep(host.name, file, content)
         record = BackupRecord(str(file), content is not None, "", ())
@@ -106,12 +106,12 @@ def register(
 def unregister(
     host: HostFormat, file: Path, backups: Backups, *, name: str = NAME, dry_run: bool
 ) -> Unregistered | None:
-    """Take the gateway out of the host's file; none where it is not in it.
+    """Remove the gateway from the host's file; None if it is not in it.
 
-    Where nobody else has changed the file since, it becomes what it was before, byte for byte.
+    If nobody else has changed the file since, it becomes what it was before, byte for byte.
 
     Raises:
-        ConfigError: the file cannot be read, edited exactly, or written; it is as it was then.
+        ConfigError: the file cannot be read, edited exactly, or written; then it is unchanged.
     """
     document, content = host_document(host, file)
     if content is None or name not in own_names(document, host):
@@ -125,7 +125,7 @@ def unregister(
     last = record is None or set(record.names) <= {name}
     give_back: Sequence[str] = record.taken_out if record is not None and last else ()
     text = plan_uninstall(document, host, name=name, before=old, give_back=give_back)
-    assert text is not None  # the entry is there
+    assert text is not None  # the entry exists
     diff = unified(document.text, text, file)
     if not dry_run:
         written = text.encode("utf-8")
@@ -140,7 +140,7 @@ def unregister(
 
 
 def unified(old: str, new: str, file: Path) -> str:
-    """The change as a unified diff; line ends are not shown."""
+    """Return the change as a unified diff; line ends are not shown."""
     lines = difflib.unified_diff(old.splitlines(), new.splitlines(), str(file), f"{file} (new)", lineterm="")
     return "\n".join(lines)
 
@@ -148,7 +148,7 @@ def unified(old: str, new: str, file: Path) -> str:
 def _record(
     host: HostFormat, file: Path, document: Document, content: bytes | None, backups: Backups
 ) -> BackupRecord | None:
-    """The record that still holds: the gateway is in the file; `exact` only if nobody else has changed it since."""
+    """Return the record that still applies: the gateway is in the file; `exact` only without changes by others."""
     record = backups.record(host.name, file)
     if record is None or content is None:
         return None
@@ -172,7 +172,7 @@ def _give_back(
         if before is None:
             remove_file(file, expected=content)
             for folder in record.made_folders:
-                with contextlib.suppress(OSError):  # the host has put something else into it meanwhile
+                with contextlib.suppress(OSError):  # the host has put something else into it in the meantime
                     Path(folder).rmdir()
         else:
             replace_file(file, before, expected=content)

@@ -1,4 +1,4 @@
-"""How things stand in a host's file: whether the gateway is registered there, as what, and who is beside it."""
+"""The registration of the gateway in a host's file: whether and how it is registered, and the other servers."""
 
 import os
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ from gateway.hosts.config_files.register_gateway import host_document, user_file
 
 @dataclass(frozen=True)
 class Standing:
-    """One host: `own` are the entries of the gateway by name, `others` the names of the servers beside them.
+    """The registration in one host: `own` are the entries of the gateway by name, `others` the names of other servers.
 
-    Both are empty where there is no file, and where it cannot be read: then `problem` says why.
+    Both are empty if there is no file, or if it cannot be read; in the latter case, `problem` says why.
     """
 
     host: HostFormat
@@ -28,7 +28,7 @@ class Standing:
     problem: ConfigError | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The same for programs."""
+        """Return the same for programs."""
         return {
             "host": self.host.name,
             "title": self.host.title,
@@ -42,7 +42,7 @@ class Standing:
 
 
 def standing(host: HostFormat, at: Machine) -> Standing:
-    """How things stand in the user's file of a host; one that cannot be read is no error."""
+    """Return the registration in the user's file of a host; an unreadable file is not an error."""
     file = user_file(host, at)
     exists = os.path.exists(file)
     try:

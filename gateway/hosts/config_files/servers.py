@@ -1,4 +1,4 @@
-"""The servers of a host's configuration, as upstreams of ours: every value kept, in our spelling."""
+"""Reading the servers of a host's configuration as upstreams of ours, with every value kept in our spelling."""
 
 import glob
 import re
@@ -79,18 +79,20 @@ _HOSTS_OWN = frozenset(
         "default_tools_approval_mode",
     ]
 )
-"""What a host asks its user, or shows: it means nothing behind the gateway."""
+"""Keys for the host itself, about what it asks or shows its user: they mean nothing behind the gateway."""
 
 _LOGIN = frozenset(["oauth", "auth", "authProviderType", "oauth_resource", "oauth_client_id", "scopes"])
-"""How a host logs in (OAuth) to a server at a url: Claude Code, Gemini CLI and opencode write `oauth`, Cursor `auth`,
-Gemini CLI `authProviderType` too, Codex the others."""
+"""Keys with which a host logs in (OAuth) to a server at a url.
+
+Claude Code, Gemini CLI and opencode write `oauth`, Cursor `auth`, Gemini CLI `authProviderType` too, Codex the others.
+"""
 
 
 @dataclass(frozen=True)
 class Server:
-    """A server of a host: what it is called there, where it stands, and the upstream that it becomes.
+    """A server of a host: its name there, the file, and the upstream that it becomes.
 
-    `upstream` is a table of mcp-gateway.toml, or none: `obstacle` says why. `remarks` are for people: what was not
+    `upstream` is a table of mcp-gateway.toml, or None: `obstacle` says why. `remarks` are for people: what was not
     carried over, which variables are missing. `own`: it is the gateway itself. `logs_in`: its host's entry says that
     the host logs in there (OAuth). `asks`: the host asks its user for a value that is not in the environment.
     """
@@ -108,7 +110,7 @@ class Server:
 
     @property
     def origin(self) -> str:
-        """Where it comes from, in a few words."""
+        """A few words on where it comes from."""
         return f"{self.host}, {self.project}" if self.project else self.host
 
 
@@ -120,7 +122,7 @@ def read_servers(
     table: tuple[str, ...] | None = None,
     project: str | None = None,
 ) -> tuple[Server, ...]:
-    """Every server in a host's file, Claude Code's per-project ones included; `project` is the folder it belongs to.
+    """Return every server in a host's file, including Claude Code's per-project ones; `project` is the file's folder.
 
     Raises:
         ConfigError: the file is malformed.
@@ -144,7 +146,7 @@ def _in_table(
     project: str | None,
     off: Sequence[str],
 ) -> Iterator[Server]:
-    """The servers of one table; those in `off` are switched off elsewhere in the file."""
+    """Yield the servers of one table; those in `off` are switched off elsewhere in the file."""
     for name, entry in table.items():
         if is_own(entry):
             yield Server(name, host.title, document.where, project, own=True)
@@ -164,7 +166,7 @@ class _Obstacle(Exception):
 
 @dataclass
 class _Reading:
-    """One entry being read: what came of it so far."""
+    """Reads one entry; holds the results so far."""
 
     entry: dict[str, Any]
     host: HostFormat
@@ -198,7 +200,7 @@ class _Reading:
         url = next((self.entry[key] for key in ("httpUrl", "url", "serverUrl") if self.entry.get(key)), None)
         if command is None and url is None:
             if "settings" in self.entry or self.entry.get("source") == "extension":
-                raise _Obstacle("comes with an extension, whose program only the host knows")
+                raise _Obstacle("comes with an extension whose program only the host knows")
             raise _Obstacle("has neither a command nor a url")
         transport = self._transport()
         if command is None:
@@ -223,7 +225,7 @@ class _Reading:
     def _command(self, upstream: dict[str, Any]) -> str | None:
         command: Any = self.entry.get("command")
         args: Any = self.entry.get("args")
-        if is_object(command):  # Zed's older form: {"path", "args", "env"}
+        if is_object(command):  # Zed's older format: {"path", "args", "env"}
             inner = dict(command)
             self.entry["env"] = self.entry.get("env") or inner.get("env")
             command, args = inner.get("path"), args or inner.get("args")
@@ -240,7 +242,7 @@ class _Reading:
         return program
 
     def _in_project(self, command: str) -> str:
-        """A relative path to a program is meant from the project's folder."""
+        """Resolve a relative path to a program, which is relative to the project's folder."""
         path = self.at.path(command)
         if self.place.project is None or len(path.parts) < 2 or path.is_absolute() or command.startswith(("~", "$")):
             return command
@@ -302,13 +304,13 @@ class _Reading:
         ):
             names = [name for key in theirs for name in _strings(self.entry.get(key))]
             if names:
-                # Gemini CLI writes `name(arg, ...)` for a tool with limited arguments; the name is what counts here.
+                # Gemini CLI writes `name(arg, ...)` for a tool with limited arguments; only the name matters here.
                 tools[ours] = [glob.escape(re.sub(r"\(.*\)\Z", "", name)) for name in names]
         if tools:
             upstream["tools"] = tools
 
     def _valid(self, upstream: dict[str, Any]) -> dict[str, Any]:
-        """The upstream, if the gateway starts with it now, and also where no variable is set."""
+        """Return the upstream if the gateway can start with it now, and also if no variable is set."""
         problem = self._problem(upstream, self.place.environ)
         if problem is not None:
             raise _Obstacle(problem)
@@ -348,14 +350,14 @@ def _literal(text: str) -> str:
 
 
 def _spelled(value: Any) -> Any:
-    """Numbers and booleans as a command line or an environment spells them."""
+    """Convert numbers and booleans to text for a command line or environment."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value
 
 
 def _says_login(value: Any) -> bool:
-    """Whether an entry's key is there and not switched off: an empty table says that all is found out."""
+    """Whether an entry's key is present and not switched off: an empty table means automatic discovery."""
     return value is not None and value is not False
 
 

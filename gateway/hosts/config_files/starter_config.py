@@ -1,4 +1,4 @@
-"""A first mcp-gateway.toml, with comments for whoever goes on writing it."""
+"""A first mcp-gateway.toml, with comments for its author."""
 
 import os
 import shlex
@@ -14,25 +14,25 @@ from gateway.config.validation import validate
 from gateway.errors import ConfigError
 
 HEAD = """\
-# The configuration of mcp-gateway. Every key: docs/configuration.md. What is commented out shows the default.
+# The configuration of mcp-gateway. Every key: docs/configuration.md. Lines that are commented out show the defaults.
 #
 # - Relative paths (`cwd`, and commands with a slash in them) are relative to the folder of this file.
 # - Values may contain ${NAME}, an environment variable that must be set, or ${NAME:-default}; $${ is a literal ${.
-# - `mcp-gateway config check` says what is wrong in here, `mcp-gateway tools` what a host will be offered;
+# - `mcp-gateway config check` reports mistakes in this file, `mcp-gateway tools` lists what a host is offered;
 #   `mcp-gateway import` adds the servers of your hosts, `mcp-gateway install <host>` registers the gateway there.
 
 [gateway]
-# name = "mcp-gateway"          # what the gateway calls itself towards hosts
+# name = "mcp-gateway"          # the name by which the gateway introduces itself to hosts
 # prefix = "always"             # tool names: "always" <upstream>__<tool>, "when-needed" (names that collide), "never"
-# profile = "claude-desktop"    # treat every host as this one; left out: recognised by what it says it is
+# profile = "claude-desktop"    # the profile for every host; omitted: chosen by what the host says it is
 
 [http]                          # for `mcp-gateway serve --http`
 # bind = "127.0.0.1"            # any other address needs a token
 # port = 8484
 # token = "${MCP_GATEWAY_TOKEN}"
 
-# --- Upstreams: the MCP servers behind the gateway. Each has either `command` (a program that is started, and spoken to
-# --- over stdio) or `url` (a server that runs already). A name has letters, digits, `-` and single `_`.
+# --- Upstreams: the MCP servers behind the gateway. Each has either `command` (a program that is started and
+# --- talks over stdio) or `url` (a server that is already running). A name has letters, digits, `-` and single `_`.
 
 """
 
@@ -49,7 +49,7 @@ EXAMPLE = """\
 
 
 def first_configuration(upstreams: Mapping[str, Mapping[str, Any]]) -> str:
-    """The text of a new mcp-gateway.toml with these upstreams, or with commented examples where there are none.
+    """Return the text of a new mcp-gateway.toml with these upstreams, or with commented examples if there are none.
 
     Raises:
         ConfigError: an upstream that the gateway could not use.
@@ -63,7 +63,7 @@ def first_configuration(upstreams: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def upstreams_of(urls: Sequence[str], commands: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Upstreams from `NAME=URL` and `NAME=COMMAND LINE` texts; without a name they are named after host or program.
+    """Parse upstreams from `NAME=URL` and `NAME=COMMAND LINE`; those without a name are named after host or program.
 
     Raises:
         ConfigError: a text that is neither.
@@ -73,7 +73,7 @@ def upstreams_of(urls: Sequence[str], commands: Sequence[str]) -> dict[str, dict
         name, url = _named(given)
         if not url.startswith(("http://", "https://")):
             remedy = "give it as NAME=http://host/path or NAME=https://host/path"
-            raise ConfigError("is not an address of a server", where="--upstream", remedy=remedy)
+            raise ConfigError("is not the address of a server", where="--upstream", remedy=remedy)
         _add(upstreams, name or urlsplit(url).hostname or "", {"url": url})
     for given in commands:
         name, line = _named(given)
@@ -82,10 +82,10 @@ def upstreams_of(urls: Sequence[str], commands: Sequence[str]) -> dict[str, dict
 
 
 def from_line(line: str) -> dict[str, Any]:
-    """An upstream from a command line, split as a shell does.
+    """Parse an upstream from a command line, split as by a shell.
 
     Raises:
-        ConfigError: a quote is not closed, or nothing is there.
+        ConfigError: a quote is not closed, or the line is empty.
     """
     try:
         words = shlex.split(line, posix=os.name != "nt")

@@ -1,4 +1,4 @@
-"""The tables of a TOML text with their places: appending one, replacing one, taking some out, nothing else changed."""
+"""Finding the tables of a TOML text: adding one, replacing one, removing some, without any other change."""
 
 import re
 import tomllib
@@ -24,7 +24,7 @@ _PIECE = re.compile(
 
 @dataclass(frozen=True)
 class Table:
-    """A table with a header of its own: its key, and its lines without the blanks and comments before the next one."""
+    """A table with a header of its own: its key and lines, without the blanks and comments before the next table."""
 
     path: tuple[str, ...]
     start: int
@@ -32,7 +32,7 @@ class Table:
 
 
 def tables(text: str) -> tuple[Table, ...]:
-    """Every table of a valid TOML text that has a header, in order."""
+    """Return every table of a valid TOML text that has a header, in order."""
     found: list[Table] = []
     position = 1 if text.startswith("\ufeff") else 0
     while position < len(text):
@@ -50,7 +50,7 @@ def tables(text: str) -> tuple[Table, ...]:
 
 
 def with_table(text: str, table: str) -> str:
-    """The text with a table (its header and lines, ended by a newline) at its end."""
+    """Append a table (its header and lines, ending with a newline) to the text."""
     newline = "\r\n" if "\r\n" in text else "\n"
     table = table.replace("\n", newline)
     if not text.strip("\ufeff"):
@@ -59,7 +59,7 @@ def with_table(text: str, table: str) -> str:
 
 
 def replaced(text: str, belongs: Callable[[tuple[str, ...]], bool], table: str) -> str:
-    """The text with the tables whose path `belongs` replaced by `table`, in their place if they stand together."""
+    """Replace the tables whose path `belongs` by `table`, in their place if they are consecutive."""
     ours = [one for one in tables(text) if belongs(one.path)]
     between = [one for one in tables(text) if ours and ours[0].start < one.start < ours[-1].start]
     if not ours or len(between) != max(len(ours) - 2, 0) or text[ours[0].start : ours[-1].end].count("#"):
@@ -69,7 +69,7 @@ def replaced(text: str, belongs: Callable[[tuple[str, ...]], bool], table: str) 
 
 
 def without_tables(text: str, belongs: Callable[[tuple[str, ...]], bool]) -> str:
-    """The text without the tables whose path `belongs`, and without the blank line before one at the end."""
+    """Remove the tables whose path `belongs`, and the blank line before one at the end."""
     for table in reversed([one for one in tables(text) if belongs(one.path)]):
         before, after = text[: table.start], text[table.end :]
         if not after.strip():
@@ -93,7 +93,7 @@ def _path(header: str) -> tuple[str, ...]:
 
 
 def _line_end(text: str, position: int) -> int:
-    """The end of the key and value, the comment or the blank line that begins here; values may take several lines."""
+    """Return the end of the key and value, comment or blank line that begins here; values may span several lines."""
     depth = 0
     for piece in _PIECE.finditer(text, position):
         if piece[0] in ("[", "{"):
@@ -106,6 +106,6 @@ def _line_end(text: str, position: int) -> int:
 
 
 def begins_with(path: Sequence[str]) -> Callable[[tuple[str, ...]], bool]:
-    """Whether a table is the one at `path` or stands below it."""
+    """Return a predicate for the table at `path` and the tables below it."""
     wanted = tuple(path)
     return lambda key: key[: len(wanted)] == wanted

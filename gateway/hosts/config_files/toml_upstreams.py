@@ -1,8 +1,8 @@
-"""The table of one upstream in a TOML text: appended, changed, taken out, with all comments and formatting kept.
+"""The table of one upstream in a TOML text: adding, changing and removing it, keeping all comments and formatting.
 
-`[upstreams.NAME]` is found with its own lines (`toml_tables`), and tomlkit edits just these: left to the whole text, it
-counts the comment above the next table as a part of the one before. Inline and dotted tables it edits where they stand.
-tomlkit is imported here when something is edited: commands that edit nothing do not pay for it.
+`[upstreams.NAME]` is found with its own lines (`toml_tables`), and tomlkit edits only these: with the whole text, it
+counts the comment above the next table as a part of the previous one. Inline and dotted tables are edited in place.
+tomlkit is imported only when something is edited: commands that edit nothing do not pay for it.
 """
 
 import re
@@ -24,10 +24,10 @@ class NotEditable(Exception):
 
 
 def with_upstream(text: str, name: str, upstream: Mapping[str, Any]) -> str:
-    """The text with one more upstream: a table at its end, or one more key where all of them are one inline table.
+    """Add an upstream to the text: a table at its end, or a key if all of them are one inline table.
 
     Raises:
-        NotEditable: neither can be done.
+        NotEditable: neither is possible.
     """
     if _has_header(text) or not _is_inline(text):
         text = text[:-1] if text.endswith("\n\n") else text
@@ -40,7 +40,7 @@ def with_upstream(text: str, name: str, upstream: Mapping[str, Any]) -> str:
 
 
 def changed(text: str, name: str, values: Mapping[str, Any], *, without: Sequence[str] = ()) -> str:
-    """The text with these values of the upstream set, and the keys `without` taken out unless they are set.
+    """Set these values of the upstream, and remove the keys in `without` unless they are set.
 
     Raises:
         NotEditable: the text cannot be edited.
@@ -64,7 +64,7 @@ def changed(text: str, name: str, values: Mapping[str, Any], *, without: Sequenc
 
 
 def without_upstream(text: str, name: str) -> str:
-    """The text without the upstream; a comment right above its table goes with it, every other one stays.
+    """Remove the upstream from the text, and a comment right above its table; any other comment stays.
 
     Raises:
         NotEditable: the text cannot be edited.
@@ -82,7 +82,7 @@ def _has_header(text: str) -> bool:
 
 
 def _is_inline(text: str) -> bool:
-    """Whether the upstreams stand before the first header, as `upstreams = { ... }` or `upstreams.NAME = { ... }`."""
+    """Whether the upstreams are before the first header, as `upstreams = { ... }` or `upstreams.NAME = { ... }`."""
     import tomllib
 
     first = next((one.start for one in toml_tables.tables(text)), len(text))

@@ -1,7 +1,8 @@
-"""Upstreams put into a configuration of the gateway, changed in it and taken out; every other character stays.
+"""Adding, changing and removing upstreams in a configuration of the gateway, keeping every other character.
 
-A configuration is TOML (`[upstreams.NAME]`) or another program's JSON (`mcpServers`, `servers`). Each edit is read
-again before it is given back: the new text has to say what was asked for and, beside that, what the old one said.
+A configuration is TOML (`[upstreams.NAME]`) or another program's JSON (`mcpServers`, `servers`). Each edit is checked
+before it is returned: parsed again, the new text must contain the requested change and everything else from the old
+text.
 """
 
 import re
@@ -31,18 +32,18 @@ _BY_HAND = "edit it by hand: the gateway changes no file that it cannot change e
 
 @dataclass(frozen=True)
 class ConfigurationText:
-    """The text of a configuration ("" for a new one), and the file that it is of: errors name it."""
+    """The text of a configuration ("" for a new one), and its file, for errors."""
 
     text: str
     file: Path
 
     @property
     def is_json(self) -> bool:
-        """Whether it is written as other programs write theirs."""
+        """Whether it has the format of other programs."""
         return self.file.suffix.lower() == ".json"
 
     def upstreams(self) -> dict[str, Mapping[str, Any]]:
-        """The tables of its upstreams by name, as they are written; JSON servers under the names they have here.
+        """Return the tables of its upstreams by name, as written; JSON servers under the names that they have here.
 
         Raises:
             ConfigError: the text is malformed.
@@ -53,10 +54,10 @@ class ConfigurationText:
         return {name: one for name, one in written.items() if is_object(one)}
 
     def with_upstream(self, name: str, upstream: Mapping[str, Any]) -> "ConfigurationText":
-        """The same with one more upstream.
+        """Return the configuration with another upstream.
 
         Raises:
-            ConfigError: the name is taken or not a name, or the text cannot be changed exactly.
+            ConfigError: the name is taken or invalid, or the text cannot be changed exactly.
         """
         if len(name) > UPSTREAM_NAME_LENGTH or not re.fullmatch(UPSTREAM_NAME, name):
             raise ConfigError(f"{name!r} cannot be the name of an upstream", remedy=NAME_RULE)
@@ -70,7 +71,7 @@ class ConfigurationText:
         return self._toml(lambda text: toml_upstreams.with_upstream(text, name, upstream), {name: dict(upstream)})
 
     def with_way_in(self, name: str, upstream: Mapping[str, Any]) -> "ConfigurationText":
-        """The same with another server behind `name`: what else its table says (tools, limits, timeouts) stays.
+        """Return the configuration with another server behind `name`; the rest of its table (tools, limits) stays.
 
         Raises:
             ConfigError: there is no such upstream, or the text cannot be changed exactly.
@@ -86,7 +87,7 @@ class ConfigurationText:
         )
 
     def without_upstream(self, name: str) -> "ConfigurationText":
-        """The same without the upstream, and without the comment that stands right above it.
+        """Return the configuration without the upstream, and without the comment right above it.
 
         Raises:
             ConfigError: there is no such upstream, or the text cannot be changed exactly.
@@ -98,7 +99,7 @@ class ConfigurationText:
         return self._toml(lambda text: toml_upstreams.without_upstream(text, name), {name: None})
 
     def with_enabled(self, name: str, *, enabled: bool) -> "ConfigurationText":
-        """The same with the upstream switched on or off; the very same where it is so already.
+        """Return the configuration with the upstream switched on or off; the same object if it is so already.
 
         Raises:
             ConfigError: there is no such upstream, or the text cannot be changed exactly.
@@ -134,7 +135,7 @@ class ConfigurationText:
 
     @property
     def _table(self) -> tuple[str, ...]:
-        """Where the upstreams stand."""
+        """The path of the table of upstreams."""
         if not self.is_json:
             return (_TABLE,)
         translation = translate_document(self._document.data)
@@ -142,7 +143,7 @@ class ConfigurationText:
 
     @property
     def _json_names(self) -> Mapping[str, str]:
-        """Names here by the keys in the file."""
+        """The names here by the keys in the file."""
         return {key: name for name, key in translate_document(self._document.data).names.items()}
 
     def _json_key(self, name: str) -> str:
@@ -159,7 +160,7 @@ class ConfigurationText:
         return changed
 
     def _toml(self, edit: Callable[[str], str], changes: Mapping[str, Any]) -> "ConfigurationText":
-        """The edited text, if it says what the old one said with `changes` to its upstreams (None: taken out)."""
+        """Return the edited text, if its only difference is `changes` to its upstreams (None: removed)."""
         data = self._document.data
         upstreams = {**(self._document.table(self._table) or {}), **changes}
         wanted = {**data, _TABLE: {name: table for name, table in upstreams.items() if table is not None}}
@@ -173,7 +174,7 @@ class ConfigurationText:
 
 
 def _as_lines(text: str, edit: Callable[[str], str]) -> str:
-    """The text edited with plain line feeds, and its own line ends and byte order mark given back."""
+    """Edit the text with plain line feeds, and restore its own line ends and byte order mark."""
     mark, plain = text[: text.startswith("\ufeff")], text.removeprefix("\ufeff")
     if "\r\n" not in plain or "\n" in plain.replace("\r\n", ""):
         return mark + edit(plain)
@@ -181,7 +182,7 @@ def _as_lines(text: str, edit: Callable[[str], str]) -> str:
 
 
 def _as_json_server(upstream: Mapping[str, Any], table: Sequence[str]) -> dict[str, Any]:
-    """The upstream as other programs write servers; VS Code (`servers`) wants a type with each."""
+    """Convert the upstream to the format of other programs; VS Code (`servers`) requires a type."""
     server = {key: upstream[key] for key in ("command", "args", "env", "cwd", "url", "headers") if key in upstream}
     if "url" in upstream and upstream.get("transport") in ("http", "sse"):
         server = {"type": upstream["transport"], **server}

@@ -1,7 +1,7 @@
-"""Variables in a host's configuration, as ours: `${NAME}` is one in mcp-gateway.toml and in some hosts, not in all.
+"""Translating variables in a host's configuration: not every host writes `${NAME}` as mcp-gateway.toml does.
 
-A reference that a host replaces by an environment variable becomes `${NAME:-default}`, so that a variable that is not
-set costs one upstream its value and not the gateway its start. What a host takes as it stands is escaped (`$${`).
+A reference that a host replaces by an environment variable becomes `${NAME:-default}`, so that an unset variable
+affects one upstream's value rather than the start of the gateway. What a host takes literally is escaped (`$${`).
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any, Literal
 from gateway.core.model.json_values import is_list, is_object
 
 Dialect = Literal["none", "claude-code", "gemini-cli", "opencode", "cursor", "vscode", "windsurf", "cline", "any"]
-"""Whose references are meant. Sources:
+"""The syntaxes of references. Sources:
 
 none: Claude Desktop, Codex, Zed and LM Studio replace nothing.
 claude-code: `${VAR}`, `${VAR:-default}` (https://code.claude.com/docs/en/mcp).
@@ -23,7 +23,7 @@ vscode: the same, and `${input:id}`, which is asked for
     (https://code.visualstudio.com/docs/copilot/reference/mcp-configuration).
 windsurf: `${env:VAR}`, `${file:path}` (https://docs.windsurf.com/windsurf/cascade/mcp).
 cline: `${env:VAR}` (src/utils/envExpansion.ts).
-any: a file of no host that is known: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, as the gateway reads JSON files itself.
+any: a file of no known host: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, as the gateway reads JSON files itself.
 """
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -40,7 +40,7 @@ _DOLLAR = "${MCP_GATEWAY_DOLLAR:-$}"
 
 @dataclass(frozen=True)
 class Place:
-    """Where the configuration stands: what `${userHome}` and its like mean."""
+    """The place of the configuration: the meaning of `${userHome}` and similar variables."""
 
     home: str
     separator: str
@@ -50,7 +50,7 @@ class Place:
 
 @dataclass
 class FoundVariable:
-    """What came up on the way: variables that are not set, values that a host asks for, references left as they are."""
+    """Findings: variables that are not set, values that a host asks for, references left as they are."""
 
     unset: list[str] = field(default_factory=list[str])
     asked: list[str] = field(default_factory=list[str])
@@ -64,7 +64,7 @@ class _Variable:
 
 
 def translate_variables(value: Any, dialect: Dialect, place: Place, found: FoundVariable) -> Any:
-    """The value with every text in it in our spelling; `found` learns what a user has to know."""
+    """Translate every text in the value to our spelling; `found` collects what the user has to know."""
     if isinstance(value, str):
         return _text(value, dialect, place, found)
     if is_object(value):
@@ -75,7 +75,7 @@ def translate_variables(value: Any, dialect: Dialect, place: Place, found: Found
 
 
 def variable(name: str, place: Place, found: FoundVariable, default: str = "") -> str:
-    """A reference to an environment variable, in our spelling."""
+    """Return a reference to an environment variable, in our spelling."""
     if not default and name not in {*place.environ, *found.unset, *found.asked}:
         found.unset.append(name)
     return f"${{{name}:-{default}}}"
@@ -100,7 +100,7 @@ def _text(text: str, dialect: Dialect, place: Place, found: FoundVariable) -> st
 
 
 def _add(parts: list[str | _Variable], text: str) -> None:
-    """Literal texts side by side are one: an escape may span them."""
+    """Append a text, joined with a preceding one: an escape may span both."""
     if parts and isinstance(last := parts[-1], str):
         parts[-1] = last + text
     else:
@@ -125,7 +125,7 @@ def _escaped(text: str) -> str:
 
 
 Meaning = str | _Variable | None
-"""A text in place of the reference, a variable, or nothing: the reference stands for itself."""
+"""A text in place of the reference, a variable, or None: the reference is literal."""
 
 
 def _with_default(reference: re.Match[str], place: Place, found: FoundVariable) -> Meaning:
@@ -176,7 +176,7 @@ def _prefixed(body: str, kinds: frozenset[str], place: Place, found: FoundVariab
 
 
 def _asked(identifier: str, place: Place, found: FoundVariable) -> _Variable:
-    """What a host asks its user for has to come from the environment."""
+    """Return a variable for a value that a host asks its user for: it has to come from the environment."""
     name = re.sub(r"[^A-Z0-9_]", "_", identifier.upper())
     name = name if _NAME.fullmatch(name) else f"INPUT_{name}"
     if name not in place.environ and name not in found.asked:

@@ -22,8 +22,10 @@ from gateway.hosts.simulators.seen import Seen, SeenDocument, SeenImage, SeenPar
 
 
 def see(media: bool, result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model behind AG2 gets. `media`: whether its config takes media in tool results (on Chat Completions it
-    does not). No limit on text was found (200,000 characters arrived)."""
+    """Return what the model behind AG2 gets. `media`: its config allows media in tool results (Chat does not).
+
+    No limit on text was found (200,000 characters arrived).
+    """
     if problem := malformed(result):
         return failed_result(f"RuntimeError: {problem}", flagged=False)
     if lacks_structured(result, tool):  # measured: the model reads a traceback
@@ -43,7 +45,7 @@ def _without_content(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unsupported(media: bool, content: Any) -> str | None:
-    """The input that ends the run before its model is asked (measured); None where there is none."""
+    """Return the input that ends the run before its model is asked (measured); None if there is none."""
     for block in content:
         if block["type"] == "audio" and media:
             return "`BinaryInput(audio)` for provider `openai-responses`"
@@ -55,7 +57,7 @@ def _unsupported(media: bool, content: Any) -> str | None:
 
 
 def _part(block: Mapping[str, Any]) -> SeenPart:
-    """One block, order kept (measured)."""
+    """Convert one block; the order is kept (measured)."""
     if image := image_of(block):  # measured: embedded images too, all as labelled
         return as_labelled(*image)
     match block["type"]:

@@ -13,8 +13,10 @@ SOUND = frozenset({"audio/wav"})
 
 
 def see(sound: bool, result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model behind Agno gets. `sound`: whether sound arrives (on Chat Completions it does). No limit on text
-    was found (200,000 characters arrived)."""
+    """Return what the model behind Agno gets. `sound`: whether sound arrives (on Chat Completions it does).
+
+    No limit on text was found (200,000 characters arrived).
+    """
     if problem := malformed(result):
         return failed_result(f"Error: {problem}", flagged=False)
     if lacks_structured(result, tool):  # measured
@@ -33,7 +35,7 @@ def _is_bare(content: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _parts(sound: bool, block: Mapping[str, Any]) -> list[SeenPart]:
-    """One block; media follows in a message of its own (measured)."""
+    """Convert one block; media follows in a message of its own (measured)."""
     match block["type"]:
         case "text":
             return [SeenText(block["text"])]

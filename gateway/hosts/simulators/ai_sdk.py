@@ -13,8 +13,11 @@ from gateway.hosts.simulators.seen import Seen, SeenImage, SeenPart, SeenText, W
 
 @dataclass(frozen=True)
 class Traits:
-    """What the model API decides: `where` images stand (None: the content is one string of JSON), whether the texts
-    come first, the `frame` of words that the API's own shape puts there, and the one for `nothing` at all."""
+    """Differences between model APIs.
+
+    `where`: the place of images (None: the content is one string of JSON). Also whether the texts come first, the
+    `frame` of words that the API's own format adds, and the frame for an empty result (`nothing`).
+    """
 
     where: Where | None
     text_first: bool = False
@@ -23,9 +26,9 @@ class Traits:
 
 
 def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model behind the AI SDK gets. No limit was found: 200,000 characters of text arrived.
+    """Return what the model behind the AI SDK gets. No limit was found: 200,000 characters of text arrived.
 
-    A missing structured content is tolerated (measured), so `tool` is not looked at; structured content never arrives
+    Missing structured content is tolerated (measured), so `tool` is not used; structured content never arrives
     (measured). An image beside an error stays, and the flag is lost (measured), so nothing is flagged.
     """
     if problem := malformed(result):

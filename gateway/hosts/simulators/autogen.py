@@ -17,8 +17,11 @@ from gateway.hosts.simulators.seen import Form, Seen, SeenText, failed_result
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model behind a McpWorkbench gets: one text. Structured content is not read, and the error flag does not
-    arrive (measured). No limit on text was found (200,000 characters arrived)."""
+    """Return what the model behind a McpWorkbench gets: one text.
+
+    Structured content is not read, and the error flag does not arrive (measured). No limit on text was found (200,000
+    characters arrived).
+    """
     if problem := malformed(result):
         return failed_result(problem, flagged=False)
     if lacks_structured(result, tool):  # measured
@@ -33,7 +36,7 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
 
 
 def see_tool(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model gets of a tool of `mcp_server_tools`: every block as JSON, base64 and all."""
+    """Return what the model gets of a tool of `mcp_server_tools`: every block as JSON, including base64."""
     if problem := malformed(result):
         return failed_result(problem, flagged=False)
     if lacks_structured(result, tool):  # measured
@@ -53,7 +56,7 @@ def _text(block: Mapping[str, Any]) -> str:
 
 
 def _as_png(data: str) -> str:
-    """Base64 of the image as AutoGen writes it anew (measured): a PNG without transparency, whatever it was."""
+    """Encode the image as AutoGen does (measured): a PNG without transparency, whatever it was."""
     out = io.BytesIO()
     with Image.open(io.BytesIO(base64.b64decode(data))) as image:
         image.convert("RGB").save(out, "PNG")

@@ -1,7 +1,7 @@
-"""Finding base64 that stands in text, where a model pays for every character of it and sees nothing.
+"""Finding base64 in text, where a model pays for every character of it and sees nothing.
 
-Ordinary text must never count, however long it is, so a run of base64 characters is judged by what only encoded bytes
-look like: the beginnings of media files, or characters that change their kind as often as random ones do.
+Ordinary text must never count, however long it is, so a run of base64 characters is judged by features that only
+encoded bytes have: the beginnings of media files, or characters that change their kind as often as random ones do.
 """
 
 import re
@@ -12,22 +12,22 @@ _RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{24,}={0,2}")
 _DATA_URI = re.compile(r"data:[\w.+-]+/[\w.+-]+(?:;[^,;\s]{1,64}){0,4};base64,\Z", re.IGNORECASE)
 _MEDIA_STARTS = ("iVBORw0KGgo", "R0lGOD", "UklGR", "JVBERi0", "PHN2Zy", "PD94bWw", "/9j/4", "/9j/2", "T2dnUw", "ZkxhQ")
 _WRAPS = frozenset({"\n", "\r\n", "\\", "\\r\\"})
-"""What stands between the lines of wrapped base64, also where it was escaped into a JSON string."""
+"""Separators between the lines of wrapped base64, including those escaped into a JSON string."""
 
 LONG = 120
-"""The shortest run that counts by its looks alone, in characters."""
+"""The shortest run that counts by its character distribution alone, in characters."""
 SHORT = 64
-"""The shortest run that counts because it begins as a media file does."""
+"""The shortest run that counts because it begins like a media file."""
 SAMPLE = 4_096
 
 
 def base64_runs(text: str) -> list[str]:
-    """Every piece of `text` that is base64, as it stands there. Wrapped base64 gives one piece for each line."""
+    """Return every piece of `text` that is base64. Wrapped base64 gives one piece for each line."""
     return [run for block in _blocks(text) for run in block]
 
 
 def _blocks(text: str) -> Iterator[list[str]]:
-    """The runs that count, those of one wrapped text together."""
+    """Yield the runs to judge; those of one wrapped text are together."""
     block: list[str] = []
     end, counts = -1, False
     for match in _RUN.finditer(text):
@@ -55,7 +55,7 @@ def _counts(run: str, before: str) -> bool:
 
 
 def looks_encoded(run: str) -> bool:
-    """Whether the characters of `run` are those of encoded bytes, not those of words, numbers, hex digits or a path.
+    """Whether the characters of `run` look like encoded bytes, not like words, numbers, hex digits or a path.
 
     Random bytes give 41 % capitals, 41 % small letters, 16 % digits, and a change of kind at two characters out of
     three. Words and paths are mostly small letters, and change at one out of five or fewer.

@@ -26,7 +26,7 @@ INLINE_CHARS = 50_000
 """Measured between 45,000 (inline) and 52,000 (a file); 50,000 is what its documentation says."""
 PREVIEW_CHARS = 2_048
 ERROR_CHARS = 11_000
-"""Documentation at second hand: the text of an error is cut at about 11,000 characters."""
+"""From second-hand documentation: the text of an error is cut at about 11,000 characters."""
 MAX_EDGE = 2_000
 MAX_BASE64 = 2_000_000
 """Measured: 2.0 MB of base64 became a JPEG of 608 KB, 6.0 MB one of 649 KB."""
@@ -34,18 +34,18 @@ FILE = (
     "/home/user/.claude/projects/-home-user-project/3f0c8a52-6a1e-4f0e-9c55-1d2f6d0a7b31/tool-results/"
     "mcp-lab-give-1795219200000"
 )
-"""Where it keeps what it does not show: a path of the kind and length that it has."""
+"""The file in which it saves what it does not show: a path of the real kind and length."""
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What differs between versions: whether a line after each image says where it is kept."""
+    """Differences between versions: whether a line after each image says where it is saved."""
 
     names_sources: bool = True
 
 
 def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model of Claude Code gets."""
+    """Return what the model of Claude Code gets."""
     if problem := malformed(result):
         return failed_result(f"Invalid tool result: {problem}")
     if lacks_structured(result, tool):  # measured: such a call fails
@@ -65,7 +65,7 @@ def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | Non
 
 
 def _parts(traits: Traits, block: Mapping[str, Any]) -> list[SeenPart]:
-    """One block for the model: order kept, audience ignored, links never resolved (all measured)."""
+    """Convert one block: order is kept, audience ignored, links are never resolved (all measured)."""
     if (image := image_of(block)) and image[1] != VECTOR:
         return _image(traits, image[0])
     match block["type"]:
@@ -104,8 +104,10 @@ def _image(traits: Traits, data: str) -> list[SeenPart]:
 
 
 def _spilled(parts: list[SeenPart], tool: Mapping[str, Any] | None) -> list[SeenPart]:
-    """Measured: long text goes to a file and leaves a preview, unless there is an image beside it, or the tool's
-    `_meta` allows more."""
+    """Save long text to a file, leaving a preview, unless an image is beside it or the tool's `_meta` allows it.
+
+    All of this was measured.
+    """
     meta: Any = (tool or {}).get("_meta")
     asked: Any = meta.get("anthropic/maxResultSizeChars") if is_object(meta) else 0
     allowed = max(INLINE_CHARS, asked) if isinstance(asked, int) else INLINE_CHARS

@@ -1,5 +1,4 @@
-"""Claude Desktop, from user reports (it was not measured). What is not known counts as lost, so that nothing relies
-on it."""
+"""Claude Desktop, from user reports (not measured). Unknown behaviour counts as loss, so that nothing relies on it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,11 +13,11 @@ MAX_CHARS = 1_048_576
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model of Claude Desktop gets."""
+    """Return what the model of Claude Desktop gets."""
     if problem := malformed(result):
         return failed_result(f"Invalid tool result: {problem}")
     if lacks_structured(result, tool):
-        # Not reported for this host; clients on the TypeScript SDK, as this one, fail such a call (error -32600).
+        # Not reported for this host; clients on the TypeScript SDK, like this one, fail such a call (error -32600).
         return failed_result("Tool has an output schema but did not return structured content")
     if len(dump(result)) > MAX_CHARS:
         return failed_result(f"result exceeds maximum length of {MAX_CHARS}")

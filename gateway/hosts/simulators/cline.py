@@ -13,9 +13,9 @@ MAX_CHARS = 8_000
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model of Cline gets: the result as JSON text, images, sound, structured content and all.
+    """Return what the model of Cline gets: the whole result as JSON text, including media and structured content.
 
-    What it does with a missing structured content was not measured, so `tool` is not looked at.
+    The effect of missing structured content was not measured, so `tool` is not used.
     """
     if problem := malformed(result):
         return failed_result(f"Invalid tool result: {problem}")
@@ -26,7 +26,7 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
 
 
 def cut_middle(text: str) -> str:
-    """At most 8,000 characters, head and tail."""
+    """Cut to at most 8,000 characters, keeping head and tail."""
     if len(text) <= MAX_CHARS:
         return text
     # The marker counts what is removed, and its own length depends on that number.

@@ -10,17 +10,17 @@ from gateway.hosts.simulators.results import VECTOR, blocks, dump, malformed, st
 from gateway.hosts.simulators.seen import Seen, SeenImage, SeenPart, SeenText, failed_result
 
 TEXT_CHARS = 47_984
-"""Measured: what is left of 60,000, 120,000 and 200,000 characters; 20,000 stay whole."""
+"""Measured: the remainder of 60,000, 120,000 and 200,000 characters; 20,000 stay whole."""
 PATCH = 32
 PATCHES = 10_000
 """4000 x 3000 pixels became 3669 x 2752 (measured): exactly 10,000 patches of 32 pixels, by OpenAI's rule."""
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model of Codex gets.
+    """Return what the model of Codex gets.
 
-    It is never told that a call failed (measured), so nothing is ever flagged; and a missing structured content is no
-    error (measured), so `tool` is not looked at.
+    It never learns that a call failed (measured), so nothing is ever flagged. Missing structured content is not an
+    error (measured), so `tool` is not used.
     """
     if problem := malformed(result):
         return failed_result(f"failed to parse tool result: {problem}", flagged=False)
@@ -33,7 +33,7 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
 
 
 def _part(block: Mapping[str, Any]) -> SeenPart:
-    """One block, order kept (measured)."""
+    """Convert one block; the order is kept (measured)."""
     match block["type"]:
         case "text":
             return SeenText(block["text"])
@@ -60,7 +60,7 @@ def _image(block: Mapping[str, Any]) -> SeenPart:
 
 
 def fitted_size(width: int, height: int) -> tuple[int, int]:
-    """The size in pixels at which an image is sent: at most 10,000 whole patches."""
+    """Return the size in pixels at which an image is sent: at most 10,000 whole patches."""
     if math.ceil(width / PATCH) * math.ceil(height / PATCH) <= PATCHES:
         return width, height
     scale = math.sqrt(PATCHES * PATCH * PATCH / (width * height))

@@ -14,8 +14,10 @@ PREVIEW = 2_000
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model behind `Agent(mcps=...)` gets: one text, in which media is a placeholder. The error flag does not
-    arrive (measured). 200,000 characters of text arrived."""
+    """Return what the model behind `Agent(mcps=...)` gets: one text, in which media is a placeholder.
+
+    The error flag does not arrive (measured). 200,000 characters of text arrived.
+    """
     if problem := malformed(result):
         return failed_result(f"Error executing tool: {problem}", flagged=False)
     if lacks_structured(result, tool):  # measured
@@ -29,8 +31,7 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
 
 
 def _fitted(seen: Seen) -> Seen:
-    """More than there is room for goes into a file, which the model can read in parts (measured with 2,000,000
-    characters)."""
+    """Save results over the limit to a file that the model can read in parts (measured with 2,000,000 characters)."""
     if len(seen.text) <= ROOM:
         return seen
     words = "was stored as temporary artifact\n\nPreview of the first 10 lines:"
@@ -38,7 +39,7 @@ def _fitted(seen: Seen) -> Seen:
 
 
 def _part(block: Mapping[str, Any]) -> SeenText:
-    """One block, order kept (measured)."""
+    """Convert one block; the order is kept (measured)."""
     match block["type"]:
         case "text":
             return SeenText(block["text"])
@@ -53,8 +54,10 @@ def _part(block: Mapping[str, Any]) -> SeenText:
 
 
 def see_adapted(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model gets with MCPServerAdapter: one block as text or as a Python object, base64 and all; of several, a
-    list of the texts alone (measured)."""
+    """Return what the model gets with MCPServerAdapter (measured).
+
+    A single block is text or a Python object, including base64; of several, only the texts arrive, as a list.
+    """
     if problem := malformed(result):
         return failed_result(f"Error executing tool: {problem}", flagged=False)
     if lacks_structured(result, tool):  # measured

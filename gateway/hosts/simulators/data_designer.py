@@ -9,11 +9,11 @@ from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, as_labelled,
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model behind Data Designer gets. Strict servers of Chat Completions refuse its images: the gateway's
-    model proxy mends that, not the shape of a result.
+    """Return what the model behind Data Designer gets.
 
-    What it does with a missing structured content was not measured, so `tool` is not looked at. Structured content and
-    the error flag never arrive (measured).
+    Strict servers of Chat Completions refuse its images: the gateway's model proxy repairs that, not the shape of a
+    result. The effect of missing structured content was not measured, so `tool` is not used. Structured content and the
+    error flag never arrive (measured).
     """
     if problem := malformed(result):
         return failed_result(f"the row failed: {problem}", flagged=False)
@@ -23,7 +23,7 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
 
 
 def _part(block: Mapping[str, Any]) -> SeenPart:
-    """One block, order kept (measured)."""
+    """Convert one block; the order is kept (measured)."""
     match block["type"]:
         case "text":
             return SeenText(block["text"])

@@ -32,7 +32,7 @@ TAIL_CHARS = 32_000
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model of Gemini CLI gets."""
+    """Return what the model of Gemini CLI gets."""
     if problem := malformed(result):
         return failed_result(f"MCP tool reported an invalid result: {problem}")
     if lacks_structured(result, tool):  # measured: such a call fails
@@ -78,7 +78,7 @@ def _wrapped(text: str) -> SeenText:
 
 
 def _cut(parts: list[SeenPart]) -> list[SeenPart]:
-    """Measured: long text alone is cut and kept in a file; next to an image 200,000 characters arrived whole."""
+    """Measured: long text alone is cut and saved to a file; next to an image 200,000 characters arrived whole."""
     text = "\n".join(part.text for part in parts if isinstance(part, SeenText))
     if len(text) <= TEXT_CHARS or any(not isinstance(part, SeenText) for part in parts):
         return parts

@@ -9,7 +9,7 @@ from gateway.hosts.simulators.seen import Seen, SeenText, failed_result
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model behind ADK gets: the result as JSON, images, sound, structured content, `_meta` and all.
+    """Return what the model behind ADK gets: the result as JSON, including media, structured content and `_meta`.
 
     No limit was found: 6,012,612 characters of base64 arrived.
     """

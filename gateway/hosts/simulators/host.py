@@ -1,4 +1,4 @@
-"""A host: who it says it is, what it does to a tool result, and what it can show at all."""
+"""A simulated host: its identity, its treatment of tool results, and the media that it can show."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from gateway.hosts.simulators.seen import Seen
 
 See: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any] | None], Seen]
-"""From a CallToolResult as JSON, and the tool as tools/list describes it, to what the model gets."""
+"""Maps a CallToolResult as JSON, and the tool as described in tools/list, to what the model gets."""
 
 
 @dataclass(frozen=True)
@@ -15,9 +15,8 @@ class SimulatedHost:
     """A simulated host.
 
     `client_info`, `revision` and `capabilities` are what it presents to an MCP server; `user_agent` is that of its HTTP
-    requests where one is known. `shows` are the media types which it can bring before its model as what they are.
-    `profile` is the one that its user has to name, where what the host says of itself does not lead to it.
-    `for_people`: a person looks at the results, no model.
+    requests, if known. `shows` are the media types that it can show its model natively. `profile` is the one that its
+    user has to name, if its identity does not lead to it. `for_people`: a person looks at the results, not a model.
     """
 
     name: str
@@ -32,19 +31,19 @@ class SimulatedHost:
     for_people: bool = False
 
     def can_show(self, media_type: str) -> bool:
-        """Whether the model of this host can be shown content of this media type as what it is."""
+        """Whether this host can show its model content of this media type natively."""
         return media_type in self.shows
 
     @property
     def shows_images(self) -> bool:
-        """Whether its model can be shown images at all."""
+        """Whether this host can show its model images at all."""
         return any(media_type.startswith("image/") for media_type in self.shows)
 
 
 RASTER = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 SDK_CLIENT: Mapping[str, Any] = {"name": "mcp", "version": "0.1.0"}
-"""The clientInfo of the MCP Python SDK, where the host that stands on it gives none of its own."""
+"""The clientInfo of the MCP Python SDK, for hosts built on it that set none of their own."""
 
 
 def nameless_host(
@@ -56,7 +55,7 @@ def nameless_host(
     shows: frozenset[str] = frozenset(),
     revision: str = "2025-11-25",
 ) -> SimulatedHost:
-    """A host that introduces itself as the MCP Python SDK, so that its user has to name its profile."""
+    """Return a host that introduces itself as the MCP Python SDK, so that its user has to name its profile."""
     return SimulatedHost(
         name=name,
         title=title,

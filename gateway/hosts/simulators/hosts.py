@@ -1,5 +1,8 @@
-"""The simulated hosts, by name. Most are named as the profile is that they should be given; the others are further
-faces of a host, by version, model API or setting."""
+"""The simulated hosts, by name.
+
+Most have the name of the profile that they should get; the others are variants of a host, by version, model API or
+setting.
+"""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -17,11 +20,11 @@ from gateway.hosts.simulators.inspector import INSPECTOR
 from gateway.hosts.simulators.openai_agents import UNKNOWN
 
 FIRST: tuple[SimulatedHost, ...] = (CLAUDE_CODE, CLAUDE_DESKTOP, CODEX, GEMINI_CLI, CLINE, UNKNOWN, INSPECTOR)
-"""Those that are looked at where nobody names any: every way of treating a result that is known is among them."""
+"""The hosts used if none are named; they include every known way of treating a result."""
 
 
 def _defined() -> Iterator[SimulatedHost]:
-    """Every `SimulatedHost` that a module beside this one defines, so that a new one needs no entry in a list."""
+    """Yield every `SimulatedHost` defined in a module beside this one, so that a new one needs no entry in a list."""
     here = __name__.rpartition(".")[2]
     for name in sorted(module.name for module in iter_modules(simulators.__path__) if module.name != here):
         module = import_module(f"{simulators.__name__}.{name}")

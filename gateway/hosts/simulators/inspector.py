@@ -1,4 +1,4 @@
-"""MCP Inspector 2.3.0, from its source: it shows a person every block as what it is."""
+"""MCP Inspector 2.3.0, from its source: it shows a person every block natively."""
 
 import base64
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ SOUND = frozenset({"audio/wav", "audio/mpeg", "audio/ogg", "audio/flac"})
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the person at the Inspector gets."""
+    """Return what the person at the Inspector gets."""
     if problem := malformed(result):
         return failed_result(f"Invalid tool result: {problem}")
     if lacks_structured(result, tool):  # its TypeScript SDK checks (error -32600)

@@ -20,7 +20,7 @@ from gateway.hosts.simulators.seen import Seen, SeenDocument, SeenImage, SeenPar
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model behind LangChain gets. No limit on text was found (200,000 characters arrived)."""
+    """Return what the model behind LangChain gets. No limit on text was found (200,000 characters arrived)."""
     if problem := malformed(result):
         return failed_result(f"the run ended: {problem}", flagged=False)
     if lacks_structured(result, tool):  # measured: the run ends
@@ -36,7 +36,7 @@ def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> See
 
 
 def _part(block: Mapping[str, Any]) -> SeenPart:
-    """One block, order kept (measured with Anthropic's API)."""
+    """Convert one block; the order is kept (measured with Anthropic's API)."""
     if image := image_of(block):  # measured: embedded images too, all as labelled
         return as_labelled(*image)
     match block["type"]:

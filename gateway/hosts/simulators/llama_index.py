@@ -11,11 +11,11 @@ from gateway.hosts.simulators.seen import Seen, SeenText, failed_result
 
 
 def see(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model behind LlamaIndex gets: the whole result as the text of a Python object, `is_error` in it.
+    """Return what the model behind LlamaIndex gets: the whole result, with `is_error`, as the text of a Python object.
 
     No limit was found: 6,016,201 characters arrived.
     """
-    if malformed(result) or lacks_structured(result, tool):  # measured where structured content lacks
+    if malformed(result) or lacks_structured(result, tool):  # measured for missing structured content
         return failed_result("unhandled errors in a TaskGroup (1 sub-exception)", flagged=False)
     return Seen((SeenText(result_text(result), "json"),), flagged=is_error(result))
 

@@ -1,7 +1,7 @@
 """OpenAI Agents SDK 0.24.0 on the Responses API and on Chat Completions, measured (2026-11-20).
 
-On the Responses API it also stands for the unknown client: it says that it is `mcp` 0.1.0, as every client does that
-leaves the Python SDK's default alone, so nobody can tell which one it is.
+On the Responses API it also stands for the unknown client: it introduces itself as `mcp` 0.1.0, like every client that
+keeps the Python SDK's default, so these cannot be distinguished.
 """
 
 import json
@@ -24,7 +24,7 @@ class Traits:
 
 
 def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model behind the OpenAI Agents SDK gets. No limit on text was found (200,000 characters arrived)."""
+    """Return what the model behind the Agents SDK gets. No limit on text was found (200,000 characters arrived)."""
     if problem := malformed(result):
         return failed_result(f"An error occurred while running the tool: {problem}")
     if lacks_structured(result, tool):  # measured
@@ -40,7 +40,7 @@ def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | Non
 
 
 def _parts(traits: Traits, block: Mapping[str, Any]) -> list[SeenPart]:
-    """One block, order kept (measured)."""
+    """Convert one block; the order is kept (measured)."""
     match block["type"]:
         case "text":
             return [SeenText(block["text"])]

@@ -40,15 +40,15 @@ FILE = "/home/user/.local/share/opencode/tool-output/tool_b21c7f03a001Zq4T9w2kXv
 
 @dataclass(frozen=True)
 class Traits:
-    """What the model API decides: `where` images and documents stand."""
+    """Differences between model APIs: `where` images and documents are placed."""
 
     where: Where
 
 
 def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model of opencode gets.
+    """Return what the model of opencode gets.
 
-    What it does with a missing structured content was not measured, so `tool` is not looked at.
+    The effect of missing structured content was not measured, so `tool` is not used.
     """
     if problem := malformed(result):
         return failed_result(f"Invalid tool result: {problem}")
@@ -90,7 +90,7 @@ def _image(data: str, media_type: str, where: Where) -> SeenPart:
 
 
 def _cut(parts: list[SeenPart]) -> list[SeenPart]:
-    """Measured: of long text the head is kept, and the path of a file with all of it, also next to an image."""
+    """Measured: of long text the head is kept, with the path of a file that has all of it, also next to an image."""
     text = "\n".join(part.text for part in parts if isinstance(part, SeenText))
     if len(text) <= TEXT_CHARS:
         return parts

@@ -1,4 +1,4 @@
-"""The images that a tool's own result really holds, wherever they stand in it."""
+"""Finding the images in a tool's own result, wherever they are."""
 
 import base64
 import binascii
@@ -16,7 +16,7 @@ from gateway.hosts.simulators.results import VECTOR
 
 _DATA_URI = re.compile(r"data:image/[\w.+-]+(?:;[^,;\s]{1,64}){0,4};base64,([A-Za-z0-9+/_-]+={0,2})")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\-\s]{64,}+={0,2}+\s*+\Z")
-# Possessive throughout: a pattern that could go back would take exponential time on a hostile prologue.
+# Possessive throughout: a backtracking pattern would take exponential time on a hostile prologue.
 _SVG = re.compile(
     rb"\A(?:\xef\xbb\xbf)?+\s*+(?:<\?xml[^>]*+>\s*+)?+(?><!--(?>.*?-->)\s*+)*+(?:<!DOCTYPE[^>\[]*+>\s*+)?+<svg\b[^>]*+>",
     re.DOTALL,
@@ -27,7 +27,7 @@ _VIEW_BOX = re.compile(r"""\sviewBox\s*=\s*["']\s*[-\d.]+[\s,]+[-\d.]+[\s,]+([\d
 
 @dataclass(frozen=True)
 class OriginalImage:
-    """One image of a result: its base64, its type by its bytes, where it stood, and width divided by height.
+    """One image of a result: its base64, its type by its bytes, its place, and width divided by height.
 
     `picture` is None for a vector image, which has no pixels of its own.
     """
@@ -40,9 +40,9 @@ class OriginalImage:
 
 
 def original_images(result: Mapping[str, Any]) -> tuple[OriginalImage, ...]:
-    """Every image of an upstream's result that can be decoded, in order, each once however often it stands there.
+    """Return every decodable image of an upstream's result, in order, each once however often it occurs.
 
-    Looked at: image blocks, embedded resources, data URIs in text, and base64 in structured content or in JSON text.
+    These are image blocks, embedded resources, data URIs in text, and base64 in structured content or in JSON text.
     """
     found: dict[str, OriginalImage] = {}
     for text, place in _candidates(result):
@@ -54,13 +54,15 @@ def original_images(result: Mapping[str, Any]) -> tuple[OriginalImage, ...]:
 
 
 def expected_images(result: Mapping[str, Any], host: SimulatedHost) -> tuple[OriginalImage, ...]:
-    """The images of an upstream's result that this host can bring before its model, if it is given them as it takes
-    them: all that can be decoded (a vector image can be drawn first), or none where the host shows no images."""
+    """Return the images of an upstream's result that this host can show its model, if sent in a form that it accepts.
+
+    That is all decodable ones (a vector image can be drawn first), or none if the host shows no images.
+    """
     return original_images(result) if host.shows_images else ()
 
 
 def _candidates(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Strings that may hold an image, with where they stand."""
+    """Yield strings that may hold an image, with their places."""
     content = result.get("content")
     blocks = as_list(content)
     for index, block in enumerate(blocks):
@@ -121,7 +123,7 @@ def _image(data: str, place: str) -> OriginalImage | None:
 
 
 def _svg_aspect(data: str) -> float | None:
-    """Width divided by height of a vector image; None for anything else."""
+    """Return width divided by height of a vector image; None for anything else."""
     try:
         start = _SVG.match(base64.b64decode(data[:16_384], validate=True))
     except (binascii.Error, ValueError):

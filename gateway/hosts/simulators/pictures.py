@@ -1,4 +1,4 @@
-"""Looking at pictures: whether bytes are an image at all, its size, and whether two images show the same."""
+"""Examining pictures: whether bytes are an image at all, its size, and whether two images show the same."""
 
 import base64
 import binascii
@@ -19,8 +19,10 @@ GRID = 24
 
 @dataclass(frozen=True)
 class Picture:
-    """A decoded raster image: the type its bytes have, width and height in pixels, and its colours in a coarse grid
-    (RGB over white, 0 to 255, row by row)."""
+    """A decoded raster image: the type of its bytes, width and height in pixels, and its colours in a coarse grid.
+
+    The colours are RGB over white, 0 to 255, row by row.
+    """
 
     media_type: str
     pixels: tuple[int, int]
@@ -33,17 +35,17 @@ class Picture:
 
     @property
     def is_blank(self) -> bool:
-        """Whether it shows one single colour, as a picture does that failed to be drawn."""
+        """Whether it has only one colour, like a picture that failed to be drawn."""
         return all(max(self.colours[i::3]) - min(self.colours[i::3]) <= 2 for i in range(3))
 
     def difference(self, other: "Picture") -> float:
-        """How far the colours are apart on average, from 0 (the same) to 255."""
+        """Return the average distance of the colours, from 0 (the same) to 255."""
         return sum(abs(a - b) for a, b in zip(self.colours, other.colours, strict=True)) / len(self.colours)
 
 
 @lru_cache(maxsize=32)
 def look(data: str) -> Picture | None:
-    """The picture that base64 `data` holds, wholly decoded; None for anything that is not a raster image."""
+    """Decode the picture in base64 `data` completely; None for anything that is not a raster image."""
     try:
         content = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
@@ -54,10 +56,10 @@ def look(data: str) -> Picture | None:
             with Image.open(io.BytesIO(without_broken_extras(content)), formats=tuple(MEDIA_TYPES)) as image:
                 if image.width * image.height > MAX_PIXELS:
                     return None
-                # Decoding may change the size and forgets the format, so both are read first.
+                # Decoding may change the size and loses the format, so both are read first.
                 media_type, pixels = MEDIA_TYPES[image.format or ""], image.size
                 return Picture(media_type, pixels, _colours(image))
-    # Pillow's decoders raise whatever their parsing trips over; to a host, all of it is "no image".
+    # Pillow's decoders raise whatever their parsing encounters; to a host, all of it is "no image".
     except (OSError, ValueError, SyntaxError, EOFError, KeyError, IndexError, TypeError, Image.DecompressionBombError):
         return None
 
@@ -68,7 +70,7 @@ def _colours(image: Image.Image) -> bytes:
     image.load()
     has_alpha = "A" in image.getbands() or "transparency" in image.info
     whole = image.convert("RGBA" if has_alpha else "RGB")
-    # Its signature names numpy, which is no dependency of ours.
+    # Its signature refers to numpy, which is not a dependency of ours.
     small = whole.resize((GRID, GRID), Image.Resampling.BOX)  # pyright: ignore[reportUnknownMemberType]
     if has_alpha:
         paper = Image.new("RGBA", small.size, "white")

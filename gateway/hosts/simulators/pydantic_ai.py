@@ -37,8 +37,11 @@ SOUND = frozenset({"audio/wav"})
 
 @dataclass(frozen=True)
 class Traits:
-    """What the model API decides: `where` media stands, which image types stand `beside` the result all the same, what
-    becomes of a `vector` image, and whether sound arrives."""
+    """Differences between model APIs: the place of media, and which media arrives.
+
+    `where`: the place of media; `beside`: image types that are placed beside the result all the same; `vector`: the
+    treatment of vector images; `sound`: whether sound arrives.
+    """
 
     where: Where
     beside: frozenset[str] = frozenset()
@@ -47,7 +50,7 @@ class Traits:
 
 
 def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model behind Pydantic AI gets. No limit on text was found (200,000 characters arrived)."""
+    """Return what the model behind Pydantic AI gets. No limit on text was found (200,000 characters arrived)."""
     if problem := malformed(result):
         return failed_result(f"the run ended: {problem}", flagged=False)
     if lacks_structured(result, tool):  # measured: the run ends

@@ -1,5 +1,7 @@
-"""How the objects of the MCP Python SDK 2 look as text, base64 and all: measured (2026-11-22) in the requests of
-frameworks that hand them to their model as they are."""
+"""Objects of the MCP Python SDK 2 as text, including base64.
+
+Measured (2026-11-22) in the requests of frameworks that pass them to their model unchanged.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +21,7 @@ _PYTHON = {"mimeType": "mime_type", "lastModified": "last_modified"}
 
 
 def result_text(result: Mapping[str, Any]) -> str:
-    """`str()` of a CallToolResult."""
+    """Return `str()` of a CallToolResult."""
     return (
         f"meta={_value(result.get('_meta'))} content={contents_text(blocks(result))} "
         f"structured_content={structured(result)!r} is_error={is_error(result)} result_type='complete'"
@@ -27,7 +29,7 @@ def result_text(result: Mapping[str, Any]) -> str:
 
 
 def contents_text(content: Sequence[Mapping[str, Any]]) -> str:
-    """`str()` of a list of content blocks."""
+    """Return `str()` of a list of content blocks."""
     return f"[{', '.join(map(_block, content))}]"
 
 

@@ -32,15 +32,18 @@ from gateway.hosts.simulators.seen import (
 )
 
 INLINE_CHARS = 20_000
-"""Measured between 20,000 (inline) and 60,000 (a file); nothing narrower is known, so the smaller counts."""
+"""Measured between 20,000 (inline) and 60,000 (a file); nothing more precise is known, so the smaller counts."""
 PREVIEW_CHARS = 2_048
 FILE = "/home/user/.qwen/tmp/3f0c8a526a1e4f0e9c551d2f6d0a7b31/tool-outputs/mcp__lab__give-1795219200000-1f3b.output"
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What API and model decide: `where` images stand (None: a sentence takes their place), whether `vectors` are sent
-    as images, and whether PDFs arrive."""
+    """Differences between APIs and models.
+
+    `where`: the place of images (None: a sentence replaces them); `vectors`: whether these are sent as images;
+    `documents`: whether PDFs arrive.
+    """
 
     where: Where | None
     vectors: bool = True
@@ -48,10 +51,10 @@ class Traits:
 
 
 def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model of Qwen Code gets.
+    """Return what the model of Qwen Code gets.
 
-    What it does with a missing structured content was not measured, so `tool` is not looked at. Neither is whether its
-    model learns of the error flag, so nothing is flagged.
+    The effect of missing structured content was not measured, so `tool` is not used; nor whether the model learns of
+    the error flag, so nothing is flagged.
     """
     if problem := malformed(result):
         return failed_result(f"Invalid tool result: {problem}")

@@ -1,5 +1,7 @@
-"""What a model has to read of a tool's own result: its texts, its structured values, its links, and the names of media
-that it is not shown."""
+"""Checking the text that a model reads of a tool's own result.
+
+That is its texts, its structured values, its links, and the names of media that are not shown.
+"""
 
 import base64
 import json
@@ -16,9 +18,9 @@ from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument
 JSON = "application/json"
 OPENING_CHARS = 60
 MOST_VALUES = 8
-"""So many structured values are looked for: what is long may be cut, but not at its beginning."""
+"""Maximum number of structured values that are looked for: long content may be cut, but not at its beginning."""
 TELLING_CHARS = 16
-"""A text whose opening is shorter may stand anywhere by chance, and is not counted."""
+"""A text with a shorter opening may occur anywhere by chance, and is not counted."""
 _NAMED = re.compile(r"\[[^\[\]{}]{1,2000}\]")
 _PLAIN = re.compile(r"\A([ !#-\[\]-~]*).*", re.DOTALL)
 _HIDDEN = re.compile(r"data:|!\[|<img")
@@ -28,18 +30,18 @@ _BYTES = re.compile(r"\b(?:document|resource|file|audio|sound|video|content)\b",
 
 
 def words(text: str) -> str:
-    """The words of a text with one blank between, so that no way of writing them makes a difference."""
+    """Return the words of a text with single spaces between them, so that formatting makes no difference."""
     return " ".join(re.findall(r"[A-Za-z0-9]+", text))
 
 
 def read_by(seen: Seen) -> str:
-    """The words of all that the model reads; JSON that is handed on as a document is read as well."""
+    """Return the words of everything that the model reads, including JSON that is passed on as a document."""
     documents = [part.data for part in seen.parts if isinstance(part, SeenDocument) and part.media_type == JSON]
     return words("\n".join([seen.text, *(base64.b64decode(data).decode() for data in documents)]))
 
 
 def openings(result: Mapping[str, Any]) -> Iterator[str]:
-    """The first words of every text of a result, the address of every link, and the first structured values."""
+    """Yield the first words of every text of a result, the address of every link, and the first structured values."""
     for block in _blocks(result):
         match block:
             case {"type": "text", "text": str(text)} | {"type": "resource", "resource": {"text": str(text)}}:
@@ -54,9 +56,9 @@ def openings(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def read_again(result: Mapping[str, Any], seen: Seen) -> tuple[str, ...]:
-    """The first words of texts that the model reads more often than the tool said them.
+    """Return the first words of texts that the model reads more often than the tool wrote them.
 
-    Structured content may say more than its text twin; only where it is the twin of a text does it add nothing.
+    Structured content may say more than its text twin; it adds nothing only if it is the twin of a text.
     """
     texts = [text for block in _blocks(result) if is_dict(block) and isinstance(text := block.get("text"), str)]
     value = result.get("structuredContent")
@@ -72,12 +74,12 @@ def read_again(result: Mapping[str, Any], seen: Seen) -> tuple[str, ...]:
 
 
 def named_images(seen: Seen) -> int:
-    """How many bracketed lines before the model name an image; a placeholder of the host's own is none."""
+    """Count the bracketed lines that name an image; a placeholder of the host's own does not count."""
     return sum(_IMAGE.search(line) is not None for line in _lines(seen))
 
 
 def unnamed(result: Mapping[str, Any], seen: Seen) -> tuple[str, ...]:
-    """Where sound, documents and other bytes stood that are neither shown as what they are nor named in a line."""
+    """Return the places of sound, documents and other bytes that are neither shown natively nor named in a line."""
     lines = _lines(seen)
     sounds = sum(isinstance(part, SeenAudio) for part in seen.parts)
     files = sum(isinstance(part, SeenDocument) and part.media_type != JSON for part in seen.parts)
@@ -97,12 +99,12 @@ def unnamed(result: Mapping[str, Any], seen: Seen) -> tuple[str, ...]:
 
 
 def _lines(seen: Seen) -> set[str]:
-    """The bracketed lines before the model that are no words of the host's own."""
+    """Return the bracketed lines that are not the host's own words."""
     return set(_NAMED.findall("\n".join(seen.texts("text", "json", "structured", "error"))))
 
 
 def _names_of(block: Any) -> re.Pattern[str] | None:
-    """How a line has to name this block; None where it holds no bytes, or an image that can be shown."""
+    """Return the pattern of a line that names this block; None if it holds no bytes, or an image that can be shown."""
     if not is_dict(block) or original_images({"content": [block]}):
         return None
     match block:
@@ -126,9 +128,9 @@ def _first_values(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _values(value: Any) -> Iterator[str]:
-    """The words of the strings and whole numbers in structured content, in order.
+    """Yield the words of the strings and whole numbers in structured content, in order.
 
-    Some servers repeat their content there: of a text block the text is a value, blocks with bytes are none.
+    Some servers repeat their content there: the text of a text block is a value, blocks with bytes are not.
     """
     stack: list[Any] = [value]
     while stack:
@@ -152,7 +154,7 @@ def _inside(members: Mapping[str, Any]) -> list[Any]:
 
 
 def _opening(text: str) -> str:
-    """The first words, as far as no JSON dump has to escape anything in them, and no image is hidden there."""
+    """Return the first words, up to anything that a JSON dump would escape or that hides an image."""
     plain = _HIDDEN.split(_PLAIN.sub(r"\1", text.lstrip()[:OPENING_CHARS]), maxsplit=1)[0]
     return "" if base64_runs(text[:400]) else words(plain)
 

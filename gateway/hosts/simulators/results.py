@@ -20,7 +20,7 @@ PDF = "application/pdf"
 
 
 def malformed(result: Mapping[str, Any]) -> str | None:
-    """What is wrong with the result, as a typed client sees it; None when it can be read.
+    """Return what is wrong with the result, as a typed client sees it; None if it can be read.
 
     One bad block costs the whole result: measured for the Python SDK 2.3.0 (a block of unknown type, an image without
     mimeType, missing content), and the TypeScript and Rust SDKs read into closed unions of the same members.
@@ -61,39 +61,39 @@ def _malformed_resource(resource: Any) -> str | None:
 
 
 def blocks(result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """The content blocks of a result that is not malformed."""
+    """Return the content blocks of a result that is not malformed."""
     return cast("Sequence[Mapping[str, Any]]", result["content"])
 
 
 def is_error(result: Mapping[str, Any]) -> bool:
-    """Whether the tool says that it failed."""
+    """Whether the tool reports that it failed."""
     return result.get("isError") is True
 
 
 def structured(result: Mapping[str, Any]) -> Any:
-    """The structured content; None when there is none."""
+    """Return the structured content; None if there is none."""
     return result.get("structuredContent")
 
 
 def lacks_structured(result: Mapping[str, Any], tool: Mapping[str, Any] | None) -> bool:
-    """Whether the tool promised structured content (`outputSchema`) and this result, no error, has none."""
+    """Whether the tool declares structured content (`outputSchema`) and this result has none without being an error."""
     return bool(tool) and tool.get("outputSchema") is not None and structured(result) is None and not is_error(result)
 
 
 def dump(value: Any) -> str:
-    """JSON as JavaScript writes it: no blanks, no escapes that are not needed."""
+    """Format JSON as JavaScript does: no spaces, no unnecessary escapes."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def blob_of(block: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Base64 and media type of an embedded resource with bytes; None for any other block."""
+    """Return base64 and media type of an embedded resource with bytes; None for any other block."""
     if block["type"] != "resource" or not isinstance(block["resource"].get("blob"), str):
         return None
     return block["resource"]["blob"], block["resource"].get("mimeType") or "application/octet-stream"
 
 
 def image_of(block: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Base64 and declared media type of an image block or an embedded image; None for any other block."""
+    """Return base64 and declared media type of an image block or an embedded image; None for any other block."""
     if block["type"] == "image":
         return block["data"], block["mimeType"]
     blob = blob_of(block)
@@ -101,11 +101,11 @@ def image_of(block: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def texts_of(result: Mapping[str, Any]) -> str:
-    """The text blocks of a result, one to a line."""
+    """Return the text blocks of a result, one per line."""
     return "\n".join(block["text"] for block in blocks(result) if block["type"] == "text")
 
 
 def plain_link_line(block: Mapping[str, Any]) -> str:
-    """A link to a resource as one line."""
+    """Format a link to a resource as one line."""
     parts = [block["name"], block.get("description"), block["uri"]]
     return "Resource link: " + " ".join(part for part in parts if part)

@@ -1,4 +1,4 @@
-"""What a simulated model gets of one tool result, in order."""
+"""The result of a simulation: what a model gets of one tool result, in order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,18 +8,20 @@ from gateway.hosts.simulators.base64_runs import base64_runs
 from gateway.hosts.simulators.pictures import Picture, look
 
 Where = Literal["in the result", "beside it", "next turn"]
-"""Where media reaches the model: inside the tool result, in a message or part that follows it at once, or only with
-the user's next message."""
+"""Where media reaches the model: in the tool result, in a message or part after it, or with the next user message."""
 
 Form = Literal["text", "json", "structured", "file", "placeholder", "error", "frame"]
-"""How a text came about: `text` that the server wrote; a block or result dumped as `json`; `structured` content as
-JSON; the path of a `file` that the host saved; a `placeholder` for content that is lost; an `error`; or the `frame` of
-words that the host puts around results of its own accord."""
+"""The origin of a text.
+
+`text`: written by the server; `json`: a block or result dumped as JSON; `structured`: structured content as JSON;
+`file`: the path of a file that the host saved; `placeholder`: in place of lost content; `error`; `frame`: words that
+the host itself puts around results.
+"""
 
 
 @dataclass(frozen=True)
 class SeenText:
-    """Text, as the model reads it."""
+    """Text that the model reads."""
 
     text: str
     form: Form = "text"
@@ -27,10 +29,10 @@ class SeenText:
 
 @dataclass(frozen=True)
 class SeenImage:
-    """An image sent as one: its base64, the type under which it is sent, and its size in pixels for the model.
+    """An image sent as one: its base64, its declared type, and its size in pixels for the model.
 
-    `pixels` is None where the bytes are not a raster image that can be decoded. `note` says what the host does to it;
-    the data stays as it came, since only its size changes.
+    `pixels` is None if the bytes are not a decodable raster image. `note` says what the host does to it; the data is
+    unchanged, since only its size differs.
     """
 
     data: str
@@ -41,8 +43,7 @@ class SeenImage:
 
     @property
     def picture(self) -> Picture | None:
-        """The decoded image, or None where there is nothing that a model API would take: broken bytes, or a vector
-        image, or a media type that is not that of the bytes."""
+        """The decoded image; None if no model API would accept it: broken bytes, a vector image, a wrong media type."""
         picture = look(self.data)
         return picture if picture and picture.media_type == self.media_type else None
 
@@ -70,10 +71,10 @@ SeenPart: TypeAlias = SeenText | SeenImage | SeenAudio | SeenDocument
 
 @dataclass(frozen=True)
 class Seen:
-    """All that reaches the model, in order.
+    """Everything that reaches the model, in order.
 
-    `error` is set where the host itself failed on the result, and says why; the tool's own errors are no such failure.
-    `flagged`: whether the host tells its model that the call failed.
+    `error` is set if the host itself failed on the result, and says why; the tool's own errors do not count. `flagged`:
+    whether the host tells its model that the call failed.
     """
 
     parts: tuple[SeenPart, ...] = ()
@@ -82,11 +83,11 @@ class Seen:
 
     @property
     def text(self) -> str:
-        """All text, one part to a line."""
+        """All text, one part per line."""
         return "\n".join(self.texts())
 
     def texts(self, *forms: Form) -> tuple[str, ...]:
-        """The texts of these forms, in order; of all forms when none is given."""
+        """Return the texts of these forms, in order; of all forms if none is given."""
         return tuple(p.text for p in self.parts if isinstance(p, SeenText) and (not forms or p.form in forms))
 
     @property
@@ -96,22 +97,22 @@ class Seen:
 
     @property
     def base64_leak(self) -> int:
-        """How many characters of base64 the model has to read as text."""
+        """The number of characters of base64 that the model has to read as text."""
         return sum(len(run) for text in self.texts() for run in base64_runs(text))
 
 
 def failed_result(error: str, *, flagged: bool = True) -> Seen:
-    """The host gave up on the result, and tells its model why."""
+    """Return the outcome if the host fails on the result and tells its model why."""
     return Seen((SeenText(error, "error"),), error=error, flagged=flagged)
 
 
 def as_labelled(data: str, media_type: str, where: Where = "in the result") -> SeenImage:
-    """An image that a host sends on as it came: unchanged, unchecked, under the type that it was given."""
+    """Return an image that a host passes on unchanged and unchecked, under its declared type."""
     picture = look(data)
     return SeenImage(data, media_type, picture and picture.pixels, where)
 
 
 def texts_first(parts: Sequence[SeenPart]) -> tuple[SeenPart, ...]:
-    """The texts first, then everything else, each in its order."""
+    """Return the texts first, then everything else, each in its order."""
     texts = [part for part in parts if isinstance(part, SeenText)]
     return (*texts, *(part for part in parts if not isinstance(part, SeenText)))

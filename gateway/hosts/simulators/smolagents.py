@@ -15,16 +15,16 @@ OBSERVATION = SeenText("Observation:", "frame")
 
 @dataclass(frozen=True)
 class Traits:
-    """`structured_output` of its MCP client."""
+    """The setting `structured_output` of its MCP client."""
 
     structured: bool = False
 
 
 def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model behind smolagents gets: the first block, and no other (measured).
+    """Return what the model behind smolagents gets: only the first block (measured).
 
-    What it does with a missing structured content was not measured, so `tool` is not looked at. Nor was whether its
-    model learns of the error flag, so nothing is flagged.
+    The effect of missing structured content was not measured, so `tool` is not used; nor whether the model learns of
+    the error flag, so nothing is flagged.
     """
     if problem := malformed(result):
         return _stopped(problem)

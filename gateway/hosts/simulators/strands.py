@@ -12,17 +12,17 @@ from gateway.hosts.simulators.seen import Seen, SeenPart, SeenText, Where, as_la
 
 @dataclass(frozen=True)
 class Traits:
-    """What the model API decides: `where` images stand, and the types that are `renamed` on the way."""
+    """Differences between model APIs: `where` images are placed, and the types that are `renamed` on the way."""
 
     where: Where
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def see(traits: Traits, result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Seen:
-    """What the model behind Strands gets. No limit on text was found (200,000 characters arrived).
+    """Return what the model behind Strands gets. No limit on text was found (200,000 characters arrived).
 
-    What it does with a missing structured content was not measured, so `tool` is not looked at. Structured content
-    never arrives (measured).
+    The effect of missing structured content was not measured, so `tool` is not used. Structured content never arrives
+    (measured).
     """
     if problem := malformed(result):
         return failed_result(f"Tool execution failed: {problem}")

@@ -1,4 +1,4 @@
-"""Judging: of an upstream's own result, what did the model of a host get to see?"""
+"""Judging what the model of a host got to see of an upstream's own result."""
 
 import re
 from collections.abc import Mapping
@@ -13,21 +13,23 @@ from gateway.hosts.simulators.results import VECTOR, is_error
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenText
 
 SAME_COLOURS = 16.0
-"""Two pictures of the same thing differ by less, on average over a coarse grid, from 0 to 255: scaled, as JPEG, or on
-white instead of transparent."""
+"""Maximum difference of two pictures of the same thing: scaled, as JPEG, or on white instead of transparent.
+
+It is an average over a coarse grid, from 0 to 255.
+"""
 SAME_SHAPE = 0.03
 _ERROR = re.compile(r"\b(?:error|failed|failure)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a result at one host.
+    """The verdict on a result at one host.
 
-    `shown` of `expected` images reach the model as pictures; `named` is how many of those that the host cannot show
-    are named in a line of text, of `to_name`. `unnamed` is where sound, documents and other bytes stood of which the
-    model learns nothing. `leak` counts characters of base64 as text. `lost` are the beginnings of texts, structured
-    values, and links that do not arrive. `is_silent`: the tool failed, and the model is not told. `problems` says in
-    words what is wrong; none means that all is well.
+    `shown` of `expected` images reach the model as pictures; `named` is the number of those that the host cannot show
+    but that are named in a line of text, out of `to_name`. `unnamed` are the places of sound, documents and other bytes
+    of which the model learns nothing. `leak` counts characters of base64 as text. `lost` are the beginnings of texts,
+    structured values, and links that do not arrive. `is_silent`: the tool failed, and the model does not learn of it.
+    `problems` says in words what is wrong; empty means that all is well.
     """
 
     shown: int
@@ -44,19 +46,22 @@ class Verdict:
 
     @property
     def is_good(self) -> bool:
-        """Every image that the host can show is seen; other images, sound and documents are shown or named; texts,
-        structured values and links arrive, and once; an error is told, nothing is base64, the host did not fail and its
-        model got something."""
+        """Whether nothing is wrong.
+
+        Every image that the host can show is seen; other images, sound and documents are shown or named; texts,
+        structured values and links arrive, and only once; an error is reported, nothing is base64, the host did not
+        fail and its model got something.
+        """
         return not self.problems
 
     @property
     def lacks_only_media(self) -> bool:
-        """Whether all that is wrong is that the model learns nothing of sound, documents and other bytes."""
+        """Whether the only fault is that the model learns nothing of sound, documents and other bytes."""
         return bool(self.unnamed) and len(self.problems) == len(self.unnamed)
 
 
 def judge_seen(original: Mapping[str, Any], seen: Seen, host: SimulatedHost) -> Verdict:
-    """The verdict on what `host` showed its model (`seen`) of a tool's own result (`original`)."""
+    """Judge what `host` showed its model (`seen`) of a tool's own result (`original`)."""
     expected = expected_images(original, host)
     missing = unseen_images(expected, seen, host)
     to_name = 0 if host.shows_images else len(original_images(original))
@@ -99,13 +104,13 @@ def judge_seen(original: Mapping[str, Any], seen: Seen, host: SimulatedHost) -> 
 
 
 def unseen_images(expected: tuple[OriginalImage, ...], seen: Seen, host: SimulatedHost) -> tuple[OriginalImage, ...]:
-    """Those of the expected images that no picture before the model shows."""
+    """Return the expected images that no picture for the model shows."""
     if host.can_show(VECTOR):
         vectors = {image.data for image in seen.images if image.media_type == VECTOR}
         expected = tuple(image for image in expected if image.picture or image.data not in vectors)
     pictures = [picture for image in seen.images if (picture := image.picture)]
     missing: list[OriginalImage] = []
-    # Vector images come last: they are known by their shape only, and must not take another image's picture.
+    # Vector images come last: they are recognised by shape only, and must not take another image's picture.
     for image in sorted(expected, key=lambda one: one.picture is None):
         match = min(
             (picture for picture in pictures if _shows(picture, image)),

@@ -126,7 +126,7 @@ async def test_a_gateway_that_is_called_over_http_is_told_with_its_address(look)
     file = own("cursor", '{"mcpServers": {"g": {"url": "http://127.0.0.1:8484/mcp/codex"}}}')
     (_, level, text, _), (_, _, profile, _) = await look()
     assert (level, text) == ("ok", f"Cursor calls the gateway at http://127.0.0.1:8484/mcp/codex, as 'g' ({file})")
-    assert profile == "Cursor gets the profile codex: it was asked for explicitly"
+    assert profile == "Cursor gets the profile codex: it was chosen explicitly"
 
 
 async def test_servers_beside_the_gateway_are_named_with_the_command_that_moves_them(look, put):

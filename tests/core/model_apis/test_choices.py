@@ -290,7 +290,7 @@ def test_ollama_s_images_follow_where_the_caller_says_so() -> None:
 
 @pytest.mark.parametrize("target", ["anthropic_messages", "gemini", "cohere", "openai_responses"])
 def test_an_api_that_leaves_no_choice_says_so(target: str) -> None:
-    with pytest.raises(ProfileError, match="leaves no choice"):
+    with pytest.raises(ProfileError, match="does not let you choose"):
         lower_turn_now(calls(image()), target, tool_images="follow_up")
 
 

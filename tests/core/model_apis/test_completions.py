@@ -34,7 +34,7 @@ def test_an_answer_that_says_nothing_has_no_calls(dialect: Any, nonsense: dict[s
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("what", ["text", None, 5, [{"choices": []}]])
 def test_something_that_is_no_completion_is_refused(dialect: Any, what: Any) -> None:
-    with pytest.raises(InvalidRequest, match="a completion has to be"):
+    with pytest.raises(InvalidRequest, match="a completion must be"):
         dialect.tool_calls(what)
 
 

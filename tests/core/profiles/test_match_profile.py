@@ -198,7 +198,7 @@ def test_a_name_like_no_profile_is_answered_with_all_of_them():
 
 def test_the_reason_shows_a_hostile_name_harmlessly():
     choice = choose_profile(BUILTIN, Caller(client_name="evil\x1b[2J"), None)
-    assert choice.because == "no profile is for a client that calls itself 'evil\\x1b[2j'"
+    assert choice.because == "no profile matches a client that calls itself 'evil\\x1b[2j'"
 
 
 def test_the_user_agent_counts_where_the_name_fits_nothing():
@@ -291,7 +291,7 @@ def test_a_variant_chosen_by_name_stays_whatever_the_model():
 
 def test_the_choice_says_which_model_and_how_it_is_known():
     told = choose_profile(FRAMEWORK, Caller(client_name="agents", model="gpt-4o"), None)
-    assert told.because == "the client calls itself 'agents', and the model behind it is 'gpt-4o' (the host tells it)"
+    assert told.because == "the client calls itself 'agents', and the model behind it is 'gpt-4o' (as the host reports)"
     set_by_hand = choose_profile(FRAMEWORK, Caller(), "agents", "gpt-4o")
     assert set_by_hand.because.endswith("(gateway.profile), and the model behind it is 'gpt-4o' (gateway.model)")
 

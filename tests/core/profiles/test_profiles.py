@@ -109,23 +109,23 @@ def test_every_value_of_a_profile_can_be_set():
     [
         (
             {"sets": {"image": {"max_egde": 1}}},
-            "profile 'x': 'image.max_egde' is nothing that a profile sets (did you mean 'image.max_edge'?)",
+            "profile 'x': 'image.max_egde' is not a value that a profile sets (did you mean 'image.max_edge'?)",
         ),
         (
             {"sets": {"max_edge": 1}},
-            "profile 'x': 'max_edge' is nothing that a profile sets (did you mean 'image.max_edge'?)",
+            "profile 'x': 'max_edge' is not a value that a profile sets (did you mean 'image.max_edge'?)",
         ),
         (
             {"sets": {"structured": "never"}},
-            "profile 'x': 'structured' is nothing that a profile sets "
+            "profile 'x': 'structured' is not a value that a profile sets "
             "(did you mean 'structured.send' or 'structured.host'?)",
         ),
         (
             {"sets": {"zzz": 1}},
-            "profile 'x': 'zzz' is nothing that a profile sets "
+            "profile 'x': 'zzz' is not a value that a profile sets "
             "(`mcp-gateway profiles show default` lists what there is)",
         ),
-        ({"sets": {"name": "y"}}, "profile 'x': 'name' is nothing that a profile sets "),
+        ({"sets": {"name": "y"}}, "profile 'x': 'name' is not a value that a profile sets "),
         ({"sets": {"image.max_edge": 0}}, "profile 'x': image.max_edge: input should be greater than 0"),
         (
             {"sets": {"image.show": "never"}},
@@ -134,7 +134,7 @@ def test_every_value_of_a_profile_can_be_set():
         ({"sets": {"rescue": "perhaps"}}, "profile 'x': rescue: input should be a valid boolean"),
         (
             {"sets": {"rescue": True}, "fact": [fact(rescue=True)]},
-            "profile 'x': rescue is set twice (leave one of the two)",
+            "profile 'x': rescue is set twice (remove one of the two)",
         ),
         (
             {"extends": "defaul"},
@@ -244,7 +244,7 @@ def test_a_variant_is_a_profile_that_extends_its_host_and_stands_right_after_it(
         ({"x": source(variant=[{"name": "y"}, {"name": "y"}])}, "profile 'x': its variant 'x-y' has the name"),
         (
             {"x": source(variant=[{"name": "y", "sets": {"image.max_egde": 1}}])},
-            "profile 'x-y': 'image.max_egde' is nothing that a profile sets",
+            "profile 'x-y': 'image.max_egde' is not a value that a profile sets",
         ),
         ({"x": source(match=[{"model": "gpt*"}])}, "profile 'x': match[0] matches every client"),
     ],

@@ -121,12 +121,12 @@ def test_of_two_subschemas_with_one_anchor_the_first_counts():
     ("schema", "why"),
     [
         (doubling(30), "too often"),
-        (chain(200), "for too long"),
+        (chain(200), "references is too long"),
         ({"$defs": {"x": {"$id": "https://example.com/x"}}}, "cannot be counted"),
         ({"allOf": [{"$dynamicRef": "#x"}]}, "cannot be counted"),
         ({"properties": {f"p{n}": {"pattern": "a"} for n in range(101)}}, "too many patterns"),
         ({"description": "x" * 2_000_001}, "too large"),
-        ({"properties": {f"p{n}": {} for n in range(5_001)}}, "nested deeper, or larger"),
+        ({"properties": {f"p{n}": {} for n in range(5_001)}}, "too deeply nested, or too large"),
     ],
 )
 def test_schemas_that_nothing_is_checked_against(schema, why):

@@ -31,7 +31,7 @@ def test_schemas_that_are_in_order(schema):
     ("schema", "kind", "said"),
     [
         (None, "root", "is not an object"),
-        ({"type": "array"}, "root", "its type is 'array', and has to be \"object\""),
+        ({"type": "array"}, "root", "its type is 'array', but must be \"object\""),
         ({"type": "object", "allOf": [{"$ref": "other.json"}]}, "external", "allOf[0]: $ref leads out of the schema"),
         (
             {"type": "object", "properties": {"a": {"$ref": "#/no"}}},

@@ -92,7 +92,7 @@ def test_definitions_that_would_fill_too_much_leave_names_and_types():
     assert shown.schema["properties"]["size"] == {"type": "number"}
     assert wire_bytes(shown.schema) < 20_000
     assert shown.is_looser
-    assert shown.changes == ("references in inputSchema would fill too much in their place: names and types kept",)
+    assert shown.changes == ("inputSchema would be too large with its references replaced: names and types kept",)
 
 
 def test_a_tool_whose_arguments_cannot_be_checked_is_offered_and_said():
@@ -123,7 +123,7 @@ def test_alternatives_become_one_object_with_what_all_demand_and_the_rule_in_wor
     }
     assert shown.schema["required"] == ["kind"]
     assert not {"oneOf", "anyOf", "allOf"} & set(shown.schema)
-    assert shown.told == ('Exactly one of these has to be given: kind "circle" and r; kind "box" and w.',)
+    assert shown.sentences == ('Exactly one of these must be given: kind "circle" and r; kind "box" and w.',)
     assert shown.is_looser
 
 
@@ -137,7 +137,7 @@ def test_what_holds_together_is_united_and_nothing_has_to_be_told():
         OBJECT,
     )
     assert shown.schema == schema(properties={"a": {"type": "string"}, "b": {"type": "string"}}, required=["a", "b"])
-    assert (shown.told, shown.is_looser) == ((), False)
+    assert (shown.sentences, shown.is_looser) == ((), False)
 
 
 def test_different_schemas_of_one_property_are_alternatives_of_that_property():
@@ -150,7 +150,7 @@ def test_different_schemas_of_one_property_are_alternatives_of_that_property():
 def test_what_may_not_be_given_together_is_told():
     shown = shown_to(schema(properties={"a": True, "b": True}, **{"not": {"required": ["a", "b"]}}), OBJECT)
     assert "not" not in shown.schema
-    assert shown.told == ("Not all together: a, b.",)
+    assert shown.sentences == ("Do not give all of these together: a, b.",)
 
 
 # -- bytes ---------------------------------------------
@@ -192,7 +192,7 @@ def test_at_last_the_names_alone_are_left_and_the_rest_is_checked_when_the_tool_
     assert wire_bytes(shown.schema) <= limit
     assert shown.is_looser
     assert ("p19" in shown.schema.get("properties", {})) is names_in_the_schema
-    assert ("p19" in shown.told[0]) is not names_in_the_schema
+    assert ("p19" in shown.sentences[0]) is not names_in_the_schema
 
 
 def test_a_schema_nested_without_end_is_shown_by_its_names():
@@ -251,12 +251,12 @@ def test_the_original_of_what_is_shown_looser_is_kept_for_the_call():
     original = schema(anyOf=[{"required": ["a"]}, {"required": ["b"]}])
     found = listed({"description": "Draws.", "inputSchema": original}, root="object")
     assert found.originals == {"a__draw": original}
-    assert found.tools[0]["description"] == "Draws.\n\nAt least one of these has to be given: a; b."
+    assert found.tools[0]["description"] == "Draws.\n\nAt least one of these must be given: a; b."
     assert listed({"inputSchema": original}).originals == {}
 
 
 def test_the_rule_stays_whole_when_the_description_is_cut():
-    text = with_lost_words("word " * 100, ("At least one of these has to be given: a; b.",), 80)
+    text = with_lost_words("word " * 100, ("At least one of these must be given: a; b.",), 80)
     assert len(text) <= 80
     assert text.endswith("given: a; b.")
     assert with_lost_words("x", ("y" * 50,), 10) == with_lost_words("", ("y" * 50,), 10)
@@ -310,7 +310,7 @@ def test_references_that_lead_nowhere_are_taken_out_and_sound_ones_are_left():
     tool, changes = repaired({"name": "t", "inputSchema": declared})
     assert tool["inputSchema"]["properties"]["b"] == {"$ref": "#/$defs/x"}
     assert not refs_in(tool["inputSchema"]["properties"]["a"])
-    assert changes == ("references in inputSchema that lead nowhere taken out: #/$defs/gone",)
+    assert changes == ("references in inputSchema that lead nowhere removed: #/$defs/gone",)
     own_base = schema(properties={"a": {"$ref": "https://x.example/s#/y"}}, **{"$id": "https://x.example/s"})
     assert repaired({"name": "t", "inputSchema": own_base})[0]["inputSchema"] == own_base
 

@@ -189,7 +189,7 @@ def test_what_cannot_come_along_is_said(sample, at):
         "speaks ws, which the gateway does not"
     )
     assert read(sample("zed"), "zed", at())["mcp-server-context7"].obstacle == (
-        "comes with an extension, whose program only the host knows"
+        "comes with an extension whose program only the host knows"
     )
     assert read(sample("opencode"), "opencode", at())["everything"].remarks == (
         "not set at the moment: EVERYTHING_KEY",
@@ -287,7 +287,7 @@ def test_a_server_that_is_switched_off_elsewhere_in_the_file_is_not_enabled(host
 
 def test_a_broken_file_is_an_error_with_its_place(at):
     with pytest.raises(
-        ConfigError, match=r"FILE:1:18: is not JSON: a text in double quotes is expected here \(mend it first"
+        ConfigError, match=r"FILE:1:18: is not JSON: a string in double quotes is expected here \(fix it first"
     ):
         read_servers(Document('{"mcpServers": { ]', "json", "FILE"), HOSTS["cursor"], at())
     with pytest.raises(ConfigError, match="FILE: mcpServers: must be an object of servers"):

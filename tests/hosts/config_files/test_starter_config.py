@@ -33,7 +33,7 @@ def test_names_are_made_where_none_is_given():
 @pytest.mark.parametrize(
     ("urls", "commands", "message"),
     [
-        (["a=ftp://x"], [], "--upstream: is not an address of a server"),
+        (["a=ftp://x"], [], "--upstream: is not the address of a server"),
         ([], ["x='open"], "--command: cannot be split into words: no closing quotation"),
         ([], ["x="], "--command: is empty"),
     ],

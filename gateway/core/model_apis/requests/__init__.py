@@ -1,1 +1,1 @@
-"""Requests of model APIs: the tool results in them are found, and what they are lowered to is put in their place."""
+"""Requests of model APIs: finding the tool results in them, and replacing these by lowered ones."""

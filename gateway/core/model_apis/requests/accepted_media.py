@@ -1,4 +1,4 @@
-"""The media that a model takes, and where: which pieces of a request are right as they are for the model behind."""
+"""The media that a model accepts, and where: which pieces of a request can stay as they are."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _GEMINI_IMAGES = ("inlineData", "inline_data")
 
 
 def is_right(piece: Piece, profile: ModelProfile) -> bool:
-    """Whether a piece can stay as it is, to the byte: the API's own form, at the API's own place, within its limits."""
+    """Whether a piece can stay unchanged: in the API's own form, at the API's own place, within its limits."""
     envelope = piece.call.envelope
     if not piece.native or envelope.notes or (envelope.is_error and profile.error.text_only):
         return False
@@ -24,14 +24,14 @@ def is_right(piece: Piece, profile: ModelProfile) -> bool:
 
 
 def place_of(kind: str, profile: ModelProfile) -> ImagePlace:
-    """Where media of a kind goes for this model."""
+    """Return where media of a kind goes for this model."""
     if kind == "image":
         return profile.image.place if profile.vision else "none"
     return {"audio": profile.audio, "video": profile.video}.get(kind, profile.document).place
 
 
 def in_user_message(profile: ModelProfile) -> ModelProfile:
-    """The profile for a user's message: everything that the model takes somewhere stands in place, text is not cut."""
+    """Return the profile for a user message: media that the model accepts anywhere stays in place, text is not cut."""
     kinds = {"image": profile.image, "audio": profile.audio, "document": profile.document, "video": profile.video}
     types = (*profile.image.types, *profile.image.follow_up_types)
     update: dict[str, Any] = {
@@ -43,7 +43,7 @@ def in_user_message(profile: ModelProfile) -> ModelProfile:
 
 
 def shows(media_type: str, profile: ModelProfile) -> bool:
-    """Whether the model gets content of this type as media. Images of every type: they are converted."""
+    """Whether the model gets content of this type as media. True for images of every type, as they are converted."""
     kind = media_kind(media_type)
     if place_of(kind, profile) == "none":
         return False
@@ -53,7 +53,7 @@ def shows(media_type: str, profile: ModelProfile) -> bool:
 
 
 def media_kind(media_type: str | None) -> str:
-    """`image`, `audio`, `video` or `document`."""
+    """Return `image`, `audio`, `video` or `document`."""
     family = media_types.family(media_type)
     return family if family in ("image", "audio", "video") else "document"
 

@@ -1,4 +1,4 @@
-"""Handles that the gateway wrote into text: its lines and captions that name kept content, and `content://` uris."""
+"""Finding handles in text: lines and captions by the gateway that name stored content, and `content://` URIs."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,14 +12,14 @@ from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
 
 How = Literal["line", "described", "link", "uri", "caption"]
-"""A line stands for content that the host does not show, a caption before content that it is given to show.
+"""A line stands for content that the host does not show, a caption before content that it is meant to show.
 
-The line of a document whose pages follow as images is a caption, whether or not all of them do.
+The line of a document whose pages follow as images is a caption, whether or not all of them follow.
 """
 
 _HANDLE = r"(?:img|aud|vid|doc|mod|cad|bin)_[0-9a-z]{12}"
 _INSIDE = r"[^\[\]\n]{0,2000}"
-_QUOTE = r"""\\{0,7}"?"""  # also where JSON has escaped it, up to three times
+_QUOTE = r"""\\{0,7}"?"""  # also as escaped by JSON, up to three times
 _KIND = r"(?:image|audio|video|document|content)"
 _URL = r"(?:; a link that opens [^\[\]\n]{1,40} for a while: [^\[\]\s]{1,2000})?"
 _OPENED = rf"; (?:open it with [\w-]+, )?handle {_QUOTE}(?P<line>{_HANDLE}){_QUOTE}"
@@ -32,7 +32,7 @@ _ZOOM = rf"; for details call [\w-]+ with handle {_QUOTE}(?P<zoom>{_HANDLE}){_QU
 _PASSED = rf"; its handle for tools is (?P<passed>{_HANDLE})"
 _CAPTION = rf"\[{_KIND} \d{{1,6}}(?:: (?P<caption_known>{_INSIDE}?))?(?:{_ZOOM}|{_PASSED}){_URL}\]"
 _NAMED = re.compile(rf"{_LINE}|{_DESCRIBED}|{_LINK}|{_CAPTION}|content://(?P<uri>{_HANDLE})\b")
-"""`media_line`, `described`, `link_line`, `caption` and `marker` of `gateway.core.wording`, and a uri by itself."""
+"""Matches `media_line`, `described`, `link_line`, `caption` and `marker` of `gateway.core.wording`, and a bare URI."""
 
 _GROUPS: Mapping[str, How] = {
     "line": "line",
@@ -48,16 +48,16 @@ _UNTRUE = re.compile(
     r"|; saved as .*| \([^()]*\)$|(?:, )?shown at \d+x\d+, multiply coordinates by [\d.]+ for the original"
     r"|(?:, )?after the tool results"
 )
-"""What a line knows that is not true of content that is shown anew."""
+"""Facts in a line that are no longer true once the content is shown again."""
 
 
 _LONGEST = 4_000_000
-"""Longer than any model reads: such a text is not searched."""
+"""Length above which a text is not searched: no model reads that much."""
 
 
 @dataclass(frozen=True)
 class Naming:
-    """One place in a text where content is named: from `start` up to `end`, and what is said of it."""
+    """One place in a text that names content: from `start` up to `end`, with what is said about it."""
 
     how: How
     handle: str
@@ -65,11 +65,11 @@ class Naming:
     end: int
     known: str = ""
     seam: int = 0
-    """Where a description says its handle."""
+    """The position of the handle in a description."""
 
 
 def namings(text: str) -> tuple[Naming, ...]:
-    """Every place of a text where the gateway named content that could be shown, in order."""
+    """Find every place in a text where the gateway named content that could be shown, in order."""
     if len(text) > _LONGEST or ("content://" not in text and "handle" not in text):
         return ()
     return tuple(_naming(match) for match in _NAMED.finditer(text))
@@ -83,22 +83,22 @@ def _naming(match: re.Match[str]) -> Naming:
 
 
 NAMED: frozenset[How] = frozenset({"line", "described", "link", "uri"})
-"""Ways in which content is named in place of being shown."""
+"""Ways of naming content that is not shown."""
 CAPTION: frozenset[How] = frozenset({"caption"})
-"""Before content that the host was given, whatever became of it."""
+"""Ways of naming content that the host was given to show, whether or not it did."""
 WHOLE_LINES: frozenset[How] = frozenset({"line", "described", "link"})
-"""Ways that nobody takes by chance: complete lines of the gateway's own."""
+"""Ways that nobody writes by chance: complete lines of the gateway's own."""
 
 
 def handles_in(envelope: Envelope, hows: frozenset[How] = NAMED) -> tuple[str, ...]:
-    """The handles of content that is named in one of these ways, in order, each once."""
+    """Return the handles of content named in one of these ways, in order, each once."""
     return tuple(dict.fromkeys(handle for block in envelope.blocks for handle in _in_block(block, hows)))
 
 
 def expanded(
     envelope: Envelope, contents: Mapping[str, Block], hows: frozenset[How] = NAMED, *, after: bool = False
 ) -> Envelope:
-    """The envelope with the content of the given handles as blocks where they are named in one of these ways.
+    """Return the envelope with the content of the given handles as blocks where they are named in one of these ways.
 
     `after`: texts stay whole, and all content follows them.
     """
@@ -130,7 +130,7 @@ def _of_uri(uri: str) -> str | None:
 
 
 class _Opening:
-    """One text in the making: what stands between its lines, and the content where these stood."""
+    """Rewrites one text: the text between its lines, with content in place of the lines."""
 
     def __init__(self, block: TextBlock, contents: Mapping[str, Block], hows: frozenset[How], *, after: bool) -> None:
         self._block = block
@@ -139,7 +139,7 @@ class _Opening:
         self._after = after
 
     def blocks(self) -> list[Block]:
-        """The text around each line that stands alone, with the content between; what else it names follows it."""
+        """Return the text around each line that stands alone, with the content between; other content follows it."""
         text, done, pending = self._block.text, 0, ""
         blocks: list[Block] = []
         later: list[Block] = []
@@ -159,7 +159,7 @@ class _Opening:
         return [naming for naming in namings(text) if naming.how in self._hows and naming.handle in self._contents]
 
     def _stands_alone(self, naming: Naming) -> bool:
-        """Whether the text can be parted here: not within JSON or something printed, nor within a sentence."""
+        """Whether the text can be split here: not within JSON or other printed output, nor within a sentence."""
         text = self._block.text
         before = text[text.rfind("\n", 0, naming.start) + 1 : naming.start]
         behind = text[naming.end : end if (end := text.find("\n", naming.end)) >= 0 else len(text)]
@@ -169,14 +169,14 @@ class _Opening:
         return [self._block.model_copy(update={"text": text})] if text.strip() else []
 
     def _shown(self, naming: Naming) -> list[Block]:
-        """The content, after a caption that keeps its handle for tools."""
+        """Return the content, after a caption that keeps its handle for tools."""
         content = self._contents[naming.handle]
         caption = wording.marker(wording.label(_kind_of(content), 1), naming.known, naming.handle)
         return [TextBlock.model_validate({"type": "text", "text": caption}), content]
 
 
 def _inside(text: str, naming: Naming) -> str:
-    """What stands for a naming in a text that stays whole; it is not opened again."""
+    """Return the replacement for a naming in a text that stays whole; it is not expanded again."""
     match naming.how:
         case "uri":
             return naming.handle

@@ -1,4 +1,4 @@
-"""Tool results found in a request: the pieces of them that have to be looked at, turn by turn, for every model API."""
+"""The tool results found in a request of any model API: the pieces that have to be examined, turn by turn."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,22 +16,22 @@ Where: TypeAlias = tuple[int | str, ...]
 """The keys and indices that lead to a value in a request."""
 
 Native: TypeAlias = Mapping[str, Mapping[str, type]]
-"""An API's own parts: by type, the members that hold the content, and what they have to be."""
+"""An API's own parts: for each type, the members that hold the content, and their Python types."""
 
 _OF_MCP = frozenset({"annotations", "_meta", "meta"})
-"""Members of MCP's blocks, which APIs refuse on parts that are otherwise their own."""
+"""Members of MCP's blocks, which APIs refuse on parts that are otherwise in their own form."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a tool's result with media in it, or with handles that the gateway wrote.
+    """A part of a tool's result that contains media, or handles that the gateway wrote.
 
-    `result` counts the results of the whole request. `native`: it is in the API's own form for media already.
+    `result` numbers the results across the whole request. `native`: it is in the API's own form for media already.
     `by_reference`: it names its content by an address or a file's id, and has no bytes. `foreign`: it holds no media,
-    but stands beside media that is written anew, in a form that this API does not know. `changed`: its envelope is no
-    more what stands in the request. `taken`: the indices, in the list that its turn's `after` leads
-    into, of elements that belong to it: they go when it is written anew. `into`: of text outside of results
-    (`gateway.core.model_apis.requests.observations`), the message that gets what the text names.
+    but is beside media that is rewritten, in a form that this API does not know. `changed`: its envelope differs from
+    the part in the request. `taken`: indices of elements that belong to it, in the list that its turn's `after` leads
+    into; they are removed when it is rewritten. `into`: for text outside of results
+    (`gateway.core.model_apis.requests.observations`), the message that gets the content that the text names.
     """
 
     where: Where
@@ -46,7 +46,7 @@ class Piece:
 
     @property
     def found(self) -> tuple[Found, ...]:
-        """The media in it that can be read."""
+        """The readable media in the piece."""
         media = (
             block for block in self.call.envelope.blocks if isinstance(block, ImageBlock | AudioBlock | ResourceBlock)
         )
@@ -55,7 +55,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class FoundTurn:
-    """The pieces in the results of one turn, in order, and where a follow-up to them goes."""
+    """The pieces in the results of one turn, in order, and the place for a follow-up to them."""
 
     pieces: tuple[Piece, ...]
     after: Where
@@ -63,10 +63,10 @@ class FoundTurn:
 
 @dataclass(frozen=True)
 class RepairedTurn:
-    """A turn's pieces that are written anew, and what follows its results.
+    """The pieces of a turn that are rewritten, and the parts that follow its results.
 
-    `carried` are parts that may not stand in a result and go on as they came, each with its caption. `reply` is what
-    the assistant says before what follows, if anything.
+    `carried` are parts that are not allowed in a result and are passed on unchanged, each with its caption. `reply` is
+    a message of the assistant before what follows, if any.
     """
 
     answers: tuple[tuple[Piece, Answer], ...]
@@ -86,14 +86,14 @@ class Finder:
     _pieces: list[Piece] = field(default_factory=list[Piece])
 
     def result(self, call_id: Any, name: Any = None) -> Call:
-        """A result begins: its call, with no content yet."""
+        """Begin a result: return its call, with no content yet."""
         self.results += 1
         known = call_id if isinstance(call_id, str) and call_id else str(self.results)
-        told = name if isinstance(name, str) and name else self.names.get(known, "tool")
-        return Call(known, told, Envelope())
+        tool_name = name if isinstance(name, str) and name else self.names.get(known, "tool")
+        return Call(known, tool_name, Envelope())
 
     def called(self, call_id: Any, name: Any) -> None:
-        """The assistant called a tool."""
+        """Register a call of a tool by the assistant."""
         if isinstance(call_id, str) and isinstance(name, str):
             self.names[call_id] = name
 
@@ -107,13 +107,13 @@ class Finder:
         foreign: bool = False,
         taken: tuple[int, ...] = (),
     ) -> None:
-        """A result, or a part of one. It is kept when there is media or a handle in it, or when it is `foreign`."""
+        """Add a result, or a part of one. It is kept if it has media or a handle in it, or is `foreign`."""
         if foreign or has_media(envelope) or handles_in(envelope, NAMED | CAPTION):
             whole = Call(call.id, call.name, envelope)
             self._pieces.append(Piece(where, self.results - 1, whole, native, foreign=foreign, taken=taken))
 
     def reference(self, where: Where, call: Call, *, is_error: bool) -> None:
-        """A part in the API's own form that names its content by an address or a file's id."""
+        """Add a part in the API's own form that names its content by an address or a file's id."""
         whole = Call(call.id, call.name, Envelope(is_error=is_error))
         self._pieces.append(Piece(where, self.results - 1, whole, native=True, by_reference=True))
 
@@ -137,14 +137,14 @@ class Finder:
                 self.reference(at, call, is_error=is_error)
 
     def end_turn(self, after: Where) -> None:
-        """The results of a turn are over."""
+        """End the results of a turn."""
         if self._pieces:
             self.turns.append(FoundTurn(tuple(self._pieces), after))
             self._pieces = []
 
 
 def _read(item: Any, native: Native, is_error: bool) -> Envelope | None:
-    """The envelope of one part; None for a part in the API's own form that has no bytes."""
+    """Read the envelope of one part; None for a part in the API's own form that has no bytes."""
     if _is_text(item):
         return envelope_of(item["text"], is_error=is_error)
     if is_native(item, native) and (names_content(item) or block_of(item) is None):
@@ -159,14 +159,14 @@ def _is_text(item: Any) -> bool:
 
 
 def _is_foreign(item: Any, native: Native) -> bool:
-    """Whether a part without media is in a known form, but none of this API's."""
+    """Whether a part without media is in a known form, but not one of this API's."""
     if isinstance(item, str):
         return True
     return block_of(item) is not None and (not is_native(item, native) or not _OF_MCP.isdisjoint(item))
 
 
 def is_native(part: Any, native: Native) -> bool:
-    """Whether a part is in the API's own form, as far as its type and the member that holds its content tell."""
+    """Whether a part is in the API's own form, judged by its type and the member that holds its content."""
     members = as_object(part)
     kind = members.get("type")
     holders = native.get(kind) if isinstance(kind, str) else None
@@ -174,7 +174,7 @@ def is_native(part: Any, native: Native) -> bool:
 
 
 def names_content(part: Mapping[str, Any]) -> bool:
-    """Whether a part in an API's own form names its content, in place of holding it."""
+    """Whether a part in an API's own form names its content instead of holding it."""
     holder = next((part[key] for key in ("source", "image_url", "file", "audio_url", "video_url") if key in part), part)
     if isinstance(holder, str):
         return not holder.lower().startswith("data:")
@@ -184,9 +184,10 @@ def names_content(part: Mapping[str, Any]) -> bool:
 
 
 def drops_media(request: Mapping[str, Any], pieces: Sequence[Piece]) -> bool:
-    """Whether there are captions, and none of them has media near it: up to the assistant's next message.
+    """Whether there are captions, but no media near any of them, that is, up to the assistant's next message.
 
-    A client that shows the media of one caption shows media; where others have none, it has left that out by intent.
+    A client that shows the media of one caption shows media; if there is none near other captions, it was removed on
+    purpose.
     """
     captioned = [piece for piece in pieces if handles_in(piece.call.envelope, CAPTION)]
     if not captioned:

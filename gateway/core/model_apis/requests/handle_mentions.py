@@ -1,4 +1,4 @@
-"""Mentions: where a history's user and tool messages name handles, and the media that is put there. Pure."""
+"""Mentions: handles named in a history's user and tool messages, and the media that is inserted for them. Pure."""
 
 import copy
 import json
@@ -17,12 +17,12 @@ from gateway.core.profiles.model_profile import ModelProfile
 Path: TypeAlias = tuple[str | int, ...]
 
 _OWN_RESULTS = {"anthropic_messages": "content", "bedrock_converse": "content", "gemini": "parts"}
-"""Forms whose user messages hold the tools' results themselves, and where."""
+"""The formats whose user messages hold tool results themselves, and the member that does."""
 
 
 @dataclass(frozen=True)
 class Spot:
-    """One place of a history that holds parts: the message's index, the path to the place, and whose words it holds."""
+    """One place in a history that holds parts: the message's index, the path to the place, and the author's role."""
 
     message: int
     path: Path
@@ -32,7 +32,7 @@ class Spot:
 
 @dataclass(frozen=True)
 class Mention:
-    """A handle that is named in a spot. `part`: the index of a part that is no part of the API, but only the handle."""
+    """A handle that is named in a spot. `part` is the index of a part that only names the handle, if it is in one."""
 
     spot: Spot
     handle: str
@@ -40,14 +40,14 @@ class Mention:
 
 
 def mentions(messages: Sequence[Any], profile: ModelProfile) -> tuple[Mention, ...]:
-    """The handles that a history names and does not show yet, in order, each once; and each part to be taken out."""
+    """Find handles that a history names but does not show yet, in order, each once, and each part to be removed."""
     shown = frozenset(_strings(messages))
     named: list[Mention] = []
     known: set[str] = set()
     near = media_near(messages)
     for index, message in enumerate(messages):
         for spot in _spots(index, message, profile.writing):
-            # A caption names what is shown beside it; where a client dropped that, its handle is all that is left.
+            # A caption names what is shown beside it; if a client removed that, only its handle is left.
             for mention in _in_spot(spot, _at(message, spot.path), captions=not near[index]):
                 is_new = mention.handle not in known and wording.marker(mention.handle) not in shown
                 if is_new or mention.part is not None:
@@ -63,9 +63,9 @@ def with_media(
     parts: Mapping[str, tuple[Part, ...]],
     target: Target,
 ) -> list[Any]:
-    """The history with the parts of each handle: where it is named first, or after the tool messages around that.
+    """Insert the parts of each handle into a history: where it is named first, or after the tool messages around that.
 
-    Messages that need no change are the very same objects.
+    Messages that need no change are the same objects.
     """
     splicing = _Splicing(list(messages), profile, target)
     first = {mention.handle: mention for mention in reversed(named)}
@@ -109,7 +109,7 @@ def _own_results(index: int, content: Any, place: str) -> Iterator[Spot]:
 
 
 def _in_spot(spot: Spot, content: Any, *, captions: bool) -> Iterator[Mention]:
-    """The handles that a spot names; `captions`: in captions of media too."""
+    """Find the handles that a spot names; `captions`: also in captions of media."""
     if isinstance(content, str):
         yield from (Mention(spot, handle) for handle in handles_in_text(content, shown=captions))
     elif isinstance(content, dict):
@@ -144,7 +144,7 @@ def _at(message: Any, path: Path) -> Any:
 
 
 def _strings(value: Any, depth: int = 0) -> Iterator[str]:
-    """Every short string of a history: markers, and the names that Gemini's parts have."""
+    """Yield every short string of a history: markers, and the names of Gemini's parts."""
     if isinstance(value, str):
         if len(value) < 40:
             yield value
@@ -158,16 +158,16 @@ def _strings(value: Any, depth: int = 0) -> Iterator[str]:
 
 @dataclass
 class _Splicing:
-    """One history in the making."""
+    """One history being rewritten."""
 
     messages: list[Any]
     profile: ModelProfile
     target: Target
     copied: set[int] = field(default_factory=set[int])
     late: dict[int, list[Part]] = field(default_factory=dict[int, list[Part]])
-    """What follows the tool messages that end at an index."""
+    """Parts to be added after the tool messages that end at an index."""
     replaced: list[tuple[Mention, Sequence[Part]]] = field(default_factory=list[tuple[Mention, Sequence[Part]]])
-    """What comes in place of parts that have to go."""
+    """Replacements for parts that have to be removed."""
 
     def put(self, mention: Mention, parts: tuple[Part, ...]) -> None:
         spot, label = mention.spot, Words(wording.marker(mention.handle))
@@ -185,7 +185,7 @@ class _Splicing:
             self._after(spot, [label, *media])
 
     def finished(self) -> list[Any]:
-        # Only these two change indexes, so they come last, and from the end on.
+        # Only these two change indices, so they come last, and from the end backwards.
         for mention, parts in reversed(self.replaced):
             content = _at(self._own(mention.spot.message), mention.spot.path)
             at = cast("int", mention.part)
@@ -214,7 +214,7 @@ class _Splicing:
     def _append(self, spot: Spot, parts: Sequence[Part]) -> None:
         message = self._own(spot.message)
         if not spot.path:
-            # Ollama: images stand beside the text, and have no names.
+            # Ollama: images are beside the text, and have no names.
             images = as_list(message.get("images"))
             images += [part.data for part in parts if isinstance(part, Media) and part.data not in images]
             message["images"] = images
@@ -232,7 +232,7 @@ class _Splicing:
         holder[last] = [*content, *(self.target.write_part(part) for part in parts)]
 
     def _named(self, media: Media) -> Any:
-        """A part of a functionResponse: named, since it has no words before it."""
+        """Write a part of a functionResponse with a name, since it has no words before it."""
         ((kind, value),) = self.target.write_part(media).items()
         return {kind: {**value, "displayName": wording.marker(media.label)}}
 

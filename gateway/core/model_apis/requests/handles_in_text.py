@@ -1,7 +1,7 @@
-"""Handles where the gateway, or a program with content handles of its own, wrote them: in text, and in JSON.
+"""Finding handles in text and JSON, written by the gateway or by a program with content handles of its own.
 
-Found are the gateway's own lines (`...; handle img_7h3k2m9q4w8x]`, `... handle "img_7h3k2m9q4w8x"]`), `content://`
-uris, and objects that name a handle (`{"kind": "image", "handle_id": "img_7h3k2m9q4w8x"}`), also as JSON within text.
+Recognised are the gateway's own lines (`...; handle img_7h3k2m9q4w8x]`, `... handle "img_7h3k2m9q4w8x"]`), `content://`
+URIs, and objects that name a handle (`{"kind": "image", "handle_id": "img_7h3k2m9q4w8x"}`), also as JSON within text.
 """
 
 import re
@@ -15,14 +15,14 @@ _HANDLE = r"(?:img|aud|vid|doc|mod|cad|txt|bin)_[0-9a-z]{12}"
 _QUOTE = r"\\{0,3}[\"']"
 _NAMED = re.compile(
     rf"(?:content://|\bhandle(?:_id)?(?:{_QUOTE}\s?:)?\s?(?:{_QUOTE})?)({_HANDLE})(?![0-9A-Za-z])"
-    # The guide's own handle objects call it `id`.
+    # Handle objects of the kind in the guide call it `id`.
     rf"|{_QUOTE}id{_QUOTE}\s?:\s?{_QUOTE}({_HANDLE}){_QUOTE}"
 )
 _OF_SHOWN = re.compile(
     rf"(?:{wording.PAGES_AS_IMAGES}; (?:open it with [\w-]{{1,80}}, )?"
     r"|; for details call [\w-]{1,80} with |; whole under )$"
 )
-"""What stands before the handle of media that is shown beside it: a document's pages, a scaled image, a first frame."""
+"""The text before a handle of media shown beside it: a document's pages, a scaled image, a first frame."""
 _LONGEST_BEFORE = 200
 _WHOLE = re.compile(_HANDLE)
 _KEYS = ("handle_id", "handle", "id")
@@ -30,9 +30,9 @@ _DEEPEST = 40
 
 
 def handles_in_text(text: str, *, shown: bool = True) -> tuple[str, ...]:
-    """The handles that a text names, in order, each once.
+    """Return the handles that a text names, in order, each once.
 
-    Not `shown`: without those in captions, whose media stands beside the text.
+    If `shown` is false, those in captions are left out, whose media is beside the text.
     """
     if "_" not in text:
         return ()
@@ -45,7 +45,7 @@ def _is_of_shown(text: str, start: int) -> bool:
 
 
 def handles_in_value(value: Any, *, shown: bool = True) -> tuple[str, ...]:
-    """The handles that a JSON value names anywhere, in order, each once; `shown` as in `handles_in_text`."""
+    """Return the handles named anywhere in a JSON value, in order, each once; `shown` as in `handles_in_text`."""
     return tuple(dict.fromkeys(_walk(value, 0, shown=shown)))
 
 

@@ -1,7 +1,7 @@
-"""How much of a history's media goes on: the newest results in full, and nothing over what an API takes at once.
+"""Limiting the media of a history: the newest results in full, and no more than an API accepts in one request.
 
-A history only grows at its end. So what is left out is counted from its beginning, in steps: the place of the cut stays
-where it is for many turns, and so does everything before it that a provider keeps in its prompt cache.
+A history only grows at its end. So media is left out from its beginning, in steps: the cut stays in the same place for
+many turns, and so does everything before it that a provider keeps in its prompt cache.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ from gateway.core.profiles.model_profile import ModelProfile
 
 
 class Weight(NamedTuple):
-    """The media of one result: how many images, and how many characters of base64."""
+    """The media of one result: the number of images, and the number of characters of base64."""
 
     images: int
     chars: int
@@ -26,10 +26,10 @@ class Weight(NamedTuple):
 
 @dataclass(frozen=True)
 class HistoryLimits:
-    """What of a history stays in full; None is no limit.
+    """Limits on the media of a history that stays in full; None means no limit.
 
-    `results`: the newest results with media, at least so many and fewer than twice as many. `chars`: characters of
-    their base64. `images`, `request_chars`: what the API takes in one request, beside everything else in it.
+    `results`: the newest results with media, at least this many and fewer than twice as many. `chars`: characters of
+    their base64. `images`, `request_chars`: the API's limits for one request, minus everything else in it.
     """
 
     results: int | None = None
@@ -39,13 +39,13 @@ class HistoryLimits:
 
 
 _STEPS = 4
-"""A cut that a limit on an amount asks for leaves out another part of so many."""
+"""Number of steps that a limit on an amount is divided into for a cut."""
 
 
 def first_in_full(weights: Sequence[Weight], limits: HistoryLimits) -> int:
-    """The place of the first result whose media goes on; those before it become lines.
+    """Return the index of the first result whose media stays; media of earlier results becomes lines.
 
-    The newest result is cut only where the request would be too large otherwise.
+    The newest result is cut only if the request would be too large otherwise.
     """
     soft = [0]
     if limits.results is not None:
@@ -57,7 +57,7 @@ def first_in_full(weights: Sequence[Weight], limits: HistoryLimits) -> int:
 
 
 def cut_to(amounts: Sequence[int], limit: int | None) -> int:
-    """How many of the oldest have to go for the limit, in steps of a part of it."""
+    """Return how many of the oldest have to go to meet the limit, in steps of a fraction of it."""
     if limit is None:
         return 0
     over = sum(amounts) - limit
@@ -73,7 +73,7 @@ def cut_to(amounts: Sequence[int], limit: int | None) -> int:
 
 
 def weight_of(piece: Piece, profile: ModelProfile) -> Weight:
-    """What a piece's media weighs once it fits the model."""
+    """Return the weight of a piece's media once it fits the model."""
     most = profile.image.max_bytes * 4 // 3 if profile.image.max_bytes else None
     images = [found for found in piece.found if media_kind(found.media_type) == "image"]
     others = sum(len(found.data) for found in piece.found if media_kind(found.media_type) != "image")
@@ -81,7 +81,7 @@ def weight_of(piece: Piece, profile: ModelProfile) -> Weight:
 
 
 def older(envelope: Envelope, handles: Mapping[str, str]) -> Envelope:
-    """The envelope of an older result: lines in place of its media; `handles` by the media's base64."""
+    """Replace the media of an older result by lines; `handles` are by the media's base64."""
 
     def line(found: Found) -> str:
         return wording.older_media(media_kind(found.media_type), _known_of(found), handles.get(found.data))
@@ -91,7 +91,7 @@ def older(envelope: Envelope, handles: Mapping[str, str]) -> Envelope:
 
 
 def once(pieces: Sequence[Piece]) -> list[Envelope]:
-    """The envelopes of pieces, in order, each piece of media only where it comes first."""
+    """Return the envelopes of pieces in order, each piece of media only at its first occurrence."""
     first: dict[str, Piece] = {}
     envelopes: list[Envelope] = []
     for piece in pieces:
@@ -114,7 +114,7 @@ def _without(envelope: Envelope, repeated: Mapping[str, Piece]) -> Envelope:
 
 
 def _with_lines(envelope: Envelope, line_of: Callable[[Found], str | None]) -> Envelope:
-    """The envelope with a line in place of each piece of media that `line_of` has one for."""
+    """Replace each piece of media for which `line_of` returns a line."""
     blocks = tuple(_with_line(block, line_of) for block in envelope.blocks)
     if all(new is old for new, old in zip(blocks, envelope.blocks, strict=True)):
         return envelope
@@ -129,6 +129,6 @@ def _with_line(block: Block, line_of: Callable[[Found], str | None]) -> Block:
 
 
 def _known_of(found: Found) -> str:
-    """Type, pixels and size, in words."""
+    """Return type, pixels and size, in words."""
     pixels = wording.pixel_words(found.pixels) if found.pixels else None
     return wording.join_facts(found.media_type or "unknown type", pixels, wording.size_words(found.byte_size))

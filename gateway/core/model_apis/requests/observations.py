@@ -1,8 +1,8 @@
-"""Observations: text outside of tool results where clients put what a tool said, with the gateway's lines in it.
+"""Observations: text outside of tool results into which clients put a tool's output, with the gateway's lines in it.
 
-smolagents writes a tool's text into a user's message (`Observation:`), CrewAI into the assistant's own where the model
-calls no functions; there the media goes into the user's message that follows. What a model says of its own accord is
-no tool's text, so in an assistant's message only what stands behind `Observation:` counts.
+smolagents writes a tool's text into a user message (`Observation:`); CrewAI into the assistant's own message if the
+model calls no functions, and then the media goes into the user message that follows. What a model writes by itself is
+not a tool's text, so in an assistant message only the text after `Observation:` counts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ class _Text(NamedTuple):
 
 
 def find_observations(request: Mapping[str, Any], dialect: str) -> tuple[FoundTurn, ...]:
-    """The texts of users, and of assistants that observe, in which the gateway's lines or captions stand."""
+    """Find user texts, and assistant texts with observations, that contain the gateway's lines or captions."""
     key, place = _PLACES.get(dialect, _MESSAGES)
     messages: Any = request.get(key)
     if isinstance(messages, str):
@@ -60,18 +60,18 @@ def _turn(text: _Text, into: Where) -> FoundTurn:
 
 
 def _is_user(message: Mapping[str, Any] | None) -> bool:
-    # Gemini takes a content without a role for the user's.
+    # Gemini treats a content without a role as the user's.
     return message is not None and (message.get("role") == "user" or ("parts" in message and "role" not in message))
 
 
 def _texts(content: Any, where: Where) -> list[_Text]:
-    """The texts of a message: none of those before a tool's result, which has to come first."""
+    """Return the texts of a message, except those before a tool's result, which has to come first."""
     if isinstance(content, str):
         return [_Text(where, content)]
     parts = numbered_objects(content)
     first = max((index for index, part in parts if _is_result(part)), default=-1) + 1
     if first and any(key in part for _, part in parts for key in _STRAYS):
-        return []  # that may be a response's own, and moves with it: no index behind it would stay right
+        return []  # the text may belong to a response and move with it: no later index would remain valid
     return [
         _Text((*where, index, "text"), part["text"])
         for index, part in parts
@@ -102,7 +102,7 @@ def _is_observed(text: str) -> bool:
 
 
 def in_order(turns: Sequence[FoundTurn], observed: Sequence[FoundTurn]) -> list[FoundTurn]:
-    """The turns of results and of texts in the order of the request, their pieces numbered so."""
+    """Merge the turns of results and of texts in the order of the request, and number their pieces accordingly."""
     merged = sorted([*turns, *observed], key=lambda turn: turn.pieces[0].where)
     numbers: dict[tuple[Where, int], int] = {}
     ordered: list[FoundTurn] = []
@@ -116,10 +116,10 @@ def in_order(turns: Sequence[FoundTurn], observed: Sequence[FoundTurn]) -> list[
 
 
 def copied_for(request: Any, piece: Piece) -> list[Where]:
-    """What has to be copied before `put_observation` may change it."""
+    """Return the places that have to be copied before `put_observation` may change them."""
     if piece.into is None:
         return []
-    if len(piece.into) == 1:  # all of the input is one string
+    if len(piece.into) == 1:  # the whole input is one string
         return [piece.into]
     return [(*piece.into, _place(value_at(request, piece.into)))]
 
@@ -129,9 +129,9 @@ def _place(message: Mapping[str, Any]) -> str:
 
 
 def put_observation(request: Any, piece: Piece, answer: Answer, target: Target) -> None:
-    """A text anew, with the media where it is named, or before the text of the user's message that follows."""
+    """Rewrite a text with the media where it is named, or with the media before the text of the next user message."""
     into = cast("Where", piece.into)
-    if piece.where == into:  # all of the input is one string
+    if piece.where == into:  # the whole input is one string
         content = [target.write_part(part) for part in answer.parts]
         request[piece.where[0]] = [{"type": "message", "role": "user", "content": content}]
         return
@@ -155,7 +155,7 @@ def put_observation(request: Any, piece: Piece, answer: Answer, target: Target) 
 
 
 def _lead(message: dict[str, Any], parts: Sequence[Part], target: Target) -> None:
-    """Put parts before everything else that a message says."""
+    """Put parts before everything else in a message."""
     place = _place(message)
     content = message[place]
     if _is_beside(target):
@@ -167,7 +167,7 @@ def _lead(message: dict[str, Any], parts: Sequence[Part], target: Target) -> Non
 
 
 def _is_beside(target: Target) -> bool:
-    """Whether media stands beside a message's text, as with Ollama, whose texts are no parts."""
+    """Whether media is beside a message's text, as with Ollama, whose messages have no parts."""
     return isinstance(target.write_part(Words("")), str)
 
 

@@ -1,4 +1,4 @@
-"""Edits of a request: copies along the way to what changes, and new content in the places of the old."""
+"""Editing a request: copying the containers that lead to a change, and replacing old content by new."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
@@ -8,43 +8,43 @@ from gateway.core.model.turn import Answer, Part, Turn
 from gateway.core.model_apis.requests.found_results import FoundTurn, RepairedTurn, Where
 
 WriteTurn: TypeAlias = Callable[[Turn], list[dict[str, Any]]]
-"""What writes the results of tools: `write_turn` of a model API."""
+"""A function that writes the results of tools: `write_turn` of a model API."""
 
 
 class Target(Protocol):
-    """What content is written for: the module of a model API."""
+    """The API that content is written for: a model API's module."""
 
     def write_turn(self, turn: Turn, /) -> list[dict[str, Any]]:
-        """The messages after the assistant's: the results of all its calls, and what follows them."""
+        """Write the messages after the assistant's: the results of all its calls, and what follows them."""
         ...
 
     def user_message(self, parts: Sequence[Part], /) -> dict[str, Any]:
-        """A message of the user's."""
+        """Write a user message."""
         ...
 
     def write_part(self, part: Part, /) -> Any:
-        """One part of a user's message."""
+        """Write one part of a user message."""
         ...
 
 
 class RequestApi(Protocol):
-    """How the requests of an API hold tool results: its module, where they are repaired."""
+    """The interface of an API's module for finding and replacing tool results in requests."""
 
     def find_results(self, request: Mapping[str, Any], /) -> tuple[FoundTurn, ...]:
-        """The turns of a request that have something to look at in their results."""
+        """Find the turns of a request that have something to examine in their results."""
         ...
 
     def put_result(self, holder: Any, key: Any, answer: Answer, write: WriteTurn, /) -> None:
-        """Put an answer in place of `holder[key]`. `write` is the API that it is written for, which may be another."""
+        """Put an answer in place of `holder[key]`. `write` is that of the API it is written for, maybe another one."""
         ...
 
     def follow_up(self, turn: RepairedTurn, write: WriteTurn, /) -> list[Any]:
-        """What follows a turn's results: the elements for the list that `turn.after` leads into."""
+        """Write what follows a turn's results: elements for the list that `turn.after` leads into."""
         ...
 
 
 def value_at(request: Any, where: Where) -> Any:
-    """The value that `where` leads to."""
+    """Return the value that `where` leads to."""
     for key in where:
         request = request[key]
     return request
@@ -61,7 +61,7 @@ def with_copies(value: Any, wheres: Sequence[Where]) -> Any:
 
 
 def put_content(holder: Any, key: Any, content: Any, text: str) -> None:
-    """New content in place of a result's, or of one of its parts; `text` is the type of a part of text."""
+    """Replace the content of a result, or of one of its parts; `text` is the type of a text part."""
     if isinstance(holder, list):
         new = content if is_list(content) else [{"type": text, "text": content}]
         holder[key : key + 1] = with_cache_mark(holder[key], new)
@@ -70,7 +70,7 @@ def put_content(holder: Any, key: Any, content: Any, text: str) -> None:
 
 
 def following(turn: RepairedTurn, write: WriteTurn, text: str) -> list[Any]:
-    """The parts that follow a turn's results: the media, and what goes on as it came, each with its caption."""
+    """Write the parts that follow a turn's results: media, and parts passed on unchanged, each with its caption."""
     content: list[Any] = []
     if turn.follow_ups:
         content += write(Turn((), turn.follow_ups))[-1]["content"]
@@ -80,6 +80,6 @@ def following(turn: RepairedTurn, write: WriteTurn, text: str) -> list[Any]:
 
 
 def with_cache_mark(old: Any, new: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The new parts, the last of which ends a cached prefix if the old one did (`cache_control`)."""
+    """Return the new parts, the last of which ends a cached prefix if the old one did (`cache_control`)."""
     mark = as_object(old).get("cache_control")
     return [*new[:-1], {**new[-1], "cache_control": mark}] if mark is not None and new else new

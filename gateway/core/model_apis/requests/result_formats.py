@@ -1,9 +1,8 @@
-"""What clients make of a tool's result before they send it on, told by its form and turned back into an envelope.
+"""Recognising the forms in which clients send a tool's result on, and turning them back into an envelope.
 
-Known: a CallToolResult printed as JSON (google-adk, Cline), lists of blocks in the form of MCP, OpenAI, Anthropic, the
-AI SDK (`file` parts) or LangChain, Gemini's inline data, and any of them wrapped as `{"result": ...}`,
-`{"output": ...}` or `{"error": ...}`, as values or as strings. What is none of them is text, and
-`gateway.core.results.rescue` looks into it.
+Known are a CallToolResult printed as JSON (google-adk, Cline), lists of blocks in the form of MCP, OpenAI, Anthropic,
+the AI SDK (`file` parts) or LangChain, Gemini's inline data, and any of them wrapped as `{"result": ...}`, `{"output":
+...}` or `{"error": ...}`, as values or as strings. Anything else is text, and is left to `gateway.core.results.rescue`.
 """
 
 import json
@@ -22,7 +21,7 @@ from gateway.core.results.lift_result import lift
 from gateway.core.results.rescue import block_for, rescue
 
 _DEEPEST = 6
-"""How many wrappings are taken off."""
+"""Maximum number of nested wrappers that are removed."""
 _SHORTEST = 16
 _BASE64_START = re.compile(r"[A-Za-z0-9+/_=\r\n-]+")
 _WRAPPERS = ("result", "output", "response", "tool_result", "error")
@@ -30,7 +29,7 @@ _OF_RESULTS = frozenset(
     {"content", "isError", "is_error", "structuredContent", "structured_content", "_meta", "meta", "annotations"}
     | {"resultType", "result_type", "type", "tool_use_id"}
 )
-"""Members of a CallToolResult, and of what clients print of one; with others beside them it is something else."""
+"""Members of a CallToolResult, and of what clients print of one; an object with any other member is something else."""
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _TYPE_KEYS = ("mimeType", "mime_type", "mediaType", "media_type", "contentType", "content_type")
 _NAME_KEYS = ("filename", "fileName", "name", "title", "displayName")
@@ -42,11 +41,11 @@ _BYTES = (
 """Members that hold bytes as base64 or as a data URI, or an object that does."""
 
 _ALPHABETS = {"source": (), "input_audio": (), "data": (), "inlineData": (URL_SAFE,), "inline_data": (URL_SAFE,)}
-"""What an API takes beside plain base64 in a part of its own with this member; in all others, data URIs."""
+"""Alphabets that an API accepts beside plain base64 in its own part with this member; for others, data URIs."""
 
 
 def envelope_of(value: Any, *, is_error: bool = False) -> Envelope:
-    """The envelope of a tool's result as it stands in a request: a string, a list or an object. Never raises."""
+    """Read the envelope of a tool's result in a request: a string, a list or an object. Never raises."""
     result = _result_in(value, 0)
     if result is None:
         text = value if isinstance(value, str) else _dumped(value)
@@ -56,7 +55,7 @@ def envelope_of(value: Any, *, is_error: bool = False) -> Envelope:
 
 
 def has_media(envelope: Envelope) -> bool:
-    """Whether there are bytes in it."""
+    """Whether there are bytes in an envelope."""
     return any(
         isinstance(block, ImageBlock | AudioBlock)
         or (isinstance(block, ResourceBlock) and block.resource.blob is not None)
@@ -65,15 +64,15 @@ def has_media(envelope: Envelope) -> bool:
 
 
 def is_exact(part: Mapping[str, Any]) -> bool:
-    """Whether a part in an API's own form holds base64 as the API takes it, of the type that it declares."""
+    """Whether a part in an API's own form holds base64 as the API requires it, of the type that it declares."""
     payload = _payload(part, None, 0)
     if payload is None:
         return False
     mended = mend(payload[0])
     found = found_in(mended, payload[1])
-    told = (mended.media_type, payload[1])
+    declared_types = (mended.media_type, payload[1])
     taken = next((taken for key, taken in _ALPHABETS.items() if key in part), (URI_PREFIX,))
-    return found is not None and {*told} <= {None, found.media_type} and {*mended.mended} <= {*taken}
+    return found is not None and {*declared_types} <= {None, found.media_type} and {*mended.mended} <= {*taken}
 
 
 def block_of(part: Any) -> dict[str, Any] | None:
@@ -101,14 +100,14 @@ def block_of(part: Any) -> dict[str, Any] | None:
 
 
 def _detail(part: Mapping[str, Any]) -> str | None:
-    """How closely the client wants an image to be looked at, in the form of OpenAI Chat or Responses."""
+    """Return the detail that the client wants for an image, given in the form of OpenAI Chat or Responses."""
     holder: Any = part.get("image_url")
     asked: Any = holder.get("detail") if is_dict(holder) else part.get("detail")
     return asked if asked in DETAILS else None
 
 
 def _result_in(value: Any, depth: int) -> dict[str, Any] | None:
-    """The CallToolResult in a value; None where it has no known form."""
+    """Find the CallToolResult in a value; None if it has no known form."""
     if depth > _DEEPEST:
         return None
     if isinstance(value, str):
@@ -141,7 +140,7 @@ def _says_error(members: Mapping[str, Any]) -> bool:
 
 
 def _blocks(items: list[Any], depth: int) -> list[dict[str, Any]]:
-    """Each item as a block; a text that is a result by itself as the blocks of that."""
+    """Convert each item to a block; a text that is a result by itself is replaced by that result's blocks."""
     blocks: list[dict[str, Any]] = []
     for item in items:
         block = _text(item) if isinstance(item, str) else block_of(item) or _text(_dumped(item))
@@ -158,7 +157,7 @@ def _is_text(item: Mapping[str, Any]) -> bool:
 def _is_mcp(item: Mapping[str, Any]) -> bool:
     match item.get("type"):
         case "image" | "audio":
-            # What rescue has left in place of the bytes is words in brackets.
+            # Rescue has replaced the bytes by words in brackets.
             return isinstance(item.get("data"), str) and not item["data"].startswith("[")
         case "resource":
             resource = item.get("resource")
@@ -170,12 +169,12 @@ def _is_mcp(item: Mapping[str, Any]) -> bool:
 
 
 def _payload(item: Mapping[str, Any], inherited: str | None, depth: int) -> tuple[str, str | None] | None:
-    """The bytes in an object, as base64, and the type that is declared beside them."""
+    """Return the bytes in an object, as base64, and the type declared beside them."""
     if _is_text(item):
         return None
     declared = next((item[key] for key in _TYPE_KEYS if isinstance(item.get(key), str)), inherited)
-    told = item.get("format")
-    declared = declared or (_FORMATS.get(told) if isinstance(told, str) else None)
+    format_name = item.get("format")
+    declared = declared or (_FORMATS.get(format_name) if isinstance(format_name, str) else None)
     for key in _BYTES:
         value: Any = item.get(key)
         if isinstance(value, str) and _is_media(value, declared):
@@ -219,7 +218,7 @@ def _parsed(text: str) -> Any:
 def _dumped(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False)
-    except (ValueError, RecursionError):  # deeper than can be written
+    except (ValueError, RecursionError):  # deeper than can be serialized
         return str(type(value).__name__)
 
 

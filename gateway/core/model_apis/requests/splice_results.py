@@ -1,4 +1,4 @@
-"""A request with what its pieces were lowered to in their places."""
+"""Putting lowered results into the places of the pieces of a request."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -11,10 +11,10 @@ from gateway.core.model_apis.requests.request_edits import RequestApi, Target, v
 def splice(
     request: Mapping[str, Any], turns: Sequence[RepairedTurn], form: RequestApi, target: Target
 ) -> dict[str, Any]:
-    """The request with the answers in place of the pieces. Everything else in it is as it was.
+    """Replace the pieces of a request by the answers. Everything else in it stays as it was.
 
-    `form` is the API that the request is written in; `target` the one that the answers are for, whose messages have the
-    same form, with parts of its own.
+    `form` is the API that the request is written in; `target` is the one that the answers are written for, whose
+    messages have the same form, with parts of its own.
     """
     holders = [piece.where[:-1] for turn in turns for piece, _ in turn.answers]
     ways = [way for turn in turns for piece, _ in turn.answers for way in copied_for(request, piece)]
@@ -48,6 +48,6 @@ def _put_turn(spliced: Any, turn: RepairedTurn, form: RequestApi, target: Target
 
 
 def _delete(elements: list[Any], indices: Sequence[int]) -> None:
-    """Take out elements of a list, the last of them first."""
+    """Delete elements of a list, the last of them first."""
     for index in indices:
         del elements[index]

@@ -1,1 +1,1 @@
-"""Tools described to model APIs: their input schemas in the forms that the APIs take."""
+"""Describing tools to model APIs: their input schemas in the forms that the APIs accept."""

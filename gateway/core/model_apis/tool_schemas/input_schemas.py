@@ -1,8 +1,9 @@
-"""The schema of a tool's arguments as every model API takes it, and the form of a tool that several share.
+"""The schema of a tool's arguments as every model API accepts it, and the tool format that several APIs share.
 
-APIs refuse a whole request for one schema that has a combinator at its top: OpenAI "must have type 'object' and not
-have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level" (langchain-ai/langchainjs#9804), Anthropic "does not support
-oneOf, allOf, or anyOf at the top level" (anthropics/claude-code#40075). The upstream still checks what it is sent.
+APIs refuse a whole request because of one schema with a combinator at its top level: OpenAI "must have type 'object'
+and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level" (langchain-ai/langchainjs#9804), Anthropic "does not
+support oneOf, allOf, or anyOf at the top level" (anthropics/claude-code#40075). The upstream still checks what it is
+sent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ _REFUSED = frozenset({*_BRANCHES, "enum", "not", "$schema"})
 
 
 def parameters(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """A tool's input schema: an object with its properties, those of combinators at the top folded in."""
+    """Return a tool's input schema: an object with its properties, with top-level combinators folded in."""
     declared = as_object(tool.get("inputSchema"))
     properties: dict[str, Any] = {}
     required: list[Any] = []
@@ -29,7 +30,7 @@ def parameters(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def functions(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """MCP tools as the APIs take them that borrowed OpenAI's form: `{"type": "function", "function": {...}}` each."""
+    """Convert MCP tools for the APIs that use OpenAI's format: `{"type": "function", "function": {...}}` each."""
     return [{"type": "function", "function": _function(tool)} for tool in tools]
 
 
@@ -38,5 +39,5 @@ def _function(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _branches(schema: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], bool]]:
-    """The schemas at the top, and whether what they require always is required."""
+    """Return the schemas at the top level, and whether the properties that they require are always required."""
     return [(as_object(branch), key == "allOf") for key in _BRANCHES for branch in as_list(schema.get(key))]

@@ -1,6 +1,6 @@
-"""Arguments that a model wrote under a strict schema, in the form that the tool's own schema has.
+"""Converting arguments that a model wrote under a strict schema to the form of the tool's own schema.
 
-A strict schema makes every property required, so a model says null for one that it leaves out, and has no place for
+A strict schema makes every property required, so a model writes null for one that it leaves out, and cannot describe
 values of any shape, so those are JSON text. `strict_schemas` builds one reader for each place where that happens.
 """
 
@@ -13,14 +13,14 @@ from gateway.core.model.json_values import is_dict, is_list, is_object
 
 
 class Reader(Protocol):
-    """How the value at one place of a strict schema is read."""
+    """Reads the value at one place of a strict schema."""
 
     def fits(self, value: Any) -> bool:
-        """Whether the value may have been written under this reader's schema. Decides between branches."""
+        """Whether the value may have been written under this reader's schema. Used to choose between branches."""
         ...
 
     def read(self, value: Any) -> Any:
-        """The value as the tool takes it. What does not fit stays as it is: the server checks its own arguments."""
+        """Return the value for the tool. What does not fit is left as it is: the server checks its own arguments."""
         ...
 
 
@@ -32,13 +32,13 @@ class Plain:
     allowed: Sequence[Any] | None = None
 
     def fits(self, value: Any) -> bool:
-        """By type, and by the value where the schema lists values."""
+        """Check the type, and the value if the schema lists values."""
         if self.allowed is not None and not any(_same(value, one) for one in self.allowed):
             return False
         return not self.types or bool(types_of(value) & self.types)
 
     def read(self, value: Any) -> Any:
-        """The value itself."""
+        """Return the value itself."""
         return value
 
 
@@ -47,11 +47,11 @@ class JsonText:
     """A value of any shape, which the model writes as JSON text."""
 
     def fits(self, value: Any) -> bool:
-        """Every text."""
+        """True for every string."""
         return isinstance(value, str)
 
     def read(self, value: Any) -> Any:
-        """The value that the text is; text that is not JSON is taken for the value itself."""
+        """Parse the text; text that is not JSON counts as the value itself."""
         try:
             return json.loads(value) if isinstance(value, str) else value
         except (ValueError, RecursionError):
@@ -66,9 +66,9 @@ class Properties:
     optional: frozenset[str]
 
     def fits(self, value: Any) -> bool:
-        """An object with these names and no others, and with the plain values that it has to have.
+        """True for an object with exactly these names, and with the plain values that are required.
 
-        What is nested is not looked at: trying every branch at every level would cost exponentially many steps.
+        Nested values are not examined: trying every branch at every level would take exponentially many steps.
         """
         if not is_object(value):
             return False
@@ -93,7 +93,7 @@ class Items:
     reader: Reader
 
     def fits(self, value: Any) -> bool:
-        """Every array."""
+        """True for every array."""
         return isinstance(value, list)
 
     def read(self, value: Any) -> Any:
@@ -108,37 +108,37 @@ class Branches:
     readers: Sequence[Reader]
 
     def fits(self, value: Any) -> bool:
-        """Whether it fits any of them."""
+        """Whether the value fits any of them."""
         return any(reader.fits(value) for reader in self.readers)
 
     def read(self, value: Any) -> Any:
-        """Read by the first that it fits."""
+        """Read the value with the first branch that it fits."""
         return next((reader.read(value) for reader in self.readers if reader.fits(value)), value)
 
 
 @dataclass(frozen=True)
 class Defined:
-    """A value of a definition, which may contain itself: its reader is looked up when there is a value."""
+    """A value of a definition, which may contain itself: its reader is looked up when a value is read."""
 
     find: Callable[[], Reader]
 
     def fits(self, value: Any) -> bool:
-        """As the definition says."""
+        """Apply the definition's reader."""
         return self.find().fits(value)
 
     def read(self, value: Any) -> Any:
-        """As the definition says."""
+        """Apply the definition's reader."""
         return self.find().read(value)
 
 
 @dataclass(frozen=True)
 class Wrapped:
-    """All arguments as one JSON text in a property of its own, for a tool that takes properties of any name."""
+    """All arguments as one JSON text in a property of its own, for a tool that accepts properties of any name."""
 
     name: str
 
     def fits(self, value: Any) -> bool:
-        """An object with that property."""
+        """True for an object with that property."""
         return isinstance(value, Mapping) and self.name in value
 
     def read(self, value: Any) -> Any:
@@ -150,7 +150,7 @@ class Wrapped:
 
 
 def types_of(value: Any) -> set[str]:
-    """The names that JSON Schema has for the type of a value: 1.0 is an integer too."""
+    """Return JSON Schema's names for the type of a value: 1.0 is an integer too."""
     match value:
         case None:
             return {"null"}

@@ -1,10 +1,10 @@
-"""Tools' schemas in the subset of JSON Schema that OpenAI's strict mode takes.
+"""Tools' schemas in the subset of JSON Schema that OpenAI's strict mode accepts.
 
 https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas: every object is closed and requires
-all its properties, every value has a type, `anyOf` is the only combinator, references lead to definitions at the top,
-objects nest 10 levels deep, and there are 5,000 properties at most. (pydantic-ai 2.68, `profiles/openai.py`, follows
-the same list.) A property that the tool does not require may be null; a value that the subset cannot describe is JSON
-text; limits that it does not know are said in the description. The server checks its own arguments in any case.
+all its properties, every value has a type, `anyOf` is the only combinator, references lead to definitions at the top
+level, objects nest 10 levels deep, and there are at most 5,000 properties. (pydantic-ai 2.68, `profiles/openai.py`,
+follows the same list.) A property that the tool does not require may be null; a value that the subset cannot describe
+is JSON text; limits that it cannot express go into the description. The server checks its own arguments in any case.
 """
 
 import re
@@ -32,30 +32,30 @@ MOST_PROPERTIES = 5_000
 _DEEPEST = 10
 _MOST_VALUES = 1_000
 _LONGEST_TEXTS = 120_000
-"""Characters of all names of properties and definitions and of all listed values together."""
+"""Maximum characters of all names of properties and definitions and of all enumerated values together."""
 _LONG_LIST, _LONGEST_LIST = 250, 15_000
-"""Characters of the values of one list together, where they are more than 250."""
+"""A list of more than 250 values may have this many characters in total."""
 
 _MOST_PARTS = 20_000
-"""Parts that are looked at, because references may make few of them many."""
+"""Maximum parts that are processed, because references may turn a few into many."""
 
 _SCALARS = frozenset({"string", "number", "integer", "boolean", "null"})
 _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
 _NUMBERS = ("multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems")
-_TOLD = ("minLength", "maxLength", "pattern", "format", "uniqueItems", "minProperties", "maxProperties", "default")
-"""Keywords that are said in the description where strict mode does not take them."""
+_DESCRIBED = ("minLength", "maxLength", "pattern", "format", "uniqueItems", "minProperties", "maxProperties", "default")
+"""Keywords that are added to the description if strict mode does not accept them."""
 
 _TYPED = ("type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const")
 _TOP = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
 _LOOKAROUND = ("(?=", "(?!", "(?<=", "(?<!")
 _WHOLE = "arguments"
-"""The one property of a tool all of whose arguments are one JSON text."""
+"""The one property of a tool whose arguments are all in one JSON text."""
 
 
 class StrictTool(NamedTuple):
-    """A tool's parameters for strict mode, and what makes the tool's own arguments of those that come back.
+    """A tool's parameters for strict mode, with a reader that converts the model's arguments to the tool's own.
 
-    `is_strict` is false where the schema is too large for strict mode: `parameters` are those for other modes then.
+    `is_strict` is false if the schema is too large for strict mode; then `parameters` are those for other modes.
     """
 
     parameters: dict[str, Any]
@@ -63,7 +63,7 @@ class StrictTool(NamedTuple):
     is_strict: bool = True
 
     def arguments(self, written: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The arguments for the tool."""
+        """Convert the arguments for the tool."""
         try:
             return self.reader.read(written) if self.reader is not None else written
         except RecursionError:
@@ -71,7 +71,7 @@ class StrictTool(NamedTuple):
 
 
 def strict_tool(tool: Mapping[str, Any]) -> StrictTool:
-    """The parameters of an MCP tool for strict mode."""
+    """Return the parameters of an MCP tool for strict mode."""
     declared = parameters(tool)
     if _is_open(declared, is_root=True):
         properties = {_WHOLE: {"type": "string", "description": as_json_text(compact_json(declared))}}
@@ -84,7 +84,7 @@ def strict_tool(tool: Mapping[str, Any]) -> StrictTool:
 
 
 class _TooLarge(Exception):
-    """Strict mode does not take a schema of this size."""
+    """The schema is too large for strict mode."""
 
 
 class _Written(NamedTuple):
@@ -100,16 +100,16 @@ class _Written(NamedTuple):
 
 @dataclass
 class _Writer:
-    """Rewrites one tool's schema; `root` is where its references begin."""
+    """Rewrites one tool's schema; references start at `root`."""
 
     root: Mapping[str, Any]
     definitions: dict[str, _Written | None] = field(default_factory=dict[str, "_Written | None"])
-    """By reference; None: being written."""
+    """The definitions by reference; None while one is being written."""
 
     parts: int = 0
 
     def whole(self) -> _Written:
-        """The schema, with those of its definitions that are referred to."""
+        """Rewrite the schema, with those of its definitions that are referenced."""
         self.definitions["#"] = None
         written = self._object(self.root, 1, is_root=True)
         self.definitions["#"] = written
@@ -122,7 +122,7 @@ class _Writer:
         return _Written(schema, written.reader)
 
     def part(self, declared: Any, depth: int) -> _Written:
-        """Any part of the schema; `depth` objects are around it."""
+        """Rewrite any part of the schema; it is inside `depth` objects."""
         self.parts += 1
         if self.parts > _MOST_PARTS:
             raise _TooLarge
@@ -143,7 +143,7 @@ class _Writer:
         if target is None or depth > _DEEPEST:
             return _text(node)
         if not _TOP.fullmatch(reference):
-            # Strict mode follows no reference into the middle of a schema, so what is there is written once more.
+            # Strict mode follows no reference into the middle of a schema, so the target is written again here.
             beside = {key: each for key, each in node.items() if key != "$ref"}
             return self.part({**target, **beside}, depth + 1)
         if reference not in self.definitions:
@@ -192,7 +192,7 @@ class _Writer:
 
 
 def _scalar(node: Mapping[str, Any]) -> _Written | None:
-    """A schema of values that are neither objects nor arrays; None where it is not one."""
+    """Rewrite a schema of values that are neither objects nor arrays; None if it is not one."""
     allowed = [node["const"]] if "const" in node else as_list(node.get("enum")) if "enum" in node else None
     types = _types(node)
     if not types and allowed:
@@ -219,7 +219,7 @@ def _closed(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with null beside its values: how strict mode leaves out a property."""
+    """Allow null in addition to a schema's values: in strict mode, this is how a property is omitted."""
     if isinstance(schema.get("type"), str) and schema["type"] in _SCALARS - {"null"} and "enum" not in schema:
         return {**schema, "type": [schema["type"], "null"]}
     if isinstance(schema.get("type"), list) and "null" in schema["type"] and "enum" not in schema:
@@ -233,13 +233,13 @@ def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [schema, null]}
 
 
-# -- what a schema says ------------------------------------------------------------------------------------------------
+# -- reading a schema --------------------------------------------------------------------------------------------------
 
 
 def _is_open(node: Mapping[str, Any], *, is_root: bool = False) -> bool:
-    """Whether an object has properties of any name: strict mode has no place for them.
+    """Whether an object accepts properties of any name, which strict mode does not support.
 
-    One that names properties, and has nothing to say of others, is taken for one with these properties only.
+    An object that names properties, and does not mention others, is taken to have only these.
     """
     others = node.get("additionalProperties")
     if node.get("patternProperties") or (isinstance(others, Mapping) and others):
@@ -259,7 +259,7 @@ def _types(node: Mapping[str, Any]) -> list[str]:
 
 
 def _unwrapped(node: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`allOf` with one schema is that schema: how a reference gets a description."""
+    """Replace `allOf` with one schema by that schema: this is how a reference gets a description."""
     every = as_list(node.get("allOf"))
     if len(every) != 1 or "properties" in node:
         return node
@@ -267,7 +267,7 @@ def _unwrapped(node: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _branches(node: Mapping[str, Any]) -> list[Any]:
-    """The schemas of which a value fits one, each with its type; empty where there is only one."""
+    """Return the schemas of which a value fits one, each with its type; empty if there is only one."""
     either = [*as_list(node.get("anyOf")), *as_list(node.get("oneOf"))]
     if either and not node.get("properties") and not node.get("allOf"):
         kind = {"type": node["type"]} if "type" in node else {}
@@ -283,12 +283,12 @@ def _branches(node: Mapping[str, Any]) -> list[Any]:
 
 
 def _folded(node: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An object with the properties of its combinators among its own, as at the top of a tool's schema."""
+    """Merge the properties of an object's combinators into its own, as at the top of a tool's schema."""
     return parameters({"inputSchema": node}) if any(key in node for key in ("anyOf", "oneOf", "allOf")) else node
 
 
 def _found(root: Mapping[str, Any], reference: Any) -> Mapping[str, Any] | None:
-    """The schema that a reference inside the same document leads to."""
+    """Return the schema that a reference within the same document leads to."""
     if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
         return None
     found: Any = root
@@ -304,13 +304,13 @@ def _unescaped(step: str) -> str:
 
 
 def _described(node: Mapping[str, Any]) -> dict[str, str]:
-    """The description, with what strict mode cannot say otherwise."""
+    """Return the description, with the limits that strict mode cannot express."""
     taken = {*_numbers(node), *_of_text(node)}
     given = [key for key in _TOLD if key not in taken and node.get(key) is not None]
     limits = {key: compact_json(node[key]) for key in given}
     description = node.get("description")
-    told = with_limits(description if isinstance(description, str) else "", limits)
-    return {"description": told} if told else {}
+    text = with_limits(description if isinstance(description, str) else "", limits)
+    return {"description": text} if text else {}
 
 
 def _numbers(node: Mapping[str, Any]) -> dict[str, Any]:
@@ -341,7 +341,7 @@ def _check_size(schema: Mapping[str, Any]) -> None:
 
 
 def _nodes(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """A schema as it was written here, and every schema inside it."""
+    """Yield a schema as it was written here, and every schema inside it."""
     waiting = [schema]
     while waiting:
         node = waiting.pop()

@@ -1,4 +1,4 @@
-"""The run over a turn: each block of each result becomes words, media in its place, or a line."""
+"""Assembling a turn: each block of each result becomes text, media in its place, or a line."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,11 +23,11 @@ from gateway.core.results.decisions.links import link_words
 
 @dataclass(frozen=True)
 class Choices:
-    """What a caller may choose. `links_native`: addresses in links are handed on to APIs that fetch them themselves.
+    """The caller's choices. `links_native`: addresses in links are passed on to APIs that fetch them themselves.
 
     `drawings_as_text`: a drawing (SVG) that cannot be sent as an image becomes its source; `documents_converted`: a PDF
     that cannot be sent becomes its text, or images of its pages; `fits`: whether images can be fitted at all.
-    `describes`: the kinds of media (`image`, `audio`) that can be described in words where they cannot be sent.
+    `describes`: the kinds of media (`image`, `audio`) that can be described in words if they cannot be sent.
     """
 
     links_native: bool = False
@@ -39,7 +39,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class Assembled:
-    """The turn, the effects that are still needed for it, and the notes of what was changed."""
+    """The turn, the effects that it still needs, and the notes of what was changed."""
 
     turn: Turn
     wanted: Mapping[str, Effect]
@@ -49,7 +49,7 @@ class Assembled:
 def assemble(
     calls: Sequence[Call], profile: ModelProfile, outcomes: Mapping[str, Outcome], choices: Choices | None = None
 ) -> Assembled:
-    """The turn for a model profile, given the outcomes so far. Pure; never raises.
+    """Assemble the turn for a model profile, given the outcomes so far. Pure; never raises.
 
     Effects and outcomes are keyed `<index of the call>/<key within its result>`.
     """
@@ -64,7 +64,7 @@ def assemble(
 
 @dataclass
 class _Assembler:
-    """One run over a turn. Numbers and the count of images go on from call to call."""
+    """One run over a turn. Labels and the number of images continue from call to call."""
 
     profile: ModelProfile
     choices: Choices
@@ -74,11 +74,11 @@ class _Assembler:
     notes: list[Note] = field(default_factory=list[Note])
     numbers: dict[str, int] = field(default_factory=dict[str, int])
     index: int = 0
-    """The call at work."""
+    """The index of the current call."""
     caption: wording.Captioned | None = None
-    """What the text before the media at work said of it, its handle with it."""
+    """The caption that the text before the current media had, including its handle."""
     kept: Mapping[str, Outcome] = field(default_factory=dict[str, Outcome])
-    """What became of that of its content which was too much."""
+    """Outcomes of storing the part of the call's content that was too much for the API."""
 
     def add(self, index: int, call: Call, outcomes: Mapping[str, Outcome]) -> None:
         errors = self.profile.error
@@ -149,7 +149,7 @@ class _Assembler:
         self._media(parts, call, media, "follow_up" if text_only else rules.place, decision.caption or None)
 
     def _keep(self, label: str, found: Found, title: str | None) -> str | None:
-        """The handle of content that is too much for the API; None while it is not kept, or where it could not be."""
+        """Return the handle of content that is too much for the API; None until it is stored, or if storing failed."""
         key = f"over:{label}"
         outcome = self.kept.get(key)
         if outcome is None:
@@ -213,10 +213,10 @@ class _Assembler:
 
 
 def _with_captions(decided_blocks: Sequence[BlockDecision]) -> Iterator[tuple[BlockDecision, wording.Captioned | None]]:
-    """Each decision with the caption that stood before it, which names its handle, and is not text of its own any more.
+    """Yield each decision with the caption that preceded it, which names its handle and is removed from the text.
 
-    The gateway numbers the media of each result; here they get the numbers of the turn, and one picture must not have
-    two of them.
+    The gateway numbers the media of each result; here it is numbered across the turn, and an image must not have two
+    numbers.
     """
     held: tuple[AsText, wording.Captioned] | None = None
     for decision in decided_blocks:
@@ -266,7 +266,7 @@ def _title(uri: str | None) -> str | None:
 
 
 def _with_texts(envelope: Envelope, *, drawings: bool) -> Envelope:
-    """The same envelope with files of text as text; with `drawings`, SVG as its source too."""
+    """Return the envelope with text files as text; with `drawings`, SVG as its source too."""
     blocks = [_text_of(block, drawings) for block in envelope.blocks]
     notes = [
         Note(kind="converted", text=f"{_type_of(old)} read as text", block=index)

@@ -1,4 +1,4 @@
-"""A model profile as the rules that decide every result."""
+"""Converting a model profile to the rules by which every result is decided."""
 
 from gateway.core.profiles.model_profile import ModelProfile
 from gateway.core.profiles.profile import (
@@ -16,19 +16,19 @@ from gateway.core.profiles.profile import (
 
 
 def shows_images(profile: ModelProfile) -> bool:
-    """Whether images may leave as images at all."""
+    """Whether images can be sent as images at all."""
     return profile.vision and profile.image.place != "none"
 
 
 _PDF = "application/pdf"
 _MOST_PAGES = 20
-"""Pages of a document that an API takes as text or as images, where it takes no documents."""
+"""Pages of a document that are sent as text or as images to an API that accepts no documents."""
 
 
 def rules_for(profile: ModelProfile, images_shown: int, *, converts_documents: bool = False) -> Profile:
-    """What may leave as media, when so many images of the turn have left already.
+    """Return the rules for a result if this many images of the turn have been used already.
 
-    `converts_documents`: a PDF that the API does not take becomes its text, or its pages.
+    `converts_documents`: a PDF that the API does not accept becomes its text, or its pages.
     """
     image, audio, document, video = profile.image, profile.audio, profile.document, profile.video
     left = None if image.max_count is None else image.max_count - images_shown
@@ -55,7 +55,7 @@ def rules_for(profile: ModelProfile, images_shown: int, *, converts_documents: b
             audio_as_audio=audio.place != "none",
         ),
         embedded_text=EmbeddedTextRules(show="text"),
-        # Links are the assembler's: some of them an API reads itself.
+        # Links are left to the assembler, as an API reads some of them itself.
         link=LinkRules(show="native"),
         unknown=UnknownRules(show="line"),
         structured=StructuredRules(send="never"),

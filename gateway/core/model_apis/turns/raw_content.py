@@ -1,7 +1,7 @@
-"""One provider's raw shape: what an upstream gives under `_meta` for one target goes into the tool's message as it is.
+"""Raw content: what an upstream provides under `_meta` for one target goes into the tool's message unchanged.
 
-It is hostile input like everything else: only what may stand in a tool's content is taken, and within bounds, so that
-it can be neither another message nor another role.
+It is as untrusted as any other input: only what is allowed in a tool's content is accepted, within limits, so that it
+can be neither another message nor another role.
 """
 
 import copy
@@ -22,7 +22,7 @@ _JSON: Mapping[str, type] = {"object": dict, "list": list, "string": str}
 
 
 def raw_content(envelope: Envelope, profile: ModelProfile) -> tuple[Any, Note | None]:
-    """The content in the API's own shape, None where there is none that may be sent, and the note of either."""
+    """Return the content in the API's own form, None if there is none that may be sent, and a note in either case."""
     offered: Any = envelope.meta.get(RAW_KEY)
     if offered is None:
         return None, None
@@ -33,7 +33,7 @@ def raw_content(envelope: Envelope, profile: ModelProfile) -> tuple[Any, Note | 
         return None, None
     why = _out_of_bounds(value) or _misfit(value, profile.raw)
     if why is None and envelope.is_error and profile.error.text_only and not _only_text(value):
-        why = "beside the error flag there may be text only"
+        why = "only text is allowed beside the error flag"
     if why is not None:
         return None, Note(kind="broken", text=f"the raw shape for {profile.name} is not used: {why}")
     return copy.deepcopy(value), Note(
@@ -42,7 +42,7 @@ def raw_content(envelope: Envelope, profile: ModelProfile) -> tuple[Any, Note | 
 
 
 def _out_of_bounds(value: Any) -> str | None:
-    """Why a value is too large, too deep or no JSON; None: it is within bounds."""
+    """Return why a value is too large, too deep or not JSON; None if it is within bounds."""
     waiting: list[tuple[Any, int]] = [(value, 0)]
     chars = values = 0
     while waiting:
@@ -63,7 +63,7 @@ def _out_of_bounds(value: Any) -> str | None:
 
 
 def _misfit(value: Any, rules: ModelRaw) -> str | None:
-    """Why a value may not stand in a tool's message of this API; None: it may."""
+    """Return why a value is not allowed in a tool's message of this API; None if it is."""
     if rules.form == "members":
         return _misfit_members(value, rules)
     if not is_list(value) or not value:

@@ -1,6 +1,6 @@
-"""Links that an API reads itself: files that its provider keeps, and, where the caller asks for it, addresses.
+"""Links that an API reads itself: files that its provider keeps, and addresses if the caller asks for that.
 
-A provider's file is a `resource_link` whose uri is `<provider>-file:<id>`: `openai-file:file-abc`,
+A provider's file is a `resource_link` whose URI is `<provider>-file:<id>`: `openai-file:file-abc`,
 `anthropic-file:file_abc`, `gemini-file:files/abc`, `mistral-file:<uuid>`; fal.ai's id is an address, as in
 `fal-file:https://...`.
 """
@@ -13,10 +13,10 @@ from gateway.core.model.turn import Media, MediaKind, Ref
 from gateway.core.profiles.model_profile import ModelProfile, ModelRefs
 
 FILE_SCHEMES = ("openai-file", "anthropic-file", "gemini-file", "mistral-file", "fal-file")
-"""The schemes of uris that name a file by its provider's id."""
+"""The schemes of URIs that name a file by its provider's id."""
 
 _GEMINI_FILES = "https://generativelanguage.googleapis.com/v1beta/"
-"""What stands before the name of a file that Google keeps: `files/abc`."""
+"""Prefix of the name of a file that Google keeps: `files/abc`."""
 
 _FILE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}(?:/[A-Za-z0-9][A-Za-z0-9_.-]{0,199})?")
 _ADDRESS = re.compile(r"[a-z0-9]+://[^\s\x00-\x1f\x7f\"<>\\^`{|}]{1,2000}", re.IGNORECASE)
@@ -28,7 +28,7 @@ def is_file(block: LinkBlock) -> bool:
 
 
 def reference(block: LinkBlock, profile: ModelProfile, *, native: bool) -> tuple[Media, ModelRefs] | None:
-    """What the API reads itself, without a label yet, and the rules of where; None where it cannot."""
+    """Return the media that the API reads itself, without a label yet, and its rules; None if it cannot."""
     scheme = _scheme(block)
     media_type = media_types.normalise(block.mime_type)
     if scheme in profile.file.schemes:
@@ -44,12 +44,12 @@ def reference(block: LinkBlock, profile: ModelProfile, *, native: bool) -> tuple
     types = taken[kind].types
     if media_type is not None and types and media_type not in types:
         return None
-    told = media_type or (types[0] if types else "application/octet-stream")
-    return Media(kind, told, "", "", block.title or block.name, ref), rules
+    declared = media_type or (types[0] if types else "application/octet-stream")
+    return Media(kind, declared, "", "", block.title or block.name, ref), rules
 
 
 def gemini_uri(media: Media) -> str:
-    """Where Gemini's APIs find content with a reference: Google's own files have an address too."""
+    """Return the URI by which Gemini's APIs find content with a reference: Google's own files have one too."""
     return f"{_GEMINI_FILES}{media.file_id}" if media.file_id else media.url
 
 
@@ -70,7 +70,7 @@ def _address(uri: str) -> Ref | None:
 
 def _kind(media_type: str | None, *, is_file: bool) -> MediaKind | None:
     if media_type is None:
-        # A file without a type is most often a document; an address could be anything, pages included.
+        # A file without a type is most often a document; an address could be anything, including a web page.
         return "document" if is_file else None
     family = media_types.family(media_type)
     return family if family in ("image", "audio", "video") else "document"  # pyright: ignore[reportReturnType]

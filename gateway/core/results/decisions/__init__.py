@@ -1,8 +1,8 @@
-"""Deciding: what becomes of each block for a profile, from what is known so far.
+"""Deciding for a profile what to do with each block, given the outcomes known so far.
 
-A decision that needs bytes to be changed or kept wants an effect; as long as the outcome of that is missing, the
-decision is provisional. `gateway.content.shaping.settle` performs what is wanted and decides again; the last decision
-is what is written down.
+A decision that needs bytes to be changed or stored asks for an effect; while the outcome is missing, the decision is
+provisional. `gateway.content.shaping.settle` performs the effects and decides again; the last decision is the one that
+is written.
 """
 
 from collections.abc import Collection, Mapping
@@ -24,13 +24,13 @@ __all__ = ["AsImage", "AsIs", "AsText", "BlockDecision", "Decisions", "ToTextLin
 def decide(
     envelope: Envelope, profile: Profile, outcomes: Mapping[str, Outcome], describes: Collection[str] = ()
 ) -> Decisions:
-    """What becomes of each block of the envelope. Pure; never raises.
+    """Decide what to do with each block of the envelope. Pure; never raises.
 
-    `describes`: the kinds of media (`image`, `audio`) that can be described in words where they cannot be shown.
+    `describes` are the kinds of media (`image`, `audio`) that can be described in words if they cannot be shown.
     """
     context = DecisionContext(envelope, profile, outcomes, describes)
     decided: dict[int, list[BlockDecision]] = {}
-    # Documents last: their pages get the images that are left, whatever stands before them.
+    # Documents come last: their pages get the images that remain, wherever they stand.
     for index in sorted(range(len(envelope.blocks)), key=lambda index: is_document(envelope.blocks[index])):
         decided[index] = decide_block(context, index, envelope.blocks[index])
     decided_blocks = [decision for index in range(len(envelope.blocks)) for decision in decided[index]]
@@ -40,7 +40,7 @@ def decide(
         context.note("moved", "structured content as text", None)
         decided_blocks.append(AsText(folded, key=str(len(envelope.blocks))))
     elif envelope.has_structured_content and profile.structured.send == "never":
-        context.note("repeated", "structured content, said by the result's blocks already", None)
+        context.note("repeated", "structured content, which the result's blocks already say", None)
     decided_blocks = within_budget(context, decided_blocks)
     if profile.handles == "always":
         decided_blocks = [context.with_handle(decision) for decision in decided_blocks]

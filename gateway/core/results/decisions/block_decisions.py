@@ -1,4 +1,4 @@
-"""What can become of a block, and the decisions for a whole result."""
+"""The possible decisions about a block, and the decisions for a whole result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from gateway.core.model.notes import Note
 
 @dataclass(frozen=True)
 class BlockSource:
-    """Content with bytes that is decided upon, as it came: of the block at `index`, which calls it `name` (its uri).
+    """Content with bytes that is being decided on, as it arrived: from the block at `index`, with its `name` (a URI).
 
-    `key` tells it from everything else of the result, in the keys of effects. `page` is set for a page of a document.
+    `key` identifies it within the result, in the keys of effects. `page` is set for a page of a document.
     """
 
     key: str
@@ -26,9 +26,9 @@ class BlockSource:
 
 @dataclass(frozen=True)
 class AsIs:
-    """The block as it arrived, or media of its kind. `kind` names it in markers when it has to move: `audio` ...
+    """The block as it arrived, or media of its kind. `kind` names it in markers if it has to move: `audio` ...
 
-    `shown` is what its bytes are now, `source` what they were; `caption` stands before it where it was changed.
+    `shown` is the content as sent, `source` as received; `caption` precedes it if it was changed.
     """
 
     wire: Any
@@ -47,8 +47,8 @@ class AsIs:
 class AsText:
     """A text. `beside` is every member of the block but its text; `whole` the text before it was cut, if it was.
 
-    `left_out`: how many characters of it. `key` tells it from the other texts; `index` is that of its block, None for
-    structured content.
+    `left_out` is the number of characters removed from it. `key` identifies it among the texts; `index` is that of its
+    block, None for structured content.
     """
 
     text: str
@@ -61,10 +61,10 @@ class AsText:
 
 @dataclass(frozen=True)
 class AsImage:
-    """An image block. `original` is set when it was scaled; `handle` keeps the original; `uri` where it came from.
+    """An image block. `original` is set if it was scaled; `handle` stands for the original; `uri` is its origin.
 
-    `frames`: of how many it is the first; `about` says what it shows where that is not an image of its own: a page.
-    `url` is a link to the original, where the profile wants one.
+    `frames` is the number of frames of the animation that it is the first frame of; `about` says what it shows if it is
+    a page rather than an image of its own. `url` is a link to the original, if the profile wants one.
     """
 
     data: str
@@ -82,10 +82,10 @@ class AsImage:
 
 @dataclass(frozen=True)
 class ToTextLine:
-    """One line of text in place of the block: what it is, what is `known` of it, and why it is not shown (`text`).
+    """One line of text in place of the block: its kind, what is `known` of it, and why it is not shown (`text`).
 
-    `tool` opens what is behind the handle; `path` is a file of it; `said` describes it in words, made `by` something.
-    With `kind` None, `text` is the whole line. `url` is a link to the content, where the profile wants one.
+    `tool` opens the content behind the handle; `path` is a copy in a file; `said` describes it in words, produced `by`
+    something. If `kind` is None, `text` is the whole line. `url` is a link to the content, if the profile wants one.
     """
 
     text: str
@@ -104,10 +104,10 @@ BlockDecision: TypeAlias = AsIs | AsText | AsImage | ToTextLine
 
 @dataclass(frozen=True)
 class Decisions:
-    """What becomes of the blocks, in order; the effects that are still needed; the notes of what was changed.
+    """The decisions about the blocks, in order; the effects still needed; notes of what was changed.
 
-    `is_error`: whether the result keeps its flag; `prefix`: what its text begins with.
-    `structured`: whether structured content is sent beside the blocks.
+    `is_error`: whether the result keeps its error flag; `prefix`: the beginning of its text. `structured`: whether
+    structured content is sent beside the blocks.
     """
 
     decided_blocks: tuple[BlockDecision, ...]

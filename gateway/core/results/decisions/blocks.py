@@ -1,4 +1,4 @@
-"""What becomes of one block, by kind."""
+"""Deciding about one block, by kind."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ _UNREADABLE = "its data is not base64"
 
 
 def decide_block(context: DecisionContext, index: int, block: Block) -> list[BlockDecision]:
-    """What becomes of the block at `index`, before the budget of the whole result is looked at."""
+    """Decide about the block at `index`, without regard to the budget of the whole result."""
     hidden = _USER_ONLY if context.profile.audience == "respect" and block.audience == ("user",) else None
     match block:
         case TextBlock():
@@ -40,7 +40,7 @@ def decide_block(context: DecisionContext, index: int, block: Block) -> list[Blo
 
 
 def is_document(block: Block) -> bool:
-    """Whether it holds a PDF, whatever it says that it is."""
+    """Whether a block holds a PDF, whatever its declared type."""
     found = block.found if isinstance(block, ImageBlock | ResourceBlock) else None
     return found is not None and found.media_type == PDF
 
@@ -109,7 +109,7 @@ def _resource(
 
 
 def _linked(context: DecisionContext, index: int, key: str, block: ResourceBlock) -> list[BlockDecision]:
-    """What a link leads to: images always as images, because it would have been a line otherwise."""
+    """Decide about the target of a link: images are always shown as images, as the alternative would be a line."""
     found = block.found
     if found is not None and is_image(found):
         source = BlockSource(key, index, found, block.resource.uri)
@@ -118,9 +118,9 @@ def _linked(context: DecisionContext, index: int, key: str, block: ResourceBlock
 
 
 def _page(context: DecisionContext, index: int, block: ResourceBlock, hidden: str | None) -> BlockDecision | None:
-    """A page inside the result: as it is where the host shows it, else a line; None for everything else.
+    """Decide about a page in the result: unchanged if the host shows it, else a line; None for other blocks.
 
-    A host that takes embedded resources as they are takes this one as well.
+    A host that shows embedded resources unchanged gets this one unchanged as well.
     """
     contents, profile = block.resource, context.profile
     if not apps.is_embedded_page(contents.uri, contents.mime_type):
@@ -152,7 +152,7 @@ def _embedded_text(context: DecisionContext, index: int, block: ResourceBlock, h
 def _blob(
     context: DecisionContext, source: BlockSource, as_is: AsIs, block: ResourceBlock, hidden: str | None
 ) -> BlockDecision:
-    """An embedded resource with bytes that are neither an image nor a PDF (or are to stay what they are)."""
+    """Decide about an embedded resource with bytes that are not an image or PDF, or that must not be changed."""
     rules, found = context.profile.blob, source.found
     if rules.show == "native" and takes(rules.types, found) and not hidden and not context.hides_media:
         return as_is

@@ -1,6 +1,6 @@
-"""The budget of a whole result: texts cut to their limit, images fitted to what is left.
+"""The budget of a whole result: texts are cut to their limit, images fitted to the remaining space.
 
-Media never makes way for text.
+Media is never removed to make space for text.
 """
 
 from collections.abc import Mapping
@@ -14,33 +14,33 @@ from gateway.core.results.decisions.documents import left_out_page, smaller_page
 from gateway.core.results.decisions.images import fit_image_to_profile
 
 _OVERHEAD = 200
-"""Characters for the JSON around one block, its caption or marker included."""
+"""Characters for the JSON around one block, including its caption or marker."""
 _MARGIN = 0.98
 _CUT_LINE = 160
-"""Characters for the line that says what was left out."""
+"""Characters for the line that says how much was left out."""
 _LEAST_TEXT = 400
-"""Characters of text that are kept however little room there is."""
+"""Characters of text that are kept, however little space there is."""
 _SMALLEST_IMAGE = 12_000
-"""Base64 characters below which an image is named rather than shown: nothing could be read in it."""
+"""Base64 characters below which an image is named rather than shown: it would be unreadable."""
 _FAIR_IMAGE = 120_000
-"""Base64 characters that are kept free for an image, however much text there is: a screenshot stays legible in them."""
+"""Base64 characters that are reserved for an image, however much text there is: enough for a legible screenshot."""
 _MOST_KEPT_FREE = 0.75
-"""Of the whole room."""
+"""Maximum share of the whole budget that is reserved for media."""
 _STEP = 4_096
-"""Bytes to which an image's share is rounded down, so that a word more of text gives no other bytes of the image."""
+"""Bytes to which an image's share is rounded down, so that one more word of text does not change the image's bytes."""
 _BREAK_WITHIN = 2_000
-"""How far, in characters, a cut may move to end at a line's end."""
+"""Maximum distance, in characters, that a cut may move to coincide with the end of a line."""
 
 
 def within_budget(context: DecisionContext, decided_blocks: list[BlockDecision]) -> list[BlockDecision]:
-    """The same decisions within the profile's limits on text and on the whole result."""
+    """Return the same decisions within the profile's limits on text and on the whole result."""
     limit = context.profile.limits.result_chars
     decided_blocks = _cut_texts(context, decided_blocks, _text_limit(context))
     if limit is None:
         return _noted(context, decided_blocks)
     room = _room(decided_blocks, limit) - _kept_free(decided_blocks, limit)
     if room < 0:
-        # On the wire the text is longer than its own limit: escapes and captions count too.
+        # Encoded as JSON, the text is longer than its own limit: escapes and captions count too.
         texts = sum(len(decision.text) for decision in decided_blocks if isinstance(decision, AsText))
         decided_blocks = _cut_texts(context, decided_blocks, max(_LEAST_TEXT, texts + room - texts // 20))
     return _noted(context, _fit_media(context, decided_blocks, max(0, _room(decided_blocks, limit))))
@@ -57,7 +57,7 @@ def fits(context: DecisionContext, decided_blocks: list[BlockDecision], text: st
 
 
 def _noted(context: DecisionContext, decided_blocks: list[BlockDecision]) -> list[BlockDecision]:
-    """The same decisions, with a note of each text that was cut."""
+    """Record a note for each text that was cut; return the decisions unchanged."""
     for decision in decided_blocks:
         if isinstance(decision, AsText) and decision.whole is not None:
             context.note("cut", f"{decision.left_out:,} of {len(decision.whole):,} characters of text", decision.index)
@@ -71,7 +71,7 @@ def _text_limit(context: DecisionContext) -> int | None:
 
 
 def _kept_free(decided_blocks: list[BlockDecision], limit: int) -> int:
-    """Characters that no text may take, because there is media that needs them."""
+    """Return the number of characters that are reserved for media."""
     most = int(limit * _MOST_KEPT_FREE)
     images = sum(min(len(decision.data), _FAIR_IMAGE) for decision in decided_blocks if isinstance(decision, AsImage))
     others = [_media_chars(decision) for decision in decided_blocks if isinstance(decision, AsIs)]
@@ -79,7 +79,7 @@ def _kept_free(decided_blocks: list[BlockDecision], limit: int) -> int:
 
 
 def share(sizes: Mapping[int, int], room: int) -> dict[int, int]:
-    """`room` shared fairly: what is small stays whole, and the large ones share equally what that leaves."""
+    """Divide `room` fairly: small sizes are granted in full, and the large ones share the remainder equally."""
     shares: dict[int, int] = {}
     left = max(0, room)
     by_size = sorted(sizes, key=lambda index: (sizes[index], index))
@@ -96,7 +96,7 @@ def _room(decided_blocks: list[BlockDecision], limit: int) -> int:
 def _fit_media(context: DecisionContext, decided_blocks: list[BlockDecision], room: int) -> list[BlockDecision]:
     sizes = {place: chars for place, decision in enumerate(decided_blocks) if (chars := _media_chars(decision))}
     if context.awaits_content or sum(sizes.values()) <= room:
-        return decided_blocks  # sizes are shared out only once everything has been made to fit by itself
+        return decided_blocks  # space is divided only once everything has been fitted by itself
     shares = share(sizes, room)
     return [
         _smaller(context, decision, shares[place]) if sizes.get(place, 0) > shares.get(place, 0) else decision
@@ -105,7 +105,7 @@ def _fit_media(context: DecisionContext, decided_blocks: list[BlockDecision], ro
 
 
 def _smaller(context: DecisionContext, decision: BlockDecision, chars: int) -> BlockDecision:
-    """Media in at most `chars` of base64: an image is fitted again, everything else becomes a line."""
+    """Reduce media to at most `chars` of base64: an image is fitted again, anything else becomes a line."""
     if not isinstance(decision, AsImage | AsIs) or decision.source is None:
         return decision
     source = decision.source
@@ -139,12 +139,12 @@ def _cut_texts(context: DecisionContext, decided_blocks: list[BlockDecision], li
 
 
 def _text_sizes(decided_blocks: list[BlockDecision]) -> dict[int, int]:
-    """The characters of each text, by its place."""
+    """Return the length of each text in characters, by its index."""
     return {place: len(decision.text) for place, decision in enumerate(decided_blocks) if isinstance(decision, AsText)}
 
 
 def _cut(context: DecisionContext, decision: AsText, room: int) -> AsText:
-    """Head and tail of a text, with a line between that says how to read the rest."""
+    """Keep the head and tail of a text, with a line between them that says how to read the rest."""
     whole = decision.whole if decision.whole is not None else decision.text
     media_type = "application/json" if decision.index is None else "text/plain"
     handle = context.keep(f"text:{decision.key}", whole, media_type, is_text=True)

@@ -1,4 +1,4 @@
-"""The context in which one result is decided: what is known, what is wanted, what has been noted."""
+"""The context in which one result is decided: outcomes so far, effects asked for, notes taken."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -32,16 +32,17 @@ from gateway.core.results.decisions.block_decisions import AsImage, AsIs, BlockD
 _MAKES_CONTENT = FitImage | RenderPages | ConvertAudio | ReadDocument | ReadLink
 PDF = "application/pdf"
 _MOST_PROBED = 50
-"""How much sound and video of one result is looked into."""
+"""Maximum number of sounds and videos of one result that are probed."""
 _MOST_DESCRIBED = 20
-"""How much of one result is described: each description costs time, and words."""
+"""Maximum number of media items of one result that are described: each description costs time, and words."""
 SOUNDING = frozenset({"audio", "video"})
 
 
 class DecisionContext:
-    """One run over one result. `images` counts those that are to be shown, whether or not they then can be.
+    """One run over one result. `images` counts those that are to be shown, whether or not they turn out to be usable.
 
-    `describes`: the kinds of media (`image`, `audio`) that can be described in words. `links`: how many were read.
+    `describes` are the kinds of media (`image`, `audio`) that can be described in words. `links` counts those that were
+    read.
     """
 
     def __init__(
@@ -62,30 +63,30 @@ class DecisionContext:
         self.notes.append(Note(kind=kind, text=text, block=block))
 
     def take_back(self, block: int, *kinds: NoteKind) -> None:
-        """Forget what was noted of a block, because it is decided anew."""
+        """Remove the notes about a block, because it is decided again."""
         self.notes = [note for note in self.notes if note.block != block or note.kind not in kinds]
 
     def want(self, effect: Effect) -> Outcome | None:
-        """Ask for an effect; its outcome if it has been performed already."""
+        """Ask for an effect; return its outcome if it has been performed already."""
         self.wanted[effect.key] = effect
         return self.outcomes.get(effect.key)
 
     @property
     def awaits_content(self) -> bool:
-        """Whether something is still to be made that will be shown, so that its size is not known yet."""
+        """Whether the size of something to be shown is still unknown because its effect has not been performed."""
         return any(
             isinstance(effect, _MAKES_CONTENT) and key not in self.outcomes for key, effect in self.wanted.items()
         )
 
     @property
     def hides_media(self) -> bool:
-        """Whether the result failed, and the host shows no media of failed calls."""
+        """Whether the result is a failure and the host does not show media of failed calls."""
         return self.envelope.is_error and self.profile.error.media == "line"
 
     def keep(
         self, key: str, data: str, media_type: str | None, *, is_text: bool = False, name: str | None = None
     ) -> str | None:
-        """The handle under which content is kept; None while it is not, or where it could not be."""
+        """Return the handle under which content is stored; None until it is, or if storing failed."""
         kept = self.want(Keep(key, data, is_text, media_type or "application/octet-stream", name))
         if isinstance(kept, Failed):
             failure = Note(kind="failed", text=f"content that is not kept: {kept.reason}")
@@ -93,7 +94,7 @@ class DecisionContext:
         return kept.handle if isinstance(kept, Kept) and self._names_handles(kept) else None
 
     def url(self, key: str) -> str | None:
-        """A link to content that is kept under this key, where the profile wants one and there is one."""
+        """Return a link to the content stored under this key, if the profile wants one and there is one."""
         kept = self.outcomes.get(key)
         return kept.url if isinstance(kept, Kept) and self.profile.content_url.show != "never" else None
 
@@ -102,15 +103,16 @@ class DecisionContext:
         return kept.url is None or not instead
 
     def kept(self, source: BlockSource) -> str | None:
-        """The handle of content as it came; see `keep`."""
+        """Return the handle of content as it arrived; see `keep`."""
         return self.keep(_kept_as(source), source.found.data, source.found.media_type, name=source.name)
 
     def line(
         self, source: BlockSource, kind: str, why: str | None, *, is_intact: bool = True, described: bool = False
     ) -> ToTextLine:
-        """A line that names content with bytes, which are kept.
+        """Return a line that names content with bytes, and store the content.
 
-        Not `is_intact`: no tool could show it either. `described`: in words too, where something can describe it.
+        If `is_intact` is false, no tool could show it either. With `described`, it is also described in words if
+        possible.
         """
         found = source.found
         handle, tool = self.kept(source), self._tool(found) if is_intact else None
@@ -124,7 +126,7 @@ class DecisionContext:
         return replace(line, said=said.text, by=said.by)
 
     def filed(self, source: BlockSource, kind: str, *, described: bool = False) -> ToTextLine:
-        """A line with the path of a file that the host may open; without the path, where none could be written."""
+        """Return a line with the path of a file that the host can open; without the path if none could be written."""
         media_type = source.found.media_type or "application/octet-stream"
         written = self.want(WriteFile(f"file:{source.key}", source.found.data, media_type, source.name))
         if isinstance(written, Failed):
@@ -136,15 +138,15 @@ class DecisionContext:
         return ToTextLine("", kind, self.known(source), handle, self._tool(source.found), path, url=url)
 
     def with_handle(self, decision: BlockDecision) -> BlockDecision:
-        """The same, its content kept where it shows any: so that it can be named, and passed on."""
+        """Return the decision with a handle for the content that it shows, if any, so that it can be referred to."""
         if not isinstance(decision, AsImage | AsIs) or decision.handle or decision.source is None:
             return decision
-        if decision.source.page is not None:  # a page is no content of its own: its document is named
+        if decision.source.page is not None:  # a page is not content of its own: its document is named instead
             return decision
         return replace(decision, handle=self.kept(decision.source), url=self.url(_kept_as(decision.source)))
 
     def text_line(self, index: int, text: str, media_type: str, kind: str, why: str) -> ToTextLine:
-        """A line that names text, which is kept."""
+        """Return a line that names text, and store the text."""
         handle = self.keep(f"keep:{index}", text, media_type, is_text=True)
         self.note("named", f"{kind} as a line: {why}", index)
         known = wording.join_facts(wording.plain(media_type, 80), f"{len(text):,} characters")
@@ -165,7 +167,7 @@ class DecisionContext:
         return wording.join_facts(name, found.media_type, words, wording.size_words(found.byte_size))
 
     def _tool(self, found: Found) -> str | None:
-        # A tool is named only where it would show more than the line does.
+        # A tool is named only if it would show more than the line does.
         if not self.profile.tools.helpers:
             return None
         if found.media_type == PDF or (is_image(found) and self.profile.image.show == "native"):
@@ -184,12 +186,12 @@ class DecisionContext:
 
 
 def _kept_as(source: BlockSource) -> str:
-    """The key of the effect that keeps content as it came."""
+    """Return the key of the effect that stores content as it arrived."""
     return f"keep:{source.key}"
 
 
 def known_of(found: Found) -> str:
-    """Type, pixels and size, in words."""
+    """Return type, pixels and size, in words."""
     pixels = wording.pixel_words(found.pixels) if found.pixels else None
     return wording.join_facts(found.media_type or "unknown type", pixels, wording.size_words(found.byte_size))
 
@@ -200,5 +202,5 @@ def is_image(found: Found) -> bool:
 
 
 def takes(types: tuple[str, ...], found: Found | None) -> bool:
-    """Whether a target that names these types (none: all) takes the content."""
+    """Whether a target that accepts these types (empty: all) accepts the content."""
     return not types or (found is not None and found.media_type in types)

@@ -1,4 +1,4 @@
-"""What becomes of a PDF: the document itself, its text with a mark before each page, its pages as images, or a line."""
+"""Deciding about a PDF: sent as it is, as text with a mark before each page, as images of its pages, or as a line."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,20 +10,20 @@ from gateway.core.results.decisions.decision_context import DecisionContext, kno
 from gateway.core.results.decisions.images import image_target
 
 _MOST_PAGES = 200
-"""Pages whose text is read where the profile gives no number."""
+"""Pages whose text is read if the profile sets no number."""
 _MOST_PICTURES = 20
-"""Pages that are drawn where the profile gives no number."""
+"""Pages that are drawn if the profile sets no number."""
 _MOST_CHARS = 400_000
-"""Characters of text that are read of one document; what a host takes of it is the budget's business."""
+"""Characters of text that are read from one document; how much a host takes is left to the budget."""
 _LARGEST_EDGE = 2_000
-"""Pixels of a page's longer edge where the profile gives no number: a page has no size of its own."""
+"""Pixels of a page's longer edge if the profile sets no number: a page has no size in pixels of its own."""
 _PAGE_TYPES = ("image/png", "image/jpeg")
 
 
 def decide_document(
     context: DecisionContext, source: BlockSource, as_is: AsIs, hidden: str | None
 ) -> list[BlockDecision]:
-    """What becomes of a PDF. `as_is`: as the block that it arrived as."""
+    """Decide about a PDF. `as_is` is the decision to send the block as it arrived."""
     rules = context.profile.document
     if hidden:
         return [context.line(source, "document", hidden)]
@@ -62,7 +62,7 @@ def _texts(context: DecisionContext, source: BlockSource, read: DocumentRead) ->
 
 
 def _pages(context: DecisionContext, source: BlockSource, read: DocumentRead) -> list[BlockDecision] | None:
-    """The pages as images; None where none can be shown."""
+    """Return the pages as images; None if none can be shown."""
     rules, images = context.profile.document, context.profile.image
     if images.show != "native" or context.hides_media:
         return None
@@ -108,7 +108,7 @@ def _page(
 
 
 def smaller_page(context: DecisionContext, page: AsImage, source: BlockSource, max_bytes: int) -> BlockDecision:
-    """A page that was shown, in fewer bytes; a line where it cannot be."""
+    """Fit a page that is shown into fewer bytes; return a line if that fails."""
     number = source.page or 1
     drawn = context.want(
         RenderPages(f"refit:{source.key}", source.found.data, (number,), _target(context, max_bytes)),
@@ -123,7 +123,7 @@ def smaller_page(context: DecisionContext, page: AsImage, source: BlockSource, m
 
 
 def left_out_page(context: DecisionContext, page: AsImage, source: BlockSource, why: str) -> ToTextLine:
-    """The line in place of a page; the document's own line names the handle."""
+    """Return the line in place of a page; the document's own line names the handle."""
     context.note("cut", f"page {source.page} is left out: {why}", source.index)
     return ToTextLine(wording.page_left_out(page.about, why))
 
@@ -140,7 +140,7 @@ def _unread(context: DecisionContext, source: BlockSource, read: DocumentRead) -
 
 
 def _head(context: DecisionContext, source: BlockSource, read: DocumentRead, what: str) -> ToTextLine:
-    """The line before a document's text or pages: what it is, and what shows the rest of it."""
+    """Return the line before a document's text or pages, which names the document and the tool for the rest of it."""
     titled: Sequence[str | None] = (
         wording.plain(source.name) if source.name else None,
         f'"{wording.plain(read.title, 100)}"' if read.title and read.title.strip() else None,

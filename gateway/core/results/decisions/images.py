@@ -1,4 +1,4 @@
-"""What becomes of an image."""
+"""Deciding about an image."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from gateway.core.results.decisions.decision_context import DecisionContext, is_
 from gateway.core.wording import counted
 
 _ANY_IMAGE = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""What an image is fitted to where the profile takes every type."""
+"""Types that an image is converted to if the profile accepts every type."""
 
 
 def decide_image(
@@ -24,7 +24,7 @@ def decide_image(
     as_is: AsIs | None,
     hidden: str | None,
 ) -> BlockDecision:
-    """What becomes of an image. `as_is`: the block as it arrived, where it is an image block; `uri`: else its own."""
+    """Decide about an image. `as_is`: the block as it arrived, if it is an image block; `uri`: else its URI."""
     rules, found = context.profile.image, source.found
     is_taken = takes(rules.types, found) and _is_within(found, rules)
     if as_is is not None and rules.show == "native" and not rules.types and not hidden and is_taken:
@@ -37,14 +37,14 @@ def decide_image(
         return context.line(source, "image", why, described=blind)
     context.images += 1
     if is_taken and not may_be_cut_off(found):
-        # Not a byte is changed: the very string that arrived goes on.
+        # Not a byte is changed: the original string is passed on.
         media_type = found.media_type or "application/octet-stream"
         return AsImage(found.data, media_type, found.pixels, beside, uri=uri, source=source)
     return fit_image_to_profile(context, source, f"fit:{source.key}", rules.max_bytes, beside, uri)
 
 
 def image_target(rules: ImageRules, max_bytes: int | None) -> ImageTarget:
-    """What an image has to be for the host."""
+    """Return the host's requirements for an image."""
     return ImageTarget(rules.types or _ANY_IMAGE, rules.max_edge, max_bytes, rules.animation == "kept")
 
 
@@ -56,7 +56,7 @@ def fit_image_to_profile(
     beside: Mapping[str, Any],
     uri: str | None,
 ) -> AsImage | ToTextLine:
-    """An image made to fit the profile; provisional (as it is) until the outcome is known."""
+    """Fit an image to the profile; the decision is provisional (the image unchanged) until the outcome is known."""
     found = source.found
     media_type = found.media_type or "application/octet-stream"
     outcome = context.want(FitImage(key, found.data, media_type, image_target(context.profile.image, max_bytes)))

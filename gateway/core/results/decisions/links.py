@@ -1,4 +1,4 @@
-"""What becomes of a link to a resource."""
+"""Deciding about a link to a resource."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -16,15 +16,15 @@ from gateway.core.results.decisions.block_decisions import AsIs, BlockDecision, 
 from gateway.core.results.decisions.decision_context import PDF, DecisionContext, is_image
 
 ShowEmbedded: TypeAlias = Callable[[DecisionContext, int, str, ResourceBlock], list[BlockDecision]]
-"""What becomes of an embedded resource: the index of its block, its key, and the block."""
+"""A function that decides about an embedded resource, given the index of its block, its key, and the block."""
 
 _MOST_CONTENTS = 20
-"""How many things one link may lead to; the rest is left out."""
+"""Maximum number of contents of one link that are used; the rest is left out."""
 _ENDINGS = (".pdf", *(f".{ending}" for kind, ending in media_types.EXTENSIONS.items() if kind.startswith("image/")))
 
 
 def decide_link(context: DecisionContext, index: int, block: LinkBlock, show: ShowEmbedded) -> list[BlockDecision]:
-    """A link as it is, as a line, or as what it leads to."""
+    """Decide about a link: unchanged, a line, or the resource that it leads to."""
     rules = context.profile.link
     if rules.show == "native":
         return [AsIs(block.wire(), "link", wording.plain(block.uri), block=block)]
@@ -37,21 +37,21 @@ def decide_link(context: DecisionContext, index: int, block: LinkBlock, show: Sh
 
 
 def link_words(block: LinkBlock, *, readable: bool) -> str:
-    """A link as one line of text; `readable`: the gateway's own tool can read it."""
+    """Format a link as one line of text; `readable`: the gateway's own tool can read it."""
     size = wording.size_words(block.size) if block.size is not None else None
     known = wording.join_facts(wording.plain(block.mime_type, 80) if block.mime_type else "", size)
     return wording.link_line(block.title or block.name or "", known, block.uri, block.description, readable)
 
 
 def _leads_to_media(block: LinkBlock) -> bool:
-    told = media_types.normalise(block.mime_type)
-    if told is None:
+    media_type = media_types.normalise(block.mime_type)
+    if media_type is None:
         return block.uri.split("?", 1)[0].split("#", 1)[0].lower().endswith((*_ENDINGS, ".jpeg", ".tif"))
-    return told == PDF or told.startswith("image/")
+    return media_type == PDF or media_type.startswith("image/")
 
 
 def _inline(context: DecisionContext, index: int, block: LinkBlock, show: ShowEmbedded) -> list[BlockDecision]:
-    """What a link leads to, as if it had been embedded; empty where the line has to do."""
+    """Decide about the linked resource as if it had been embedded; empty if the line has to suffice."""
     rules = context.profile.link
     if context.links >= rules.max_count or (block.size is not None and block.size > rules.max_bytes):
         return []
@@ -73,7 +73,7 @@ def _inline(context: DecisionContext, index: int, block: LinkBlock, show: ShowEm
 
 
 def _embedded(contents: Any, block: LinkBlock) -> ResourceBlock | None:
-    """An image or a document that was read, as an embedded resource; None for everything else."""
+    """Turn an image or a document that was read into an embedded resource; None for anything else."""
     if not is_dict(contents):
         return None
     resource = {"uri": block.uri, **contents}

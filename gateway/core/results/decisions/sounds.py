@@ -1,4 +1,4 @@
-"""What becomes of sound."""
+"""Deciding about sound."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,13 +11,13 @@ from gateway.core.results.decisions.block_decisions import AsIs, BlockDecision, 
 from gateway.core.results.decisions.decision_context import DecisionContext, takes
 
 _AUDIBLY = 0.05
-"""Seconds by which sound has to be shorter to count as cut: encoders pad and trim frames."""
+"""Seconds by which sound must be shorter to count as cut: encoders pad and trim frames."""
 
 
 def decide_sound(
     context: DecisionContext, source: BlockSource, as_is: AsIs, beside: Mapping[str, Any], hidden: str | None
 ) -> BlockDecision:
-    """What becomes of sound. `as_is`: as the block that it arrived as; `beside`: what stands beside data and type."""
+    """Decide about sound. `as_is`: the block as it arrived; `beside`: its members other than data and type."""
     rules = context.profile.audio
     if hidden or context.hides_media:
         return context.line(source, "audio", hidden)
@@ -37,7 +37,7 @@ def _fits(found: Found, rules: AudioRules) -> bool:
 
 
 def _converted(context: DecisionContext, source: BlockSource, as_is: AsIs, beside: Mapping[str, Any]) -> BlockDecision:
-    """The sound made to fit the profile; provisional (as it is) until the outcome is known."""
+    """Fit the sound to the profile; the decision is provisional (the sound unchanged) until the outcome is known."""
     rules, found = context.profile.audio, source.found
     media_type = found.media_type or "application/octet-stream"
     target = AudioTarget(rules.types, rules.max_bytes, rules.max_seconds)

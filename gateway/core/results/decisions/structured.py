@@ -1,4 +1,4 @@
-"""Structured content as text: only where nothing else in the result says the same."""
+"""Structured content as text, used only if nothing else in the result says the same."""
 
 import json
 from collections.abc import Callable
@@ -15,14 +15,14 @@ from gateway.core.profiles.profile import Profile
 def structured_as_text(
     envelope: Envelope, profile: Profile, fits: Callable[[str], bool] = lambda _: True
 ) -> str | None:
-    """Structured content as text, where it is not sent as such and nothing else in the result says the same.
+    """Return structured content as text, if it is not sent as such and nothing else in the result says the same.
 
-    Indented, unless it has very many values, or does not fit: `fits` tells whether a text would be sent whole.
+    It is indented, unless it has very many values or would not fit: `fits` tests whether a text would be sent whole.
     """
     if profile.structured.send == "always" or is_said(envelope):
         return None
     value = envelope.structured_content
-    # Indented, a large table is mostly blanks, and Python's encoder takes twenty times as long.
+    # Indented, a large table is mostly spaces, and Python's encoder takes twenty times as long.
     if has_many_values(value):
         return json.dumps(value, ensure_ascii=False)
     indented = json.dumps(value, ensure_ascii=False, indent=2)
@@ -30,7 +30,7 @@ def structured_as_text(
 
 
 def is_said(envelope: Envelope) -> bool:
-    """Whether the blocks say all that the structured content says, if there is any."""
+    """Whether the blocks say everything that the structured content, if any, says."""
     value = envelope.structured_content
     return not envelope.has_structured_content or value is None or _says_the_same(value, envelope)
 
@@ -43,7 +43,7 @@ def _says_the_same(value: Any, envelope: Envelope) -> bool:
         return False
     if len(value) != 1:
         return False
-    # The Python SDK wraps what is not an object as {"result": ...}; server-filesystem repeats its content.
+    # The Python SDK wraps anything but an object as {"result": ...}; server-filesystem repeats its content.
     if "result" in value:
         inner: Any = value["result"]
         return any(text == inner or _equals_json(text, inner) for text in texts) or _each_equals(texts, inner)
@@ -77,12 +77,12 @@ def _repeats_blocks(content: Any, envelope: Envelope) -> bool:
     if not is_list(content):
         return False
     rest = iter([_as_rescued(block) for block in envelope.blocks])
-    # Each item in turn among the blocks that are left: the same order, some blocks may be missing.
+    # Each item in turn is looked for in the remaining blocks: the order must match, but blocks may be missing.
     return all(any(item == block for block in rest) for item in content)
 
 
 def _as_rescued(block: Block) -> Any:
-    """A block's JSON as it reads in structured content once rescue has been through it."""
+    """Return a block's JSON as it reads in structured content after rescue."""
     wire: Any = block.wire()
     found = block.found if isinstance(block, ImageBlock | AudioBlock | ResourceBlock) else None
     if found is None:

@@ -1,6 +1,6 @@
-"""Arguments that take bytes: found in a tool's schema, offered as handles, and put in the form that the tool asked for.
+"""Arguments that take bytes: found in a tool's schema, offered as handles, and filled in as the tool requires.
 
-Pure: what a handle stands for is found out by `gateway.content.arguments`.
+Pure: the content of a handle is looked up by `gateway.content.arguments`.
 """
 
 from gateway.core.tools.arguments.content_forms import Content, built, place_content

@@ -1,4 +1,4 @@
-"""What one place in a schema says about taking content. Standards, drafts and habits, each with its source.
+"""Reading from a place in a schema whether it takes content. Standards, drafts and habits, each with its source.
 
 contentEncoding, contentMediaType   https://json-schema.org/draft/2020-12/json-schema-validation#section-8
 format: byte, binary                https://spec.openapis.org/oas/v3.0.3#data-types (`base64`: pydantic's Base64Bytes)
@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from gateway.core.model.json_values import as_object, is_list, is_object
 from gateway.core.model.kinds import Kind, kind_of
-from gateway.core.model.media_types import EXTENSIONS, UNTOLD
+from gateway.core.model.media_types import EXTENSIONS, UNINFORMATIVE
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.arguments.parameters import Form, Parameter, Path
 
@@ -47,7 +47,7 @@ _TYPES_OF = {f".{ending}": media_type for media_type, ending in EXTENSIONS.items
 
 
 def declared_parameter(schema: WireObject, path: Path) -> Parameter | None:
-    """The parameter that a schema says it is, by tags, format or encoding; None when it does not take content."""
+    """Return the parameter that a schema declares by tags, format or encoding; None if it does not take content."""
     for tag in CONTENT_TAGS:
         if tag in schema:
             return Parameter(path, "object", _tagged_kind(schema[tag]))
@@ -67,9 +67,9 @@ def declared_parameter(schema: WireObject, path: Path) -> Parameter | None:
 
 
 def paired(properties: WireObject, path: Path) -> Parameter | None:
-    """The parameter of an object that has base64 in one member and names its media type in another.
+    """Return the parameter of an object that has base64 in one member and the media type in another.
 
-    Found only where there is exactly one of each: as `data` + `mimeType`, `image_base64` + `media_type`.
+    There must be exactly one of each, such as `data` + `mimeType`, or `image_base64` + `media_type`.
     """
     texts = {name: cast("WireObject", schema) for name, schema in properties.items() if _is_text(schema)}
     tagged = {name: found for name, schema in texts.items() if (found := declared_parameter(schema, (*path, name)))}
@@ -86,12 +86,12 @@ def paired(properties: WireObject, path: Path) -> Parameter | None:
 
 
 def openai_file(path: Path) -> Parameter:
-    """A parameter that `openai/fileParams` names."""
+    """Return a parameter that `openai/fileParams` names."""
     return Parameter(path, "openai-file")
 
 
 def schema_types(schema: WireObject) -> frozenset[str]:
-    """The JSON types that a schema names, itself or in its branches."""
+    """Return the JSON types that a schema names, itself or in its branches."""
     named = schema.get("type")
     names = named if is_list(named) else [named]
     branches = (one.get("type") for one in branches_of(schema) if is_object(one))
@@ -99,13 +99,13 @@ def schema_types(schema: WireObject) -> frozenset[str]:
 
 
 def branches_of(schema: WireObject) -> list[Any]:
-    """What is under `anyOf` and `oneOf`."""
+    """Return the schemas under `anyOf` and `oneOf`."""
     found = (schema.get(key) for key in ("anyOf", "oneOf"))
     return [branch for branches in found if is_list(branches) for branch in branches]
 
 
 def is_plain_text(schema: Any) -> bool:
-    """Whether any text, or any URL, fits a schema."""
+    """Whether a schema accepts any text, or any URL."""
     if not is_object(schema):
         return False
     return "string" in schema_types(schema) and schema.get("format") in (None, "uri", "url") and "enum" not in schema
@@ -122,9 +122,9 @@ def _file(tag: Any, path: Path) -> Parameter:
 
 
 def _accepted(named: Sequence[Any]) -> tuple[str, ...]:
-    """The media types that are named, each once; none when one of them says nothing, or is none."""
+    """Return the named media types, each once; empty if one of them is too general, or not a media type."""
     types = [one.split(";", 1)[0].strip().lower() if isinstance(one, str) else "" for one in named]
-    sound = all("/" in one and one not in UNTOLD and "[" not in one for one in types)
+    sound = all("/" in one and one not in UNINFORMATIVE and "[" not in one for one in types)
     return tuple(dict.fromkeys(types)) if sound else ()
 
 
@@ -140,7 +140,7 @@ def _common_kind(accepts: Sequence[str]) -> Kind | None:
 
 
 def _block_kind(properties: WireObject) -> Kind | None:
-    """The kind that a block of MCP content names in its `type`."""
+    """Return the kind that an MCP content block names in its `type`."""
     named = properties.get("type")
     const = as_object(named).get("const")
     return next((kind for kind in _FAMILIES if kind == const), None)

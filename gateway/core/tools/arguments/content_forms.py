@@ -1,4 +1,4 @@
-"""Content in exactly the form that a tool asked for, and put where its handle stood."""
+"""Converting content to the form that a tool requires, and putting it in the place of its handle."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from gateway.core.model.kinds import Kind
 from gateway.core.tools.arguments.parameters import Form, Parameter, Place
 
 _TYPED_KINDS = {"3d": "three_d_model"}
-"""Blazen's names for kinds where they differ from ours."""
+"""Blazen's names for kinds, if they differ from ours."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a reference stands for. Only what the form needs is there: `data` (base64), `path`, `link`."""
+    """The content of a reference. Only what the form needs is set: `data` (base64), `path`, `link`."""
 
     kind: Kind
     media_type: str
@@ -26,7 +26,7 @@ class Content:
 
 
 def built(form: Form, content: Content) -> Any:
-    """The value of an argument."""
+    """Build the value of an argument."""
     match form:
         case "base64":
             return content.data
@@ -54,7 +54,7 @@ def built(form: Form, content: Content) -> Any:
 
 
 def place_content(arguments: Mapping[str, Any], values: Mapping[Place, tuple[Parameter, Content]]) -> Mapping[str, Any]:
-    """The arguments with content in its places, and its media type in the member beside each. All else stays."""
+    """Put content in its places in the arguments, and its media type in the member beside each. All else stays."""
     changed: Any = arguments
     for place, (parameter, content) in values.items():
         changed = _with(changed, place, built(parameter.form, content))
@@ -78,6 +78,6 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 
 
 def _escaped(name: str) -> str:
-    """A name as it may stand in a URI (RFC 3986 section 2)."""
+    """Percent-encode a name for a URI (RFC 3986 section 2)."""
     encoded = name.encode("utf-8", "replace")
     return "".join(chr(byte) if chr(byte) in _UNRESERVED else f"%{byte:02X}" for byte in encoded)

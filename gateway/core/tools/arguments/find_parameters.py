@@ -1,4 +1,4 @@
-"""Finding the parameters of a tool that take content, and telling the host that handles will do there."""
+"""Finding the parameters of a tool that take content, and telling the host that it may pass handles."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -20,15 +20,15 @@ from gateway.core.tools.arguments.parameters import ContentForm, Form, Parameter
 from gateway.core.wording import takes_content
 
 MOST_NODES = 2_000
-"""How many places of one schema are looked at, references followed; what lies beyond stays as it is."""
+"""Maximum number of places in one schema that are examined, including references; the rest is left as it is."""
 
 DEEPEST = 32
-"""How many levels down it is looked."""
+"""Maximum depth that is examined."""
 
 _NARROW = frozenset(
     {"contentEncoding", "contentMediaType", "contentSchema", "format", "pattern", "minLength", "maxLength"}
 )
-"""What would refuse a handle where bytes were asked for."""
+"""Keywords that would reject a handle in place of bytes."""
 _OF_OBJECTS = frozenset(
     {"properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties"}
 )
@@ -36,7 +36,7 @@ _LIST = re.compile(r"((?:\[\])+)$")
 
 
 class SchemaPlace(Protocol):
-    """What the configuration says of a parameter; None where it leaves that to the schema."""
+    """The configuration of a parameter; None for everything left to the schema."""
 
     @property
     def kind(self) -> Kind | Literal["any"] | None: ...
@@ -46,7 +46,7 @@ class SchemaPlace(Protocol):
 
 @dataclass(frozen=True)
 class FoundParameter:
-    """The parameters of a tool that take content, and its schema as hosts are shown it: as it was if there are none.
+    """The parameters of a tool that take content, and its schema for hosts, which is unchanged if there are none.
 
     `missing` are configured paths that the schema does not have.
     """
@@ -57,7 +57,7 @@ class FoundParameter:
 
 
 def parameter_path(written: str) -> Path:
-    """The path that `items[].photo` means. A dot in a name cannot be written."""
+    """Parse a path such as `items[].photo`. A dot in a name cannot be written."""
     path: list[str | None] = []
     for step in written.split("."):
         lists = _LIST.search(step)
@@ -67,9 +67,9 @@ def parameter_path(written: str) -> Path:
 
 
 def find_parameters(tool: WireObject, settings: Mapping[str, SchemaPlace], giving: ContentForm) -> FoundParameter:
-    """The parameters of a tool that content can be given to, as its schema and the configuration name them.
+    """Find the parameters of a tool that take content, according to its schema and the configuration.
 
-    `settings` are by path. Local references are followed; each is written out where it leads to a parameter.
+    `settings` are by path. Local references are followed; those that lead to a parameter are written out.
     """
     schema = tool.get("inputSchema")
     if not giving.handles or not is_object(schema):
@@ -94,7 +94,7 @@ class _Finder:
         self.nodes = self.hits = self.depth = 0
 
     def place(self, schema: Any, path: Path, refs: frozenset[str], known: Parameter | None = None) -> Any:
-        """The schema of a member or an item; told in its description, if it takes content. `known`: it does."""
+        """Edit the schema of a member or item, whose description says so if it takes content. `known`: it does."""
         edited = self.node(schema, path, refs, known)
         parameter = self.found.get(path)
         if parameter is None or not is_object(edited):
@@ -105,7 +105,7 @@ class _Finder:
         return {**edited, "description": f"{before.rstrip()} {words}" if isinstance(before, str) and before else words}
 
     def node(self, schema: Any, path: Path, refs: frozenset[str], known: Parameter | None = None) -> Any:
-        """The schema with every parameter in it opened for handles; the same object if there is none."""
+        """Make every parameter in the schema accept handles; return the same object if there is none."""
         self.nodes += 1
         if not is_object(schema) or self.nodes > MOST_NODES or self.depth > DEEPEST:
             return cast("Any", schema)
@@ -121,11 +121,11 @@ class _Finder:
         self.depth += 1
         edited = self.inside(whole, path, refs)
         self.depth -= 1
-        # A reference stays one unless it leads to a parameter.
+        # A reference stays unless it leads to a parameter.
         return edited if self.hits > before else schema
 
     def parameter(self, schema: WireObject, path: Path, known: Parameter | None) -> Parameter | None:
-        """What takes content here: what the configuration says comes before what the schema does."""
+        """Return the parameter at this place, if any: the configuration takes precedence over the schema."""
         is_list = "array" in schema_types(schema)
         found = known or declared_parameter(schema, path)
         if found is None and not is_list and self.is_file_param(path):
@@ -134,7 +134,7 @@ class _Finder:
         if setting is None:
             return found
         self.seen.add(path)
-        if is_list:  # named is the list, and meant is each of its items
+        if is_list:  # the configuration names the list, and means each of its items
             self.settings.setdefault((*path, None), setting)
             return None
         base = found or Parameter(path, "base64")
@@ -145,10 +145,10 @@ class _Finder:
         return bool(path) and path[0] in self.file_params and path[1:] in ((), (None,))
 
     def followed(self, schema: WireObject, refs: frozenset[str]) -> tuple[WireObject, frozenset[str]]:
-        """The schema with its local reference written out; each once on the way down, so that circles end."""
+        """Resolve the schema's local reference; each is followed once per path, so that circles end."""
         ref = schema.get("$ref")
         while isinstance(ref, str) and ref not in refs and isinstance(target := _at(self.root, ref), Mapping):
-            self.nodes += 1  # a long chain costs as much as what it leads to
+            self.nodes += 1  # a long chain costs as much as its target
             if self.nodes > MOST_NODES:
                 break
             schema = {**cast("WireObject", target), **{key: value for key, value in schema.items() if key != "$ref"}}
@@ -156,7 +156,7 @@ class _Finder:
         return schema, refs
 
     def inside(self, schema: WireObject, path: Path, refs: frozenset[str]) -> WireObject:
-        """The schema with what lies in it edited."""
+        """Edit the schemas within a schema."""
         edited: dict[str, Any] = {}
         properties, items = schema.get("properties"), schema.get("items")
         if is_object(properties):
@@ -179,7 +179,7 @@ class _Finder:
             return {}
         changed: dict[str, Any] = {"properties": edited}
         required = schema.get("required")
-        # The media type is filled in where a handle is given.
+        # The media type is filled in if a handle is given.
         if pair is not None and pair.path in self.found and is_list(required) and pair.beside in required:
             changed["required"] = [name for name in required if name != pair.beside]
         return changed
@@ -197,7 +197,7 @@ class _Finder:
 
 
 def _opened(schema: WireObject) -> dict[str, Any]:
-    """A schema that any text fits; what else it says stays."""
+    """Return the schema without everything that rejects some texts."""
     kept = {key: value for key, value in schema.items() if key not in _NARROW}
     if branches_of(schema):
         for key in ("anyOf", "oneOf"):
@@ -222,7 +222,7 @@ def _file_params(tool: WireObject) -> frozenset[str]:
 
 
 def _at(root: WireObject, ref: str) -> Any:
-    """What a local reference (`#/$defs/Photo`) points to; None for every other."""
+    """Return the target of a local reference (`#/$defs/Photo`); None for any other."""
     if not ref.startswith("#/"):
         return None
     value: Any = root

@@ -1,4 +1,4 @@
-"""Parameters of a tool that take content: where they are, of which kind, and in which form the tool wants it."""
+"""Parameters of a tool that take content: their place, their kind, and the form that the tool requires."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,26 +9,26 @@ from gateway.core.model.kinds import Kind
 from gateway.core.model.media_types import normalise
 
 Form = Literal["base64", "data-uri", "named-data-uri", "path", "url", "object", "openai-file"]
-"""How a tool wants content.
+"""The form in which a tool requires content.
 
-`base64` and `data-uri`: as text (`named-data-uri` with a `name` parameter, as `x-mcp-file` has it). `path`: of a
-private temporary file. `url`: of a signed link. `object`: kind, handle_id, mime_type, byte_size, display_name and
-source. `openai-file`: download_url, file_id, mime_type and file_name.
+`base64` and `data-uri`: as text (`named-data-uri` with a `name` parameter, as in `x-mcp-file`). `path`: of a private
+temporary file. `url`: of a signed link. `object`: kind, handle_id, mime_type, byte_size, display_name and source.
+`openai-file`: download_url, file_id, mime_type and file_name.
 """
 
 Path: TypeAlias = tuple[str | None, ...]
-"""Where a parameter is in the arguments: names of members, and None for each item of a list."""
+"""The place of a parameter in the arguments: names of members, and None for each item of a list."""
 
 Place: TypeAlias = tuple[str | int, ...]
-"""Where a value is in the arguments of one call: names of members, and positions in lists."""
+"""The place of a value in the arguments of one call: names of members, and positions in lists."""
 
 
 @dataclass(frozen=True)
 class Parameter:
     """One parameter that takes content.
 
-    `kind` None: any. `accepts`: media types, as `image/*`; empty: any of the kind. `beside` is the member next to it
-    that names the media type. `takes_urls`: the tool takes URLs there too, so they are left to it.
+    `kind` None: any. `accepts`: media types, such as `image/*`; empty: any of the kind. `beside` is the sibling member
+    that names the media type. `takes_urls`: the tool accepts URLs there itself, so they are left to it.
     """
 
     path: Path
@@ -40,7 +40,7 @@ class Parameter:
     takes_urls: bool = False
 
     def takes(self, kind: Kind, media_type: str | None) -> bool:
-        """Whether content of this kind and type may be given. What nobody can tell the kind of may."""
+        """Whether content of this kind and type may be given. Content of an unknown kind may."""
         if self.kind not in (None, "other", kind) and kind != "other":
             return False
         known = normalise(media_type)
@@ -49,10 +49,11 @@ class Parameter:
 
 @dataclass(frozen=True)
 class ContentForm:
-    """In which ways content may be given to one upstream.
+    """The forms in which content may be given to one upstream.
 
-    `handles`: at all. `fetched`: URLs are fetched for it. `links`: a URL can be made for stored content. `files`: it
-    runs on this machine, so paths mean something to it. `host_files`: the host fills `openai/fileParams` in itself.
+    `handles`: whether it may be given at all. `fetched`: URLs are fetched for it. `links`: a URL can be made for stored
+    content. `files`: it runs on this machine, so it can open paths. `host_files`: the host fills in `openai/fileParams`
+    itself.
     """
 
     handles: bool = True
@@ -78,7 +79,7 @@ EVERYTHING = ContentForm(fetched=True, links=True, files=True)
 
 
 def path_words(path: Sequence[str | int | None]) -> str:
-    """A path as people write it: `items[].photo`, and in a call `items[2].photo`."""
+    """Format a path: `items[].photo`, or in a call `items[2].photo`."""
     words = ""
     for step in path:
         if step is None:

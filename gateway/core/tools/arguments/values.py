@@ -1,4 +1,4 @@
-"""Which values in the arguments of a call stand for content: handles, data URIs and URLs. All others are the tool's."""
+"""Finding the values in the arguments of a call that stand for content: handles, data URIs and URLs."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,15 +9,15 @@ from gateway.core.model.json_values import is_list, is_object
 from gateway.core.tools.arguments.parameters import Parameter, Path, Place
 
 MOST_VALUES = 1_000
-"""How many values of one call are taken for content; more are an error of whoever calls."""
+"""Maximum number of values of one call that are taken for content; more are an error of the caller."""
 
 _NAMES = "img|aud|vid|doc|mod|cad|txt|bin"
 _HANDLE = re.compile(rf"(?:{_NAMES})_[0-9a-z]{{12}}", re.IGNORECASE)
 _ALMOST = re.compile(rf"(?:{_NAMES})_[0-9a-z]{{4,30}}", re.IGNORECASE)
-"""What was meant as a handle, where no such text can be anything else."""
+"""Matches a text that was meant as a handle, where it cannot be anything else."""
 _QUOTES = " \t\r\n\"'`<>"
 _LONGEST_LINE = 1_000
-"""Characters of a text beyond which it is no line of ours that names a handle."""
+"""Characters beyond which a text cannot be one of our lines that name a handle."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Handle:
 
 @dataclass(frozen=True)
 class DataUri:
-    """A data URI. `fits`: in the form that the tool asked for, so that only its kind needs a look."""
+    """A data URI. `fits`: it has the form that the tool requires, so that only its kind has to be checked."""
 
     text: str
     fits: bool = False
@@ -47,7 +47,7 @@ Reference: TypeAlias = Handle | DataUri | Url
 
 @dataclass(frozen=True)
 class WantedContent:
-    """A value that stands for content: where it is, what it says, and the parameter that it is for."""
+    """A value that stands for content: its place, the reference in it, and the parameter that it is for."""
 
     place: Place
     reference: Reference
@@ -57,9 +57,9 @@ class WantedContent:
 def wanted_contents(
     arguments: Mapping[str, Any], parameters: Sequence[Parameter], *, fetched: bool
 ) -> tuple[WantedContent, ...]:
-    """The values that stand for content, in the order of the parameters, each place once.
+    """Find the values that stand for content, in the order of the parameters, each place once.
 
-    `fetched`: whether URLs are fetched here; if not, they are the tool's own business, as are all other values.
+    `fetched`: URLs are fetched here; if not, they are left to the tool, like all other values.
     """
     found: dict[Place, WantedContent] = {}
     for parameter in parameters:
@@ -67,12 +67,12 @@ def wanted_contents(
             reference = _reference(value, parameter, fetched=fetched)
             if reference is not None:
                 found.setdefault(place, WantedContent(place, reference, parameter))
-    # What lies within a value that is replaced as a whole goes with it.
+    # A value inside another one that is replaced as a whole is replaced with it.
     return tuple(each for place, each in found.items() if not any(place[:end] in found for end in range(1, len(place))))
 
 
 def _values(value: Any, path: Path, place: Place) -> Iterator[tuple[Place, Any]]:
-    """What is at a path: one value, or as many as the lists on the way have."""
+    """Yield the values at a path: one, or one per item of the lists on the path."""
     if not path:
         yield place, value
         return
@@ -100,7 +100,7 @@ def _reference(value: Any, parameter: Parameter, *, fetched: bool) -> Reference 
 
 
 def _named(value: Mapping[str, Any]) -> Handle | None:
-    """The handle of a typed object; none where it brings its content along."""
+    """Return the handle of a typed object; None if the object contains its content."""
     handle = value.get("handle_id")
     return Handle(handle) if isinstance(handle, str) and not value.get("source") else None
 
@@ -111,7 +111,7 @@ def _handle(value: str, parameter: Parameter) -> Handle | None:
     text = value.strip(_QUOTES)
     if text.lower().startswith("content://") or _HANDLE.fullmatch(text):
         return Handle(text)
-    if parameter.form in ("path", "url"):  # any other text may be one
+    if parameter.form in ("path", "url"):  # any other text may be a path or URL
         return None
     if _ALMOST.fullmatch(text):
         return Handle(text)

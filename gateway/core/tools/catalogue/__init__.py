@@ -1,4 +1,4 @@
-"""The catalogue: the tools and prompts of all upstreams as one list each, as one profile's host takes them. Pure."""
+"""The catalogue: the tools and prompts of all upstreams merged into one list each, for one host profile. Pure."""
 
 from gateway.core.model.texts import cut
 from gateway.core.tools.catalogue.catalogue import Catalogue, Route, Selection

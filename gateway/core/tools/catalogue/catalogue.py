@@ -1,4 +1,4 @@
-"""The tools that a host is offered, where the calls of each go, and what is selected of an upstream's."""
+"""The tools offered to a host, the routes of their calls, and the selection from each upstream's tools."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,10 +12,10 @@ from gateway.core.tools.arguments.find_parameters import SchemaPlace
 
 
 class Selection(Protocol):
-    """An upstream's `tools` settings: which are offered, under which name and description, and which take content.
+    """An upstream's `tools` settings: which are offered, their names and descriptions, and which take content.
 
-    `include` and `exclude` are shell globs, the others are keyed by name: all of them the upstream's own. `content` has
-    settings for arguments by path.
+    `include` and `exclude` are shell globs, the others are keyed by name: all of them the upstream's own names.
+    `content` has settings for arguments by path.
     """
 
     @property
@@ -32,10 +32,10 @@ class Selection(Protocol):
 
 @dataclass(frozen=True)
 class Route:
-    """Where a call goes: an upstream, the tool's name there, and which of its arguments take content.
+    """The destination of a call: an upstream, the tool's name there, and the arguments that take content.
 
     `audience`: who reads the result. `shows_page`: whether the host shows a page of the upstream with it. `only_app`:
-    whether the tool is for pages of its own upstream alone, whoever reads the result of this call.
+    whether the tool is only for pages of its own upstream, whoever reads the result of this call.
     """
 
     upstream: str
@@ -48,11 +48,11 @@ class Route:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The tools as they are offered, where each one's calls go, and what was changed or left out.
+    """The tools as offered, the routes of their calls, and notes of what was changed or left out.
 
-    `problems` are the notes among `notes` that somebody should look at: tools left out, and names that collided.
-    `originals` are the input schemas, by offered name, of tools that are shown with one that takes more: their
-    arguments are to be checked against these.
+    `problems` are those of the `notes` that somebody should look at: tools left out, and name collisions. `originals`
+    are the original input schemas, by offered name, of tools whose offered schema accepts more: arguments are checked
+    against these.
     """
 
     tools: tuple[dict[str, Any], ...] = ()
@@ -65,4 +65,4 @@ class Catalogue:
     own_names: Mapping[str, tuple[Route, ...]] = field(default_factory=dict[str, tuple[Route, ...]])
     """For a host that shows pages: the selected tools that pages may call, by their upstreams' own names for them."""
     listed_for_pages: frozenset[str] = frozenset()
-    """Those of `own_names` that are listed too: one entry, whichever upstream is meant when it is called."""
+    """The `own_names` that are listed too: one entry, whichever upstream a call of it is meant for."""

@@ -1,7 +1,7 @@
-"""How much work it is to check a value against a tool's schema, counted beforehand.
+"""Counting in advance how much work it is to check a value against a tool's schema.
 
-Validators of JSON schema follow every reference wherever it stands: definitions that name one another twice are a page
-of text and never end. Nothing that runs in this process can be ended, so what costs too much is not begun.
+Validators of JSON Schema follow every reference: definitions that refer to each other twice take one page of text and
+never end. Nothing that runs in this process can be interrupted, so a check that costs too much is not begun.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,20 +12,19 @@ from gateway.core.tools.catalogue.faults import Fault, References, faults, subsc
 from gateway.core.tools.catalogue.patterns import states
 
 MOST_STEPS = 2_000_000
-"""Steps of one check: some 20 milliseconds. A step is a schema applied to a value, or a state of a pattern to a
-character."""
+"""Steps of one check: about 20 ms. A step applies a schema to a value, or a state of a pattern to a character."""
 _MOST_PAIRS = 10_000
-"""How many pairs of a schema and a value are counted."""
+"""Maximum number of pairs of a schema and a value that are counted."""
 _DEEPEST = 120
-"""How many schemas may be applied inside of one another, references included."""
+"""Maximum number of schemas applied within one another, including references."""
 _MOST_CHARACTERS = 2_000_000
-"""Of a whole schema: all of it is compiled."""
+"""Maximum characters of a whole schema: all of it is compiled."""
 _MOST_PATTERNS = 100
 
 _UNCOUNTED = frozenset(
     {"$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties", "$vocabulary", "$dynamicAnchor"}
 )
-"""What makes a validator look at the same schemas again, how often it does so being its own affair."""
+"""Keywords that make a validator look at the same schemas repeatedly, an unknown number of times."""
 
 _DEFINITIONS = frozenset({"$defs", "definitions"})
 _IN_PLACE = ("allOf", "anyOf", "oneOf")
@@ -36,18 +35,18 @@ _COMPARED = ("enum", "const")
 
 
 class TooMuchWork(Exception):
-    """The check would take more than it may, or it cannot be said how much it takes."""
+    """The check would cost too much, or its cost cannot be counted."""
 
 
 def check_compilable(schema: Mapping[str, Any], look: Callable[[Any], tuple[Fault, ...]] = faults) -> None:
-    """Whether a schema can be compiled at all. Raises TooMuchWork for one that is too large, or that cannot be counted.
+    """Check that a schema can be compiled. Raises TooMuchWork if it is too large, or cannot be counted.
 
-    `look` finds the faults of a schema. The work is linear in the size of the schema.
+    `look` finds the faults of a schema. Linear in the size of the schema.
     """
     if size_of(schema, most=_MOST_CHARACTERS).total > _MOST_CHARACTERS:
         raise TooMuchWork("it is too large")
     if any(fault.kind == "deep" for fault in look(schema)):
-        raise TooMuchWork("it is nested deeper, or larger, than can be checked against")
+        raise TooMuchWork("it is too deeply nested, or too large, to be checked")
     patterns = 0
     old = isinstance(said := schema.get("$schema"), str) and "draft-04" in said
     waiting: list[Any] = [schema]
@@ -70,37 +69,37 @@ def check_compilable(schema: Mapping[str, Any], look: Callable[[Any], tuple[Faul
 
 
 def check_steps(schema: Mapping[str, Any], value: Any) -> int:
-    """The steps that a check of `value` takes at most. Raises TooMuchWork when they are more than `MOST_STEPS`.
+    """Return the maximum number of steps of a check of `value`. Raises TooMuchWork above `MOST_STEPS`.
 
-    The schema has to be one that `check_compilable` let pass. Each pair of a schema and a value is counted once,
-    however often it is met.
+    The schema must have passed `check_compilable`. Each pair of a schema and a value is counted once, however often it
+    occurs.
     """
     return _Count(schema).of(schema, value, 0)
 
 
 class _Expansion:
-    """How many schemas there are when each reference is written out, those that lead back to themselves once."""
+    """Counts the schemas that result if each reference is written out, circular ones once."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._references = References(root)
         self._known: dict[int, int] = {}
 
     def size(self, schema: Any, depth: int) -> int:
-        """Raises TooMuchWork when there are more than `MOST_STEPS`. The work is linear in the size of the schema."""
+        """Count the schemas. Raises TooMuchWork above `MOST_STEPS`. Linear in the size of the schema."""
         if not isinstance(schema, Mapping):
             return 1
         rule = cast("Mapping[str, Any]", schema)
         if (known := self._known.get(id(rule))) is not None:
             return known
         if depth > _DEEPEST:
-            raise TooMuchWork("its references lead on for too long")
+            raise TooMuchWork("its chain of references is too long")
         self._known[id(rule)] = total = 1
         if isinstance(reference := rule.get("$ref"), str):
             total += self.size(self._references.resolve(reference), depth + 1)
         for name, below in subschemas(rule):
             total += 0 if name in _DEFINITIONS else self.size(below, depth + 1)
         if total > MOST_STEPS:
-            raise TooMuchWork("its definitions name one another too often")
+            raise TooMuchWork("its definitions refer to one another too often")
         self._known[id(rule)] = total
         return total
 
@@ -120,7 +119,7 @@ class _Count:
         known = self._known.get(pair)
         if known is not None:
             if known < 0:
-                raise TooMuchWork("its references lead in a circle")
+                raise TooMuchWork("its references are circular")
             return known
         if depth > _DEEPEST or len(self._known) >= _MOST_PAIRS:
             raise TooMuchWork("it applies too many schemas")
@@ -134,7 +133,7 @@ class _Count:
         return total
 
     def _itself(self, rule: Mapping[str, Any], value: Any) -> int:
-        """The steps of a schema's own keywords."""
+        """Return the steps of a schema's own keywords."""
         own = self._own.get(id(rule))
         if own is None:
             compared = sum(size_of(rule[key], most=MOST_STEPS).total for key in _COMPARED if key in rule)
@@ -160,11 +159,11 @@ class _Count:
             if rule.get("uniqueItems") is True:
                 steps += size_of(items, most=MOST_STEPS).total * (len(items).bit_length() + 1)
         if steps > MOST_STEPS:
-            raise TooMuchWork("its keywords cost too much")
+            raise TooMuchWork("its keywords are too expensive")
         return steps
 
     def _applied(self, rule: Mapping[str, Any], value: Any) -> Iterator[tuple[Any, Any]]:
-        """The schemas inside of one that are applied, each with the value that it is applied to."""
+        """Yield the schemas applied within a schema, each with the value that it is applied to."""
         yield from ((one, value) for one in self._to_itself(rule))
         if isinstance(value, Mapping):
             yield from self._to_members(rule, cast("Mapping[str, Any]", value))
@@ -190,7 +189,7 @@ class _Count:
             declared = cast("Mapping[str, Any]", properties)
             yield from ((declared[name], value) for name, value in members.items() if name in declared)
         if isinstance(patterned := rule.get("patternProperties"), Mapping):
-            # Whichever of them matches a name: all are counted.
+            # All are counted, whichever of them match a name.
             for one in cast("Mapping[str, Any]", patterned).values():
                 yield from ((one, value) for value in members.values())
         if isinstance(others := rule.get("additionalProperties"), Mapping):

@@ -1,7 +1,7 @@
-"""What is wrong with the JSON schema of a tool, as far as hosts and model APIs stumble over it.
+"""Finding faults in the JSON schema of a tool that make hosts and model APIs fail.
 
-No reference is ever fetched. What is looked for are the mistakes that cost a tool (and with some hosts every tool):
-a root that is not an object, references that lead nowhere or elsewhere, members of the wrong kind.
+No reference is ever fetched. The faults looked for are those that cost a tool (and with some hosts every tool): a root
+that is not an object, references that lead nowhere or elsewhere, members of the wrong kind.
 """
 
 import re
@@ -14,7 +14,7 @@ from gateway.core.model.json_values import is_list, is_object
 TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
 DEEPEST = 40
 _MOST = 5_000
-"""How many subschemas of one schema are looked at."""
+"""Maximum number of subschemas of one schema that are examined."""
 _MOST_KNOWN = 4_096
 
 _MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
@@ -27,7 +27,7 @@ Kind = Literal["root", "external", "dangling", "malformed", "empty", "deep"]
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault: where in the schema (`properties.when`; empty: at its root), and what."""
+    """One fault: its place in the schema (`properties.when`; empty: the root), and a description."""
 
     kind: Kind
     where: str
@@ -38,17 +38,17 @@ class Fault:
 
 
 class FaultMemo:
-    """`faults`, found once for each schema object: catalogues of many profiles are built from the same lists.
+    """`faults`, computed once for each schema object: catalogues of many profiles are built from the same lists.
 
-    It keeps the schemas that it was asked about, so it has to be given up when the lists change.
+    It keeps the schemas that it was asked about, so it must be discarded when the lists change.
     """
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, tuple[Fault, ...]]] = {}
 
     def __call__(self, schema: Any) -> tuple[Fault, ...]:
-        """As `faults`."""
-        # By the very schema, which is kept beside its faults: so no other one can come to have the same id.
+        """Return the faults of a schema, as `faults` does."""
+        # Keyed by identity: the schema is kept with its faults, so no other one can get the same id.
         known = self._known.get(id(schema))
         if known is None:
             if len(self._known) >= _MOST_KNOWN:
@@ -58,28 +58,28 @@ class FaultMemo:
 
 
 def faults(schema: Any) -> tuple[Fault, ...]:
-    """The faults of a tool's schema, in the order of the schema; none when it is in order.
+    """Find the faults of a tool's schema, in the order of the schema; empty if it has none.
 
-    The work is linear in the size of the schema, of which at most `_MOST` subschemas are looked at.
+    Linear in the size of the schema, of which at most `_MOST` subschemas are examined.
     """
     if not is_object(schema):
         return (Fault("root", "", "is not an object"),)
     found: list[Fault] = []
     if schema.get("type") != "object":
-        found.append(Fault("root", "", f'its type is {schema.get("type")!r}, and has to be "object"'))
+        found.append(Fault("root", "", f'its type is {schema.get("type")!r}, but must be "object"'))
     found.extend(_walk(schema))
     return tuple(found)
 
 
 class References:
-    """What the references inside of one schema lead to. Its anchors are indexed once, when the first is asked for."""
+    """The targets of references within one schema. Its anchors are indexed once, on first use."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.root = root
         self._anchors: dict[str, Any] | None = None
 
     def resolve(self, reference: str) -> Any:
-        """What a reference leads to; None when it leads nowhere, or outside of the schema."""
+        """Return the target of a reference; None if it leads nowhere, or outside of the schema."""
         if reference == "#":
             return self.root
         if reference.startswith("#/"):
@@ -92,12 +92,12 @@ class References:
 
 
 def resolve(root: Mapping[str, Any], reference: str) -> Any:
-    """`References.resolve` for one reference alone."""
+    """Resolve a single reference; see `References.resolve`."""
     return References(root).resolve(reference)
 
 
 def _pointed(root: Mapping[str, Any], reference: str) -> Any:
-    """What a JSON pointer (RFC 6901) in a fragment leads to; None when it leads nowhere."""
+    """Return the target of a JSON pointer (RFC 6901) in a fragment; None if it leads nowhere."""
     value: Any = root
     for part in reference[2:].split("/"):
         key = part.replace("~1", "/").replace("~0", "~")
@@ -113,7 +113,7 @@ def _pointed(root: Mapping[str, Any], reference: str) -> Any:
 
 
 def _is_index(key: str) -> bool:
-    # `isdigit` alone takes superscripts, and `int` refuses numbers of thousands of digits.
+    # `isdigit` alone accepts superscripts, and `int` refuses numbers of thousands of digits.
     return key.isascii() and key.isdigit() and len(key) < 10
 
 
@@ -137,7 +137,7 @@ def _walk(root: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _own(references: References, where: str, schema: Mapping[str, Any]) -> Iterator[Fault]:
-    """The faults of one subschema itself."""
+    """Yield the faults of one subschema itself."""
     reference = schema.get("$ref")
     if reference is not None:
         yield from _reference(references, where, reference)
@@ -176,7 +176,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float)  # a flag too: `exclusiveMinimum: true` was right up to draft 4
+    return isinstance(value, int | float)  # booleans too: `exclusiveMinimum: true` was valid up to draft 4
 
 
 def _is_count(value: Any) -> bool:
@@ -200,7 +200,7 @@ _INSIDE = frozenset((*_MAPS, *_LISTS, *_SINGLES))
 
 
 def _below(where: str, schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The schemas inside of a schema, with where they stand."""
+    """Yield the schemas within a schema, with their places."""
     before = f"{where}." if where else ""
     for member, below in schema.items():
         if member not in _INSIDE:
@@ -215,7 +215,7 @@ def _below(where: str, schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The schemas directly inside of a schema, each with the member that it is in."""
+    """Yield the schemas directly within a schema, each with the member that it is in."""
     for member in _INSIDE.intersection(schema):
         inside: Any = schema[member]
         if is_object(inside) and member in _MAPS:
@@ -227,7 +227,7 @@ def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def rebuilt(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
-    """The schema with `change` applied to each schema directly inside of it; every other member stays the same."""
+    """Apply `change` to each schema directly within a schema; every other member stays the same."""
     new = dict(schema)
     for member in _INSIDE.intersection(schema):
         inside = schema[member]
@@ -241,7 +241,7 @@ def rebuilt(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str
 
 
 def _anchors(root: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The subschemas with an `$anchor`, each under its name; the last first, so that of two the first one counts."""
+    """Yield the subschemas with an `$anchor`, each under its name; in reverse, so that the first of two counts."""
     found: list[tuple[str, Any]] = []
     waiting: list[tuple[Any, int]] = [(root, 0)]
     for _ in range(_MOST):

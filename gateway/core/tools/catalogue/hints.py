@@ -1,6 +1,6 @@
-"""What a list says about itself, how long it may be kept (`ttlMs`) and `_meta`: of its pages, and of several upstreams.
+"""Merging what lists say about themselves, their lifetime (`ttlMs`) and `_meta`, across pages and upstreams.
 
-A hint is `{"ttlMs": milliseconds or None, "_meta": {...}}`; None says that the upstream gave no sane one.
+A hint is `{"ttlMs": milliseconds or None, "_meta": {...}}`; None means that the upstream gave no valid one.
 Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching
 """
 
@@ -14,16 +14,16 @@ from gateway.core.model.wire import WireObject
 NO_HINT: Mapping[str, Any] = {"ttlMs": None, "_meta": {}}
 
 _RESERVED = re.compile(r"[A-Za-z0-9-]+\.(?:modelcontextprotocol|mcp)(?:\.[A-Za-z0-9.-]+)?/")
-"""Prefixes of `_meta` keys that are the protocol's own (specification, basic, `_meta`): each belongs to one hop."""
+"""Prefixes of `_meta` keys reserved by the protocol (specification, basic, `_meta`): each belongs to one hop."""
 
 
 def lifetime(value: object) -> int | None:
-    """A `ttlMs` that makes sense: a whole number of milliseconds, 0 or more."""
+    """Return a valid `ttlMs`: a whole number of milliseconds, 0 or more."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def of_pages(pages: Sequence[WireObject]) -> dict[str, Any]:
-    """The hint of a list that came in pages: the shortest lifetime, and of each key in `_meta` the last."""
+    """Return the hint of a list in pages: the shortest lifetime, and the last value of each key in `_meta`."""
     meta: dict[str, Any] = {}
     for page in pages:
         meta.update(_meta(page))
@@ -31,9 +31,9 @@ def of_pages(pages: Sequence[WireObject]) -> dict[str, Any]:
 
 
 def merge_hints(hints: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The fields of a list that is made of several, in order: empty where there is nothing to say.
+    """Merge the hints of several lists, in order; empty if there is nothing to say.
 
-    The shortest lifetime, none when one of them gave none; of each key in `_meta` the first that has it.
+    The result has the shortest lifetime, or none if one of them gave none, and the first value of each key in `_meta`.
     """
     given = list(hints)
     meta: dict[str, Any] = {}

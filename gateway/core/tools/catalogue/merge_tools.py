@@ -1,7 +1,7 @@
-"""Merging tool lists: what is selected, renamed, described, edited for a profile, and where calls go.
+"""Merging tool lists: selecting, renaming and describing tools, editing them for a profile, and routing calls.
 
-Order is that of the configuration, then each upstream's own. What an upstream declared stays as it came, down to the
-very same objects; each edit is a note.
+The order is that of the configuration, then each upstream's own. What an upstream declared is kept as the same objects;
+each edit is noted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,14 +41,14 @@ def build(
     shows_apps: bool = False,
     faults: FaultMemo | None = None,
 ) -> Catalogue:
-    """Merge the raw tool lists of upstreams, given in the order of the configuration. Never raises for what they hold.
+    """Merge the raw tool lists of upstreams, given in the order of the configuration. Never raises for their contents.
 
-    `prefix`: `always`; `when-needed`: every tool whose name another upstream has too; `never`: the first upstream
-    keeps a name, and later ones get the prefix. `registered_as` is the name under which the host knows the gateway.
-    Before 2026-07-28, hosts take output schemas for objects only: others are left out. `giving` says in which ways each
+    `prefix`: `always`; `when-needed`: every tool whose name another upstream has too; `never`: the first upstream keeps
+    a name, and later ones get the prefix. `registered_as` is the name under which the host knows the gateway. Before
+    2026-07-28, hosts accept output schemas for objects only: others are left out. `giving` says in which forms each
     upstream may be given content; arguments of the others, and of the gateway's own tools, stay as they are.
     `shows_apps`: whether the host shows pages (MCP Apps); tools that are for pages alone are hidden from the others.
-    `faults` remembers what was found in schemas while catalogues of other profiles were built from the same lists.
+    `faults` remembers the faults of schemas while catalogues of other profiles are built from the same lists.
     """
     merger = _Merger(
         profile,
@@ -135,7 +135,7 @@ class _Merger:
         )
 
     def candidates(self, upstream: str, tools: Sequence[WireObject], selection: Selection | None) -> list[_Candidate]:
-        """The usable, selected tools of one upstream, each name once: a call could not tell two of them apart."""
+        """Return the usable, selected tools of one upstream, each name once, as calls could not tell two apart."""
         found: dict[str, _Candidate] = {}
         for position, tool in enumerate(tools, start=1):
             why = unusable(tool, self.faults)
@@ -156,7 +156,7 @@ class _Merger:
         return list(found.values())
 
     def check_keys(self, upstream: str, selection: Selection, found: Mapping[str, _Candidate]) -> None:
-        """What is renamed or described has to be there: else the configuration has a mistake that nobody would see."""
+        """Report tools that are renamed or described but not there, mistakes that would otherwise go unnoticed."""
         by_name = (("rename", selection.rename), ("describe", selection.describe), ("content", selection.content))
         for key, edits in by_name:
             for name in edits:
@@ -173,7 +173,7 @@ class _Merger:
             given = names.give(prefixing.wanted(candidate), tool_identity(candidate))
             if not self._is_offered(candidate):
                 continue
-            # Names are given to those beyond the limit too: so a name does not hang on the limit.
+            # Tools beyond the limit get names too, so that a name does not depend on the limit.
             if self.profile.tools.max_tools is not None and len(self.tools) >= self.profile.tools.max_tools:
                 left_out.append(given.name)
                 continue
@@ -187,7 +187,7 @@ class _Merger:
                 if given.collided:
                     self.problems.append(note)
             tool, parameters = self._edited(candidate, given.name)
-            if is_deep(tool):  # an edit that put in what a reference leads to has made it so
+            if is_deep(tool):  # an edit that inlined a reference has made it so
                 words = f"tool {_quoted(candidate.tool)} withheld: it nests deeper than {DEEPEST} levels"
                 self.problem("dropped", f"{candidate.upstream}: {words}")
                 continue
@@ -203,7 +203,7 @@ class _Merger:
             )
 
     def _is_offered(self, candidate: _Candidate) -> bool:
-        """Whether the host is offered the tool: one that only pages may call is nothing for a host without pages."""
+        """Whether the host is offered the tool: one that only pages may call is useless for a host without pages."""
         if self.shows_apps or apps.for_the_model(candidate.declared):
             return True
         text = (
@@ -224,7 +224,7 @@ class _Merger:
         )
 
     def _name_for_apps(self, candidates: Sequence[_Candidate]) -> None:
-        """The tools that pages call, by the names that pages know: those of their upstreams."""
+        """Register the tools that pages call by the names that pages know: those of their upstreams."""
         for candidate in candidates:
             if candidate.upstream != OWN and apps.for_apps(candidate.declared):
                 # No host's model reads the results of such a call, and its arguments are the page's own.
@@ -234,7 +234,7 @@ class _Merger:
             self._list_for_apps(candidates)
 
     def _list_for_apps(self, candidates: Sequence[_Candidate]) -> None:
-        """List the tools that pages call under their own names too, each name once; those for pages alone only so."""
+        """List the tools that pages call under their own names too, each name once; tools for pages alone only so."""
         for candidate in candidates:
             if not self.own_names.get(candidate.tool) or apps.audience(candidate.declared) == "model":
                 continue
@@ -248,7 +248,7 @@ class _Merger:
             self._unlist_for_pages(candidate)
 
     def _list_for_pages(self, candidate: _Candidate) -> None:
-        """List a tool under its own name. It has no page of its own there: nothing opens one for a page's call."""
+        """List a tool under its own name. There it has no page of its own: nothing opens one for a page's call."""
         tool, _ = repaired(candidate.declared, self.faults)
         self._drop_output_schema(tool, candidate)
         tool["_meta"] = apps.without_pages(tool.get("_meta"))
@@ -261,18 +261,18 @@ class _Merger:
         self.edit(candidate.tool, "listed for pages alone, because this host's pages can call only what is listed")
 
     def _unlist_for_pages(self, candidate: _Candidate) -> None:
-        """Take a tool for pages alone off the list under the name that none of them knows. It can still be called."""
+        """Remove a tool for pages alone from the list under the name that no page knows. It can still be called."""
         name = self.offered.get((candidate.upstream, candidate.tool))
         if not apps.for_the_model(candidate.declared):
             self.tools = [tool for tool in self.tools if tool["name"] != name]
 
     def _has_room(self) -> bool:
-        """Whether the host takes one more tool."""
+        """Whether the host accepts another tool."""
         most = self.profile.tools.max_tools
         return most is None or len(self.tools) < most
 
     def _edited(self, candidate: _Candidate, offered: str) -> tuple[dict[str, Any], tuple[Parameter, ...]]:
-        """The tool as it is offered, and its arguments that take content."""
+        """Return the tool as it is offered, and its arguments that take content."""
         tool, changes = repaired(candidate.declared, self.faults)
         for change in changes:
             self.edit(offered, change)
@@ -282,7 +282,7 @@ class _Merger:
         if candidate.description is not None:
             tool["description"] = candidate.description
             self.edit(offered, "described as configured")
-        # First: what arguments are checked against later takes handles too.
+        # This comes first, because arguments are later checked against a schema that accepts handles too.
         parameters = self._offer_handles(tool, candidate)
         self._describe(tool, candidate, self._show_schema(tool))
         self._drop_output_schema(tool, candidate)
@@ -290,17 +290,17 @@ class _Merger:
         return tool, parameters
 
     def _show_schema(self, tool: dict[str, Any]) -> tuple[str, ...]:
-        """Edits the input schema for the host; what it no longer says, as sentences."""
+        """Edit the input schema for the host; return what it no longer says, as sentences."""
         shown = shown_to(tool["inputSchema"], self.profile.tools, self.faults)
         for change in shown.changes:
             self.edit(tool["name"], change)
         if shown.is_looser:
             self._check(tool["name"], tool["inputSchema"])
         tool["inputSchema"] = shown.schema
-        return shown.told
+        return shown.sentences
 
     def _check(self, offered: str, schema: WireObject) -> None:
-        """Has arguments checked against the schema that its host is not shown whole, where that can be done."""
+        """Have arguments checked against the original schema, which the host does not see, if that is possible."""
         try:
             check_compilable(schema, self.faults)
         except TooMuchWork as error:
@@ -309,7 +309,7 @@ class _Merger:
             self.originals[offered] = schema
 
     def _offer_handles(self, tool: dict[str, Any], candidate: _Candidate) -> tuple[Parameter, ...]:
-        """The arguments that take content; the schema then says that a handle will do."""
+        """Make the schema accept handles; return the arguments that take content."""
         giving = self.giving.get(candidate.upstream)
         if giving is None or candidate.upstream == OWN:
             return ()
@@ -324,15 +324,15 @@ class _Merger:
             self.problem("schema", f"{words} {_quoted(missing)}")
         return found.parameters
 
-    def _describe(self, tool: dict[str, Any], candidate: _Candidate, told: tuple[str, ...]) -> None:
+    def _describe(self, tool: dict[str, Any], candidate: _Candidate, sentences: tuple[str, ...]) -> None:
         longest, description = self.profile.tools.description_max, tool.get("description", "")
         if self.profile.tools.description_required and not description.strip():
             title = tool.get("title") or tool.get("annotations", {}).get("title") or candidate.name
             description = f"{plain(title, _LONGEST_SHOWN)}, a tool of {candidate.upstream}."
-            self.edit(tool["name"], "described by its name, because this host takes no tool without a description")
+            self.edit(tool["name"], "described by its name, because this host requires a description for every tool")
         if longest is not None and len(description) > longest:
             self.edit(tool["name"], f"description of {len(description):,} characters cut to {longest:,}")
-        if description := with_lost_words(description, told, longest):
+        if description := with_lost_words(description, sentences, longest):
             tool["description"] = description
 
     def _drop_output_schema(self, tool: dict[str, Any], candidate: _Candidate) -> None:
@@ -348,13 +348,13 @@ class _Merger:
             self.edit(tool["name"], "outputSchema removed, because this host takes only schemas for objects")
 
     def _add_meta(self, tool: dict[str, Any], upstream: str) -> None:
-        if (told := apps.outward_meta(upstream, tool.get("_meta"))) is not tool.get("_meta"):
-            tool["_meta"] = told
+        if (meta := apps.outward_meta(upstream, tool.get("_meta"))) is not tool.get("_meta"):
+            tool["_meta"] = meta
             self.edit(tool["name"], f"{upstream} put in front of the uri of its page")
         present: Mapping[str, Any] = tool.get("_meta", {})
         rules = self.profile.tools
         wanted = {**rules.meta, **rules.own_meta} if upstream == OWN else rules.meta
-        # What the upstream says itself counts: it knows its tool.
+        # The upstream's own values take precedence: it knows its tool.
         added = {key: value for key, value in wanted.items() if key not in present}
         if added:
             tool["_meta"] = {**present, **added}

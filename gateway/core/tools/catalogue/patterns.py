@@ -1,4 +1,4 @@
-"""How large the patterns (regular expressions) in schemas become when they are compiled."""
+"""Estimating the size of patterns (regular expressions) in schemas when compiled."""
 
 import re
 
@@ -6,16 +6,16 @@ _COUNTED = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
 _ASCII_CLASS = re.compile(r"(?!\^)(?:\\[^pPDSW]|[^\\\x80-\U0010ffff])*\]?")
 _LONGEST = 10_000
 _CLASS = 20
-"""States of a class that takes characters beyond ASCII: those are matched byte by byte in UTF-8."""
+"""States of a class that accepts characters beyond ASCII: those are matched byte by byte in UTF-8."""
 
 
 def states(pattern: str) -> int:
-    """About how many states an automaton for a pattern has, at most. Linear in the length of the pattern."""
+    """Estimate the maximum number of states of an automaton for a pattern. Linear in the length of the pattern."""
     if len(pattern) > _LONGEST:
         return len(pattern) * _CLASS
     groups = [0]
     last = place = 0
-    """`last`: the states of what a repetition would repeat."""
+    """`last`: the states that a repetition would repeat."""
     while place < len(pattern):
         sign = pattern[place]
         place += 1
@@ -45,7 +45,7 @@ def states(pattern: str) -> int:
 
 
 def _class_end(pattern: str, place: int) -> int:
-    """Where a class of characters ends that begins before `place`."""
+    """Return the end of a class of characters that begins before `place`."""
     while place < len(pattern) and pattern[place] != "]":
         place += 2 if pattern[place] == "\\" else 1
     return place + 1

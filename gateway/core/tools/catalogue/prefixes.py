@@ -1,4 +1,4 @@
-"""Which name an upstream's tool or prompt is to have: its own, or with the upstream's in front."""
+"""The names wanted for an upstream's tool or prompt: its own, or with the upstream's name in front."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,15 +7,18 @@ from typing import Literal, Protocol, TypeAlias
 from gateway.core.tools.catalogue.names import SEPARATOR, NameRules
 
 PrefixRule: TypeAlias = Literal["always", "when-needed", "never"]
-"""`when-needed`: each whose name another upstream has too; `never`: the first upstream keeps a name, and later ones get
-the prefix."""
+"""When the upstream's name is put in front.
+
+`when-needed`: for each name that another upstream has too; `never`: the first upstream keeps a name, and later ones get
+the prefix.
+"""
 
 OWN = "gateway"
 """The upstream that is the gateway itself. Its tools come first, keep their names, and need no prefix."""
 
 
 class Named(Protocol):
-    """Something of an upstream's. `key` is its name there, `name` that or the one that it was renamed to."""
+    """Something named by an upstream. `key` is its name there, `name` the same or the one it was renamed to."""
 
     @property
     def upstream(self) -> str: ...
@@ -26,7 +29,7 @@ class Named(Protocol):
 
 
 def tool_identity(named: Named) -> str:
-    """What it is, whatever it is called."""
+    """Return what identifies it, whatever it is called."""
     return f"{named.upstream}{SEPARATOR}{named.key}"
 
 
@@ -40,14 +43,14 @@ class Prefixing:
 
     @classmethod
     def of(cls, rule: PrefixRule, rules: NameRules, all_named: Iterable[Named]) -> "Prefixing":
-        """For all that is to be named."""
+        """Create the rule for everything that is to be named."""
         owners: dict[str, set[str]] = {}
         for each in all_named if rule == "when-needed" else ():
             owners.setdefault(rules.fitted(each.name, tool_identity(each)), set()).add(each.upstream)
         return cls(rule, rules, frozenset(name for name, upstreams in owners.items() if len(upstreams) > 1))
 
     def wanted(self, named: Named) -> tuple[str, ...]:
-        """The names that it may have, the best first."""
+        """Return the possible names, best first."""
         prefixed = f"{named.upstream}{SEPARATOR}{named.name}"
         if named.upstream == OWN:
             return (named.name,)

@@ -1,7 +1,7 @@
-"""Merging prompt lists: the prompts of all upstreams as one list, and where each is asked for. Pure.
+"""Merging prompt lists: the prompts of all upstreams as one list, and the route of each. Pure.
 
-Their names follow the same prefix rule as tools', but no host's rules for tools: a person picks a prompt, no model API
-ever sees its name. What an upstream declared stays as it came; each edit is a note.
+Their names follow the same prefix rule as those of tools, but no host's rules for tools: a person picks a prompt, and
+no model API ever sees its name. What an upstream declared is kept; each edit is noted.
 """
 
 import re
@@ -25,7 +25,7 @@ _LONGEST_SHOWN = 100
 
 @dataclass(frozen=True)
 class PromptRoute:
-    """Where a prompt is asked for: an upstream, and the prompt's name there."""
+    """The source of a prompt: an upstream, and the prompt's name there."""
 
     upstream: str
     prompt: str
@@ -33,7 +33,7 @@ class PromptRoute:
 
 @dataclass(frozen=True)
 class PromptCatalogue:
-    """The prompts as they are offered, where each one is, what was changed (`notes`), and what needs a look."""
+    """The prompts as offered, their routes, what was changed (`notes`), and what needs attention."""
 
     prompts: tuple[dict[str, Any], ...] = ()
     routes: Mapping[str, PromptRoute] = field(default_factory=dict[str, PromptRoute])
@@ -53,7 +53,7 @@ class _Candidate:
 
 
 def build_prompts(prompts_by_upstream: Mapping[str, Sequence[Any]], prefix: PrefixRule) -> PromptCatalogue:
-    """Merge the raw prompt lists of upstreams, in their order. Never raises for what they hold."""
+    """Merge the raw prompt lists of upstreams, in their order. Never raises for their contents."""
     notes: list[Note] = []
     problems: list[Note] = []
     found = [
@@ -78,7 +78,7 @@ def build_prompts(prompts_by_upstream: Mapping[str, Sequence[Any]], prefix: Pref
 
 
 def _candidates(upstream: str, prompts: Sequence[Any], problems: list[Note]) -> list[_Candidate]:
-    """The usable prompts of one upstream, each name once: a request could not tell two of them apart."""
+    """Return the usable prompts of one upstream, each name once: requests could not distinguish two of them."""
     found: dict[str, _Candidate] = {}
     for position, prompt in enumerate(prompts, start=1):
         why = unusable_prompt(prompt)

@@ -1,7 +1,7 @@
-"""References in a tool's schema, replaced by what they lead to: for hosts that drop the definitions.
+"""Replacing references in a tool's schema by their targets, for hosts that drop the definitions.
 
-Nothing is fetched. Bounded for every schema: what leads back to itself, out of the schema, nowhere, or on for too long,
-becomes a schema without constraints, with words that say what stood there.
+Nothing is fetched. Bounded for every schema: a reference that is circular, leads out of the schema or nowhere, or goes
+on for too long becomes a schema without constraints, with a description of what was there.
 """
 
 from typing import Any
@@ -14,19 +14,19 @@ from gateway.core.wording import plain
 
 _DEFINITIONS = frozenset({"$defs", "definitions"})
 _WORDS = frozenset({"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"})
-"""Members beside a `$ref` that say something about it and demand nothing."""
+"""Members beside a `$ref` that describe it and demand nothing."""
 _MOST = 5_000
-"""How many schemas the inlined one may be made of: definitions that double one another grow without end."""
+"""Maximum number of schemas in the inlined one: definitions that double one another grow without end."""
 _MOST_CHARACTERS = 1_000_000
-"""How many characters may be put in the place of references: a long definition that is named often grows as well."""
+"""Maximum characters inserted in place of references: a long definition that is named often grows as well."""
 _DEEPEST = (2 * DEEPEST, 6, 2)
-"""How deep references are followed: as far as the first says; less far where that makes more than `_MOST`."""
+"""Depths to which references are followed: the first, or less if that makes more than `_MOST` schemas."""
 
 
 def inlined(schema: WireObject) -> tuple[dict[str, Any], bool] | None:
-    """The schema without any reference into itself, and whether it takes more than before.
+    """Return the schema without references into itself, and whether it accepts more than before.
 
-    None where what is put in the place of references would be too much, however few levels of them are followed.
+    None if the inserted schemas would be too large, however few levels of references are followed.
     """
     for deepest in _DEEPEST:
         inliner = _Inliner(schema, deepest)
@@ -37,9 +37,9 @@ def inlined(schema: WireObject) -> tuple[dict[str, Any], bool] | None:
 
 
 def without_broken_refs(schema: WireObject) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The schema without references that lead nowhere or elsewhere, and those: many hosts refuse every tool for one.
+    """Remove references that lead nowhere or elsewhere, and return them: many hosts refuse every tool because of one.
 
-    In a schema with an `$id` other addresses may be its own, and are left.
+    In a schema with an `$id`, other addresses may be its own, and are left.
     """
     broken: list[str] = []
     references = References(schema)
@@ -70,7 +70,7 @@ class _Inliner:
         self.has_room = True
 
     def without_refs(self, schema: WireObject, trail: tuple[str, ...], depth: int) -> dict[str, Any]:
-        """`trail` are the references that have led here."""
+        """Replace the references; `trail` are those that have led here."""
         self._left -= 1
         kept = {key: value for key, value in schema.items() if key not in _DEFINITIONS}
         reference = kept.get("$ref")
@@ -88,7 +88,7 @@ class _Inliner:
         return {**beside, "allOf": [*beside.get("allOf", ()), whole]}
 
     def _takes(self, reference: str, target: WireObject) -> bool:
-        """Whether so much may still be put in the place of a reference; if so, it is taken from what is left."""
+        """Whether this much may still be inserted for a reference; if so, deduct it from the allowance."""
         size = self._sizes.get(reference)
         if size is None:
             size = self._sizes[reference] = size_of(target, most=_MOST_CHARACTERS).total
@@ -110,12 +110,14 @@ def _target(references: References, reference: str) -> WireObject | None:
 
 
 def _opened(reference: str, target: WireObject | None, beside: WireObject) -> dict[str, Any]:
-    """What stands in the place of a reference that is not followed."""
+    """Return the replacement for a reference that is not followed."""
     name = plain(reference.rsplit("/", 1)[-1].strip("#"), 60)
-    told = [text for text in (beside.get("description"), (target or {}).get("description")) if isinstance(text, str)]
+    descriptions = [
+        text for text in (beside.get("description"), (target or {}).get("description")) if isinstance(text, str)
+    ]
     if target is None:
         words = f"{name}: its definition is missing" if name else "its definition is missing"
     else:
         words = f"{name}, in the same form as above" if name else "in the same form as the whole"
     kind = {} if target is None or "type" not in target else {"type": target["type"]}
-    return {**kind, **beside, "description": " ".join((*told[:1], f"({words})"))}
+    return {**kind, **beside, "description": " ".join((*descriptions[:1], f"({words})"))}

@@ -1,10 +1,9 @@
-"""What upstreams get wrong in declaring a tool, a prompt or a resource, and what becomes of it.
+"""Repairing what upstreams get wrong in declaring a tool, a prompt or a resource.
 
-Some hosts validate a whole list at once, so that one malformed tool costs them all of them. One that cannot be used as
-declared is withheld; a malformed member that it can do without is left out. Everything else stays as it came, members
-that we do not know included.
-Source of the shapes: https://modelcontextprotocol.io/specification/2025-11-25/schema (Tool, ToolAnnotations, Prompt,
-PromptArgument, Resource, Icon).
+Some hosts validate a whole list at once, so that one malformed tool costs them all of them. A declaration that cannot
+be used is withheld; a malformed member that is not required is left out. Everything else is kept, including unknown
+members. Source of the shapes: https://modelcontextprotocol.io/specification/2025-11-25/schema (Tool, ToolAnnotations,
+Prompt, PromptArgument, Resource, Icon).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,14 +19,14 @@ from gateway.core.tools.catalogue.refs import without_broken_refs
 from gateway.core.wording import plain
 
 _WORDS = ("title", "description", "$comment")
-"""The members of a schema that say something and demand nothing."""
+"""The members of a schema that describe and demand nothing."""
 
 _Look = Callable[[Any], tuple[Fault, ...]]
-"""Finds the faults of a schema: `faults`, or a `FaultMemo`."""
+"""A function that finds the faults of a schema: `faults`, or a `FaultMemo`."""
 
 
 def unusable(tool: Any, look: _Look = faults) -> str | None:
-    """Why a tool cannot be offered at all, in words; None when it can. `look` finds the faults of its schema."""
+    """Return why a tool cannot be offered at all; None if it can. `look` finds the faults of its schema."""
     if not is_object(tool):
         return "it is not an object"
     name = tool.get("name")
@@ -43,20 +42,20 @@ def unusable(tool: Any, look: _Look = faults) -> str | None:
 
 
 def withheld(tools: Iterable[Any]) -> Iterator[tuple[str, str]]:
-    """The tools that cannot be offered: the name of each for people, and why."""
+    """Yield the tools that cannot be offered: the name of each for people, and the reason."""
     for place, tool in enumerate(tools, 1):
         if (why := unusable(tool)) is not None:
             yield shown_name(tool, place), why
 
 
 def shown_name(tool: Any, place: int) -> str:
-    """The name of a tool for people; of one without a name, its place in the list, which begins at 1."""
+    """Return the name of a tool for people; for one without a name, its place in the list, counted from 1."""
     name = as_object(tool).get("name")
     return plain(name, 100) if isinstance(name, str) and name.strip() else f"tool number {place}"
 
 
 def repaired(tool: WireObject, look: _Look = faults) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The tool without what a host would fail on, and each change in words. What is right stays the same object."""
+    """Remove what a host would fail on from the tool, and describe each change. Valid parts are not copied."""
     edited, changes = _without_malformed(tool, _MEMBERS)
     if "outputSchema" in edited and not _is_sound(edited["outputSchema"], look):
         del edited["outputSchema"]
@@ -72,14 +71,14 @@ def repaired(tool: WireObject, look: _Look = faults) -> tuple[dict[str, Any], tu
     if kinds & {"dangling", "external"} and "deep" not in kinds:
         edited["inputSchema"], broken = without_broken_refs(edited["inputSchema"])
         if broken:
-            changes.append(f"references in inputSchema that lead nowhere taken out: {plain(', '.join(broken), 200)}")
+            changes.append(f"references in inputSchema that lead nowhere removed: {plain(', '.join(broken), 200)}")
     return edited, tuple(changes)
 
 
 def repaired_resource(declared: Any, key: str) -> dict[str, Any] | None:
-    """A resource, or a resource template, without what a host would fail on; `key` is the member that has to be a uri.
+    """Remove what a host would fail on from a resource or a resource template; `key` is the member that must be a URI.
 
-    None when it cannot be listed at all: it is not an object, nests too deeply, or has no uri or no name.
+    None if it cannot be listed at all: it is not an object, nests too deeply, or has no URI or no name.
     """
     if not is_object(declared):
         return None
@@ -94,7 +93,7 @@ def repaired_resource(declared: Any, key: str) -> dict[str, Any] | None:
 
 
 def unusable_prompt(prompt: Any) -> str | None:
-    """Why a prompt cannot be offered at all, in words; None when it can."""
+    """Return why a prompt cannot be offered at all; None if it can."""
     if not is_object(prompt):
         return "it is not an object"
     name, arguments = prompt.get("name"), prompt.get("arguments")
@@ -108,7 +107,7 @@ def unusable_prompt(prompt: Any) -> str | None:
 
 
 def repaired_prompt(prompt: WireObject) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The prompt without what a host would fail on, and each change in words. What is right stays the same object."""
+    """Remove what a host would fail on from the prompt, and describe each change. Valid parts are not copied."""
     edited, changes = _without_malformed(prompt, _PROMPT_MEMBERS)
     if edited.get("arguments", ()) is None:
         del edited["arguments"]
@@ -125,9 +124,9 @@ def repaired_prompt(prompt: WireObject) -> tuple[dict[str, Any], tuple[str, ...]
 
 
 def tamed_messages(result: dict[str, Any]) -> dict[str, Any]:
-    """What an upstream answers to `prompts/get`, with everything visible in its description and its texts.
+    """Make everything in the description and texts of a `prompts/get` result visible.
 
-    The very same object where that is so already.
+    Return the same object if nothing is hidden.
     """
     edited: dict[str, Any] = {}
     described, messages = result.get("description"), result.get("messages")
@@ -149,7 +148,7 @@ def _tamed_message(message: Any) -> Any:
 
 
 def _tamed(tool: dict[str, Any]) -> list[str]:
-    """Makes everything visible in what hosts print: escape sequences and invisible characters can hide text there."""
+    """Make everything visible in text that hosts print, where escape sequences and the like can hide text."""
     changes = _visible_members(tool, ("title", "description"))
     annotations = tool.get("annotations")
     if annotations and (title := annotations.get("title")) and (tame := visible(title)) != title:
@@ -163,13 +162,13 @@ def _tamed(tool: dict[str, Any]) -> list[str]:
 
 
 def _tamed_words(what: str, text: str) -> str:
-    """What `visible` does to a text, in words."""
+    """Describe what `visible` does to a text."""
     done = "invisible characters in {} left out" if has_hidden(text) else "control characters in {} made visible"
     return done.format(what)
 
 
 def _has_hidden_words(schema: Any) -> bool:
-    """Whether there are words in a schema, as far as its faults are looked for, that are not all seen."""
+    """Whether a schema has texts with hidden characters, as far as its faults are looked for."""
     waiting = [(schema, 0)]
     while waiting:
         one, depth = waiting.pop()
@@ -200,7 +199,7 @@ def _without_malformed(
 
 
 def _visible_members(declared: dict[str, Any], members: Iterable[str]) -> list[str]:
-    """Makes everything visible in what hosts print."""
+    """Make everything visible in text that hosts print."""
     changes = list[str]()
     for member in members:
         if member in declared and (tame := visible(before := declared[member])) != before:
@@ -210,7 +209,7 @@ def _visible_members(declared: dict[str, Any], members: Iterable[str]) -> list[s
 
 
 def is_object_schema(schema: Any) -> bool:
-    """Whether a schema is one for objects, as far as hosts look at it."""
+    """Whether a schema is one for objects, as far as hosts check."""
     if not is_object(schema):
         return False
     return (
@@ -241,7 +240,7 @@ def _are_texts(value: Any) -> bool:
 
 
 def _is_sound(schema: Any, look: _Look) -> bool:
-    """Clients compile the output schemas of a list, and one that cannot be compiled costs them all of it."""
+    """Whether an output schema can be compiled: clients fail on a whole list because of one that cannot."""
     unsound = ("malformed", "dangling", "external")
     return isinstance(schema, Mapping) and not any(fault.kind in unsound for fault in look(schema))
 

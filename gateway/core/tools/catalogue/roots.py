@@ -1,6 +1,6 @@
-"""Alternatives at the root of a tool's schema merged into one object: for hosts that take none there.
+"""Merging alternatives at the root of a tool's schema into one object, for hosts that accept none there.
 
-The merged schema takes everything that the original does; what it no longer says is told in words, and is checked when
+The merged schema accepts everything that the original does; what it no longer says is put in words, and checked when
 the tool is called.
 """
 
@@ -16,29 +16,29 @@ from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue.faults import References
 from gateway.core.wording import plain
 
-_ALTERNATIVES = {"anyOf": "At least one of these has to be given", "oneOf": "Exactly one of these has to be given"}
+_ALTERNATIVES = {"anyOf": "At least one of these must be given", "oneOf": "Exactly one of these must be given"}
 _MERGED = (*_ALTERNATIVES, "allOf", "not", "enum")
 _DEEPEST = 8
 _MOST = 1_000_000
-"""How many characters of alternatives are merged, references followed: definitions that name one another have more."""
+"""Maximum characters of alternatives merged, references included: definitions that name one another have more."""
 _EACH = 50
-"""What each alternative counts for at least."""
-_MOST_TOLD = 12
-_LONGEST_TOLD = 2_000
+"""Minimum number of characters that each alternative counts for."""
+_MOST_NAMED = 12
+_LONGEST_SENTENCE = 2_000
 _MOST_SENTENCES = 20
 
 
 @dataclass(frozen=True)
 class Merged:
-    """A schema without alternatives at its root; what it no longer says, as sentences; whether it takes more."""
+    """A schema without alternatives at its root; what it no longer says, as sentences; whether it accepts more."""
 
     schema: dict[str, Any]
-    told: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
     is_looser: bool = False
 
 
 def with_object_root(schema: WireObject) -> Merged:
-    """The schema with a plain object at its root. One that has that already stays as it is."""
+    """Return the schema with a plain object at its root, unchanged if it has one already."""
     if not any(member in schema for member in _MERGED):
         return Merged(dict(schema))
     flat = _Flattening(schema).flat(schema, 0)
@@ -47,20 +47,20 @@ def with_object_root(schema: WireObject) -> Merged:
         kept["properties"] = flat.properties
     if flat.required or "required" in kept:
         kept["required"] = list(flat.required)
-    return Merged(kept, tuple(dict.fromkeys(flat.told))[:_MOST_SENTENCES], flat.is_looser)
+    return Merged(kept, tuple(dict.fromkeys(flat.sentences))[:_MOST_SENTENCES], flat.is_looser)
 
 
 @dataclass
 class _Flat:
-    """What is known of an object: its properties, those that it always has, and what cannot be said in a schema."""
+    """The known facts about an object: its properties, the required ones, and what a schema cannot express."""
 
     properties: dict[str, Any] = field(default_factory=dict[str, Any])
     required: dict[str, None] = field(default_factory=dict[str, None])
-    told: list[str] = field(default_factory=list[str])
+    sentences: list[str] = field(default_factory=list[str])
     is_looser: bool = False
 
     def also(self, other: "_Flat") -> None:
-        """What holds beside it."""
+        """Add what also holds."""
         for name, schema in other.properties.items():
             if name not in self.properties:
                 self.properties[name] = schema
@@ -68,19 +68,19 @@ class _Flat:
                 self.properties[name], exact = _both(self.properties[name], schema)
                 self.is_looser = self.is_looser or not exact
         self.required |= other.required
-        self.told += other.told
+        self.sentences += other.sentences
         self.is_looser = self.is_looser or other.is_looser
 
 
 class _Flattening:
-    """One schema's alternatives merged, within a bound on the work."""
+    """Merges one schema's alternatives, within a bound on the work."""
 
     def __init__(self, root: WireObject) -> None:
         self._references = References(root)
         self._left = _MOST
 
     def flat(self, schema: Any, depth: int) -> _Flat:
-        """What a schema says of an object; nothing, and so less than it does, beyond the bounds."""
+        """Return what a schema says of an object; beyond the bounds, nothing, which is less than it says."""
         if not is_object(schema) or depth > _DEEPEST or self._left <= 0:
             return _Flat(is_looser=schema is not True)
         self._left -= _EACH + size_of(schema, most=_MOST).total
@@ -100,39 +100,39 @@ class _Flattening:
                 flat.also(_either(branches, words, flat.required))
         forbidden = schema.get("not")
         if is_object(forbidden) and _named(forbidden.get("required")):
-            flat.told.append(f"Not all together: {_named(forbidden.get('required'))}.")
+            flat.sentences.append(f"Do not give all of these together: {_named(forbidden.get('required'))}.")
         return flat
 
 
 def _either(branches: Sequence[_Flat], words: str, given: Mapping[str, None]) -> _Flat:
-    """What holds of whichever branch it is; `given` are the properties that there are always."""
+    """Return what holds for every branch; `given` are the properties that are always present."""
     properties: dict[str, list[Any]] = {}
     for branch in branches:
         for name, schema in branch.properties.items():
             properties.setdefault(name, []).append(schema)
     sets = [_set(branch, given) for branch in branches]
-    told = [cut(f"{words}: {'; '.join(dict.fromkeys(sets))}.", _LONGEST_TOLD)] if len(set(sets)) > 1 else []
+    sentences = [cut(f"{words}: {'; '.join(dict.fromkeys(sets))}.", _LONGEST_SENTENCE)] if len(set(sets)) > 1 else []
     return _Flat(
         {name: _any_of(schemas) for name, schemas in properties.items()},
         {name: None for name in branches[0].required if all(name in branch.required for branch in branches)},
-        [*told, *(sentence for branch in branches for sentence in branch.told)],
+        [*sentences, *(sentence for branch in branches for sentence in branch.sentences)],
         is_looser=True,
     )
 
 
 def _set(branch: _Flat, given: Mapping[str, None]) -> str:
-    """The arguments that make a branch, in words: `kind "circle" and radius`."""
+    """Describe the arguments that make up a branch: `kind "circle" and radius`."""
     fixed = {name: values for name, schema in branch.properties.items() if len(values := _values(schema)) == 1}
     names = [name for name in {**branch.required, **fixed} if name not in given or name in fixed]
     words = [
         plain(name, 60) + (f' "{plain(str(fixed[name][0]), 60)}"' if name in fixed else "")
-        for name in names[:_MOST_TOLD]
+        for name in names[:_MOST_NAMED]
     ]
     return " and ".join(words) or "none of them"
 
 
 def _named(names: Any) -> str:
-    return ", ".join(plain(str(name), 60) for name in as_list(names)[:_MOST_TOLD])
+    return ", ".join(plain(str(name), 60) for name in as_list(names)[:_MOST_NAMED])
 
 
 def _branches(schema: WireObject, member: str) -> list[Any]:
@@ -140,14 +140,14 @@ def _branches(schema: WireObject, member: str) -> list[Any]:
 
 
 def _values(schema: Any) -> list[Any]:
-    """The only values that a schema takes, if it lists them; else none."""
+    """Return the only values that a schema accepts, if it lists them; otherwise an empty list."""
     if not is_object(schema):
         return []
     return [schema["const"]] if "const" in schema else as_list(schema.get("enum"))
 
 
 def _any_of(schemas: Iterable[Any]) -> Any:
-    """A schema for whatever one of these takes."""
+    """Return a schema that accepts whatever one of these accepts."""
     different = _different(schemas)
     if len(different) == 1:
         return different[0]
@@ -162,8 +162,8 @@ def _any_of(schemas: Iterable[Any]) -> Any:
 
 
 def _different(values: Iterable[Any]) -> list[Any]:
-    """The values without those that were there before."""
-    # By their JSON: comparing each with each costs their number squared, and for Python `1` equals `true`.
+    """Return the values without duplicates."""
+    # By their JSON: comparing each with each costs their number squared, and in Python `1` equals `true`.
     different: dict[str, Any] = {}
     for value in values:
         different.setdefault(json.dumps(value, sort_keys=True), value)
@@ -171,7 +171,7 @@ def _different(values: Iterable[Any]) -> list[Any]:
 
 
 def _both(one: Any, other: Any) -> tuple[Any, bool]:
-    """A schema for what both of these take, and whether it takes no more than that."""
+    """Return a schema for what both of these accept, and whether it accepts no more than that."""
     if is_object(one) and is_object(other) and all(one[key] == other[key] for key in one if key in other):
         return {**one, **other}, True
     return cast("Any", (other, True) if one is True else (one, False))

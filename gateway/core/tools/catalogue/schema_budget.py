@@ -1,4 +1,4 @@
-"""A tool's schema made to fit into the bytes that a host takes: words first, then details, at last the structure."""
+"""Fitting a tool's schema into the bytes that a host accepts: words go first, then details, and then the structure."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,25 +11,25 @@ from gateway.core.tools.catalogue.faults import DEEPEST, Fault, faults, rebuilt
 from gateway.core.wording import plain
 
 _SHORT = (200, 60)
-"""Characters that a description is cut to; each is tried from the innermost schemas outwards."""
+"""Characters that descriptions are cut to; each length is tried from the innermost schemas outwards."""
 _ASIDE = ("examples", "title", "default", "$comment")
 _LARGEST = 256 * 1024
-"""Characters of a schema above which its words are not taken out step by step: each step costs all of it."""
+"""Characters of a schema above which its words are not removed step by step, as each step processes all of it."""
 _NAMES = 1_000
-"""Characters of the names that are told where not even they fit as properties."""
+"""Characters of the names that are listed in words if not even they fit as properties."""
 
 _Edit = Callable[[WireObject], dict[str, Any]]
 
 
 def is_too_deep(schema: WireObject, look: Callable[[Any], tuple[Fault, ...]] = faults) -> bool:
-    """Whether a schema is nested deeper, or larger, than it can be edited."""
+    """Whether a schema is nested too deeply, or is too large, to be edited."""
     return any(fault.kind == "deep" for fault in look(schema))
 
 
 def fit_schema(schema: WireObject, limit: int) -> tuple[dict[str, Any], str | None]:
-    """The schema within so many bytes, with nothing left out but words; and what was done, None: not enough could be.
+    """Fit the schema into this many bytes by leaving out only words; return it with what was done, None if too large.
 
-    It takes the same arguments as before.
+    It accepts the same arguments as before.
     """
     if (size := wire_bytes(schema)) <= limit:
         return dict(schema), ""
@@ -44,9 +44,9 @@ def fit_schema(schema: WireObject, limit: int) -> tuple[dict[str, Any], str | No
 
 
 def bare(schema: WireObject, limit: int) -> tuple[dict[str, Any], str]:
-    """An object with the names and plain types of the properties alone, and what a model is to be told beside it.
+    """Reduce the schema to the names and plain types of its properties, with a sentence for the model.
 
-    Where not even those fit, any object, and the names are told.
+    If not even those fit, it becomes any object, and the sentence lists the names.
     """
     properties = as_object(schema.get("properties"))
     shown: dict[str, Any] = {
@@ -87,7 +87,7 @@ def _without(*members: str) -> _Edit:
 
 
 def _at(wanted: int | None, edit: _Edit) -> Callable[[WireObject], dict[str, Any]]:
-    """Edits the schemas at one depth of another (None: at every one)."""
+    """Return an edit of the schemas at one depth (None: at every depth)."""
 
     def edited(schema: Any, depth: int) -> Any:
         if not is_object(schema):
@@ -99,7 +99,7 @@ def _at(wanted: int | None, edit: _Edit) -> Callable[[WireObject], dict[str, Any
 
 
 def _depth(schema: WireObject) -> int:
-    """How deep the deepest schema lies."""
+    """Return the depth of the deepest schema."""
     found = 0
 
     def look(value: Any, depth: int) -> Any:
