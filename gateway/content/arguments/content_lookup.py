@@ -1,4 +1,4 @@
-"""The content of one call: each piece looked up, judged and read once, however often it is named."""
+"""Look up the content that one call names: each piece is checked and read once, however often it is named."""
 
 import mimetypes
 import os
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gateway.content.arguments.resolve_content import ContentLinks, Fetch
 
 _LARGE = 256 * 1024
-"""Bytes from which on content is encoded in a thread, so that others are not kept waiting."""
+"""Content larger than this many bytes is encoded in a thread, so that other calls do not wait."""
 _LINKED = ("url", "openai-file")
 _UNTOLD = "application/octet-stream"
 _IS_BASE64 = re.compile(r"data:[^,]*;base64,", re.IGNORECASE)
@@ -38,14 +38,14 @@ Result = TypeVar("Result")
 
 
 class _Told(NamedTuple):
-    """What is known of content: by its bytes where its declared type says nothing."""
+    """The kind and type of content, found from its bytes where the declared type says nothing."""
 
     kind: Kind
     media_type: str
 
 
 class ContentLookup:
-    """Content for one call. What is opened for it is closed with `stack`."""
+    """Looks up content for one call. Everything opened for the call is closed with `stack`."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class ContentLookup:
         self._folder: Path | None = None
 
     async def content(self, reference: Reference, parameter: Parameter) -> Content | None:
-        """What a reference stands for, as the parameter needs it; None where the value fits as it is.
+        """Return the content of a reference in the form that the parameter takes; None if the value already fits.
 
         Raises ArgumentError, ContentError or FetchError.
         """
@@ -117,7 +117,7 @@ class ContentLookup:
             )
 
     def _check(self, told: _Told, size: int, parameter: Parameter, named: str) -> None:
-        """Raises ArgumentError for content that the parameter, or this call, does not take."""
+        """Raise ArgumentError for content that the parameter, or this call, does not accept."""
         if not parameter.takes(told.kind, told.media_type):
             wanted = kind_words(parameter.kind)
             if parameter.accepts:
@@ -174,7 +174,7 @@ class ContentLookup:
                 await file.write(chunk)
         return str(path)
 
-    # -- content that the call brings along, or names by its address -----------------------------------------------
+    # -- content given inline, or by URL ----------------------------------------------------------------------------
 
     async def _fetched(self, url: str, parameter: Parameter) -> Stored:
         if self._fetch is None:
@@ -210,7 +210,7 @@ def _told(head: bytes, declared: str, name: str | None) -> _Told:
 
 
 async def _read(uri: str) -> tuple[str | None, str | None]:
-    """The content of a data URI as base64 (None: it is malformed), and the type that it names."""
+    """Return the content of a data URI as base64 (None if it is malformed), and the type it declares."""
     mended = await _run(mend, uri)
     if mended.data is not None or _IS_BASE64.match(uri[:1024]):
         return mended.data, mended.media_type
@@ -231,7 +231,7 @@ async def _run(function: Callable[[Any], Result], content: Any) -> Result:
 
 
 def _ending(media_type: str, name: str | None) -> str:
-    """How the name of a file ends: by the type, else by the name that it had, without a dot."""
+    """Return the file name extension without its dot: by the type, else from the original name."""
     if known := media_types.EXTENSIONS.get(media_type):
         return known
     had = (name or "").rpartition(".")[2].lower()
