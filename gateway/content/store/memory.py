@@ -1,4 +1,4 @@
-"""Content in this process's memory: bounded, with expiry, gone when the process ends."""
+"""A content store in this process's memory: bounded, with expiry, and gone when the process ends."""
 
 import secrets
 import time
@@ -18,7 +18,7 @@ from gateway.core.model.kinds import kind_of
 from gateway.core.model.media_types import normalise
 
 MOST_GONE = 16_384
-"""Of so many pieces that are gone it is still known that they were there, and why they went."""
+"""The number of removed pieces for which the store remembers the reason."""
 
 
 class _Entry(NamedTuple):
@@ -30,10 +30,10 @@ class _Entry(NamedTuple):
 class MemoryStore:
     """A ContentStore in memory: at most `settings.max_bytes`, each piece for `settings.expires` seconds.
 
-    Without settings: 256 MiB, an hour each.
+    The default is 256 MiB and one hour.
 
-    What was put or read least recently is evicted first. `clock` gives seconds since 1970; `key` is for tests that need
-    the same handles again, and is otherwise random for each store.
+    The least recently stored or read piece is evicted first. `clock` returns seconds since 1970. `key` is for tests
+    that need reproducible handles; by default each store has a random one.
     """
 
     where = "memory://"
@@ -45,18 +45,18 @@ class MemoryStore:
         self._clock = clock
         self._key = key if key is not None else secrets.token_bytes(KEY_BYTES)
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
-        """By id, in the order in which they expire: every piece lives equally long from its last put on."""
+        """By id, in the order in which they expire: every piece lives equally long after it was last stored."""
         self._ledger: Ledger[str] = Ledger()
         self._gone: OrderedDict[tuple[str, str], str] = OrderedDict()
-        """Why the content of (owner, id) is no more, the longest gone first."""
+        """The reason why the content of (owner, id) was removed, the earliest removed first."""
 
     @property
     def usage(self) -> tuple[int, int]:
-        """What is kept now: bytes, and how many pieces they are."""
+        """The number of bytes and the number of pieces kept now."""
         return self._ledger.size, len(self._ledger)
 
     def resize(self, settings: StoreSettings) -> None:
-        """Keep to other bounds from now on; what is kept already counts as if it had been put under them."""
+        """Apply other limits from now on, also to existing content, as if it had been stored under them."""
         later = settings.expires - self._settings.expires
         self._settings = settings
         for ident, entry in self._entries.items():
@@ -97,28 +97,28 @@ class MemoryStore:
 
     @asynccontextmanager
     async def open(self, handle: str, *, owner: str, start: int = 0, end: int | None = None) -> AsyncGenerator[Opened]:
-        """The content from byte `start` up to `end`; see ContentStore."""
+        """Open the content from byte `start` up to `end`; see ContentStore."""
         entry = self._find(handle, owner)
         last = entry.stored.size if end is None else min(end, entry.stored.size)
         async with aclosing(_chunks(entry.content, max(0, start), last)) as chunks:
             yield Opened(entry.stored, chunks)
 
     async def metadata(self, handle: str, *, owner: str) -> Stored:
-        """What is known of the content; see ContentStore."""
+        """Return the metadata of the content; see ContentStore."""
         return self._find(handle, owner).stored
 
     async def delete(self, handle: str, *, owner: str) -> None:
-        """Forget the content now; see ContentStore."""
+        """Delete the content now; see ContentStore."""
         self._find(handle, owner)
         self._drop(id_in(handle))
 
     async def list(self, *, owner: str) -> tuple[Stored, ...]:
-        """Everything of this owner, the oldest first; see ContentStore."""
+        """Return all content of this owner, the oldest first; see ContentStore."""
         self._forget_expired()
         return tuple(entry.stored for entry in self._entries.values() if entry.owner == owner)
 
     async def _whole(self, content: bytes | AsyncIterable[bytes]) -> tuple[bytes, bytes]:
-        """The content and its sha256, which is made while it arrives; never more than the store may hold."""
+        """Return the content and its SHA-256, computed while it arrives. Raises if it is too large for the store."""
         if isinstance(content, bytes):
             store_errors.check_size(len(content), self._settings)
             return content, await sha256_of(content)

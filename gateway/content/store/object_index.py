@@ -1,4 +1,4 @@
-"""What lies in an object store, and what of it has to go: records, sizes, last uses, and a look at all of it."""
+"""The index of an object store: records, sizes and last uses of its content, and removal of what is due."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -14,38 +14,38 @@ from gateway.content.store.lru_quota import Held, Ledger
 from gateway.content.store.records import ABOUT, BYTES, GONE, USED, ContentRecord, read_about
 
 MOST_GONE = 16_384
-"""Of so many pieces that are gone it is still known that they were there, and why they went."""
+"""The number of removed pieces for which the store remembers the reason."""
 
 GONE_SECONDS = 7 * 86_400.0
-"""For so long it is known."""
+"""How long the reason is remembered."""
 
 LEFT_OVER_SECONDS = 3_600.0
-"""Bytes that nothing is written about after this time belong to a put that broke off."""
+"""Bytes that have no record after this time belong to an interrupted `put`."""
 
 
 _READ_AT_ONCE = 200
-"""So many records are read before others get their turn."""
+"""The number of records parsed before other tasks get a turn."""
 
 
 class ContentKey(NamedTuple):
-    """A piece of content: whose, and which."""
+    """The owner and the id of a piece of content, both as they appear in object names."""
 
     owner: str
     ident: str
 
     @property
     def about(self) -> str:
-        """The name of what is written about it."""
+        """The name of the object with its record."""
         return f"{ABOUT}/{self.owner}/{self.ident}"
 
     @property
     def gone(self) -> str:
-        """The name of why it is gone."""
+        """The name of the object that says why it is gone."""
         return f"{GONE}/{self.owner}/{self.ident}"
 
     @property
     def used(self) -> str:
-        """The name of when it was used."""
+        """The name of the object that marks its last use."""
         return f"{USED}/{self.owner}/{self.ident}"
 
     def bytes(self, last: str) -> str:
@@ -55,12 +55,12 @@ class ContentKey(NamedTuple):
 
 class _Known(NamedTuple):
     stamp: str | None
-    """Of the object as it was read; None: written by this process."""
+    """The stamp of the object that was read; None if this process wrote it."""
     about: ContentRecord
 
 
 class ObjectIndex:
-    """The records of one store, as they are there, and as this process remembers them."""
+    """The records of one store, with what this process remembers of them."""
 
     def __init__(self, backend: Backend, clock: Callable[[], float]) -> None:
         self.ledger: Ledger[ContentKey] = Ledger()
@@ -69,29 +69,29 @@ class ObjectIndex:
         self._known: dict[ContentKey, _Known] = {}
         self._used: dict[ContentKey, float] = {}
         self._unmarked: set[ContentKey] = set()
-        """What was used and is not written down yet."""
+        """Pieces whose last use is not written to the store yet."""
         self._tidying = anyio.Lock()
         self._changed: dict[ContentKey, ContentRecord | None] = {}
-        """What this process put or removed while `tidy` looks around."""
+        """Changes that this process made while `tidy` runs; None for a removed piece."""
 
     async def about(self, spot: ContentKey) -> ContentRecord | None:
-        """What is written about a piece; None when there is nothing, or nothing that can be read."""
+        """Return the record of a piece; None if there is none, or none that can be read."""
         content = await self._backend.get(spot.about)
         return None if content is None else read_about(content)
 
     async def why_gone(self, spot: ContentKey) -> str | None:
-        """Why a piece is gone, as it was written down; None: there never was one, or nobody remembers."""
+        """Return the recorded reason why a piece is gone; None if there is none."""
         content = await self._backend.get(spot.gone)
         return None if content is None else content.decode("utf-8", "replace")
 
     async def all_of(self, owner: str) -> list[ContentRecord]:
-        """What is written about all pieces of an owner, in no order."""
+        """Return the records of all pieces of an owner, in arbitrary order."""
         found = await self._backend.list(f"{ABOUT}/{owner}")
         contents = await self._backend.get_each([one.name for one in found])
         return [about for content in contents.values() if (about := read_about(content)) is not None]
 
     async def keep(self, spot: ContentKey, about: ContentRecord, settings: StoreSettings) -> None:
-        """Write about a piece whose bytes are there, which makes it visible; others make room."""
+        """Write the record of a piece whose bytes are stored, which makes it visible, and evict others to make room."""
         self.ledger.drop(spot)
         surplus = self.ledger.surplus(settings, Held(spot.owner, about.size))
         going = [(other, self._known[other].about) for other in surplus]
@@ -105,44 +105,44 @@ class ObjectIndex:
             raise
 
     def use(self, spot: ContentKey) -> None:
-        """It was used just now."""
+        """Mark a piece as used just now."""
         self.ledger.use(spot)
         self._used[spot] = self._clock()
         self._unmarked.add(spot)
 
     async def lose(self, spot: ContentKey, why: str, known: ContentRecord | None = None) -> None:
-        """Remove a piece and remember why, unless it is another than the one `known`: somebody put it again."""
+        """Remove a piece and record why, unless it differs from `known` because it was stored again."""
         about = await self.about(spot)
         if about is not None and known is not None and about != known:
             self._remember(spot, about)
             return
         await self._backend.put(spot.gone, why.encode())
-        if await self.about(spot) != about:  # put again meanwhile
+        if await self.about(spot) != about:  # stored again meanwhile
             await self._backend.delete(spot.gone)
             return
         await self._take_away(spot, about)
 
     async def remove(self, spot: ContentKey, about: ContentRecord) -> None:
-        """Remove a piece as if it never was."""
+        """Remove a piece without recording that it existed."""
         await self._backend.delete(spot.gone)
         await self._take_away(spot, about)
 
     async def mark_used(self) -> None:
-        """Write down what was used since the last time."""
+        """Write the uses since the last call to the store."""
         while self._unmarked:
             spot = self._unmarked.pop()
             if spot in self._known:
                 await self._backend.put(spot.used, b"")
 
     async def tidy(self, settings: StoreSettings) -> None:
-        """Look at everything, and remove what is expired, too much, or left over."""
+        """Go through the whole store and remove what is expired, over the limits, or left over."""
         async with self._tidying:
             await self._tidy(settings)
 
     async def _tidy(self, settings: StoreSettings) -> None:
         await self.mark_used()
         self._changed = {}
-        # Bytes are looked at first: what is written about them later than that is younger than anything left over.
+        # Bytes are listed first: a record written after this listing is younger than anything left over.
         bytes_found = await self._backend.list(BYTES)
         whole = await self._look(await self._backend.list(ABOUT))
         for mark in await self._backend.list(USED):
@@ -156,11 +156,11 @@ class ObjectIndex:
             await self.lose(spot, store_errors.EVICTED, self._known[spot].about)
         await self._forget_gone(await self._backend.list(GONE))
         await self._backend.remove_staged(LEFT_OVER_SECONDS)
-        if whole:  # else bytes may belong to what could not be read
+        if whole:  # otherwise bytes may belong to records that could not be read
             await self._remove_left_over(bytes_found)
 
     async def _look(self, found: Iterable[FoundObject]) -> bool:
-        """Know what is written about every piece; says whether all of it could be read."""
+        """Read the records that are new or changed. Return whether all of them could be read."""
         stamps = {spot: one for one in found if (spot := _spot(one.name)) is not None}
         new = [spot for spot, one in stamps.items() if spot not in self._known or self._known[spot].stamp != one.stamp]
         contents = await self._backend.get_each([spot.about for spot in new])
@@ -209,7 +209,7 @@ class ObjectIndex:
 
     async def _take_away(self, spot: ContentKey, about: ContentRecord | None) -> None:
         self._remember(spot, None)
-        # What is written about it goes first: bytes without it are left over, it without bytes would be a promise.
+        # The record goes first: bytes without a record are left over, a record without bytes would be a false promise.
         await self._backend.delete(spot.about)
         if about is not None:
             await self._backend.delete(spot.bytes(about.object))

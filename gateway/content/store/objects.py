@@ -1,4 +1,4 @@
-"""Content in a folder or in a bucket: it outlives the process, and several gateways may share it."""
+"""A content store in a folder or a bucket: it outlives the process, and several gateways may share it."""
 
 import time
 from collections.abc import AsyncGenerator, AsyncIterable, Callable
@@ -24,16 +24,16 @@ from gateway.core.model.media_types import normalise
 from gateway.errors import StoreUnavailable
 
 _READ_BYTES = 4 * CHUNK_BYTES
-"""Asked for at once: fewer requests to a bucket, and little memory."""
+"""Bytes read per request: few requests to a bucket, and little memory."""
 
 _ABORT_SECONDS = 5.0
 
 
 class ObjectStore:
-    """A ContentStore through obstore, as `settings.url` says: file, S3, Google Cloud Storage or Azure.
+    """A ContentStore through obstore, at `settings.url`: files, S3, Google Cloud Storage or Azure.
 
-    What is written about each piece is the truth; what this process knows of sizes and last uses is found out again
-    by `tidy`, which also removes what is expired, too much, or left over. `clock` gives seconds since 1970.
+    The records in the store are authoritative. `tidy` refreshes what this process knows of sizes and last uses, and
+    removes what is expired, over the limits, or left over. `clock` returns seconds since 1970.
     """
 
     def __init__(self, settings: StoreSettings, *, clock: Callable[[], float] = time.time) -> None:
@@ -48,24 +48,24 @@ class ObjectStore:
 
     @property
     def where(self) -> str:
-        """The url, as people may see it."""
+        """The store's URL without its secrets."""
         return self._backend.where
 
     @property
     def usage(self) -> tuple[int, int]:
-        """What is kept, as far as this process knows: bytes, and how many pieces they are."""
+        """The number of bytes and the number of pieces kept, as far as this process knows."""
         return self._shelves.ledger.size, len(self._shelves.ledger)
 
     def resize(self, settings: StoreSettings) -> None:
-        """Keep to other bounds from now on; what is too much goes with the next `put` or `tidy`."""
+        """Apply other limits from now on; the next `put` or `tidy` removes what exceeds them."""
         self._settings = settings
         self._backend.timeout = settings.timeout
 
     async def tidy(self) -> None:
-        """Look at all that is kept, by whichever gateway, and remove what has to go.
+        """Go through everything in the store, of any gateway, and remove what has to go.
 
         Raises:
-            StoreUnavailable: it could not be done; what was done stays done.
+            StoreUnavailable: the store failed; what was removed until then stays removed.
         """
         await self._shelves.tidy(self._settings)
 
@@ -101,7 +101,7 @@ class ObjectStore:
 
     @asynccontextmanager
     async def open(self, handle: str, *, owner: str, start: int = 0, end: int | None = None) -> AsyncGenerator[Opened]:
-        """The content from byte `start` up to `end`; see ContentStore."""
+        """Open the content from byte `start` up to `end`; see ContentStore."""
         spot, about = await self._find(handle, owner)
         start, end = max(0, start), about.size if end is None else min(end, about.size)
         name = spot.bytes(about.object)
@@ -117,35 +117,35 @@ class ObjectStore:
             yield Opened(about.stored(self._settings.expires), chunks)
 
     async def metadata(self, handle: str, *, owner: str) -> Stored:
-        """What is known of the content; see ContentStore."""
+        """Return the metadata of the content; see ContentStore."""
         _, about = await self._find(handle, owner)
         return about.stored(self._settings.expires)
 
     async def delete(self, handle: str, *, owner: str) -> None:
-        """Forget the content now; see ContentStore."""
+        """Delete the content now; see ContentStore."""
         spot, about = await self._find(handle, owner)
         await self._shelves.remove(spot, about)
 
     async def list(self, *, owner: str) -> tuple[Stored, ...]:
-        """Everything of this owner, the oldest first; see ContentStore."""
+        """Return all content of this owner, the oldest first; see ContentStore."""
         found = await self._shelves.all_of(owner_id(await self._keyed(), owner))
         kept = sorted((one for one in found if not self._is_expired(one)), key=lambda one: (one.put_at, one.order))
         return tuple(one.stored(self._settings.expires) for one in kept)
 
     async def close(self) -> None:
-        """Write down what was used last, for the next process; never raises."""
+        """Write the last uses to the store for the next process. Never raises."""
         with anyio.move_on_after(_ABORT_SECONDS, shield=True):
-            # Where it fails, only the order of eviction is a little older than it could be.
+            # A failure only makes the order of eviction slightly out of date.
             with suppress(StoreUnavailable):
                 await self._shelves.mark_used()
 
     async def _keep(self, about: ContentRecord, owner: str, content: bytes | None) -> Stored:
-        """Write what is known of the content, and its bytes, unless they were uploaded; or live anew what is there."""
+        """Write the bytes (unless they were uploaded) and their record, or renew the record of existing content."""
         spot = ContentKey(owner, about.ident)
         async with self._locks.setdefault(spot, anyio.Lock()):
             about = replace(about, put_at=self._clock())
             known = await self._shelves.about(spot)
-            # What is expired may be on its way out, in another gateway too: it is not to be leant on.
+            # Expired content cannot be relied on: any gateway may be removing it just now.
             lives = known is not None and not self._is_expired(known)
             if lives and known is not None and await self._backend.size(spot.bytes(known.object)) == known.size:
                 if content is None:
@@ -157,7 +157,7 @@ class ObjectStore:
                 await self._shelves.keep(spot, about, self._settings)
             except BaseException:
                 if known is None or about.object != known.object:
-                    # It may be written, where only the answer was lost.
+                    # The record may have been written even though the response was lost.
                     await self._forget(spot.about, spot.bytes(about.object))
                 raise
         return about.stored(self._settings.expires)
@@ -200,7 +200,7 @@ class ObjectStore:
                 part = await self._backend.get(name, start=at, end=min(at + _READ_BYTES, end)) or b""
 
     async def _forget(self, *names: str) -> None:
-        """Remove what nobody will ask for; if that fails, `tidy` does it some day."""
+        """Remove objects that are not needed; if that fails, `tidy` removes them later."""
         with anyio.move_on_after(_ABORT_SECONDS, shield=True):
             with suppress(StoreUnavailable):
                 await self._backend.delete(*names)

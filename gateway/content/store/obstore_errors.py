@@ -1,6 +1,6 @@
-"""What goes wrong with an object store, in words: obstore 0.12's exceptions → ours, in one table.
+"""Translate obstore 0.12's exceptions into ours, by one table.
 
-Their own texts are never repeated: they hold addresses with signatures, and pages of debug output.
+Their own messages are never repeated: they contain addresses with signatures, and pages of debug output.
 """
 
 import re
@@ -13,7 +13,7 @@ from gateway.errors import StoreUnavailable
 
 class _Row(NamedTuple):
     pattern: str
-    """Of the exception's name and text."""
+    """A regular expression that the exception's name and text match."""
     words: str
     remedy: str
 
@@ -58,9 +58,9 @@ _ELSE = _Row("", "failed", "run mcp-gateway doctor, and look whether the service
 
 @contextmanager
 def failing(where: str, *, absence_is_answer: bool = False) -> Generator[None]:
-    """Raises StoreUnavailable for whatever obstore or the file system raises; `where` is the store's masked url.
+    """Raise StoreUnavailable for whatever obstore or the file system raises. `where` is the store's masked URL.
 
-    With `absence_is_answer` FileNotFoundError goes through, unless it is the bucket that is not there.
+    With `absence_is_answer` FileNotFoundError passes through unless the bucket itself is missing.
     """
     from obstore.exceptions import BaseError
 
@@ -70,7 +70,7 @@ def failing(where: str, *, absence_is_answer: bool = False) -> Generator[None]:
         if absence_is_answer and not _NO_BUCKET.search(str(error)):
             raise
         raise _unavailable(where, error) from None
-    # ValueError is what obstore raises for settings that it cannot read.
+    # obstore raises ValueError for settings that it cannot read.
     except (BaseError, OSError, TimeoutError, ValueError) as error:
         raise _unavailable(where, error) from None
 
