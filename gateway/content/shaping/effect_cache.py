@@ -1,4 +1,4 @@
-"""Media work whose outcomes are remembered: a history comes again with every turn."""
+"""A cache for media work: the same history is sent again with every turn."""
 
 import hashlib
 from collections import OrderedDict
@@ -21,13 +21,13 @@ from gateway.core.model.effects import (
 _Outcome = TypeVar("_Outcome", Fitted, DocumentRead, Rendered, Converted, Probed)
 
 _LEAST_CHARS = 1_000
-"""What an outcome counts for at least, so that their number is bounded too."""
+"""The minimum that an outcome counts for, so that the number of outcomes is bounded too."""
 
 
 class RememberingMedia:
-    """Does what `media` does, and remembers the last outcomes; what failed is tried again.
+    """Caches the outcomes of `media`, except failures, which are tried again.
 
-    `max_chars`: of base64 and text that is remembered, the least recently used given up first.
+    At most `max_chars` of base64 and text are kept; the least recently used outcome is discarded first.
     """
 
     def __init__(self, media: MediaWork, max_chars: int = 64 * 1024 * 1024) -> None:
@@ -37,26 +37,26 @@ class RememberingMedia:
         self._chars = 0
 
     async def fit_image(self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None) -> Fitted:
-        """As `MediaWork.fit_image`."""
+        """Do `MediaWork.fit_image`, or return its cached outcome."""
         work = self._media.fit_image
         return await self._once(content, (media_type, target, crop), lambda: work(content, media_type, target, crop))
 
     async def read_document(self, content: bytes, max_pages: int, max_chars: int) -> DocumentRead:
-        """As `MediaWork.read_document`."""
+        """Do `MediaWork.read_document`, or return its cached outcome."""
         work = self._media.read_document
         return await self._once(content, (max_pages, max_chars), lambda: work(content, max_pages, max_chars))
 
     async def render_pages(self, content: bytes, pages: tuple[int, ...], target: ImageTarget) -> Rendered:
-        """As `MediaWork.render_pages`."""
+        """Do `MediaWork.render_pages`, or return its cached outcome."""
         return await self._once(content, (pages, target), lambda: self._media.render_pages(content, pages, target))
 
     async def convert_audio(self, content: bytes, media_type: str, target: AudioTarget) -> Converted:
-        """As `MediaWork.convert_audio`."""
+        """Do `MediaWork.convert_audio`, or return its cached outcome."""
         work = self._media.convert_audio
         return await self._once(content, (media_type, target), lambda: work(content, media_type, target))
 
     async def probe(self, content: bytes, media_type: str) -> Probed:
-        """As `MediaWork.probe`."""
+        """Do `MediaWork.probe`, or return its cached outcome."""
         return await self._once(content, (media_type,), lambda: self._media.probe(content, media_type))
 
     async def _once(self, content: bytes, wanted: tuple[Any, ...], work: Callable[[], Awaitable[_Outcome]]) -> _Outcome:

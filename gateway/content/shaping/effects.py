@@ -1,4 +1,4 @@
-"""Perform effects: media by the media workers, content by the store, everything else by what is passed in."""
+"""Perform effects with the media workers, the content store, describers, host files and links."""
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -39,37 +39,37 @@ from gateway.errors import ContentError, GatewayError, MediaError
 logger = logging.getLogger(__name__)
 
 _LINK_SECONDS = 20.0
-"""How long reading one link may take."""
+"""How long one link may take to read."""
 
 
 class ContentSink(Protocol):
-    """What shaping needs of a store."""
+    """The part of a content store that shaping needs."""
 
     async def put(
         self, content: bytes, *, owner: str, media_type: str, name: str | None = None, origin: str | None = None
     ) -> Any:
-        """Keep the content; what is returned has its `handle`."""
+        """Keep the content, and return an object with its `handle`."""
         ...
 
 
 class ContentLinker(Protocol):
-    """What makes links to kept content: `gateway.content.links.links.Links` is one."""
+    """Makes links to kept content, as `gateway.content.links.links.Links` does."""
 
     def link(self, stored: Any, owner: str) -> str | None:
-        """A link to what `ContentSink.put` returned; None where nobody would answer to it."""
+        """Return a link to an object from `ContentSink.put`; None if nothing would serve it."""
         ...
 
 
 class MediaDescriber(Protocol):
-    """Says in words what an image shows or a sound says."""
+    """Describes images and sound in words."""
 
     @property
     def kinds(self) -> Collection[str]:
-        """What it describes: `image`, `audio`."""
+        """The kinds of media that can be described: `image`, `audio`."""
         ...
 
     async def describe(self, content: bytes, media_type: str) -> Described:
-        """The description. Raises MediaError."""
+        """Return the description. Raises MediaError."""
         ...
 
 
@@ -77,8 +77,8 @@ class MediaDescriber(Protocol):
 class CallersTools:
     """Calls tools of upstreams in the sessions of one caller.
 
-    `owner` is equal for all requests of one. `call` takes the upstream's name, the tool's own name and arguments, and
-    gives the raw result; it raises GatewayError.
+    `owner` is the same for all requests of one caller. `call` takes the upstream's name, the tool's own name and
+    arguments, and returns the raw result; it raises GatewayError.
     """
 
     owner: str
@@ -86,10 +86,10 @@ class CallersTools:
 
 
 class ToolDescriber(MediaDescriber, Protocol):
-    """A `MediaDescriber` that may call a tool for it: then in the sessions of the caller whose result it is."""
+    """A `MediaDescriber` that may call tools, in the sessions of the caller that gets the result."""
 
     async def describe(self, content: bytes, media_type: str, tools: CallersTools | None = None) -> Described:
-        """The description. Raises MediaError."""
+        """Return the description. Raises MediaError."""
         ...
 
 
@@ -102,11 +102,11 @@ class DescriberFor:
 
     @property
     def kinds(self) -> Collection[str]:
-        """What it describes."""
+        """The kinds of media that can be described."""
         return self.describer.kinds
 
     async def describe(self, content: bytes, media_type: str) -> Described:
-        """The description. Raises MediaError."""
+        """Return the description. Raises MediaError."""
         if self.tools is None:
             return await self.describer.describe(content, media_type)
         return await self.describer.describe(content, media_type, self.tools)
@@ -118,12 +118,14 @@ class FileWriter(Protocol):
     async def write(
         self, content: bytes, media_type: str, name: str | None, folders: Callable[[], Awaitable[Collection[str]]]
     ) -> str:
-        """The absolute path. `folders`: the host's own, asked for only where they count. Raises ContentError."""
+        """Write a file and return its absolute path. `folders` returns the host's folders, and is called only if
+        they are needed. Raises ContentError.
+        """
         ...
 
 
 ReadLinked = Callable[[str], Awaitable[Mapping[str, Any]]]
-"""Reads a resource of the upstream whose result is shaped: the raw result of resources/read. Raises GatewayError."""
+"""Reads a resource of the upstream that returned the result: the raw resources/read result. Raises GatewayError."""
 
 
 async def _no_folders() -> tuple[str, ...]:
@@ -132,7 +134,7 @@ async def _no_folders() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Reach:
-    """What belongs to the one result that is shaped: who can read its links, the folders of its host, its tools."""
+    """The context of the result being shaped: a reader for its links, its host's folders, and its caller's tools."""
 
     read: ReadLinked | None = None
     folders: Callable[[], Awaitable[Collection[str]]] = _no_folders
@@ -141,9 +143,9 @@ class Reach:
 
 @dataclass(frozen=True)
 class EffectRunner:
-    """Whoever performs effects. Without `describer` or `files`, these effects fail, and shaping falls back.
+    """Everything needed to perform effects. Without `describer` or `files` their effects fail, and shaping falls back.
 
-    `links` lead to what is kept; `origin` is the upstream that it is kept as.
+    `links` makes links to kept content; `origin` is the upstream recorded with it.
     """
 
     store: ContentSink
@@ -161,7 +163,7 @@ class EffectRunner:
 
 
 async def perform(effects: Mapping[str, Effect], runner: EffectRunner, owner: str) -> dict[str, Outcome]:
-    """The outcomes of all effects of one round, performed side by side, under the same keys. Never raises for one."""
+    """Perform all effects of one round concurrently. Return outcomes under the same keys; failures are outcomes too."""
     outcomes: dict[str, Outcome] = {}
 
     async def one(key: str, effect: Effect) -> None:
