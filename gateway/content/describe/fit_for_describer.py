@@ -1,4 +1,4 @@
-"""Content in a form that describers take: a picture that is no larger than they look at, sound that is not too long."""
+"""Fit content for describers: pictures of a suitable size, sound of a suitable length."""
 
 from typing import Protocol
 
@@ -9,7 +9,7 @@ from gateway.core.model.media_types import family
 
 
 class Fitting(Protocol):
-    """What describing needs of `gateway.content.media`. All raise MediaError."""
+    """The part of `gateway.content.media` that describing needs. All methods raise MediaError."""
 
     async def fit_image(self, content: bytes, media_type: str, target: ImageTarget) -> Fitted: ...
     async def convert_audio(self, content: bytes, media_type: str, target: AudioTarget) -> Converted: ...
@@ -18,10 +18,10 @@ class Fitting(Protocol):
 async def fit_described(
     media: Fitting, content: bytes, media_type: str, image: ImageTarget, audio: AudioTarget
 ) -> tuple[str, str]:
-    """The content as base64 that one of the targets takes, and its type then.
+    """Return the content as base64 in a form that one of the targets takes, and its type.
 
     Raises:
-        MediaError: it cannot be made to fit.
+        MediaError: the content cannot be made to fit.
     """
     match family(media_type):
         case "image":
