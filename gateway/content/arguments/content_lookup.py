@@ -112,7 +112,7 @@ class ContentLookup:
         if self._accept == "own" and stored.origin not in (None, self._upstream):
             whose = f"{stored.handle} came from {plain(stored.origin, 60)}"
             raise ArgumentError(
-                f"{whose}, and {self._upstream} takes no content of others",
+                f"{whose}, and {self._upstream} accepts only its own content",
                 remedy=f"see upstreams.{self._upstream}.accept",
             )
 
@@ -123,13 +123,13 @@ class ContentLookup:
             if parameter.accepts:
                 wanted += f" of type {' or '.join(plain(one, 60) for one in parameter.accepts[:10])}"
             is_what = f"{kind_words(told.kind)} ({plain(told.media_type, 80)}, {size_words(size)})"
-            raise ArgumentError(f"{wanted} is wanted, and {named} is {is_what}", remedy="give the handle of another")
+            raise ArgumentError(f"{wanted} is required, and {named} is {is_what}", remedy="give the handle of another")
         if parameter.form in _LINKED:
             return
         most = min(self._limits.argument_bytes, parameter.max_bytes or self._limits.argument_bytes)
         if size > most:
             raise ArgumentError(
-                f"{named} has {size_words(size)}, and at most {size_words(most)} are taken",
+                f"{named} has {size_words(size)}, and at most {size_words(most)} are allowed",
                 remedy="give a smaller one" if most == parameter.max_bytes else "see limits.argument_bytes",
             )
         self._left -= size
@@ -142,7 +142,7 @@ class ContentLookup:
     def _link(self, stored: Stored) -> str:
         link = self._links.link(stored, self._owner) if self._links is not None else None
         if link is None:
-            raise ArgumentError("the tool wants a URL, and this gateway has no HTTP side that could give one")
+            raise ArgumentError("the tool needs a URL, and this gateway has no HTTP side to serve one")
         return link
 
     async def _data(self, stored: Stored) -> str:
@@ -178,7 +178,7 @@ class ContentLookup:
 
     async def _fetched(self, url: str, parameter: Parameter) -> Stored:
         if self._fetch is None:
-            raise ArgumentError("nothing is fetched from URLs here", remedy="give a handle")
+            raise ArgumentError("this gateway does not fetch URLs", remedy="give a handle")
         most = min(self._limits.argument_bytes, parameter.max_bytes or self._limits.argument_bytes)
         async with self._fetch(url, max_bytes=most) as fetched:
             return await self._store.put(
@@ -196,7 +196,7 @@ class ContentLookup:
             return None if reference.fits else Content(told.kind, told.media_type, size, data=data)
         if size > self._limits.argument_bytes:
             most = size_words(self._limits.argument_bytes)
-            raise ArgumentError(f"{size_words(size)} were given, and at most {most} are taken")
+            raise ArgumentError(f"{size_words(size)} were given, and at most {most} are allowed")
         content = await _run(pybase64.b64decode, data)
         stored = await self._store.put(content, owner=self._owner, media_type=told.media_type)
         return await self._kept(stored, parameter)

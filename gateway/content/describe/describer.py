@@ -69,5 +69,5 @@ class Describer:
         if said is None:
             raise MediaError(f"{self._by} took longer than {self._settings.timeout:g} s", remedy="see describe.timeout")
         if not said.strip():
-            raise MediaError(f"{self._by} said nothing")
+            raise MediaError(f"{self._by} returned no description")
         return cut(said.strip(), self._settings.max_chars)

@@ -120,7 +120,7 @@ async def _posted(
             async for piece in response.aiter_bytes():
                 answer += piece
                 if len(answer) > _MOST_ANSWER:
-                    raise MediaError("the model API's answer has no end")
+                    raise MediaError("the model API's response is too large")
             if not response.is_success:
                 why = plain(bytes(answer).decode("utf-8", "replace"), _SHOWN)
                 raise MediaError(f"the model API answered {response.status_code}: {why}")

@@ -19,7 +19,7 @@ class Address:
     def __init__(self, url: str, settings: FetchSettings) -> None:
         """Raises FetchRefused if the URL may not be fetched; the message does not reveal its path or query."""
         if not settings.allow:
-            raise FetchRefused("nothing is fetched from URLs here", remedy="[fetch] allow names what may be")
+            raise FetchRefused("this gateway does not fetch URLs", remedy="see [fetch] allow")
         self.url = _parsed(url)
         self.scheme = self.url.scheme
         self.host = self.url.raw_host.decode("ascii")

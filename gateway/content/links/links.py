@@ -86,7 +86,7 @@ class Links:
         until = int(expires) if plain else 0
         owner = self._opened(handle, until, signature if plain else "")
         if owner is None:
-            raise BadLink("this link is not one of the gateway's, or was changed")
+            raise BadLink("this link was not made by this gateway, or was changed")
         if until <= self._clock():
             raise ExpiredLink("this link has expired", remedy="ask for the content again")
         return owner
@@ -138,7 +138,7 @@ def link_key(configured: str | None, folder: Path | None) -> bytes:
     try:
         return _kept_key(folder / _KEY_FILE)
     except OSError as error:
-        logger.warning("links are good until the gateway ends, since their key cannot be kept: %s", error)
+        logger.warning("links are valid until the gateway ends, since their key cannot be kept: %s", error)
         return secrets.token_bytes(_KEY_BYTES)
 
 

@@ -66,7 +66,7 @@ def convert(content: bytes, media_type: str, target: AudioTarget) -> Sound:
 def _refit(content: bytes, media_type: str, target: AudioTarget, types: frozenset[str], known: Facts) -> Sound:
     plans = _plans(known, types)
     if not plans:
-        raise MediaError(f"it cannot be made one of {', '.join(target.types)}")
+        raise MediaError(f"it cannot be converted to {' or '.join(target.types)}")
     limit = min(target.max_bytes or MOST_BYTES, MOST_BYTES)
     longest = float(target.max_seconds or math.inf)
     wanted = min(longest, known.seconds or math.inf)

@@ -70,11 +70,11 @@ def render(content: bytes, page: int, target: ImageTarget, max_pixels: int) -> D
     """
     types = ENCODABLE & set(target.types)
     if not types:
-        raise MediaError(f"it cannot be made one of {', '.join(target.types) or 'no types'}")
+        raise MediaError(f"it cannot be converted to {' or '.join(target.types) or 'no type'}")
     edge = min(target.max_edge or _USUAL_EDGE, MOST_EDGE, max(LARGEST_EDGE[name] for name in types))
     with _opened(content) as document:
         if not 1 <= page <= len(document):
-            raise PageError(f"the document has {len(document):,} pages, and no page {page:,}")
+            raise PageError(f"the document has {len(document):,} pages, but no page {page:,}")
         image = _drawn(document, page - 1, edge, min(max_pixels, _MOST_PIXELS))
     original = PixelSize(*image.size)
     graphic = colours.is_graphic(image)
@@ -89,7 +89,7 @@ def _opened(content: bytes) -> Generator[Any]:
     except _pdfium.PdfiumError as error:
         if error.err_code == _WRONG_PASSWORD:
             remedy = "give it without a password"
-            raise MediaError("the PDF is encrypted and wants a password", remedy=remedy) from error
+            raise MediaError("the PDF is encrypted and needs a password", remedy=remedy) from error
         raise MediaError("it begins like a PDF but cannot be read as one") from error
     with closing(document):
         if not len(document):

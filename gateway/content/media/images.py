@@ -77,7 +77,7 @@ def fit_image(content: bytes, media_type: str, target: ImageTarget, crop: Crop |
     decoder raises on broken input.
     """
     if not set(target.types) & ENCODABLE:
-        raise MediaError(f"it cannot be made one of {', '.join(target.types) or 'no types'}")
+        raise MediaError(f"it cannot be converted to {' or '.join(target.types) or 'no type'}")
     if media_type == _SVG:
         return _fit_vector(content, target, crop, max_pixels)
     image = opened(content, media_type, max_pixels)
@@ -219,7 +219,7 @@ def clamped(crop: Crop, size: PixelSize) -> Region:
     top, bottom = max(0, crop.top), min(size.height, crop.top + crop.height)
     if left >= right or top >= bottom:
         raise MediaError(
-            f"the crop of {crop.width} x {crop.height} pixels at {crop.left}, {crop.top} has nothing of"
+            f"the crop of {crop.width} x {crop.height} pixels at {crop.left}, {crop.top} is outside"
             f" an image of {size.width} x {size.height} pixels"
         )
     return left, top, right, bottom

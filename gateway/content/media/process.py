@@ -121,7 +121,7 @@ class Worker:
         try:
             header_size, body_size = PREFIX.unpack(await self._stdout.receive_exactly(PREFIX.size))
             if header_size > LARGEST_HEADER or body_size > LARGEST_BODY:
-                raise WorkerEnded("its worker answered with more than can be true")
+                raise WorkerEnded("its worker sent a message that is too large")
             header = loads(await self._stdout.receive_exactly(header_size))
             return WorkerReply(header, await self._stdout.receive_exactly(body_size))
         except (anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:

@@ -163,7 +163,7 @@ class _Rewriting:
 
 
 def _refuse_entity(*_: object) -> None:
-    raise MediaError("it declares XML entities, which are not read")
+    raise MediaError("it declares XML entities, which are not allowed")
 
 
 def _local(name: str) -> str:

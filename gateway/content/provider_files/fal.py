@@ -44,4 +44,4 @@ class FalStorage(Provider):
 
     async def delete(self, file_id: str) -> None:
         """Raise ProviderFileError: fal.ai cannot delete files on request; they expire."""
-        raise ProviderFileError("fal.ai storage deletes nothing on request: a file goes when its time is over")
+        raise ProviderFileError("fal.ai storage cannot delete files on request: they expire")

@@ -127,7 +127,7 @@ class Requests:
     def _check(self, response: httpx2.Response) -> None:
         if response.is_success:
             return
-        remedy = "is its API key right?" if response.status_code in (401, 403) else None
+        remedy = "check its API key" if response.status_code in (401, 403) else None
         said = _said(response)
         for secret in self._secrets:
             said = said.replace(secret, "[hidden]")
@@ -152,7 +152,7 @@ class Requests:
         for key in path:
             value = value.get(key) if is_dict(value) else None
         if not isinstance(value, str) or not value:
-            raise ProviderFileError(f"{self._who} gave no {'.'.join(path)}")
+            raise ProviderFileError(f"{self._who} sent no {'.'.join(path)}")
         return value
 
 
@@ -161,7 +161,7 @@ def _said(response: httpx2.Response) -> str:
     try:
         told: Any = json.loads(response.text)
     except (ValueError, RecursionError):
-        return plain(response.text, _ERROR_CHARS) or "nothing more"
+        return plain(response.text, _ERROR_CHARS) or "no details"
     if is_dict(told):
         members = told
         error: Any = members.get("error", members.get("detail", members))

@@ -218,7 +218,7 @@ async def _told(effect: WriteFile | Describe, runner: EffectRunner) -> Outcome:
     content = pybase64.b64decode(effect.data)
     if isinstance(effect, Describe):
         if runner.describer is None:
-            return Failed("nothing describes it")
+            return Failed("no describer is configured")
         return await runner.describer.describe(content, effect.media_type)
     if runner.files is None:
         return Failed("no folder is allowed for files")
@@ -227,7 +227,7 @@ async def _told(effect: WriteFile | Describe, runner: EffectRunner) -> Outcome:
 
 async def _read(effect: ReadLink, read: ReadLinked | None) -> LinkRead | Failed:
     if read is None:
-        return Failed("there is nobody to read it")
+        return Failed("links cannot be read here")
     result: Mapping[str, Any] | None = None
     with anyio.move_on_after(_LINK_SECONDS):
         try:
@@ -241,7 +241,7 @@ async def _read(effect: ReadLink, read: ReadLinked | None) -> LinkRead | Failed:
     parts = tuple(contents) if is_list(contents) else ()
     size = sum(_blob_bytes(part) for part in parts)
     if size > effect.max_bytes:
-        return Failed(f"it has {size:,} bytes, more than the {effect.max_bytes:,} that are shown of a link")
+        return Failed(f"it has {size:,} bytes, more than the {effect.max_bytes:,} allowed for a link")
     return LinkRead(parts)
 
 

@@ -170,7 +170,7 @@ def _undone(effect: Effect) -> Outcome:
         case Keep() | WriteFile():
             return Kept(None)
         case Describe():
-            return Failed("nothing describes it")
+            return Failed("lower_turn_now does not describe")
         case _:
             return Failed("it has to be fitted to the API, which lower_turn does")
 

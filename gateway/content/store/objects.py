@@ -190,7 +190,7 @@ class ObjectStore:
         while at < end:
             if len(part) != min(_READ_BYTES, end - at):
                 raise StoreUnavailable(
-                    f"the store {self.where} gave {len(part):,} bytes of content that should have more",
+                    f"the store {self.where} returned only {len(part):,} bytes of a larger part",
                     remedy="call the tool that made it again",
                 )
             for offset in range(0, len(part), CHUNK_BYTES):

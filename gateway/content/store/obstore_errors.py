@@ -18,8 +18,8 @@ class _Row(NamedTuple):
     remedy: str
 
 
-_CREDENTIALS = "check the credentials in the environment, and what they may do; see docs/stores.md"
-_REACH = "check the address in store.url, and whether the service runs"
+_CREDENTIALS = "check the credentials in the environment, and their permissions; see docs/stores.md"
+_REACH = "check the address in store.url, and that the service is running"
 
 _MISSING = r"NoSuchBucket|ContainerNotFound|bucket does not exist"
 
@@ -37,9 +37,9 @@ _ROWS = tuple(
             "cannot be written to",
             "mount it writable, or choose another folder",
         ),
-        _Row(r"PermissionError|os error (13|1)\b", "may not be written to or read", "let the gateway's user have it"),
+        _Row(r"PermissionError|os error (13|1)\b", "may not be written to or read", "give the gateway's user access"),
         _Row(r"FileExistsError|NotADirectory|os error (17|20)\b", "is not a folder", "name a folder in store.url"),
-        _Row(rf"{_MISSING}|FileNotFoundError", "does not exist", "make it, or mend store.url"),
+        _Row(rf"{_MISSING}|FileNotFoundError", "does not exist", "create it, or correct store.url"),
         _Row(r"incorrectly configured region", "is in another region", "give its region in store.url: ?region=..."),
         _Row(r"PermissionDenied|Unauthenticated|status:? (code: )?40[13]\b", "refuses the gateway", _CREDENTIALS),
         _Row(r"credential|/latest/api/token|computeMetadata|169\.254\.", "got no credentials", _CREDENTIALS),
@@ -48,12 +48,12 @@ _ROWS = tuple(
         ),
         _Row(r"UnknownConfigurationKey", "does not know an option in its url", "see docs/stores.md for the options"),
         _Row(r"NotSupported|NotImplemented", "cannot do what is needed", "see docs/stores.md"),
-        _Row(r"status:? (code: )?5\d\d\b|SlowDown|Internal ?Error", "has a failure of its own", "try again later"),
+        _Row(r"status:? (code: )?5\d\d\b|SlowDown|Internal ?Error", "has an internal error", "try again later"),
         _Row(r"error sending request|connect|dns|resolve|os error 111\b", "cannot be reached", _REACH),
     )
 )
 _NO_BUCKET = re.compile(_MISSING, re.IGNORECASE)
-_ELSE = _Row("", "failed", "run mcp-gateway doctor, and look whether the service is well")
+_ELSE = _Row("", "failed", "run mcp-gateway doctor, and check that the service is working")
 
 
 @contextmanager

@@ -115,7 +115,7 @@ class Bridge:
             return params, None
         if not isinstance(state, str) or not state.startswith(MARK):
             raise InvalidRequest(
-                "requestState is not one that the gateway gave away", remedy="repeat the request without requestState"
+                "requestState was not issued by the gateway", remedy="repeat the request without requestState"
             )
         content = self._seal.open(state, caller, method, {**params, "name": _named(upstream, params)})
         if _PARKED in content:

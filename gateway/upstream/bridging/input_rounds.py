@@ -40,12 +40,12 @@ async def drive(
     rounds = 0
     while result.get("resultType") == INPUT_REQUIRED:
         if rounds == ROUNDS:
-            raise UpstreamGarbage(upstream, f"asked for input {ROUNDS} times in one call, and still has not enough")
+            raise UpstreamGarbage(upstream, f"asked for input {ROUNDS} times in one call, and asks again")
         rounds += 1
         again = {key: value for key, value in params.items() if key not in ("inputResponses", "requestState")}
         requests, state = input_requests(result), result.get("requestState")
         if not requests and state is None:
-            raise UpstreamGarbage(upstream, "asks for input, and says neither which nor what for")
+            raise UpstreamGarbage(upstream, "asks for input without saying which")
         if requests:
             again["inputResponses"] = await _answers(requests, caller, host, upstream, patience)
         if state is not None:

@@ -53,7 +53,7 @@ class Seal:
             value = cast("dict[str, Any]", json.loads(body))
         except (ValueError, RecursionError):
             raise InvalidRequest(
-                "requestState is not one that was given to this caller for this request",
+                "requestState was not issued to this caller for this request",
                 remedy="repeat the request without requestState",
             ) from None
         if value["until"] < self._now():

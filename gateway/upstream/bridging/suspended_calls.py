@@ -177,7 +177,7 @@ class SuspendedCalls:
         call = self._suspended_calls.pop(call_id, None)
         if call is None or call.scope.cancel_called:
             remedy = "repeat the request without requestState"
-            raise InvalidRequest("the call that requestState names waits no more", remedy=remedy)
+            raise InvalidRequest("the call that requestState names is no longer waiting", remedy=remedy)
         if call.is_over:  # only its result was waiting
             call.scope.cancel()
         call.scope.deadline = math.inf

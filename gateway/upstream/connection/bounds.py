@@ -95,7 +95,7 @@ class CallQueue:
         words = (
             f"{counted(self._limit, 'other call')} {'was' if self._limit == 1 else 'were'} running (limits.calls)"
             if busy
-            else "the server did not read on"
+            else "the server did not read its input"
         )
         deadline.wait_reason = WaitReason(f"did not get its turn: {words}", _TURN if busy else _READING)
         try:
@@ -180,7 +180,7 @@ class Restarts:
 
     def explained(self, failure: Failure) -> Failure:
         """Return the failure with an explanation why the upstream is not restarted for now."""
-        often = f"it was started {counted(self._per_hour, 'time')} within an hour, and now it is left alone"
+        often = f"it was started {counted(self._per_hour, 'time')} within an hour, and is not restarted for now"
         words = f"{failure.words}; {often}"
         remedy = "the next call starts it once more; limits.restarts is how often it may be started in an hour"
         return Failure(failure.kind, words, f"{failure.remedy}; {remedy}" if failure.remedy else remedy)

@@ -188,7 +188,7 @@ class HostRequests:
         ongoing = self._meant()
         host = ongoing.host if ongoing is not None else self.last_host
         if host is None:
-            raise HostRefused(METHOD_NOT_FOUND, f"{method}: no host is there that could be asked")
+            raise HostRefused(METHOD_NOT_FOUND, f"{method}: there is no host to ask")
         if ongoing is None:
             return await self._asked(host, method, params)
         with ongoing.deadline.held(), self.lock.asking():

@@ -317,7 +317,7 @@ class Session:
             with anyio.move_on_after(_NEWS):
                 await self.ended.wait()
             if isinstance(self.failure, SessionExpired):  # others were refused; this request may have been processed
-                raise ConnectionEnded("its session expired, or the server was started anew")
+                raise ConnectionEnded("its session expired, or the server was restarted")
             if self.failure is not None:
                 raise self.failure
         data = error.data

@@ -226,7 +226,7 @@ class Lists:
 
     def _stays(self, error: UpstreamError) -> None:
         said = self.subject.secrets.cause(error.message)
-        logger.warning("%s; what it listed before stays", said)
+        logger.warning("%s; its previous list stays", said)
 
     def _mark(self, *kinds: str) -> None:
         self._stale.update(kinds)

@@ -62,7 +62,7 @@ class BoundedDispatcher(JSONRPCDispatcher[TransportContext]):
         too_large = self._requests and self._request_bytes + size > self._most_bytes
         if is_request and (self._requests >= MOST_REQUESTS or too_large):
             words = f"{self._requests} of its requests, with {size_words(self._request_bytes)}, are unanswered"
-            self._end(TooMuchWaiting(f"asks without end: {words}"))
+            self._end(TooMuchWaiting(f"sends too many requests: {words}"))
             return
         if not is_request and self._is_too_much(args, size):
             logger.debug("a notification of an upstream is dropped: nobody takes them as fast as they come")

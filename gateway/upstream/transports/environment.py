@@ -88,7 +88,7 @@ _PROXIES = frozenset(
 _NETWORK = _CERTIFICATES | _PROXIES
 """Names are matched in any case: programs read `https_proxy` as well as `HTTPS_PROXY`, on every system."""
 
-HELD_BACK = 'a password is in it; env = { HTTPS_PROXY = "${HTTPS_PROXY}" } of the upstream hands such a proxy on'
+HELD_BACK = 'it contains a password; to pass it on, set env = { HTTPS_PROXY = "${HTTPS_PROXY}" } of the upstream'
 
 
 def environment(

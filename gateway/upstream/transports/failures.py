@@ -80,7 +80,7 @@ class OverMemory(Exception):
     """The upstream used more memory than it may, and is stopped until it is needed."""
 
     def __init__(self, used: str, limit: str) -> None:
-        super().__init__(f"used {used} of memory, more than the {limit} that it may (limits.memory), and was stopped")
+        super().__init__(f"used {used} of memory, more than its limit of {limit} (limits.memory), and was stopped")
 
 
 class TooMuchWaiting(Exception):
@@ -146,11 +146,11 @@ class _Row:
 
 
 _STATUS: dict[int, tuple[str, str | None]] = {
-    401: ("HTTP 401: it wants to know who is calling", 'set a token: headers = { Authorization = "Bearer ..." }'),
-    403: ("HTTP 403: it does not let this caller in", "check the token in headers, and what it may do"),
+    401: ("HTTP 401: it requires authentication", 'set a token: headers = { Authorization = "Bearer ..." }'),
+    403: ("HTTP 403: it denies access", "check the token in headers, and its permissions"),
     404: ("HTTP 404: there is no MCP server at this address", "check the path of the url"),
     405: ("HTTP 405: this address does not take MCP messages", "check the path of the url, and transport"),
-    407: ("HTTP 407: a proxy on the way wants credentials", "check HTTP_PROXY and HTTPS_PROXY"),
+    407: ("HTTP 407: a proxy requires credentials", "check HTTP_PROXY and HTTPS_PROXY"),
     429: ("HTTP 429: it was asked too often", "wait, or ask its operator for a higher limit"),
 }
 
@@ -248,21 +248,26 @@ TABLE: tuple[_Row, ...] = (
     _Row("gateway.Stopping", UpstreamUnavailable, "is being stopped"),
     _Row("gateway.Retired", UpstreamUnavailable, "was changed in the configuration, or taken out of it", "try again"),
     _Row("gateway.MessageTooLarge", UpstreamGarbage, _limit_words, _MAX),
-    _Row("gateway.SessionExpired", UpstreamLost, "its session expired, or the server was started anew"),
+    _Row("gateway.SessionExpired", UpstreamLost, "its session expired, or the server was restarted"),
     _Row(
         "gateway.Resting",
         UpstreamUnavailable,
-        lambda exception, _: f"sleeps: nobody called it for {getattr(exception, 'seconds', 0):g} s",
+        lambda exception, _: f"sleeps: it was not called for {getattr(exception, 'seconds', 0):g} s",
         "the next call wakes it up",
     ),
-    _Row("gateway.Vacated", UpstreamUnavailable, "is started anew: the host that used it is gone"),
+    _Row("gateway.Vacated", UpstreamUnavailable, "is being restarted: the host that used it is gone"),
     _Row(
         "gateway.OverMemory",
         UpstreamLost,
         _said,
         "the next call starts it again: ask it for less at once, or raise limits.memory",
     ),
-    _Row("gateway.TooMuchWaiting", UpstreamLost, _said, "it is started again; report it to whoever makes the server"),
+    _Row(
+        "gateway.TooMuchWaiting",
+        UpstreamLost,
+        _said,
+        "it is started again; report this to the developers of the server",
+    ),
     _Row("gateway.HttpStatus", UpstreamUnavailable, _status_words, _status_remedy),
     _Row("gateway.ConnectionEnded", UpstreamLost, _said),
     _Row("gateway.NotMcp", UpstreamGarbage, _said),
@@ -315,7 +320,7 @@ TABLE: tuple[_Row, ...] = (
         _CHECK_URL,
     ),
     _Row("httpx2.TimeoutException", UpstreamTimeout, lambda _, subject: f"{subject.place} did not answer in time"),
-    _Row("httpx2.ProxyError", UpstreamUnavailable, "the proxy on the way refused", "check HTTP_PROXY and NO_PROXY"),
+    _Row("httpx2.ProxyError", UpstreamUnavailable, "the proxy refused the connection", "check HTTP_PROXY and NO_PROXY"),
     _Row("httpx2.ConnectError", UpstreamLost, lambda _, subject: f"no connection to {subject.place}", _CHECK_URL),
     _Row("httpx2.SSEError", UpstreamGarbage, _limit_words, _MAX, only=_exceeded),
     _Row("httpx2.SSEError", UpstreamGarbage, "answered with something that is not an event stream", "check the url"),
