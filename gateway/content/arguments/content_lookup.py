@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 _LARGE = 256 * 1024
 """Content larger than this many bytes is encoded in a thread, so that other calls do not wait."""
 _LINKED = ("url", "openai-file")
-_UNTOLD = "application/octet-stream"
+_UNKNOWN_TYPE = "application/octet-stream"
 _IS_BASE64 = re.compile(r"data:[^,]*;base64,", re.IGNORECASE)
 _ENDING = re.compile(r"[0-9a-z]{1,8}")
 
 Result = TypeVar("Result")
 
 
-class _Told(NamedTuple):
+class _Facts(NamedTuple):
     """The kind and type of content, found from its bytes where the declared type says nothing."""
 
     kind: Kind
@@ -91,22 +91,22 @@ class ContentLookup:
     # -- kept content ----------------------------------------------------------------------------------------------
 
     async def _kept(self, stored: Stored, parameter: Parameter) -> Content:
-        told = await self._told(stored)
-        self._check(told, stored.size, parameter, stored.handle)
-        content = Content(told.kind, told.media_type, stored.size, stored.handle, stored.name)
+        facts = await self._facts(stored)
+        self._check(facts, stored.size, parameter, stored.handle)
+        content = Content(facts.kind, facts.media_type, stored.size, stored.handle, stored.name)
         match parameter.form:
             case "url" | "openai-file":
                 return replace(content, link=self._link(stored))
             case "path":
-                return replace(content, path=await self._path(stored, told.media_type))
+                return replace(content, path=await self._path(stored, facts.media_type))
             case _:
                 return replace(content, data=await self._data(stored))
 
-    async def _told(self, stored: Stored) -> _Told:
+    async def _facts(self, stored: Stored) -> _Facts:
         if stored.kind != "other":
-            return _Told(stored.kind, stored.media_type)
+            return _Facts(stored.kind, stored.media_type)
         start = await fetch_bytes(self._store, stored.handle, owner=self._owner, end=media_types.HEAD_BYTES)
-        return _told(start, stored.media_type, stored.name)
+        return _facts_in(start, stored.media_type, stored.name)
 
     def _check_origin(self, stored: Stored) -> None:
         if self._accept == "own" and stored.origin not in (None, self._upstream):
@@ -116,13 +116,13 @@ class ContentLookup:
                 remedy=f"see upstreams.{self._upstream}.accept",
             )
 
-    def _check(self, told: _Told, size: int, parameter: Parameter, named: str) -> None:
+    def _check(self, facts: _Facts, size: int, parameter: Parameter, named: str) -> None:
         """Raise ArgumentError for content that the parameter, or this call, does not accept."""
-        if not parameter.takes(told.kind, told.media_type):
+        if not parameter.takes(facts.kind, facts.media_type):
             wanted = kind_words(parameter.kind)
             if parameter.accepts:
                 wanted += f" of type {' or '.join(plain(one, 60) for one in parameter.accepts[:10])}"
-            is_what = f"{kind_words(told.kind)} ({plain(told.media_type, 80)}, {size_words(size)})"
+            is_what = f"{kind_words(facts.kind)} ({plain(facts.media_type, 80)}, {size_words(size)})"
             raise ArgumentError(f"{wanted} is required, and {named} is {is_what}", remedy="give the handle of another")
         if parameter.form in _LINKED:
             return
@@ -189,24 +189,24 @@ class ContentLookup:
         data, declared = await _read(reference.text)
         if data is None:
             raise ArgumentError("the data: URI is malformed", remedy="give a handle, or data:<type>;base64,<data>")
-        told = _told(head(data, media_types.HEAD_BYTES), declared or _UNTOLD, None)
+        facts = _facts_in(head(data, media_types.HEAD_BYTES), declared or _UNKNOWN_TYPE, None)
         size = decoded_size(data)
         if reference.fits or parameter.form == "base64":
-            self._check(told, size, parameter, "what was given")
-            return None if reference.fits else Content(told.kind, told.media_type, size, data=data)
+            self._check(facts, size, parameter, "what was given")
+            return None if reference.fits else Content(facts.kind, facts.media_type, size, data=data)
         if size > self._limits.argument_bytes:
             most = size_words(self._limits.argument_bytes)
             raise ArgumentError(f"{size_words(size)} were given, and at most {most} are allowed")
         content = await _run(pybase64.b64decode, data)
-        stored = await self._store.put(content, owner=self._owner, media_type=told.media_type)
+        stored = await self._store.put(content, owner=self._owner, media_type=facts.media_type)
         return await self._kept(stored, parameter)
 
 
-def _told(head: bytes, declared: str, name: str | None) -> _Told:
+def _facts_in(head: bytes, declared: str, name: str | None) -> _Facts:
     said, found = media_types.normalise(declared), media_types.inspect(head).media_type
     # A zip archive is many things, and its bytes do not say which.
-    media_type = (said if found == "application/zip" and said else found or said) or _UNTOLD
-    return _Told(kind_of(media_type, name), media_type)
+    media_type = (said if found == "application/zip" and said else found or said) or _UNKNOWN_TYPE
+    return _Facts(kind_of(media_type, name), media_type)
 
 
 async def _read(uri: str) -> tuple[str | None, str | None]:

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 from gateway.core.model.media_types import HEAD_BYTES, inspect, normalise
 
-_UNTOLD = "application/octet-stream"
+_UNKNOWN_TYPE = "application/octet-stream"
 
 
 async def peeked(chunks: AsyncIterator[bytes]) -> tuple[bytes, AsyncGenerator[bytes]]:
@@ -19,7 +19,7 @@ async def peeked(chunks: AsyncIterator[bytes]) -> tuple[bytes, AsyncGenerator[by
 
 def typed(head: bytes, declared: str | None) -> str:
     """Return the media type of content that begins with `head`: by its bytes, else as declared."""
-    return inspect(head).media_type or normalise(declared) or _UNTOLD
+    return inspect(head).media_type or normalise(declared) or _UNKNOWN_TYPE
 
 
 async def _all(head: bytes, rest: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:

@@ -52,9 +52,9 @@ class Bases:
     def of(self, scope: Scope) -> str:
         """Return the base URL without a trailing slash, such as `https://gateway.example.com/mcp-gateway`."""
         headers = Headers(scope=scope)
-        told = _forwarded(headers) if self._is_trusted(scope) else {}
-        scheme = told.get("proto", "").lower()
-        host, prefix = told.get("host", ""), told.get("prefix", "").rstrip("/")
+        forwarded = _forwarded(headers) if self._is_trusted(scope) else {}
+        scheme = forwarded.get("proto", "").lower()
+        host, prefix = forwarded.get("host", ""), forwarded.get("prefix", "").rstrip("/")
         return "".join(
             (
                 scheme if scheme in ("http", "https") else scope.get("scheme", "http"),
@@ -86,12 +86,12 @@ class Bases:
 
 def _forwarded(headers: Headers) -> dict[str, str]:
     """Return the scheme, host and prefix that the nearest proxy was asked for."""
-    told = {
+    forwarded = {
         key: values[-1].rpartition(",")[2].strip()
         for key in ("proto", "host", "prefix")
         if (values := headers.getlist(f"x-forwarded-{key}"))
     }
     if standard := headers.getlist("forwarded"):
         last = standard[-1].rpartition(",")[2]
-        told |= {name.lower(): quoted or token for name, quoted, token in _PAIR.findall(last)}
-    return told
+        forwarded |= {name.lower(): quoted or token for name, quoted, token in _PAIR.findall(last)}
+    return forwarded

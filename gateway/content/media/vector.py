@@ -24,7 +24,7 @@ MOST_EDGE = 2_000
 LEAST_EDGE = 512
 """The minimum for the longer edge: icons cost nothing, and nobody recognises 16 pixels."""
 
-UNTOLD_EDGE = 1_024
+USUAL_EDGE = 1_024
 """The longer edge of a drawing without a declared size."""
 
 _STACK = 64 * 1024 * 1024
@@ -54,7 +54,7 @@ def draw(content: bytes, max_edge: int | None, crop: Crop | None, max_pixels: in
     cleaned = clean(gunzipped(content), max_pixels)
     max_edge = max_edge or MOST_EDGE
     if cleaned.size is None:
-        png = _drawn(cleaned, cleaned.text, PixelSize(min(UNTOLD_EDGE, max_edge), min(UNTOLD_EDGE, max_edge)))
+        png = _drawn(cleaned, cleaned.text, PixelSize(min(USUAL_EDGE, max_edge), min(USUAL_EDGE, max_edge)))
         return Drawn(png, inspect(png).size or PixelSize(1, 1), is_part=False)
     if crop is None:
         return Drawn(_drawn(cleaned, cleaned.text, _size(cleaned.size, max_edge, max_pixels)), cleaned.size, False)

@@ -189,15 +189,15 @@ async def _outcome(effect: Effect, runner: EffectRunner, owner: str) -> Outcome:
             case ReadLink():
                 return await _read(effect, runner.reach.read)
             case WriteFile() | Describe():
-                return await _told(effect, runner)
+                return await _described_or_written(effect, runner)
             case _:
-                return await _worked(effect, runner.media)
+                return await _media_work(effect, runner.media)
     except (MediaError, ContentError) as error:
         logger.info("effect %s failed: %s", effect.key, error)
         return Failed(error.message)
 
 
-async def _worked(
+async def _media_work(
     effect: FitImage | ReadDocument | RenderPages | ConvertAudio | Probe, media: MediaWork
 ) -> Fitted | DocumentRead | Rendered | Converted | Probed:
     content = pybase64.b64decode(effect.data)
@@ -214,7 +214,7 @@ async def _worked(
             return await media.probe(content, effect.media_type)
 
 
-async def _told(effect: WriteFile | Describe, runner: EffectRunner) -> Outcome:
+async def _described_or_written(effect: WriteFile | Describe, runner: EffectRunner) -> Outcome:
     content = pybase64.b64decode(effect.data)
     if isinstance(effect, Describe):
         if runner.describer is None:

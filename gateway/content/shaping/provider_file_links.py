@@ -87,7 +87,8 @@ async def with_files_uploaded(turn: Turn, profile: ModelProfile, files: Files | 
 
     answers = tuple(replace(answer, parts=tuple(put(part) for part in answer.parts)) for answer in turn.answers)
     follow_ups = tuple(replace(one, media=put(one.media)) for one in turn.follow_ups)
-    return Turn(answers, follow_ups, turn.reply), tuple(_told(label, done, scheme) for label, done in uploaded.items())
+    notes = tuple(_upload_note(label, done, scheme) for label, done in uploaded.items())
+    return Turn(answers, follow_ups, turn.reply), notes
 
 
 _Fetch: TypeAlias = "Block | str"
@@ -132,7 +133,7 @@ async def _uploaded(media: Media, scheme: str, files: Files) -> Media | str:
     return replace(media, data="", ref=Ref("url" if "://" in file_id else "file", file_id))
 
 
-def _told(label: str, done: Media | str, scheme: str) -> Note:
+def _upload_note(label: str, done: Media | str, scheme: str) -> Note:
     if isinstance(done, str):
         return Note(kind="failed", text=f"{label} stays inside the request: {done}")
     return Note(kind="converted", text=f"{label} as a file of its provider ({scheme})")

@@ -12,7 +12,7 @@ from gateway.errors import ContentTooLarge
 CHUNK_BYTES = 1024 * 1024
 """The maximum size of one chunk of content, in bytes."""
 
-UNTOLD_TYPE = "application/octet-stream"
+UNKNOWN_TYPE = "application/octet-stream"
 """The type of content that came without a type."""
 
 

@@ -20,7 +20,7 @@ class Held(NamedTuple):
     size: int
 
 
-class Ledger(Generic[Ident]):
+class LruQuota(Generic[Ident]):
     """The pieces that are kept, in the order of their last use, with the limits that they count against."""
 
     def __init__(self, entries: Iterable[tuple[Ident, Held]] = ()) -> None:

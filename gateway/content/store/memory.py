@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from gateway.config.schema import StoreSettings
 from gateway.content.store import store_errors
-from gateway.content.store.content import CHUNK_BYTES, UNTOLD_TYPE, Opened, Stored
+from gateway.content.store.content import CHUNK_BYTES, UNKNOWN_TYPE, Opened, Stored
 from gateway.content.store.digest import Hashing, sha256_of
 from gateway.content.store.handles import KEY_BYTES, content_id, id_in, new_handle
-from gateway.content.store.lru_quota import Held, Ledger
+from gateway.content.store.lru_quota import Held, LruQuota
 from gateway.core.model.kinds import kind_of
 from gateway.core.model.media_types import normalise
 
@@ -46,14 +46,14 @@ class MemoryStore:
         self._key = key if key is not None else secrets.token_bytes(KEY_BYTES)
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         """By id, in the order in which they expire: every piece lives equally long after it was last stored."""
-        self._ledger: Ledger[str] = Ledger()
+        self._quota: LruQuota[str] = LruQuota()
         self._gone: OrderedDict[tuple[str, str], str] = OrderedDict()
         """The reason why the content of (owner, id) was removed, the earliest removed first."""
 
     @property
     def usage(self) -> tuple[int, int]:
         """The number of bytes and the number of pieces kept now."""
-        return self._ledger.size, len(self._ledger)
+        return self._quota.size, len(self._quota)
 
     def resize(self, settings: StoreSettings) -> None:
         """Apply other limits from now on, also to existing content, as if it had been stored under them."""
@@ -82,15 +82,15 @@ class MemoryStore:
         if known := self._entries.get(ident):
             stored = replace(known.stored, name=known.stored.name or name, expires_at=expires_at)
             self._entries[ident] = known._replace(stored=stored)
-            self._ledger.use(ident)
+            self._quota.use(ident)
         else:
-            media_type = normalise(media_type) or UNTOLD_TYPE
+            media_type = normalise(media_type) or UNKNOWN_TYPE
             handle, kind = new_handle(media_type, ident, name), kind_of(media_type, name)
             stored = Stored(handle, media_type, name, len(content), sha256.hex(), kind, expires_at, origin)
             held = Held(owner, len(content))
             self._make_room(held)
             self._entries[ident] = _Entry(owner, content, stored)
-            self._ledger.hold(ident, held)
+            self._quota.hold(ident, held)
             self._gone.pop((owner, ident), None)
         self._entries.move_to_end(ident)
         return stored
@@ -131,7 +131,7 @@ class MemoryStore:
         ident = id_in(handle)
         entry = self._entries.get(ident)
         if entry is not None and entry.owner == owner:
-            self._ledger.use(ident)
+            self._quota.use(ident)
             return entry
         if why := self._gone.get((owner, ident)):
             raise store_errors.gone(handle, why)
@@ -146,7 +146,7 @@ class MemoryStore:
             self._lose(ident, store_errors.expired_after(self._settings.expires))
 
     def _make_room(self, more: Held | None = None) -> None:
-        for ident in self._ledger.surplus(self._settings, more):
+        for ident in self._quota.surplus(self._settings, more):
             self._lose(ident, store_errors.EVICTED)
 
     def _lose(self, ident: str, why: str) -> None:
@@ -155,7 +155,7 @@ class MemoryStore:
             self._gone.popitem(last=False)
 
     def _drop(self, ident: str) -> _Entry:
-        self._ledger.drop(ident)
+        self._quota.drop(ident)
         return self._entries.pop(ident)
 
 

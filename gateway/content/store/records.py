@@ -57,13 +57,13 @@ class ContentRecord:
         return json.dumps(asdict(self)).encode()
 
 
-_ABOUT = TypeAdapter(ContentRecord)
+_RECORD = TypeAdapter(ContentRecord)
 
 
-def read_about(content: bytes) -> ContentRecord | None:
+def read_record(content: bytes) -> ContentRecord | None:
     """Read what `ContentRecord.written` wrote; None for anything else that may be in the store."""
     try:
-        return _ABOUT.validate_python(json.loads(content))
+        return _RECORD.validate_python(json.loads(content))
     except (ValueError, RecursionError):
         return None
 

@@ -73,7 +73,9 @@ class ActiveCall:
     deadline: Deadline
 
 
-_ONGOING: ContextVar[ActiveCall | None] = ContextVar("the call that a message of an upstream belongs to", default=None)
+_ACTIVE_CALL: ContextVar[ActiveCall | None] = ContextVar(
+    "the call that a message of an upstream belongs to", default=None
+)
 
 
 class HostLock:
@@ -185,21 +187,21 @@ class HostRequests:
         """
         if method not in ASKED:
             raise HostRefused(METHOD_NOT_FOUND, f"the gateway does not serve {method}")
-        ongoing = self._meant()
-        host = ongoing.host if ongoing is not None else self.last_host
+        active = self._meant()
+        host = active.host if active is not None else self.last_host
         if host is None:
             raise HostRefused(METHOD_NOT_FOUND, f"{method}: there is no host to ask")
-        if ongoing is None:
+        if active is None:
             return await self._asked(host, method, params)
-        with ongoing.deadline.held(), self.lock.asking():
+        with active.deadline.held(), self.lock.asking():
             return await self._asked(host, method, params)
 
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:
         """Pass a notification to the host in front, if there is one."""
-        ongoing = self._meant()
-        host = ongoing.host if ongoing is not None else self.last_host
-        if ongoing is not None:
-            ongoing.deadline.touch()
+        active = self._meant()
+        host = active.host if active is not None else self.last_host
+        if active is not None:
+            active.deadline.touch()
         if host is not None:
             await host.tell(method, params)
 
@@ -216,20 +218,20 @@ class HostRequests:
 
     def _meant(self) -> ActiveCall | None:
         """Return the call that a message belongs to: by its stream, else the newest."""
-        known = _ONGOING.get()
+        known = _ACTIVE_CALL.get()
         if known is not None and known.session is self and known in self._calls:
             return known
         return self._calls[-1] if self._calls else None
 
     @asynccontextmanager
     async def _listed(self, host: Host, deadline: Deadline) -> AsyncGenerator[None]:
-        ongoing = ActiveCall(self, host, deadline)
-        self._calls.append(ongoing)
-        token = _ONGOING.set(ongoing)
+        active = ActiveCall(self, host, deadline)
+        self._calls.append(active)
+        token = _ACTIVE_CALL.set(active)
         closed = STREAM_CLOSED.set(host.let_go)
         try:
             yield
         finally:
             STREAM_CLOSED.reset(closed)
-            _ONGOING.reset(token)
-            self._calls.remove(ongoing)
+            _ACTIVE_CALL.reset(token)
+            self._calls.remove(active)

@@ -107,7 +107,7 @@ class Sessions:
         end: Callable[[SupervisedConnection], None],
         is_there: Callable[[str], bool] = lambda host: False,
     ) -> None:
-        self._is_default = default
+        self._default = default
         self._eras = eras
         self._make = make
         self._begin = begin
@@ -120,7 +120,7 @@ class Sessions:
 
     def connections(self) -> Iterator[SupervisedConnection]:
         """Return the connections that have an owner, except the default one."""
-        return (slot.connection for slot in tuple(self._slots.values()) if slot.connection is not self._is_default)
+        return (slot.connection for slot in tuple(self._slots.values()) if slot.connection is not self._default)
 
     def of(self, caller: Caller, *, displacing: bool = True) -> tuple[SupervisedConnection, ClientIdentity]:
         """Return the connection for this caller, and the identity to present on it.
@@ -176,20 +176,20 @@ class Sessions:
 
         A running call keeps the owner: the next connection may be opened for that call.
         """
-        if not self._is_default.is_idle:
+        if not self._default.is_idle:
             return
-        for key in [key for key, slot in self._slots.items() if slot.connection is self._is_default]:
+        for key in [key for key, slot in self._slots.items() if slot.connection is self._default]:
             del self._slots[key]
 
     async def expire(self) -> None:
         """Run forever, and end sessions that were not used for `session_idle` seconds."""
         while True:
-            idle = self._is_default.settings.session_idle
+            idle = self._default.settings.session_idle
             await anyio.sleep(min(_LOOKS, idle / 4))
             before = anyio.current_time() - idle
             for key, slot in tuple(self._slots.items()):
                 connection = slot.connection
-                if connection is self._is_default and key.owner == SHARED:
+                if connection is self._default and key.owner == SHARED:
                     continue
                 if connection.is_idle and not connection.subscriptions.uris and connection.last_use[0] < before:
                     logger.debug("upstream %s: a session idle for %g s is closed", connection.name, idle)
@@ -197,21 +197,21 @@ class Sessions:
                     self._vacate(connection)
 
     def _key_of(self, caller: Caller, identity: ClientIdentity) -> Key:
-        owner = owner_of(self._is_default.settings.session, caller)
+        owner = owner_of(self._default.settings.session, caller)
         return self._key(owner, self._eras.for_host(caller.era), identity)
 
     def _key(self, owner: str, era: Era, identity: ClientIdentity) -> Key:
         """Return a key. A stateless upstream gets the identity with each request; over HTTP it has no owned state."""
         if era == "modern" and "modern" in self._eras.spoken:
-            remote = self._is_default.settings.url is not None
+            remote = self._default.settings.url is not None
             return Key(SHARED if remote else owner, era, "")
         return Key(owner, era, identity.mark)
 
     def _connection(self, key: Key, identity: ClientIdentity, client: str, *, displacing: bool) -> SupervisedConnection:
-        if not self._is_free_for(key) and len(self._slots) >= self._is_default.settings.max_sessions:
+        if not self._is_free_for(key) and len(self._slots) >= self._default.settings.max_sessions:
             self._make_room(client, displacing=displacing)
         if self._is_free_for(key):
-            connection = self._is_default
+            connection = self._default
         else:
             connection = self._make(identity, key.era)
             self._begin(connection)
@@ -220,7 +220,7 @@ class Sessions:
 
     def _is_free_for(self, key: Key) -> bool:
         """Whether the default connection has no owner, and suits the key."""
-        default = self._is_default
+        default = self._default
         era, identity = default.prospect
         return (
             not any(slot.connection is default for slot in self._slots.values())
@@ -230,14 +230,14 @@ class Sessions:
 
     def _vacate(self, connection: SupervisedConnection) -> None:
         """End a connection that no longer has an owner, so that nobody else gets its state."""
-        if connection is self._is_default:
+        if connection is self._default:
             connection.vacate()
         else:
             self._end(connection)
 
     def _make_room(self, client: str, *, displacing: bool) -> None:
         """Close an unused session: one without an owner, else one of the client's, else the least recently used."""
-        name, most = self._is_default.name, self._is_default.settings.max_sessions
+        name, most = self._default.name, self._default.settings.max_sessions
         unused = [key for key, slot in self._slots.items() if self._is_unused(key, slot)] if displacing else []
         if not unused:
             raise UpstreamUnavailable(
@@ -258,6 +258,6 @@ class Sessions:
 
     def _is_unused(self, key: Key, slot: SessionSlot) -> bool:
         """Whether no call is running, and none of its hosts has anything open that it could still be waiting on."""
-        if slot.connection is self._is_default and key.owner == SHARED:
+        if slot.connection is self._default and key.owner == SHARED:
             return False
         return slot.connection.is_idle and not any(self._is_there(host) for host in slot.hosts)

@@ -113,7 +113,7 @@ class SupervisedConnection:
         self.last_use = [0.0]  # when the last call ended; a list, so that watchers can share it
         self._is_default = is_default
         self._first = first
-        self._next_guise = identity
+        self._next_identity = identity
         self._on_event = on_event
         self._turns = CallQueue(subject.settings.limits.calls)
         self._transport: TransportName | None = None
@@ -168,7 +168,7 @@ class SupervisedConnection:
         """The era and the identity of the connection; of the next one while it is not open."""
         if self.opening is not None and self.state is UpstreamState.READY:
             return self.opening.era, self.identity
-        return (self._first(), self._next_guise()) if self._connecting is None else (self.tried, self.identity)
+        return (self._first(), self._next_identity()) if self._connecting is None else (self.tried, self.identity)
 
     @property
     def is_idle(self) -> bool:
@@ -386,7 +386,7 @@ class SupervisedConnection:
         if self.status.cause == self._queued:  # its turn has come
             self.status.enter(UpstreamState.STARTING, None)
         self._queued = ""
-        self.identity, self.tried = self._next_guise(), self._first()
+        self.identity, self.tried = self._next_identity(), self._first()
         limit.begin(connecting)
         async with connect(
             transport, self.subject, self.identity, self.host_requests, self._notified, self._take_hint
@@ -440,13 +440,13 @@ class SupervisedConnection:
         if method in _FOR_HOSTS:
             await self.host_requests.tell(method, params)
         else:
-            self._told(method, params)
+            self._handle(method, params)
 
     def _missed(self, method: str, params: Mapping[str, Any]) -> None:
         """Handle a notification that the upstream may have sent while nobody was listening."""
-        self._told(method, params, was_said=False)
+        self._handle(method, params, was_said=False)
 
-    def _told(self, method: str, params: Mapping[str, Any], *, was_said: bool = True) -> None:
+    def _handle(self, method: str, params: Mapping[str, Any], *, was_said: bool = True) -> None:
         if method == UPDATED and isinstance(uri := params.get("uri"), str):
             self._on_event(self, f"{UPDATED_PREFIX}{uri}")
         elif method == ACKNOWLEDGED:

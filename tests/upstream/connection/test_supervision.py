@@ -274,9 +274,9 @@ async def test_one_over_its_restarts_is_left_alone_until_it_is_called(connect: A
         for _ in range(2):
             os.kill(await pid_of(upstream), signal.SIGKILL)
             await changes.until(lambda: upstream.state is UpstreamState.FAILED)
-            if "left alone" not in upstream.cause:
-                await changes.until(lambda: upstream.state is UpstreamState.READY or "left alone" in upstream.cause)
-        await changes.until(lambda: "left alone" in (upstream.cause or ""))
+            if "not restarted" not in upstream.cause:
+                await changes.until(lambda: upstream.state is UpstreamState.READY or "not restarted" in upstream.cause)
+        await changes.until(lambda: "not restarted" in (upstream.cause or ""))
         assert upstream.state is UpstreamState.FAILED
         assert await pid_of(upstream)  # asked again, it is started once more
 
