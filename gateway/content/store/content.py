@@ -71,7 +71,7 @@ class ContentStore(Protocol):
         name: str | None = None,
         origin: str | None = None,
     ) -> Stored:
-        """Keep `content`, given whole or as a stream. The same bytes of one owner keep their handle, and expire later.
+        """Keep `content`, given whole or as a stream. The same bytes of one owner keep their handle, with a new expiry.
 
         Nothing is visible before all of it is kept, and nothing is kept if its stream breaks off or the call is
         cancelled. Metadata first given for the same bytes (type, name, origin) stays.

@@ -196,7 +196,7 @@ class SuspendedCalls:
             except GatewayError as error:
                 call.over(None, error)
             except Exception as error:  # a bug of ours must not end the calls of everybody else
-                logger.exception("a call failed that could have waited for its host")
+                logger.exception("a call that may be suspended failed")
                 call.over(None, GatewayError(f"the call failed: {type(error).__name__}"))
             else:
                 call.over(result, None)
@@ -238,6 +238,6 @@ class SuspendedCalls:
 
     def _give_up(self, call: SuspendedCall) -> None:
         name = plain(call.caller.client_name or "a host", 100)
-        logger.info("a call that waits for an answer of %s is given up", name)
+        logger.info("a call that waits for an answer of %s is cancelled", name)
         self._suspended_calls.pop(call.id, None)
         call.scope.cancel()

@@ -253,7 +253,7 @@ class Sessions:
 
         slot = self._slots.pop(min(unused, key=rank))
         idle = anyio.current_time() - slot.connection.last_use[0]
-        logger.info("upstream %s: a session unused for %d s makes way for another (max_sessions)", name, idle)
+        logger.info("upstream %s: a session unused for %d s is closed to make room (max_sessions)", name, idle)
         self._vacate(slot.connection)
 
     def _is_unused(self, key: Key, slot: SessionSlot) -> bool:

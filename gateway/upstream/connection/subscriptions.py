@@ -105,7 +105,7 @@ class Subscriptions:
         told = [uri for uri in uris if isinstance(uri, str)] if is_list(uris) else []
         if left_out := self.uris.difference(told):
             logger.info(
-                "upstream %s does not tell of %s that hosts subscribed to",
+                "upstream %s does not report changes of %s that hosts subscribed to",
                 self._name,
                 counted(len(left_out), "resource"),
             )

@@ -65,7 +65,7 @@ class BoundedDispatcher(JSONRPCDispatcher[TransportContext]):
             self._end(TooMuchWaiting(f"sends too many requests: {words}"))
             return
         if not is_request and self._is_too_much(args, size):
-            logger.debug("a notification of an upstream is dropped: nobody takes them as fast as they come")
+            logger.debug("a notification of an upstream is dropped: they arrive faster than they are read")
             return
         self._count(is_request, 1, size)
 
