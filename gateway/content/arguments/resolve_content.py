@@ -115,7 +115,7 @@ class Arguments:
 
         Raises, on entering:
             ArgumentError: content is missing, of the wrong kind, too large, or not permitted for this upstream. The
-            message names the argument.
+                message names the argument.
         """
         found = wanted_contents(arguments, parameters, fetched=self._fetch is not None)
         if not found:

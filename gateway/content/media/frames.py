@@ -3,8 +3,8 @@
     frame   length of the header (4 bytes), length of the body (8 bytes), header (UTF-8 JSON), body
     worker  READY or {"error": reason} once, when it starts
     job     {"operation", "media_type", "options", "seconds"} and the content; see `gateway.content.media.operations`
-    answer  the operation's header and body; or {"error": reason, "remedy": what to do about it, "last": true if the
-    worker ends}
+    answer  the operation's header and body; or {"error": reason, "remedy": what to do about it, "last":
+            true if the worker ends}
 
 Only JSON and lengths are exchanged, so a compromised worker cannot make the gateway run anything.
 """
