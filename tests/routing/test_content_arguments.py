@@ -200,7 +200,7 @@ async def test_an_upstream_may_be_barred_from_content_that_came_from_others(tmp_
         first, *_ = arrived = [each["arguments"]["blob"] for each in received(tmp_path)]
     if accept == "own":
         assert "blob: " in text(result)
-        assert "came from a, and b accepts only its own content" in text(result)
+        assert "came from a, and b accepts no content of other upstreams" in text(result)
         assert len(arrived) == 1  # its own
     else:
         # Barred from all of it, it is a server like any before: a handle is a text that it may make of what it can.

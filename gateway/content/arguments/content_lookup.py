@@ -112,7 +112,7 @@ class ContentLookup:
         if self._accept == "own" and stored.origin not in (None, self._upstream):
             whose = f"{stored.handle} came from {plain(stored.origin, 60)}"
             raise ArgumentError(
-                f"{whose}, and {self._upstream} accepts only its own content",
+                f"{whose}, and {self._upstream} accepts no content of other upstreams",
                 remedy=f"see upstreams.{self._upstream}.accept",
             )
 

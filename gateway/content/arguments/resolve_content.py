@@ -111,7 +111,7 @@ class Arguments:
         """Provide the arguments as the tool wants them; the same object if nothing in them stands for content.
 
         Files that they name exist until the context exits. Content is never logged. With `accept` set to `own`,
-        `upstream` gets only content that it returned itself.
+        `upstream` gets no content that other upstreams returned.
 
         Raises, on entering:
             ArgumentError: content is missing, of the wrong kind, too large, or not permitted for this upstream. The

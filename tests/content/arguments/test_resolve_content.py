@@ -221,7 +221,7 @@ async def test_content_that_came_from_another_upstream_is_kept_from_one_that_tak
                 assert base64.b64decode(arguments["x"]) == content
         else:
             error = await refused(given, stored.handle, x("base64"), settings=own)
-            assert f"{stored.handle} came from {origin}, and one accepts only its own content" in error.message
+            assert f"{stored.handle} came from {origin}, and one accepts no content of other upstreams" in error.message
 
 
 async def test_too_many_values_are_refused(given: Any):
