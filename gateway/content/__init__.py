@@ -1,1 +1,1 @@
-"""Content as bytes: shaped, stored, decoded, described, fetched, linked, and put into arguments."""
+"""Content as bytes: shaping, storing, decoding, describing, fetching, linking, and putting into arguments."""

@@ -1,4 +1,4 @@
-"""Upstream servers: connecting to them, supervising them, speaking to them."""
+"""Upstream servers: connecting to them, supervising them, and exchanging messages with them."""
 
 from gateway.upstream.catalogues import Catalogues
 from gateway.upstream.connection.calls import ProgressCallback

@@ -1,4 +1,4 @@
-"""Which hosts are there now: those that have a stream or a request open at the gateway."""
+"""Keep track of the hosts that are present: those with a stream or a request open at the gateway."""
 
 from collections import Counter
 from collections.abc import Generator
@@ -6,15 +6,14 @@ from contextlib import contextmanager
 
 
 class Attendance:
-    """Hosts by what tells them apart (`gateway.upstream.connection.owners.host_of`), counted while something of theirs
-    is open."""
+    """The hosts that are present, by their identity (`gateway.upstream.connection.owners.host_of`)."""
 
     def __init__(self) -> None:
         self._open: Counter[str] = Counter()
 
     @contextmanager
     def attending(self, host: str) -> Generator[None]:
-        """While this is open, the host is there."""
+        """Mark the host as present inside the context."""
         self._open[host] += 1
         try:
             yield
@@ -24,5 +23,5 @@ class Attendance:
                 del self._open[host]
 
     def has(self, host: str) -> bool:
-        """Whether the host is there."""
+        """Whether the host is present."""
         return host in self._open

@@ -1,7 +1,7 @@
-"""What upstreams last said that they have, kept on disk, so that a restarted gateway lists it at once.
+"""The last known lists of upstreams, kept on disk so that a restarted gateway can offer them at once.
 
-A file for each upstream's settings, named by a hash of them: other settings are another upstream. Whatever is wrong
-with a file, it is as if there were none. The files are their owner's alone, and hold lists of tools, never results.
+There is a file for each upstream's settings, named by a hash of them: other settings mean another upstream. A file that
+cannot be used counts as missing. The files are readable by their user only, and contain lists, never results.
 """
 
 import hashlib
@@ -23,13 +23,13 @@ from gateway.system.files import DRAFT, write_file
 logger = logging.getLogger(__name__)
 
 VERSION = 2
-"""Of the format: a file of another version is not read."""
+"""The version of the format. Files of another version are not read."""
 
 LARGEST = 16 * 1024 * 1024
-"""Bytes of a file beyond which it is neither written nor read."""
+"""The size in bytes above which a file is neither written nor read."""
 
 KEPT_SECONDS = 30 * 86_400
-"""Files of upstreams that were not connected to for so long are removed."""
+"""The age at which files of upstreams are removed that were not connected to."""
 
 _LISTS = ("tools", "resources", "templates", "prompts")
 _ENDING = ".json"
@@ -37,10 +37,10 @@ _ENDING = ".json"
 
 @dataclass(frozen=True)
 class RememberedLists:
-    """The last known state of an upstream: raw lists, and what it said about itself when it was connected to.
+    """The last known state of an upstream: its raw lists, and the outcome of the last negotiation.
 
-    `hints` are what each list said about itself (`gateway.upstream.connection.upstream_lists.Lists`). `eras` are those
-    that it is known to speak, `silent` those that it is known not to speak: neither needs to be found out again.
+    `hints` are the cache hints of each list (`gateway.upstream.connection.upstream_lists.Lists`). `eras` are the eras
+    that it is known to speak, and `silent` those that it is known not to speak, so neither has to be tried again.
     """
 
     tools: tuple[dict[str, Any], ...] = ()
@@ -58,14 +58,14 @@ class RememberedLists:
 
 
 class Catalogues:
-    """The files in one folder. Every method blocks for the time of a small file."""
+    """The files in one folder. Every method blocks while it reads or writes a small file."""
 
     def __init__(self, folder: Path, *, now: Callable[[], float] = time.time) -> None:
         self._folder = folder
         self._now = now
 
     def recall(self, settings: UpstreamSettings) -> RememberedLists | None:
-        """What is known of the upstream with these settings; None when nothing is, or nothing that can be read."""
+        """Return what is known of the upstream with these settings; None if there is no file or it cannot be read."""
         path = self.path(settings)
         try:
             if path.stat().st_size > LARGEST:
@@ -78,9 +78,9 @@ class Catalogues:
             return None
 
     def keep(self, settings: UpstreamSettings, catalogue: RememberedLists, unchanged: bool = False) -> None:
-        """Write the file anew, whole or not at all; for one that is `unchanged`, only that it is in use.
+        """Write the file atomically, or only update its time if the catalogue is `unchanged`.
 
-        A disk that cannot be written to costs a line in the log.
+        Failures to write are logged.
         """
         path = self.path(settings)
         try:
@@ -98,7 +98,7 @@ class Catalogues:
             logger.debug("the catalogue %s could not be kept: %s", path.name, error)
 
     def path(self, settings: UpstreamSettings) -> Path:
-        """The file for these settings: what decides which server it is, and as whom it is asked, as a hash."""
+        """Return the path for these settings: a hash of those that determine the server and the credentials."""
         deciding = settings.model_dump(
             mode="json", include={"command", "args", "env", "cwd", "url", "transport", "headers"}
         )

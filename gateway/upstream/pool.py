@@ -1,4 +1,4 @@
-"""All upstreams together: each connected by its own task, none in another's way."""
+"""All upstreams together, each connected by its own task and independent of the others."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -18,17 +18,17 @@ from gateway.upstream.transports.failures import Retired
 from gateway.upstream.upstream import OnChange, Upstream, nobody
 
 STOP_GRACE = 12.0
-"""Seconds for all upstreams together to be left in good order when the gateway ends."""
+"""Seconds for a clean shutdown of all upstreams together when the gateway ends."""
 
 DRAIN_SECONDS = 20.0
-"""How long calls may go on that are running on an upstream whose settings change, or that is taken out of them."""
+"""Seconds for running calls to finish on an upstream that was changed in, or removed from, the settings."""
 
 
 class Upstreams(Mapping[str, Upstream]):
-    """The upstreams by name, in the order of the configuration. Entering begins to connect to all, waiting for none;
-    those that are `asleep` are connected to when something is asked of them.
+    """The upstreams by name, in the order of the configuration. Entering starts to connect to all without waiting; with
+    `asleep`, each is connected on its first request.
 
-    To be entered and left by one task. Leaving ends every connection and every process, also when it is cancelled.
+    The same task has to enter and exit. Leaving ends every connection and every process, even if it is cancelled.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Upstreams(Mapping[str, Upstream]):
         self._catalogues = catalogues
         self._expected = expected
         self.attendance = Attendance()
-        """Which hosts are there; told by whoever serves them."""
+        """The hosts that are present, as reported by the ports that serve them."""
         self._launches = LaunchTurns()
         self._members = {name: self._made(name, one) for name, one in settings.items()}
         self._tasks: TaskGroup | None = None
@@ -53,7 +53,7 @@ class Upstreams(Mapping[str, Upstream]):
         self._leaving = anyio.Event()
         self._stopped = anyio.Event()
         self._owned: dict[Upstream, anyio.Event] = {}
-        """Those that have an owner task, members no more among them: each with the event of that task's end."""
+        """The upstreams with an owner task, including former members, each with an event for the end of that task."""
 
     def __getitem__(self, name: str) -> Upstream:
         return self._members[name]
@@ -81,33 +81,33 @@ class Upstreams(Mapping[str, Upstream]):
         return await self._tasks.__aexit__(kind, error, trace)
 
     async def settled(self, timeout: float) -> bool:
-        """Wait until no upstream is starting, at most `timeout` seconds; whether that is so."""
+        """Wait at most `timeout` seconds until no upstream is starting, and return whether that is so."""
         with anyio.move_on_after(timeout):
             for upstream in self._members.values():
                 await upstream.ready(timeout)
         return not any(upstream.state.is_pending for upstream in self._members.values())
 
     def attending(self, host: str) -> AbstractContextManager[None]:
-        """While this is open, the host (`gateway.upstream.connection.owners.host_of`) is there, and keeps what it
-        has."""
+        """Mark a host (`gateway.upstream.connection.owners.host_of`) as present inside the context, so that it keeps
+        its sessions."""
         return self.attendance.attending(host)
 
     def left(self, session: str) -> None:
-        """A host's session has ended: what was its own in the upstreams is nobody's now."""
+        """Release everything in the upstreams that belonged to a host's session, which has ended."""
         for upstream in self._members.values():
             upstream.left(session)
 
     def apply(self, settings: Mapping[str, UpstreamSettings], *, drain: float = DRAIN_SECONDS) -> None:
-        """Take over other settings, at once and as a whole: members come, go, and are replaced where they changed.
+        """Apply other settings at once and as a whole: upstreams are added, removed, and replaced if they changed.
 
-        A replaced or removed one gets no new calls; those that it has running may end within `drain` seconds, then it
-        is stopped. Its successor is there at once, with the lists last known, and connects when it is gone. Where only
-        `tools` or `timeout` changed, nothing is connected to anew. `on_change` is told of every list that changes.
+        A replaced or removed upstream gets no new calls; its running calls may finish within `drain` seconds before it
+        is stopped. Its successor is available at once, with the last known lists, and connects when the old one is
+        gone. If only `tools` or `timeout` changed, nothing reconnects. `on_change` is called for every changed list.
         """
         if self._leaving.is_set():
             return
         news: list[tuple[str, str]] = []
-        # Others may be going through the members, in threads too: they are exchanged as a whole.
+        # Others may be iterating over the members, in threads too, so they are replaced as a whole.
         before, members = dict(self._members), dict[str, Upstream]()
         for name, wanted in settings.items():
             member = before.pop(name, None)
@@ -159,7 +159,7 @@ class Upstreams(Mapping[str, Upstream]):
         upstream.stop(Retired())
 
     def _begin(self, owners: TaskGroup, upstream: Upstream) -> None:
-        # Two of one name at the same time could be in each other's way: one port, one lock, one browser's folder.
+        # Two upstreams of one name at the same time could conflict: one port, one lock, one browser's folder.
         earlier = [ended for one, ended in self._owned.items() if one.name == upstream.name]
         self._owned[upstream] = anyio.Event()
         owners.start_soon(self._own, upstream, earlier, name=f"upstream {upstream.name}")
@@ -184,8 +184,8 @@ class Upstreams(Mapping[str, Upstream]):
                 try:
                     await self._leaving.wait()
                 finally:
-                    # Also when the whole gateway is cancelled: at once, since processes take seconds to end, and
-                    # requests that wait for a start have to be answered before the port closes.
+                    # At once, even if the whole gateway is cancelled, since processes take seconds to end, and requests
+                    # that wait for a start have to be answered before the port closes.
                     self._stop_all()
         finally:
             self._owners = None
@@ -193,7 +193,7 @@ class Upstreams(Mapping[str, Upstream]):
 
 
 def _lists_of(upstream: Upstream) -> list[tuple[str, str]]:
-    """The lists that lose something when this upstream goes."""
+    """Return the lists that change when this upstream is removed."""
     lists = {
         "tools": upstream.tools(),
         "prompts": upstream.prompts(),

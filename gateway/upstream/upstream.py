@@ -1,4 +1,4 @@
-"""One upstream: a default connection that keeps its lists at hand, and a connection for every owner of state in it."""
+"""One upstream: a default connection that keeps its lists, and a connection for every owner of state in it."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from gateway.upstream.transports.failures import Subject
 from gateway.upstream.transports.redaction import Secrets
 
 OnChange = Callable[[str, str], None]
-"""Told of a change: the upstream's name, and what changed: `tools`, `prompts`, `resources`, `state`, or
-`updated:<uri>` for one resource.
+"""Called with an upstream's name and what has changed: `tools`, `prompts`, `resources`, `state`, or `updated:<uri>`
+for one resource.
 """
 
 
 _KINDS = 32
-"""How many kinds of hosts have their lists kept: hosts declare what they like, so this needs a bound."""
+"""The number of kinds of hosts whose lists are kept: hosts can declare anything, so this needs a limit."""
 
 
 Key = TypeVar("Key")
@@ -46,19 +46,19 @@ Value = TypeVar("Value")
 
 
 def nobody() -> Caller | None:
-    """No host is expected: the default connection speaks for the gateway itself."""
+    """Return None: no host is expected, and the default connection uses the gateway's own identity."""
     return None
 
 
 class Upstream:
-    """One upstream server. `run` is its owner: the task below which its connections live, until `stop`.
+    """One upstream server. `run` is its owner: the task that runs its connections, until `stop`.
 
-    What it says about itself, and the lists, are those of the default connection, last known also while it is away, and
-    (from `catalogues`) before it has been connected to. A host whose capabilities, and so whose lists, differ has a
-    connection of its own; what such a connection listed is kept for its like (`lists_for`).
+    Its description and lists are those of the default connection, remembered while it is away and (from `catalogues`)
+    before it is first connected. A host with other capabilities, and thus other lists, has a connection of its own; the
+    lists of such a connection are kept for hosts of the same kind (`lists_for`).
 
-    `expected` is the host that is known to come, as on stdio: then the default connection is opened for it.
-    `attendance` says which hosts are there: a host that is keeps what it has here.
+    `expected` returns the host that is known to come, as on stdio: then the default connection is opened for it.
+    `attendance` has the hosts that are present, which keep their sessions.
     """
 
     def __init__(
@@ -83,14 +83,14 @@ class Upstream:
         self._unkept = anyio.Event()
         self._tasks: TaskGroup | None = None
         self._early: list[SupervisedConnection] = []
-        """Links that were wanted before `run`."""
+        """Connections that were requested before `run`."""
         self._lists: dict[tuple[Era, str], Lists] = {}
         self._shown: dict[str, RememberedLists] = {}
-        """What hosts were shown last, by their capabilities: what is no other for them is no news."""
+        """The lists that hosts were last shown, by their capabilities, to tell whether a list has changed for them."""
         self._waited: dict[str, None] = {}
-        """The kinds of hosts whose lists were waited for: once is enough."""
+        """The kinds of hosts whose lists were waited for, which is done once."""
         self._looked_for: dict[str, Caller] = {}
-        """Of each kind of host that wants to know its lists, one."""
+        """One caller for each kind of host whose lists are wanted."""
         self.eras = Eras()
         self.default = self._connection(self._expected_identity, self._expected_era, is_default=True)
         if asleep and settings.enabled:
@@ -99,101 +99,101 @@ class Upstream:
         self._sessions = Sessions(self.default, self.eras, self._made, self._begin, self._end, is_there)
         self._recall()
 
-    # -- what it is ----------------------------------------------------------------------------------------------------
+    # -- state and description -----------------------------------------------------------------------------------------
 
     @property
     def settings(self) -> UpstreamSettings:
-        """Its settings."""
+        """The upstream's settings."""
         return self._subject.settings
 
     @property
     def state(self) -> UpstreamState:
-        """Where it stands."""
+        """The state of the default connection."""
         return self.default.state
 
     @property
     def cause(self) -> str | None:
-        """Why it is not ready."""
+        """Why the upstream is not ready."""
         return self.default.cause
 
     @property
     def longest_start(self) -> float:
-        """Seconds after which it is known at the latest how its start ends."""
+        """The maximum seconds until the outcome of a start is known."""
         return longest_start(self.settings)
 
     @property
     def waited(self) -> float:
-        """Seconds of its last start in which it waited for its turn, behind others with the same launcher."""
+        """Seconds that its last start waited for its turn, behind others with the same launcher."""
         return self.default.waited
 
     @property
     def counts(self) -> Counts:
-        """What it has been through."""
+        """The counters of calls and connections."""
         return self.default.counts
 
     @property
     def pid(self) -> int | None:
-        """The process of its default connection."""
+        """The process id of the default connection."""
         return self.default.pid
 
     @property
     def sessions(self) -> int:
-        """How many owners have a session of theirs now."""
+        """The number of owners that have a session now."""
         return len(self._sessions)
 
     @property
     def opening(self) -> Opening:
-        """What it said when it was last connected to; all empty when it never was."""
+        """The outcome of the last negotiation; all empty if there was none."""
         return self.default.opening or Opening("handshake", "")
 
     @property
     def era(self) -> Era | None:
-        """The era that is spoken on the default connection."""
+        """The era spoken on the default connection."""
         return self.default.era
 
     @property
     def revision(self) -> str | None:
-        """The protocol revision that is spoken there."""
+        """The protocol revision spoken on the default connection."""
         return self.opening.revision or None
 
     @property
     def server_info(self) -> dict[str, Any] | None:
-        """What it calls itself."""
+        """The server's own name and version."""
         return self.opening.server_info
 
     @property
     def capabilities(self) -> dict[str, Any]:
-        """What it declares."""
+        """The server's declared capabilities."""
         return self.opening.capabilities
 
     @property
     def instructions(self) -> str | None:
-        """What it tells a model about itself."""
+        """The server's instructions for models."""
         return self.opening.instructions
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What of its lists is not offered, because there is too much of it: a sentence for each list."""
+        """A sentence for each list that is too large to be offered completely."""
         return tuple(self.default.lists.left_out.values())
 
     def tools(self, caller: Caller | None = None) -> WireList:
-        """The last known tools, as they came; those that a caller like this one is shown."""
+        """Return the last known tools, as received, for callers of this kind."""
         return self.lists_for(caller).tools
 
     def prompts(self, caller: Caller | None = None) -> WireList:
-        """The last known prompts, as they came."""
+        """Return the last known prompts, as received."""
         return self.lists_for(caller).prompts
 
     def resources(self, caller: Caller | None = None) -> WireList:
-        """The last known resources, as they came."""
+        """Return the last known resources, as received."""
         return self.lists_for(caller).resources
 
     def templates(self, caller: Caller | None = None) -> WireList:
-        """The last known resource templates, as they came."""
+        """Return the last known resource templates, as received."""
         return self.lists_for(caller).templates
 
     def lists_for(self, caller: Caller | None = None) -> Lists:
-        """The lists for a caller: those of its own session, else those that a host of its kind was shown."""
+        """Return the lists for a caller: those of its own session, else those of a host of the same kind."""
         if caller is None:
             return self.default.lists
         own = self._sessions.there(caller)
@@ -201,22 +201,22 @@ class Upstream:
             return own.lists
         return self._lists.get(self._kind(caller), self.default.lists)
 
-    # -- asking it -----------------------------------------------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------------------------------------
 
     async def ready(self, timeout: float) -> bool:
-        """Wait while it is starting, at most `timeout` seconds; whether it is ready then."""
+        """Wait at most `timeout` seconds while it is starting, and return whether it is ready."""
         return await self.default.ready(timeout)
 
     def wake(self) -> None:
-        """Have it connected to, if it sleeps."""
+        """Connect to the upstream if it sleeps."""
         self.default.wake()
 
     async def prepare(self, caller: Caller, seconds: float = 0.0, *, hears: bool = True) -> None:
-        """Before a host is given the lists: find out, once for each kind of host, which ones a host like it is shown.
+        """Find out which lists a host is shown before it gets them, once for each kind of host.
 
-        They are waited for, at most `seconds` and once, where they may well be others than those that are known: the
-        host declares other extensions, or it would never hear (`hears`) of a change. Otherwise they are found out in
-        the background, and `on_change` is told if they differ. Nobody's session makes way for that.
+        This waits for them once, at most `seconds`, if they are likely to differ from the known ones (the host declares
+        other extensions) or if the host does not hear of changes (`hears`). Otherwise they are fetched in the
+        background, and `on_change` is called if they differ. No session is closed to make room for that.
         """
         kind = identity_of(caller).mark
         if not self.knows(caller):
@@ -229,7 +229,7 @@ class Upstream:
         _keep(self._shown, kind, RememberedLists(**self.lists_for(caller).known()))
 
     def knows(self, caller: Caller) -> bool:
-        """Whether it is known which lists a host of this era, with these capabilities, is shown."""
+        """Whether the lists for hosts of this era, with these capabilities, are known."""
         kind = self._kind(caller)
         return kind in self._lists or kind == (self.default.era, self.default.identity.mark)
 
@@ -240,48 +240,47 @@ class Upstream:
         context: RequestContext | None = None,
         timeout: CallLimits | None = None,
     ) -> dict[str, Any]:
-        """Send a request over the session that is the caller's own; its raw result (`SupervisedConnection.request`).
+        """Send a request over the caller's own session, and return its raw result (`SupervisedConnection.request`).
 
-        Without a `context` the gateway asks on its own behalf. `timeout`: in place of the upstream's own limits.
+        Without a `context` the gateway asks on its own behalf. `timeout` replaces the upstream's own limits.
 
-        Raises UpstreamError: as `SupervisedConnection.request`, and UpstreamUnavailable when there may be no more
-        sessions.
+        Raises UpstreamError as `SupervisedConnection.request` does, and UpstreamUnavailable if all sessions are in use.
         """
         connection, identity = self._served(None if context is None else context.caller)
         with nullcontext() if connection is self.default else self.counts.call():
             return await connection.request(method, params, context, timeout or self.settings.timeout, identity)
 
     async def subscribe(self, uri: str, caller: Caller) -> Callable[[], None]:
-        """Be told (`updated:<uri>`) when a resource changes in the caller's session; returns how to end that."""
+        """Report changes (`updated:<uri>`) of a resource in the caller's session. Return a function to unsubscribe."""
         connection, _ = self._served(caller)
         await connection.subscriptions.add(uri)
         return partial(connection.subscriptions.remove, uri)
 
     async def roots_changed(self, session: str) -> None:
-        """A host has told that its roots are others."""
+        """Notify the upstream that a host's roots have changed."""
         for connection in self._sessions.of_session(session):
             await connection.notify("notifications/roots/list_changed")
 
     def left(self, session: str) -> None:
-        """A host's session has ended."""
+        """Release everything that belonged to a host's session, which has ended."""
         self._looked_for = {kind: caller for kind, caller in self._looked_for.items() if caller.session != session}
         self._sessions.left(session)
 
-    # -- its life ------------------------------------------------------------------------------------------------------
+    # -- lifecycle -----------------------------------------------------------------------------------------------------
 
     def inherit(self, predecessor: Upstream) -> None:
-        """Take the place of one with other settings: until it is connected, its lists are the last known ones."""
+        """Replace an upstream that had other settings, and use its lists until this one is connected."""
         self.default.lists.take(predecessor.default.lists)
         self.counts.follow(predecessor.counts)
 
     def adopt(self, settings: UpstreamSettings) -> None:
-        """Take over settings that differ only in what needs no new connection (`tools`, `timeout`)."""
+        """Adopt settings that differ only in what does not need a new connection (`tools`, `timeout`)."""
         self._subject = Subject(self.name, settings, self._subject.secrets)
         for connection in self._connections():
             connection.adopt(self._subject)
 
     async def run(self) -> None:
-        """Keep it connected until `stop`, and its catalogue kept. Does nothing for a disabled upstream."""
+        """Keep the upstream connected and its catalogue saved until `stop`. Does nothing for a disabled upstream."""
         if not self.settings.enabled:
             return
         async with anyio.create_task_group() as background:
@@ -298,12 +297,12 @@ class Upstream:
             background.cancel_scope.cancel()
 
     def stop(self, because: Exception | None = None) -> None:
-        """Ask everything to end; `because` is what calls that are running are told."""
+        """Ask all connections to end; running calls fail with `because`."""
         for connection in self._connections():
             connection.stop(because)
 
     async def quiet(self) -> None:
-        """Wait until no call is running, for whomever."""
+        """Wait until no call is running on any connection."""
         for connection in tuple(self._connections()):
             await connection.counts.quiet()
 
@@ -316,11 +315,11 @@ class Upstream:
 
     def _extends(self, caller: Caller) -> bool:
         """Whether the host declares other extensions than the default connection is opened with."""
-        # On stdio that connection is opened for the host itself, and what it brings is announced.
+        # On stdio that connection is opened for the host itself, and its lists are announced.
         return self._expected() is None and identity_of(caller).extensions != self.default.identity.extensions
 
     def _look(self) -> None:
-        """Open the sessions of hosts whose lists are wanted, as soon as the upstream is there."""
+        """Open sessions for the hosts whose lists are wanted, once the upstream is ready."""
         if self.state is not UpstreamState.READY:
             return
         wanted, self._looked_for = self._looked_for, {}
@@ -330,7 +329,7 @@ class Upstream:
                     self._sessions.of(caller, displacing=False)
 
     async def _looked(self, caller: Caller, seconds: float) -> None:
-        """Wait until the caller's own session is open, or cannot be opened."""
+        """Wait until the caller's own session is open or cannot be opened."""
         await self.default.ready(seconds)
         if (connection := self._sessions.there(caller)) is not None:
             await connection.ready(seconds)
@@ -343,10 +342,10 @@ class Upstream:
         return ClientIdentity() if caller is None else identity_of(caller)
 
     def _expected_era(self) -> Era:
-        """That of the host which is expected; else the one that costs least.
+        """Return the era of the expected host, else the one that costs least.
 
-        A stateless connection to a server far away is shared by all stateless hosts. A process is started in the era
-        that nearly all servers know: some of the older ones end at the first message that is no `initialize`.
+        A stateless connection to a remote server is shared by all stateless hosts. A process is started in the era that
+        nearly all servers know: some older ones exit if the first message is not `initialize`.
         """
         caller = self._expected()
         return self.eras.for_host(caller.era if caller is not None else "modern" if self.settings.url else "handshake")
@@ -374,13 +373,13 @@ class Upstream:
         if self._tasks is None:
             self._early.append(connection)
         else:
-            # In a context of its own: the connection outlives the call that it is made for, and logs say so.
+            # In a context of its own: the connection outlives the call it is made for, and must not log as that call.
             Context().run(partial(self._tasks.start_soon, connection.run, name=f"upstream {self.name}, a session"))
 
     def _end(self, connection: SupervisedConnection) -> None:
         connection.stop()
         for kind in [kind for kind, lists in self._lists.items() if lists is connection.lists]:
-            del self._lists[kind]  # nobody keeps them fresh any more
+            del self._lists[kind]  # nobody keeps them up to date any longer
 
     def _happened(self, connection: SupervisedConnection, event: str) -> None:
         if event == "opened":
@@ -402,10 +401,10 @@ class Upstream:
         opening = connection.opening
         assert opening is not None
         if self._kept is not None and self._kept.server_info != opening.server_info:
-            self.eras.silent.clear()  # another version may have learned another era
+            self.eras.silent.clear()  # another version may speak another era
         self.eras.found(connection.tried, opening.era)
         self._sessions.opened(connection)
-        if self.default.opening is not None:  # whoever found it out: which eras it speaks is kept
+        if self.default.opening is not None:  # any connection may have found out which eras it speaks: save them
             self._unkept.set()
         if connection is not self.default:
             _keep(self._lists, (opening.era, connection.identity.mark), connection.lists)
@@ -414,7 +413,7 @@ class Upstream:
                 self._on_change(self.name, kind)
 
     def _recall(self) -> None:
-        """Take what is known from the last run of the gateway."""
+        """Load what is known from the last run of the gateway."""
         known = self._catalogues.recall(self.settings) if self._catalogues is not None else None
         if known is None:
             return
@@ -428,7 +427,7 @@ class Upstream:
         )
 
     async def _keep_catalogue(self) -> None:
-        """Have what it says about itself at hand for the next run of the gateway."""
+        """Save the lists and the description for the next run of the gateway whenever they change."""
         if self._catalogues is None:
             return
         while True:
@@ -445,13 +444,13 @@ class Upstream:
                 eras=tuple(sorted(self.eras.spoken)),
                 silent=tuple(sorted(self.eras.silent)),
             )
-            with anyio.CancelScope(shield=True):  # a short command ends as soon as it has its answer
+            with anyio.CancelScope(shield=True):  # a short command ends as soon as it has its response
                 await anyio.to_thread.run_sync(self._catalogues.keep, self.settings, now, now == self._kept)
             self._kept = now
 
 
 def _keep(kept: dict[Key, Value], kind: Key, value: Value) -> None:
-    """Keep this of a kind of hosts; of too many kinds, the one that was kept first makes way."""
+    """Keep a value for a kind of hosts. If there are too many kinds, the oldest one is removed."""
     if kind not in kept and len(kept) >= _KINDS:
         del kept[next(iter(kept))]
     kept[kind] = value

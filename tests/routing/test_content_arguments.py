@@ -142,13 +142,13 @@ async def test_a_path_is_a_private_file_that_is_gone_after_the_call(tmp_path: Pa
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"tool": "hear", "sound": "IMAGE"}, r"sound: audio of type audio/\* is wanted, and img_\w+ is an image"),
+        ({"tool": "hear", "sound": "IMAGE"}, r"sound: audio of type audio/\* is required, and img_\w+ is an image"),
         ({"tool": "see", "photo": "img_000000000000"}, "photo: there is no content with the handle"),
         ({"tool": "see", "photo": "content://nonsense"}, "photo: there is no content with the handle"),
         ({"tool": "see", "photo": "img_123"}, None),
         ({"tool": "see", "photo": "img_1234567"}, "photo: there is no content with the handle"),
         ({"tool": "see", "photo": "data:image/png;base64,%%%"}, "photo: the data: URI is malformed"),
-        ({"tool": "see", "photo": "data:audio/wav;base64,UklGRiQAAABXQVZFZm10IA=="}, "photo: an image .* is wanted"),
+        ({"tool": "see", "photo": "data:audio/wav;base64,UklGRiQAAABXQVZFZm10IA=="}, "photo: an image .* is required"),
         ({"tool": "uri", "file": "data:audio/wav;base64,UklGRiQAAABXQVZFZm10IA=="}, "file: a file|an image"),
         ({"tool": "album", "photos": [{}, {"photo": "doc_000000000000"}]}, r"photos\[1\].photo: there is no content"),
     ],
@@ -188,7 +188,7 @@ async def test_limits_on_one_argument_and_on_a_whole_call_are_kept(tmp_path: Pat
         large = await call(router, "b__any", blob="data:;base64," + "AAAA" * 51)
         one = await call(router, "b__see", photo=handle)
     assert "photos[2].photo: the content of this call has more than 250 bytes" in text(whole)
-    assert "blob: what was given has 153 bytes, and at most 150 bytes are taken" in text(large)
+    assert "blob: what was given has 153 bytes, and at most 150 bytes are allowed" in text(large)
     assert text(one) == "see was called"
 
 
@@ -202,7 +202,7 @@ async def test_an_upstream_may_be_barred_from_content_that_came_from_others(tmp_
         first, *_ = arrived = [each["arguments"]["blob"] for each in received(tmp_path)]
     if accept == "own":
         assert "blob: " in text(result)
-        assert "came from a, and b takes no content of others" in text(result)
+        assert "came from a, and b accepts no content of other upstreams" in text(result)
         assert len(arrived) == 1  # its own
     else:
         # Barred from all of it, it is a server like any before: a handle is a text that it may make of what it can.

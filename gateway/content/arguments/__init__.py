@@ -1,4 +1,4 @@
-"""Content for the arguments of calls: handles, data URIs and URLs become what the tool asked for, for one call."""
+"""Content for tool arguments: handles, data URIs and URLs are replaced by what the tool takes, for one call."""
 
 from gateway.content.arguments.files import TemporaryFiles
 from gateway.content.arguments.resolve_content import Arguments, Fetch, ways_of_giving

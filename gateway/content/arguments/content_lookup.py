@@ -1,4 +1,4 @@
-"""The content of one call: each piece looked up, judged and read once, however often it is named."""
+"""Look up the content that one call names: each piece is checked and read once, however often it is named."""
 
 import mimetypes
 import os
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
     from gateway.content.arguments.resolve_content import Fetch
 
 _LARGE = 256 * 1024
-"""Bytes from which on content is encoded in a thread, so that others are not kept waiting."""
+"""Content larger than this many bytes is encoded in a thread, so that other calls do not wait."""
 _LINKED = ("url", "openai-file")
-_UNTOLD = "application/octet-stream"
+_UNKNOWN_TYPE = "application/octet-stream"
 _IS_BASE64 = re.compile(r"data:[^,]*;base64,", re.IGNORECASE)
 _ENDING = re.compile(r"[0-9a-z]{1,8}")
 
 Result = TypeVar("Result")
 
 
-class _Told(NamedTuple):
-    """What is known of content: by its bytes where its declared type says nothing."""
+class _Facts(NamedTuple):
+    """The kind and type of content, found from its bytes where the declared type says nothing."""
 
     kind: Kind
     media_type: str
 
 
 class ContentLookup:
-    """Content for one call. What is opened for it is closed with `stack`."""
+    """Looks up content for one call. Everything opened for the call is closed with `stack`."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class ContentLookup:
         self._folder: Path | None = None
 
     async def content(self, reference: Reference, parameter: Parameter) -> Content | None:
-        """What a reference stands for, as the parameter needs it; None where the value fits as it is.
+        """Return the content of a reference in the form that the parameter takes; None if the value already fits.
 
         Raises ArgumentError, ContentError or FetchError.
         """
@@ -92,45 +92,45 @@ class ContentLookup:
     # -- kept content ----------------------------------------------------------------------------------------------
 
     async def _kept(self, stored: Stored, parameter: Parameter) -> Content:
-        told = await self._told(stored)
-        self._check(told, stored.size, parameter, stored.handle)
-        content = Content(told.kind, told.media_type, stored.size, stored.handle, stored.name)
+        facts = await self._facts(stored)
+        self._check(facts, stored.size, parameter, stored.handle)
+        content = Content(facts.kind, facts.media_type, stored.size, stored.handle, stored.name)
         match parameter.form:
             case "url" | "openai-file":
                 return replace(content, link=self._link(stored))
             case "path":
-                return replace(content, path=await self._path(stored, told.media_type))
+                return replace(content, path=await self._path(stored, facts.media_type))
             case _:
                 return replace(content, data=await self._data(stored))
 
-    async def _told(self, stored: Stored) -> _Told:
+    async def _facts(self, stored: Stored) -> _Facts:
         if stored.kind != "other":
-            return _Told(stored.kind, stored.media_type)
+            return _Facts(stored.kind, stored.media_type)
         start = await fetch_bytes(self._store, stored.handle, owner=self._owner, end=media_types.HEAD_BYTES)
-        return _told(start, stored.media_type, stored.name)
+        return _facts_in(start, stored.media_type, stored.name)
 
     def _check_origin(self, stored: Stored) -> None:
         if self._accept == "own" and stored.origin not in (None, self._upstream):
             whose = f"{stored.handle} came from {plain(stored.origin, 60)}"
             raise ArgumentError(
-                f"{whose}, and {self._upstream} takes no content of others",
+                f"{whose}, and {self._upstream} accepts no content of other upstreams",
                 remedy=f"see upstreams.{self._upstream}.accept",
             )
 
-    def _check(self, told: _Told, size: int, parameter: Parameter, named: str) -> None:
-        """Raises ArgumentError for content that the parameter, or this call, does not take."""
-        if not parameter.takes(told.kind, told.media_type):
+    def _check(self, facts: _Facts, size: int, parameter: Parameter, named: str) -> None:
+        """Raise ArgumentError for content that the parameter, or this call, does not accept."""
+        if not parameter.takes(facts.kind, facts.media_type):
             wanted = kind_words(parameter.kind)
             if parameter.accepts:
                 wanted += f" of type {' or '.join(plain(one, 60) for one in parameter.accepts[:10])}"
-            is_what = f"{kind_words(told.kind)} ({plain(told.media_type, 80)}, {size_words(size)})"
-            raise ArgumentError(f"{wanted} is wanted, and {named} is {is_what}", remedy="give the handle of another")
+            is_what = f"{kind_words(facts.kind)} ({plain(facts.media_type, 80)}, {size_words(size)})"
+            raise ArgumentError(f"{wanted} is required, and {named} is {is_what}", remedy="give the handle of another")
         if parameter.form in _LINKED:
             return
         most = min(self._limits.argument_bytes, parameter.max_bytes or self._limits.argument_bytes)
         if size > most:
             raise ArgumentError(
-                f"{named} has {size_words(size)}, and at most {size_words(most)} are taken",
+                f"{named} has {size_words(size)}, and at most {size_words(most)} are allowed",
                 remedy="give a smaller one" if most == parameter.max_bytes else "see limits.argument_bytes",
             )
         self._left -= size
@@ -143,7 +143,7 @@ class ContentLookup:
     def _link(self, stored: Stored) -> str:
         link = self._links.link(stored, self._owner) if self._links is not None else None
         if link is None:
-            raise ArgumentError("the tool wants a URL, and this gateway has no HTTP side that could give one")
+            raise ArgumentError("the tool needs a URL, and this gateway has no HTTP side to serve one")
         return link
 
     async def _data(self, stored: Stored) -> str:
@@ -175,11 +175,11 @@ class ContentLookup:
                 await file.write(chunk)
         return str(path)
 
-    # -- content that the call brings along, or names by its address -----------------------------------------------
+    # -- content given inline, or by URL ----------------------------------------------------------------------------
 
     async def _fetched(self, url: str, parameter: Parameter) -> Stored:
         if self._fetch is None:
-            raise ArgumentError("nothing is fetched from URLs here", remedy="give a handle")
+            raise ArgumentError("this gateway does not fetch URLs", remedy="give a handle")
         most = min(self._limits.argument_bytes, parameter.max_bytes or self._limits.argument_bytes)
         async with self._fetch(url, max_bytes=most) as fetched:
             return await self._store.put(
@@ -190,28 +190,28 @@ class ContentLookup:
         data, declared = await _read(reference.text)
         if data is None:
             raise ArgumentError("the data: URI is malformed", remedy="give a handle, or data:<type>;base64,<data>")
-        told = _told(head(data, media_types.HEAD_BYTES), declared or _UNTOLD, None)
+        facts = _facts_in(head(data, media_types.HEAD_BYTES), declared or _UNKNOWN_TYPE, None)
         size = decoded_size(data)
         if reference.fits or parameter.form == "base64":
-            self._check(told, size, parameter, "what was given")
-            return None if reference.fits else Content(told.kind, told.media_type, size, data=data)
+            self._check(facts, size, parameter, "what was given")
+            return None if reference.fits else Content(facts.kind, facts.media_type, size, data=data)
         if size > self._limits.argument_bytes:
             most = size_words(self._limits.argument_bytes)
-            raise ArgumentError(f"{size_words(size)} were given, and at most {most} are taken")
+            raise ArgumentError(f"{size_words(size)} were given, and at most {most} are allowed")
         content = await _run(pybase64.b64decode, data)
-        stored = await self._store.put(content, owner=self._owner, media_type=told.media_type)
+        stored = await self._store.put(content, owner=self._owner, media_type=facts.media_type)
         return await self._kept(stored, parameter)
 
 
-def _told(head: bytes, declared: str, name: str | None) -> _Told:
+def _facts_in(head: bytes, declared: str, name: str | None) -> _Facts:
     said, found = media_types.normalise(declared), media_types.inspect(head).media_type
     # A zip archive is many things, and its bytes do not say which.
-    media_type = (said if found == "application/zip" and said else found or said) or _UNTOLD
-    return _Told(kind_of(media_type, name), media_type)
+    media_type = (said if found == "application/zip" and said else found or said) or _UNKNOWN_TYPE
+    return _Facts(kind_of(media_type, name), media_type)
 
 
 async def _read(uri: str) -> tuple[str | None, str | None]:
-    """The content of a data URI as base64 (None: it is malformed), and the type that it names."""
+    """Return the content of a data URI as base64 (None if it is malformed), and the type it declares."""
     mended = await _run(mend, uri)
     if mended.data is not None or _IS_BASE64.match(uri[:1024]):
         return mended.data, mended.media_type
@@ -232,7 +232,7 @@ async def _run(function: Callable[[Any], Result], content: Any) -> Result:
 
 
 def _ending(media_type: str, name: str | None) -> str:
-    """How the name of a file ends: by the type, else by the name that it had, without a dot."""
+    """Return the file name extension without its dot: by the type, else from the original name."""
     if known := media_types.EXTENSIONS.get(media_type):
         return known
     had = (name or "").rpartition(".")[2].lower()

@@ -1,7 +1,7 @@
-"""Temporary files for tools that want a path: the user's alone, and gone after the call, or with the next start.
+"""Temporary files for tools that want a path: private to the user, and removed after the call or at the next start.
 
-A gateway's files lie in a folder of its own. Beside it lies a file that it holds locked as long as it lives, so that
-whoever starts later can tell a folder that was left behind from one in use, in another container too.
+Each gateway has a folder of its own, and beside it a file that it keeps locked while it runs. A gateway that starts
+later can thus tell an abandoned folder from one in use, even by another container.
 """
 
 import os
@@ -19,9 +19,9 @@ _PREFIX = "call-"
 
 
 class TemporaryFiles:
-    """Folders for calls, below `base`; None: below the system's folder for temporary files, and never swept.
+    """Folders for calls, below `base`. If that is None, they are in the system's temporary folder and never swept.
 
-    Nothing is made before the first call that needs it.
+    Nothing is created before the first call that needs it.
     """
 
     def __init__(self, base: Path | None) -> None:
@@ -31,7 +31,7 @@ class TemporaryFiles:
 
     @contextmanager
     def folder(self) -> Generator[Path]:
-        """A new folder for the files of one call, which goes with them when this is left. Raises OSError."""
+        """Create a folder for the files of one call, and remove it with them on exit. Raises OSError."""
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self._own()))  # 0700, whatever the umask
         try:
             yield folder
@@ -39,7 +39,7 @@ class TemporaryFiles:
             shutil.rmtree(folder, ignore_errors=True)
 
     def sweep(self) -> None:
-        """Remove what gateways left behind that were killed. Never raises: what cannot be removed stays."""
+        """Remove what killed gateways left behind. Never raises: what cannot be removed stays."""
         if self._base is None:
             return
         with suppress(OSError):
@@ -48,7 +48,7 @@ class TemporaryFiles:
                     _remove_if_dead(lock)
 
     def close(self) -> None:
-        """Remove all of it."""
+        """Remove this gateway's folder and its lock."""
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
         if self._lock is not None:
@@ -70,7 +70,7 @@ class TemporaryFiles:
 
 @asynccontextmanager
 async def temporary_files(base: Path | None) -> AsyncGenerator[TemporaryFiles]:
-    """Temporary files for as long as this is open, what was left behind swept away first."""
+    """Sweep away what was left behind, and provide temporary files while the context is open."""
     files = TemporaryFiles(base)
     if base is not None:
         await to_thread.run_sync(files.sweep)
@@ -83,7 +83,7 @@ async def temporary_files(base: Path | None) -> AsyncGenerator[TemporaryFiles]:
 def _locked_folder(base: Path) -> tuple[int, Path]:
     while True:
         lock, name = tempfile.mkstemp(suffix=_LOCK, dir=base)
-        # One who sweeps may have taken it for a dead one's, before it was locked.
+        # Before it was locked, a gateway that sweeps may have taken it for abandoned.
         if _try_lock(lock) and _is_there(lock, name):
             folder = Path(name).with_suffix("")
             folder.mkdir(mode=0o700)
@@ -113,7 +113,7 @@ def _is_there(descriptor: int, name: str) -> bool:
 
 
 def _try_lock(descriptor: int) -> bool:
-    """Lock an open file until it is closed, or this process has ended; whether nobody else had."""
+    """Lock an open file until it is closed or this process ends. Return False if another process holds the lock."""
     try:
         if sys.platform == "win32":
             import msvcrt

@@ -1,4 +1,4 @@
-"""Handles in the arguments of a program's own tools: `gateway.resolve_arguments`."""
+"""Resolve handles in the arguments of a program's own tools: `gateway.resolve_arguments`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,22 +20,22 @@ async def resolve_arguments(
     owner: str = "local",
     limits: LimitSettings | None = None,
 ) -> dict[str, Any]:
-    """The arguments of a call with the content that their handles stand for, each in the form that the schema asks for.
+    """Return the arguments of a call with handles replaced by their content, in the form that the schema asks for.
 
-    For a tool that the program runs itself; tools of a gateway get their content from the gateway. Where `schema` has
-    the tag of `gateway.image_input` and its like, the value becomes `{"kind", "handle_id", "mime_type", "byte_size",
-    "display_name", "source": {"type": "base64", "data"}}`; where it asks for base64 or a data URI, that. Everything
-    else stays as it is, and `arguments` are not changed.
+    This is for tools that the program runs itself; a gateway gives its tools their content. Where `schema` has the tag
+    of `gateway.image_input` or a similar helper, the value becomes `{"kind", "handle_id", "mime_type", "byte_size",
+    "display_name", "source": {"type": "base64", "data"}}`; where it asks for base64 or a data URI, the value becomes
+    that. Everything else stays unchanged, and so does `arguments` itself.
 
     Args:
-        schema: the tool's JSON schema of its arguments.
-        arguments: as the model gave them.
-        store: where the handles lead.
-        owner: whose content may be read; what belongs to others is not there.
-        limits: `call_bytes` is how many bytes one call may be given.
+        schema: the JSON schema of the tool's arguments.
+        arguments: the arguments from the model.
+        store: the store that has the content.
+        owner: the owner of the content; content of other owners is not found.
+        limits: `call_bytes` limits how many bytes one call gets.
 
     Raises:
-        ArgumentError: content is not there, of the wrong kind, or too large. The message names the argument.
+        ArgumentError: content is missing, of the wrong kind, or too large. The message names the argument.
     """
     parameters = find_parameters({"inputSchema": schema}, {}, ContentForm()).parameters
     resolver = Arguments(store, limits or LimitSettings(), TemporaryFiles(None))

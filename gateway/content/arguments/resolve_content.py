@@ -1,4 +1,4 @@
-"""What handles, data URIs and URLs in the arguments of a call stand for: looked up, judged, and put in their places."""
+"""Replace handles, data URIs and URLs in the arguments of a call by their content."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -24,7 +24,7 @@ from gateway.errors import ArgumentError, ContentError, FetchError
 
 
 class AFetched(Protocol):
-    """Content that is being fetched."""
+    """Content while it is fetched."""
 
     @property
     def media_type(self) -> str: ...
@@ -35,13 +35,13 @@ class AFetched(Protocol):
 
 
 class Fetch(Protocol):
-    """Fetches a URL, at most so many bytes. Raises FetchError."""
+    """Fetches a URL, up to a number of bytes. Raises FetchError."""
 
     def __call__(self, url: str, *, max_bytes: int) -> AbstractAsyncContextManager[AFetched]: ...
 
 
 def ways_of_giving(settings: UpstreamSettings, *, fetched: bool, links: bool) -> ContentForm:
-    """In which ways an upstream may be given content. `fetched`: URLs are; `links`: they can be made."""
+    """Return the forms in which an upstream may get content; `fetched` and `links` say what the gateway can do."""
     has_files = settings.command is not None
     return ContentForm(handles=settings.accept != "none", fetched=fetched, links=links, files=has_files)
 
@@ -49,7 +49,7 @@ def ways_of_giving(settings: UpstreamSettings, *, fetched: bool, links: bool) ->
 class Arguments:
     """Puts content into the arguments of calls.
 
-    `fetch` None: URLs are not fetched, and are left to the tools. `links` None: no URL can be given away.
+    If `fetch` is None, URLs are left to the tools. If `links` is None, tools cannot be given URLs.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class Arguments:
         self._links = links
 
     def reconfigure(self, limits: LimitSettings) -> None:
-        """Keep to other limits from the next call on."""
+        """Apply other limits from the next call on."""
         self._limits = limits
 
     def giving(self, settings: UpstreamSettings) -> ContentForm:
-        """In which ways an upstream may be given content."""
+        """Return the forms in which an upstream may get content."""
         links = self._links is not None and self._links.is_served
         return ways_of_giving(settings, fetched=self._fetch is not None, links=links)
 
@@ -86,7 +86,7 @@ class Arguments:
         upstream: str,
         settings: UpstreamSettings,
     ) -> AsyncGenerator[Mapping[str, Any]]:
-        """The arguments as an upstream's tool wants them; see `given`."""
+        """Provide the arguments as an upstream's tool wants them; see `given`."""
         accept = settings.accept
         async with self.given(arguments, parameters, owner=owner, upstream=upstream, accept=accept) as resolved:
             yield resolved
@@ -101,13 +101,13 @@ class Arguments:
         upstream: str,
         accept: str,
     ) -> AsyncGenerator[Mapping[str, Any]]:
-        """The arguments as the tool wants them; the same object where nothing stands for content.
+        """Provide the arguments as the tool wants them; the same object if nothing in them stands for content.
 
-        Files that they name exist until this is left. Nothing that a value stands for is ever logged. `accept`: `own`
-        gives `upstream` only what came from itself.
+        Files that they name exist until the context exits. Content is never logged. With `accept` set to `own`,
+        `upstream` gets no content that other upstreams returned.
 
         Raises, on entering:
-            ArgumentError: content is not there, of the wrong kind, too large, or not to be given to this upstream. The
+            ArgumentError: content is missing, of the wrong kind, too large, or not permitted for this upstream. The
                 message names the argument.
         """
         found = wanted_contents(arguments, parameters, fetched=self._fetch is not None)

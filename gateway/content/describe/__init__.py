@@ -1,4 +1,4 @@
-"""Describing: an image or a sound in words, for hosts and models that cannot take it. Off unless it was configured."""
+"""Describe images and sound in words, for hosts and models that cannot take them. Off unless configured."""
 
 from gateway.content.describe.describer import Describer
 from gateway.content.describe.open_describer import open_describer

@@ -1,4 +1,4 @@
-"""A program that describes: bytes on its standard input, their type in its environment, words on its output."""
+"""Describe content with a program: content on its standard input, the type in its environment, text as output."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from gateway.errors import MediaError
 from gateway.system.processes import start_process
 
 TYPE_VARIABLE = "MCP_GATEWAY_MEDIA_TYPE"
-"""The environment variable with the media type of what stands on standard input."""
+"""The environment variable with the media type of the content on standard input."""
 
 _MOST_OUTPUT = 1024 * 1024
 _MOST_COMPLAINTS = 64 * 1024
@@ -24,12 +24,12 @@ _REAP_SECONDS = 5.0
 
 
 async def describe_with_command(command: Sequence[str], content: bytes, media_type: str) -> str:
-    """What the program writes. It is ended, with what it started in its own group, when this is cancelled.
+    """Return the output of the program. If the call is cancelled, the program and its process group are killed.
 
-    It runs with the gateway's own environment, which is that of the person who wrote its configuration.
+    The program runs with the gateway's own environment, which belongs to the person who configured it.
 
     Raises:
-        MediaError: it cannot be started, fails, or writes more than any description has.
+        MediaError: the program cannot be started, fails, or writes too much for a description.
     """
     process = await _started(command, {**os.environ, TYPE_VARIABLE: media_type})
     said, complained = bytearray(), bytearray()
@@ -69,7 +69,7 @@ async def _started(command: Sequence[str], env: Mapping[str, str]) -> Process:
 
 async def _feed(stdin: ByteSendStream | None, content: bytes) -> None:
     assert stdin is not None
-    # It need not read everything, nor anything.
+    # The program need not read all of its input, or any of it.
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         await stdin.send(content)
     with suppress(OSError):
@@ -77,7 +77,7 @@ async def _feed(stdin: ByteSendStream | None, content: bytes) -> None:
 
 
 async def _collect(stream: ByteReceiveStream | None, into: bytearray, most: int) -> bool:
-    """Read to the end, or until there is too much; False then."""
+    """Read to the end. Return False as soon as there are more than `most` bytes."""
     assert stream is not None
     with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
         while len(into) <= most:
@@ -87,7 +87,7 @@ async def _collect(stream: ByteReceiveStream | None, into: bytearray, most: int)
 
 
 async def _drain(stream: ByteReceiveStream | None, into: bytearray) -> None:
-    """Read to the end and keep the beginning: a program whose complaints nobody reads would wait for ever."""
+    """Read to the end and keep the beginning: a program whose errors nobody reads would block forever."""
     assert stream is not None
     with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
         while True:

@@ -1,4 +1,4 @@
-"""Descriptions within limits: made once for equal content, so many at a time, in bounded time, of bounded length."""
+"""Make descriptions once for equal content, with limits on concurrency, time and length."""
 
 import hashlib
 from collections import OrderedDict
@@ -13,15 +13,15 @@ from gateway.core.model.texts import cut
 from gateway.errors import MediaError
 
 Describe = Callable[[bytes, str, ToolCaller | None], Awaitable[str]]
-"""Makes the words for content of a media type, with the tools of the caller that it is for. Raises MediaError."""
+"""Describes content of a media type, with the tools of the caller that wants it. Raises MediaError."""
 
 _Key = tuple[bytes, str, str | None]
 
 
 class Describer:
-    """Describes with `describe`, which is called `by` before a model.
+    """Describes content with the function `describe`; models are told that the description is by `by`.
 
-    `by_caller`: what is said may depend on the caller's session, so no caller is given what was said for another.
+    With `by_caller`, descriptions may depend on the caller's session, so callers do not share them.
     """
 
     def __init__(self, describe: Describe, by: str, settings: DescribeSettings, *, by_caller: bool = False) -> None:
@@ -35,14 +35,14 @@ class Describer:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What is described: `image`, `audio`."""
+        """The kinds of media that are described: `image`, `audio`."""
         return self._settings.kinds
 
     async def describe(self, content: bytes, media_type: str, tools: ToolCaller | None = None) -> Described:
-        """The description of content, for the caller of `tools`; one that failed is tried again the next time.
+        """Describe content for the caller of `tools`. Descriptions are remembered; failures are tried again next time.
 
         Raises:
-            MediaError: nothing was said, or not in time.
+            MediaError: there was no description, or not in time.
         """
         whose = tools.owner if self._by_caller and tools is not None else None
         key = (hashlib.sha256(content).digest(), media_type, whose)
@@ -69,5 +69,5 @@ class Describer:
         if said is None:
             raise MediaError(f"{self._by} took longer than {self._settings.timeout:g} s", remedy="see describe.timeout")
         if not said.strip():
-            raise MediaError(f"{self._by} said nothing")
+            raise MediaError(f"{self._by} returned no description")
         return cut(said.strip(), self._settings.max_chars)

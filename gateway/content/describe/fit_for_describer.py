@@ -1,4 +1,4 @@
-"""Content in a form that describers take: a picture that is no larger than they look at, sound that is not too long."""
+"""Fit content for describers: pictures of a suitable size, sound of a suitable length."""
 
 import pybase64
 
@@ -9,10 +9,10 @@ from gateway.core.model.media_types import family
 async def fit_described(
     media: MediaWork, content: bytes, media_type: str, image: ImageTarget, audio: AudioTarget
 ) -> tuple[str, str]:
-    """The content as base64 that one of the targets takes, and its type then.
+    """Return the content as base64 in a form that one of the targets takes, and its type.
 
     Raises:
-        MediaError: it cannot be made to fit.
+        MediaError: the content cannot be made to fit.
     """
     match family(media_type):
         case "image":

@@ -1,4 +1,4 @@
-"""A model API that describes: the media in a user's message of its own form, and the words of its answer."""
+"""Describe content with a model API: send the media in a user message, and read the text of the response."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -22,13 +22,13 @@ _MOST_TOKENS = 1_024
 _SHOWN = 200
 
 _IMAGE = ImageTarget(("image/png", "image/jpeg", "image/webp"), max_edge=1_568, max_bytes=3_500_000, animation=False)
-"""Within every model API's limits on one image: docs/models."""
+"""Within every model API's limits on one image; see docs/models."""
 _AUDIO = AudioTarget(("audio/wav", "audio/mpeg"), max_bytes=15_000_000, max_seconds=600)
 
 
 @dataclass(frozen=True)
 class _Form:
-    """How an API of one form is asked: the end of its path, its headers, its request, and where the words stand."""
+    """An API's form: the end of its path, its headers, its request, and how to read the text of a response."""
 
     path: str
     headers: Callable[[str], dict[str, str]]
@@ -80,10 +80,10 @@ _ANTHROPIC_VERSION = {"anthropic-version": "2023-06-01"}
 async def describe_with_model(
     client: httpx2.AsyncClient, settings: DescribeModel, prompt: str, media: MediaWork, content: bytes, media_type: str
 ) -> str:
-    """What the model says of the content, which is made to fit the API first.
+    """Return the model's description of the content, which is fitted to the API first.
 
     Raises:
-        MediaError: the content cannot be sent to it, or it did not answer as such an API does.
+        MediaError: the content cannot be sent, or the response is not one of such an API.
     """
     form = _FORMS[settings.api]
     kind = family(media_type)
@@ -102,7 +102,7 @@ async def describe_with_model(
 
 def _address(settings: DescribeModel, form: _Form) -> str:
     url = (settings.url or "").rstrip("/")
-    # Anthropic's base url is given with and without its version.
+    # Anthropic's base URL is given with or without its version.
     return url + (form.path.removeprefix("/v1") if url.endswith("/v1") else form.path)
 
 
@@ -120,7 +120,7 @@ async def _posted(
             async for piece in response.aiter_bytes():
                 answer += piece
                 if len(answer) > _MOST_ANSWER:
-                    raise MediaError("the model API's answer has no end")
+                    raise MediaError("the model API's response is too large")
             if not response.is_success:
                 why = plain(bytes(answer).decode("utf-8", "replace"), _SHOWN)
                 raise MediaError(f"the model API answered {response.status_code}: {why}")

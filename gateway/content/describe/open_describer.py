@@ -1,4 +1,4 @@
-"""The describer that the configuration asks for."""
+"""Open the configured describer."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -19,9 +19,9 @@ from gateway.system.tls import HOOKS, ssl_context
 async def open_describer(
     settings: DescribeSettings, media: MediaWork, call_tool: CallTool
 ) -> AsyncGenerator[Describer | None]:
-    """What describes, while it is open; None where nothing does.
+    """Provide the configured describer while the context is open; None if none is configured.
 
-    `media` makes content fit what is asked; `call_tool` is used where it is a tool, and no caller is known.
+    `media` fits content to the describer; `call_tool` is used if the describer is a tool and no caller is known.
     """
     if settings.model.url is not None:
         async with httpx2.AsyncClient(timeout=settings.timeout, verify=ssl_context(), event_hooks=HOOKS) as client:

@@ -1,4 +1,4 @@
-"""A tool of an upstream that describes."""
+"""Describe content with a tool of an upstream."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,20 +11,20 @@ from gateway.core.wording import plain
 from gateway.errors import GatewayError, MediaError
 
 CallTool = Callable[[str, str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
-"""Calls a tool of an upstream (its name, the tool's own name, arguments): the raw result. Raises GatewayError."""
+"""Calls a tool (upstream's name, tool's own name, arguments) and returns the raw result. Raises GatewayError."""
 
 
 class ToolCaller(Protocol):
-    """Calls tools in the sessions of one caller (`gateway.content.shaping.CallersTools` is one)."""
+    """Calls tools in the sessions of one caller, as `gateway.content.shaping.CallersTools` does."""
 
     @property
     def owner(self) -> str:
-        """Whose sessions: equal for all requests of one caller."""
+        """The owner of the sessions: the same for all requests of one caller."""
         ...
 
     @property
     def call(self) -> CallTool:
-        """Calls a tool there."""
+        """The function that calls a tool in these sessions."""
         ...
 
 
@@ -43,10 +43,10 @@ async def describe_with_tool(
     content: bytes,
     media_type: str,
 ) -> str:
-    """The text of the tool's result.
+    """Call the tool, and return the text of its result.
 
     Raises:
-        MediaError: the content cannot be made an image or sound that tools take, or the call failed.
+        MediaError: the content cannot be converted to an image or sound that tools take, or the call failed.
     """
     upstream, _, name = tool.partition("__")
     data, fitted_type = await fit_described(media, content, media_type, _IMAGE, _AUDIO)

@@ -1,4 +1,4 @@
-"""Fetching what the configuration allows, from where it allows it, and from nowhere else."""
+"""Fetch URLs that the configuration allows, and no others."""
 
 from gateway.content.fetch.data_uris import percent_decoded
 from gateway.content.fetch.fetch_url import Fetched, Fetcher, fetch

@@ -1,4 +1,4 @@
-"""Which addresses may be connected to: those on the public internet, as far as an address can tell."""
+"""Resolve host names to addresses that may be connected to: as a rule, those on the public internet."""
 
 import ipaddress
 import socket
@@ -9,27 +9,27 @@ import anyio
 from gateway.errors import FetchFailed, FetchRefused
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The addresses of a host and a port, the best first. Raises OSError."""
+"""Resolves a host and a port to addresses, the best first. Raises OSError."""
 
 _OUTSIDE = tuple(
     ipaddress.ip_network(network)
     for network in (
         "::/96",  # IPv4-compatible
         "::ffff:0:0/96",  # IPv4-mapped
-        "64:ff9b::/96",  # NAT64: what stands in its last four bytes may be anything
+        "64:ff9b::/96",  # NAT64: the last four bytes may be any IPv4 address
         "64:ff9b:1::/48",
         "2001::/32",  # Teredo
         "2002::/16",  # 6to4
-        "fec0::/10",  # site-local, once
+        "fec0::/10",  # formerly site-local
         "100.64.0.0/10",  # carrier-grade NAT
         "192.88.99.0/24",  # 6to4 relays
     )
 )
-"""Refused beside what Python's `ipaddress` knows not to be global: older versions of it miss some."""
+"""Networks refused besides those that `ipaddress` does not consider global: older Python versions miss some."""
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is one of the public internet. False for what is not an address."""
+    """Whether an address is on the public internet. False for anything that is not an address."""
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -40,17 +40,17 @@ def is_public(address: str) -> bool:
 
 
 async def system_resolver(host: str, port: int) -> Sequence[str]:
-    """The addresses as the system knows them."""
+    """Resolve a host with the system's resolver."""
     found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 async def addresses_of(host: str, port: int, resolve: Resolve, *, private: bool, seconds: float) -> Sequence[str]:
-    """The addresses to connect to, looked up once; every one of them may be used, or none is.
+    """Look up the addresses of a host once. All of them have to be permitted.
 
     Raises:
-        FetchRefused: one of them is not public, and `private` ones are not allowed for this host.
-        FetchFailed: there is none, or none was found within so many seconds.
+        FetchRefused: an address is not public, and `private` ones are not allowed for this host.
+        FetchFailed: no address was found within `seconds`.
     """
     try:
         with anyio.fail_after(seconds):

@@ -1,4 +1,4 @@
-"""Which URLs the configuration allows."""
+"""Check URLs against the configured allowlist."""
 
 from collections.abc import Sequence
 from urllib.parse import unquote
@@ -14,25 +14,25 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Address:
-    """A URL that may be asked: checked against the rules, its parts as a server will understand them."""
+    """A URL that may be fetched: checked against the rules, with its parts as a server will interpret them."""
 
     def __init__(self, url: str, settings: FetchSettings) -> None:
-        """Raises FetchRefused when it may not be fetched; the message does not tell its path or query."""
+        """Raises FetchRefused if the URL may not be fetched; the message does not reveal its path or query."""
         if not settings.allow:
-            raise FetchRefused("nothing is fetched from URLs here", remedy="[fetch] allow names what may be")
+            raise FetchRefused("this gateway does not fetch URLs", remedy="see [fetch] allow")
         self.url = _parsed(url)
         self.scheme = self.url.scheme
         self.host = self.url.raw_host.decode("ascii")
         self.port = self.url.port or _PORTS[self.scheme]
         self.authority = self.url.netloc.decode("ascii")
-        """Host and port as the Host header has them."""
+        """Host and port, as in the Host header."""
         path = _decoded(self.url.raw_path.partition(b"?")[0].decode("ascii"))
         if not any(self._is_allowed_by(pattern, path) for pattern in settings.allow):
             raise FetchRefused(f"this URL at {self} is not one that may be fetched", remedy="see [fetch] allow")
         self.may_be_private = any(self._is_named_by(name) for name in settings.allow_private)
 
     def __str__(self) -> str:
-        """What messages say of it: no path and no query, which may hold keys."""
+        """The form for messages: without path and query, which may contain keys."""
         return f"{self.scheme}://{self.authority}"
 
     def _is_allowed_by(self, pattern: str, path: str) -> bool:
@@ -63,7 +63,7 @@ def _parsed(url: str) -> httpx2.URL:
 
 
 def _matches(path: str, parts: Sequence[str]) -> bool:
-    """Whether the path is the parts with anything between them. By hand: a pattern backtracks on a hostile path."""
+    """Whether the path consists of the parts with anything between them. A regex could backtrack on hostile paths."""
     first, *rest = parts
     if not rest:
         return path == first
@@ -79,9 +79,9 @@ def _matches(path: str, parts: Sequence[str]) -> bool:
 
 
 def _decoded(path: str) -> str:
-    """The path as a server may understand it. Raises FetchRefused where that could be elsewhere.
+    """Return the path as a server may interpret it. Raises FetchRefused if that could lead elsewhere.
 
-    Some servers decode twice, and some take `..;x` for `..`.
+    Some servers decode twice, and some treat `..;x` as `..`.
     """
     decoded = unquote(path)
     again = unquote(decoded)
@@ -104,7 +104,7 @@ def _is_host(allowed: str, host: str) -> bool:
 
 
 def _ascii(host: str) -> str:
-    """A host as it is sent: in lower case, without brackets, other letters in punycode."""
+    """Return a host as it is sent: in lower case, without brackets, with non-ASCII letters in punycode."""
     bracketed = f"[{host}]" if ":" in host and not host.startswith("[") else host
     try:
         return httpx2.URL(f"http://{bracketed}").raw_host.decode("ascii")

@@ -1,4 +1,4 @@
-"""The content of a `data:` URI that is not base64."""
+"""Decode `data:` URIs that are not base64."""
 
 from urllib.parse import unquote_to_bytes
 
@@ -6,9 +6,9 @@ _PIECE = 64 * 1024
 
 
 def percent_decoded(text: str) -> bytes:
-    """The bytes that percent-encoded text stands for.
+    """Decode percent-encoded text.
 
-    Piece by piece: the standard library makes an object of every `%xx`, a hundred times what they stand for.
+    This is done in pieces: the standard library creates an object for each `%xx`, a hundred times the decoded size.
     """
     decoded, at = bytearray(), 0
     while at < len(text):

@@ -1,4 +1,4 @@
-"""Compressed answers, which some servers give unasked: unpacked piece by piece, however much becomes of them."""
+"""Decompress responses, which some servers compress unasked, piece by piece, however large they become."""
 
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -12,9 +12,9 @@ _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
 async def decompressed(chunks: AsyncIterator[bytes], coding: str, where: str) -> AsyncGenerator[bytes]:
-    """The content in pieces; where a chunk becomes many, it is unpacked only as fast as they are taken.
+    """Yield the content in pieces. A chunk that expands to many is unpacked only as fast as they are consumed.
 
-    Raises FetchFailed when it cannot be unpacked.
+    Raises FetchFailed if it cannot be unpacked.
     """
     name = coding.strip().lower()
     if name in ("", "identity"):

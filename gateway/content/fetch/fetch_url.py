@@ -1,9 +1,9 @@
-"""One fetch: the URL checked, its host looked up once, and the connection made to that very address.
+"""Fetch one URL: check it, look up its host once, and connect to exactly that address.
 
-What an upstream, a model or a redirect names as a URL is not to be trusted: it may lead back into this machine or its
-network, be endless, or unpack into gigabytes. So nothing is asked that the configuration does not allow by name, each
-redirect is checked like the first URL, and addresses are checked after they were looked up: a name that leads somewhere
-else the second time is never looked up twice. No cookies, no credentials, no proxies from the environment.
+URLs from upstreams, models and redirects are not trusted: they may lead back to this machine or its network, be
+endless, or unpack into gigabytes. So only URLs that the configuration names are requested, each redirect is checked
+like the first URL, and addresses are checked after the lookup, which is never repeated, since a second one might give
+another address. No cookies, no credentials, no proxies from the environment.
 """
 
 import ssl
@@ -32,9 +32,9 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 @dataclass(frozen=True)
 class Fetched:
-    """Content that is being fetched: its type (by its bytes, else as declared), its name, and its bytes, once.
+    """Content while it is fetched: its type (by its bytes, else as declared), its name, and its bytes, once.
 
-    `size` is what the server says, None where it does not, or where the content comes compressed.
+    `size` is the size that the server declares; None if it declares none, or if the content is compressed.
     """
 
     media_type: str
@@ -55,13 +55,13 @@ async def fetch(
     resolve: Resolve = system_resolver,
     tls: ssl.SSLContext | None = None,
 ) -> AsyncGenerator[Fetched]:
-    """What is at the URL; `max_bytes` may be less than the settings allow. The limits on time hold while it is read.
+    """Fetch a URL. `max_bytes` may lower the limit in the settings. The time limits also apply to reading.
 
     `resolve` and `tls` are for tests.
 
     Raises, on entering or while it is read:
-        FetchRefused: the URL, or one that it redirects to, may not be fetched.
-        FetchFailed: nobody answers, or not with content, or it is too slow or too large.
+        FetchRefused: the URL, or a URL that it redirects to, may not be fetched.
+        FetchFailed: there is no response, or no content, or it is too slow or too large.
     """
     most = settings.max_bytes if max_bytes is None else min(max_bytes, settings.max_bytes)
     patience = _Patience(settings)
@@ -90,24 +90,24 @@ async def fetch(
 
 @dataclass(frozen=True)
 class Fetcher:
-    """`fetch` by settings that are given once."""
+    """`fetch` with fixed settings."""
 
     settings: FetchSettings
 
     def __call__(self, url: str, *, max_bytes: int | None = None) -> AbstractAsyncContextManager[Fetched]:
-        """What is at the URL; see `fetch`."""
+        """Fetch a URL; see `fetch`."""
         return fetch(url, self.settings, max_bytes=max_bytes)
 
 
 class _Patience:
-    """How long may still be waited."""
+    """The remaining time of a fetch."""
 
     def __init__(self, settings: FetchSettings) -> None:
         self._settings = settings
         self._deadline = anyio.current_time() + settings.timeout
 
     def left(self, address: Address) -> float:
-        """Seconds for the next step. Raises FetchFailed when the time for all of them is over."""
+        """Return the seconds for the next step. Raises FetchFailed if the total time is used up."""
         left = self._deadline - anyio.current_time()
         if left <= 0:
             raise self.over(address)
@@ -126,10 +126,10 @@ async def _asked(
     tls: ssl.SSLContext,
     stack: AsyncExitStack,
 ) -> httpx2.Response:
-    """The answer to a GET, its body unread; from the first of the host's addresses that takes a connection."""
+    """Send a GET to the host's first address that accepts a connection. Return the response with its body unread."""
     seconds = patience.left(address)
     found = await addresses_of(address.host, address.port, resolve, private=address.may_be_private, seconds=seconds)
-    # A client for each step: a connection to an address that two names share must not serve both.
+    # A client for each step: two names that share an address must not share a connection.
     client = await stack.enter_async_context(
         httpx2.AsyncClient(verify=tls, trust_env=False, follow_redirects=False, event_hooks=HOOKS)
     )
@@ -145,7 +145,7 @@ async def _asked(
                 "accept-encoding": "identity",
             },
             extensions={"sni_hostname": address.host},
-            # Another address is not tried as long as this one may keep silent, but by then it should have answered.
+            # Unless it is the last address, a short limit to connect leaves time to try the next one.
             timeout=httpx2.Timeout(seconds, connect=seconds if ip == found[-1] else min(seconds, _NEXT_ADDRESS)),
         )
         try:
@@ -181,7 +181,7 @@ async def _body(response: httpx2.Response, address: Address, most: int, patience
 
 
 async def _raw(response: httpx2.Response, address: Address, patience: _Patience) -> AsyncGenerator[bytes]:
-    """The bytes as they come; the wait for each of them limited."""
+    """Yield the bytes as they arrive, with a limit on each wait."""
     stream = response.aiter_raw()
     while True:
         try:

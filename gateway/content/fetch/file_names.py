@@ -1,21 +1,21 @@
-"""The name of a file as others give it, made harmless: no folders, nothing that a terminal or a shell would obey."""
+"""Sanitize file names from others: no folders, and nothing that a terminal or a shell would interpret."""
 
 import re
 import unicodedata
 from urllib.parse import unquote, urlsplit
 
 _ENCODINGS = frozenset({"utf-8", "iso-8859-1"})
-"""Those of RFC 8187; Python knows others that are none of text."""
+"""The encodings of RFC 8187; Python has others that are not text encodings."""
 _LONGEST = 150
 _EXTENDED = re.compile(r"filename\*\s*=\s*([\w!#$%&+^`{}~.-]+)'[^']*'([^\s;]+)", re.IGNORECASE)
 _QUOTED = re.compile(r'filename\s*=\s*"((?:[^"\\]|\\.){0,1000})"', re.IGNORECASE)
 _PLAIN = re.compile(r'filename\s*=\s*([^\s;"]{1,1000})', re.IGNORECASE)
 _FORBIDDEN = re.compile(r'[<>:"|?*\\/]')
-"""What some file system does not take in a name."""
+"""Characters that some file system does not permit in names."""
 
 
 def clean_name(name: str | None) -> str | None:
-    """The last part of a path as a file's name; None where nothing of it is left."""
+    """Return the last part of a path as a sanitized file name; None if nothing is left of it."""
     if not name:
         return None
     last = re.split(r"[\\/]", name[-4_096:])[-1]
@@ -29,7 +29,7 @@ def clean_name(name: str | None) -> str | None:
 
 
 def name_in_disposition(header: str | None) -> str | None:
-    """The file name in a Content-Disposition header (RFC 6266; `filename*` before `filename`), made harmless."""
+    """Return the sanitized file name in a Content-Disposition header (RFC 6266; `filename*` before `filename`)."""
     if not header:
         return None
     extended = _EXTENDED.search(header)
@@ -42,5 +42,5 @@ def name_in_disposition(header: str | None) -> str | None:
 
 
 def name_in_url(url: str) -> str | None:
-    """The last part of a URL's path as a file's name, made harmless."""
+    """Return the last part of a URL's path as a sanitized file name."""
     return clean_name(unquote(urlsplit(url).path.rstrip("/").rpartition("/")[2]))

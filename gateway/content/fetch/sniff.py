@@ -1,14 +1,14 @@
-"""What streamed content is, by its first bytes."""
+"""Find the type of streamed content by its first bytes."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 
 from gateway.core.model.media_types import HEAD_BYTES, inspect, normalise
 
-_UNTOLD = "application/octet-stream"
+_UNKNOWN_TYPE = "application/octet-stream"
 
 
 async def peeked(chunks: AsyncIterator[bytes]) -> tuple[bytes, AsyncGenerator[bytes]]:
-    """The beginning of the content (as much as is needed to tell its type, less where there is less), and all of it."""
+    """Return the beginning of the content, up to what its type needs, and a stream of the whole content."""
     head = b""
     async for chunk in chunks:
         head += chunk
@@ -18,8 +18,8 @@ async def peeked(chunks: AsyncIterator[bytes]) -> tuple[bytes, AsyncGenerator[by
 
 
 def typed(head: bytes, declared: str | None) -> str:
-    """The media type of content that begins so: what it is, else what it is said to be."""
-    return inspect(head).media_type or normalise(declared) or _UNTOLD
+    """Return the media type of content that begins with `head`: by its bytes, else as declared."""
+    return inspect(head).media_type or normalise(declared) or _UNKNOWN_TYPE
 
 
 async def _all(head: bytes, rest: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:

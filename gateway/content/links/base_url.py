@@ -1,8 +1,8 @@
-"""Under which address a request reached us: what links in the answer begin with.
+"""The base URL under which a request reached the gateway: links in the response begin with it.
 
-`Forwarded` (RFC 7239) and `X-Forwarded-Proto`, `-Host` and `-Prefix` say what a reverse proxy was asked for. Anybody
-can send them, so they count only where the connection comes from a proxy that is trusted. Of several values the last
-one counts: it is the one that our own proxy wrote, whatever it was sent itself.
+`Forwarded` (RFC 7239) and `X-Forwarded-Proto`, `-Host` and `-Prefix` hold the address that a reverse proxy was asked
+for. Anybody can send them, so they count only if the connection comes from a trusted proxy. Of several values the
+last one counts, because the nearest proxy wrote that one, whatever it received itself.
 """
 
 import ipaddress
@@ -15,10 +15,10 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 BASE_SCOPE = "gateway.base"
-"""Where an HTTP request's ASGI scope keeps the address that it reached us under."""
+"""The key in an HTTP request's ASGI scope for the base URL under which the request reached the gateway."""
 
 PRINCIPAL_SCOPE = "gateway.principal"
-"""Where it keeps who is calling; nothing, where that was not found out."""
+"""The key in the scope for the principal; missing if nobody was authenticated."""
 
 _HOST = re.compile(r"(?:[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
@@ -28,13 +28,13 @@ _current: ContextVar[str | None] = ContextVar("gateway.base", default=None)
 
 
 def current_base() -> str | None:
-    """The address under which the request reached us that the running task answers; None where there is none."""
+    """Return the base URL of the request that the running task answers; None outside a request."""
     return _current.get()
 
 
 @contextmanager
 def answering_under(base: str | None) -> Generator[None]:
-    """While this is open, the running task (and those that it starts) answers a request that came to this address."""
+    """Set the base URL of the request that the running task, and the tasks it starts, answer inside the context."""
     token = _current.set(base)
     try:
         yield
@@ -43,18 +43,18 @@ def answering_under(base: str | None) -> Generator[None]:
 
 
 class Bases:
-    """Finds the address of each request. `root_path` is the path below which a reverse proxy serves us."""
+    """Finds the base URL of each request. `root_path` is the path below which a reverse proxy serves the gateway."""
 
     def __init__(self, root_path: str = "", trusted_proxies: Iterable[str] = ()) -> None:
         self.root_path = root_path
         self._trusted = tuple(ipaddress.ip_network(proxy, strict=False) for proxy in trusted_proxies)
 
     def of(self, scope: Scope) -> str:
-        """The address, without a slash at its end, as `https://gateway.example.com/mcp-gateway`."""
+        """Return the base URL without a trailing slash, such as `https://gateway.example.com/mcp-gateway`."""
         headers = Headers(scope=scope)
-        told = _forwarded(headers) if self._is_trusted(scope) else {}
-        scheme = told.get("proto", "").lower()
-        host, prefix = told.get("host", ""), told.get("prefix", "").rstrip("/")
+        forwarded = _forwarded(headers) if self._is_trusted(scope) else {}
+        scheme = forwarded.get("proto", "").lower()
+        host, prefix = forwarded.get("host", ""), forwarded.get("prefix", "").rstrip("/")
         return "".join(
             (
                 scheme if scheme in ("http", "https") else scope.get("scheme", "http"),
@@ -65,7 +65,7 @@ class Bases:
         )
 
     def enter(self, scope: Scope) -> None:
-        """Put the address into the scope, and have its path begin with the root path, whether or not it came so."""
+        """Put the base URL into the scope, and prefix its path with the root path unless it already has it."""
         scope[BASE_SCOPE] = self.of(scope)
         if self.root_path:
             path: str = scope["path"]
@@ -85,13 +85,13 @@ class Bases:
 
 
 def _forwarded(headers: Headers) -> dict[str, str]:
-    """What the nearest proxy says that it was asked for."""
-    told = {
+    """Return the scheme, host and prefix that the nearest proxy was asked for."""
+    forwarded = {
         key: values[-1].rpartition(",")[2].strip()
         for key in ("proto", "host", "prefix")
         if (values := headers.getlist(f"x-forwarded-{key}"))
     }
     if standard := headers.getlist("forwarded"):
         last = standard[-1].rpartition(",")[2]
-        told |= {name.lower(): quoted or token for name, quoted, token in _PAIR.findall(last)}
-    return told
+        forwarded |= {name.lower(): quoted or token for name, quoted, token in _PAIR.findall(last)}
+    return forwarded

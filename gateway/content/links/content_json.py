@@ -1,4 +1,4 @@
-"""Stored content in JSON, for programs: the same for uploads, for the command line and for the gateway's own tool."""
+"""The JSON form of stored content: the same for uploads, the command line and the gateway's own tools."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from gateway.content.store import Stored
 
 
 def told(stored: Stored, url: str | None) -> dict[str, Any]:
-    """`handle`, `uri`, `url` (null without an HTTP side), `kind`, `media_type`, `name`, `size` in bytes, `sha256`."""
+    """Return `handle`, `uri`, `url` (null without an HTTP side), `kind`, `media_type`, `name`, `size`, `sha256`."""
     return {
         "handle": stored.handle,
         "uri": stored.uri,

@@ -1,9 +1,9 @@
-"""Signed links: they open one piece of content for a while, for whoever has them.
+"""Signed links: each opens one piece of content for a limited time, for anyone who has the link.
 
 <base>/content/<handle>?expires=<seconds since 1970>&signature=<text>
 
-Nothing is kept for a link: the signature holds the owner, for nobody else to read, and a MAC over handle, time and
-owner. It is built as RFC 5297 does it, from two keyed hashes: the MAC is also what the owner is hidden with.
+Nothing is stored for a link: the signature holds the owner in encrypted form, and a MAC over handle, time and owner.
+It is built in the way of RFC 5297 from two keyed hashes: the MAC also serves as the nonce that encrypts the owner.
 """
 
 import base64
@@ -33,10 +33,10 @@ logger = logging.getLogger(__name__)
 
 
 class Links:
-    """Makes links and checks them, once the HTTP side is there (`serve_at`). `lifetime` in seconds.
+    """Makes and checks links once the HTTP side runs (`serve_at`). `lifetime` is in seconds.
 
-    `public_url` is the base of every link. Where it is not given, that is the address under which the request that is
-    being answered reached us, else the one that is listened on. `clock` gives seconds since 1970.
+    Links begin with `public_url`. If that is None, they begin with the base URL under which the current request
+    reached the gateway, else with the address that it listens on. `clock` returns seconds since 1970.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Links:
         self._mac_key = self._owner_key = b""
 
     def serve_at(self, base: str, key: bytes) -> None:
-        """The HTTP side is reached there from now on; links are signed with `key`, of any length."""
+        """Make links to the HTTP side at `base`, signed with `key` (of any length)."""
         short = key if len(key) <= hashlib.blake2b.MAX_KEY_SIZE else hashlib.sha512(key).digest()
         self._mac_key = hashlib.blake2b(b"mac", key=short).digest()
         self._owner_key = hashlib.blake2b(b"owner", key=short).digest()
@@ -57,13 +57,13 @@ class Links:
 
     @property
     def is_served(self) -> bool:
-        """Whether links are made: the HTTP side is there."""
+        """Whether the HTTP side runs, so that links can be made."""
         return self._served_at is not None
 
     def link(self, stored: Stored, owner: str) -> str | None:
-        """A link to this content of its owner; None where the gateway has no HTTP side.
+        """Return a link to this content of `owner`; None if the gateway has no HTTP side.
 
-        Links to the same content are the same for a quarter of their lifetime: so prompts that hold them are, too.
+        Links to the same content are identical for a quarter of their lifetime, and so are prompts that contain them.
         """
         if self._served_at is None:
             return None
@@ -74,11 +74,11 @@ class Links:
         return f"{base}{PATH}/{quote(stored.handle)}?{query}"
 
     def owner(self, handle: str, expires: str, signature: str) -> str:
-        """Whose content a link opens.
+        """Return the owner whose content a link opens.
 
         Raises:
-            BadLink: it was not made here.
-            ExpiredLink: it has expired.
+            BadLink: the link was not made by this gateway.
+            ExpiredLink: the link has expired.
         """
         if self._served_at is None:
             raise BadLink("the gateway has no HTTP side")
@@ -86,7 +86,7 @@ class Links:
         until = int(expires) if plain else 0
         owner = self._opened(handle, until, signature if plain else "")
         if owner is None:
-            raise BadLink("this link is not one of the gateway's, or was changed")
+            raise BadLink("this link was not made by this gateway, or was changed")
         if until <= self._clock():
             raise ExpiredLink("this link has expired", remedy="ask for the content again")
         return owner
@@ -108,12 +108,12 @@ class Links:
         return name.decode("utf-8", "surrogatepass")
 
     def _mac(self, handle: str, expires: int, name: bytes) -> bytes:
-        # The owner comes last, after what has no line end in it: no two are signed as the same bytes.
+        # The owner comes last, after parts that contain no line feed: different links never sign the same bytes.
         signed = f"{handle_from(handle)}\n{expires}\n".encode("utf-8", "surrogatepass") + name
         return hmac.digest(self._mac_key, signed, "sha256")
 
     def _hidden(self, mac: bytes, name: bytes) -> bytes:
-        """The name, or what hides it, turned into the other."""
+        """Encrypt or decrypt the owner's name; the operation is its own inverse."""
         blocks = (
             hashlib.blake2b(mac + at.to_bytes(4, "big"), key=self._owner_key).digest()
             for at in range(math.ceil(len(name) / hashlib.blake2b.MAX_DIGEST_SIZE))
@@ -122,14 +122,14 @@ class Links:
 
 
 def is_link(method: str, path: str) -> bool:
-    """Whether a request is for content under a link, which stands in for a token."""
+    """Whether a request asks for content by a link, which takes the place of a token."""
     return method in ("GET", "HEAD") and path.startswith(f"{PATH}/")
 
 
 def link_key(configured: str | None, folder: Path | None) -> bytes:
-    """The key that is configured, else the one that is kept in the user's private folder, made where there is none.
+    """Return the configured key, else the one kept in the user's private folder, created if necessary.
 
-    Where no file can be kept (or there is no folder) the key lasts as long as the process, and its links no longer.
+    If no file can be kept (or there is no folder), the key and its links last as long as the process.
     """
     if configured is not None:
         return configured.encode()
@@ -138,12 +138,12 @@ def link_key(configured: str | None, folder: Path | None) -> bytes:
     try:
         return _kept_key(folder / _KEY_FILE)
     except OSError as error:
-        logger.warning("links are good until the gateway ends, since their key cannot be kept: %s", error)
+        logger.warning("links are valid until the gateway ends, since their key cannot be kept: %s", error)
         return secrets.token_bytes(_KEY_BYTES)
 
 
 def _kept_key(path: Path) -> bytes:
-    """The key in the file; made, for its owner alone, by whoever comes first of several gateways that start."""
+    """Return the key in the file. The first of several gateways that start creates it, readable by its user only."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     for _ in range(2):
         try:

@@ -1,6 +1,6 @@
-"""What effects do to bytes: images, vector graphics, documents and sound, in worker processes that can be killed.
+"""Media processing: images, vector graphics, documents and sound, in worker processes that can be killed.
 
-`MediaWorkers` is loaded when it is asked for: a worker imports this package too, and must not pay for the pool.
+`MediaWorkers` is imported lazily: a worker imports this package too, and does not need the pool.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Animations made to fit, frame by frame. Runs in a worker, on hostile bytes."""
+"""Fit animations to a target, frame by frame. Runs in a worker, on hostile bytes."""
 
 import math
 import time
@@ -12,10 +12,10 @@ from gateway.content.media.encode_image import LARGEST_EDGE, Encoded
 from gateway.core.model.effects import ImageTarget
 
 MOST_PIXELS = 50_000_000
-"""The most pixels of all frames together: 100 of 800 x 600 are 48 million."""
+"""The maximum number of pixels in all frames together: 100 frames of 800 x 600 are 48 million."""
 
 MOST_SECONDS = 8.0
-"""How long it may take before the first frame has to do: less than half of what a job has."""
+"""The time limit, after which only the first frame is shown: less than half of a job's time."""
 
 _TYPES = {"image/webp": "WEBP", "image/gif": "GIF"}
 _QUALITIES = {"image/webp": (80, 50)}
@@ -29,10 +29,11 @@ _SAMPLE_EDGE = 64
 def refit(
     image: Image.Image, media_type: str, target: ImageTarget, turn: Image.Transpose | None, max_pixels: int
 ) -> Encoded | None:
-    """The animation, whose header alone has been read, as one that `target` takes.
+    """Return the animation in a form that `target` takes. Of `image` only the header has been read.
 
-    Its own type where it is taken, else WebP or GIF. None: it cannot be (no type, too many pixels in all, too large in
-    bytes unless it is far smaller, broken after its first frame), so that its first frame is what is left to show.
+    It keeps its type if the target takes that, else it becomes WebP or GIF. Return None if that is impossible (no
+    suitable type, too many pixels in all, too many bytes even when much smaller, broken after its first frame), which
+    leaves the first frame to show.
     """
     taken = [name for name in (media_type, *_TYPES) if name in _TYPES and name in target.types]
     count = int(getattr(image, "n_frames", 1))
@@ -47,14 +48,14 @@ def refit(
         return _within(frames, made, {"duration": durations, **loop}, target.max_bytes or math.inf, deadline)
     except MemoryError:
         raise
-    except Exception:  # Decoders raise anything on hostile bytes, and the first frame has been decoded well.
+    except Exception:  # Decoders raise anything on hostile bytes, and the first frame was decoded successfully.
         return None
 
 
 def _decoded(
     image: Image.Image, count: int, scale: float, turn: Image.Transpose | None, deadline: float
 ) -> tuple[list[Image.Image], list[int], dict[str, int]]:
-    """The frames, upright, at `scale`; the milliseconds of each; and how often all are shown, where that is told."""
+    """Return the upright frames at `scale`, the milliseconds of each, and the loop count if there is one."""
     profile = colours.icc_profile(image)
     size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
     frames: list[Image.Image] = []
@@ -105,7 +106,7 @@ def _within(
 def _saved(frames: list[Image.Image], media_type: str, options: dict[str, Any], quality: int | None) -> bytes:
     extra: dict[str, Any] = dict(options)
     if media_type == "image/gif":
-        # What is transparent in a frame would otherwise show the frame before it.
+        # Otherwise the previous frame would show through the transparent parts.
         extra["disposal"] = 2 if frames[0].mode == "RGBA" else 1
         frames = [_with_few_colours(frame) for frame in frames]
     else:
@@ -116,14 +117,14 @@ def _saved(frames: list[Image.Image], media_type: str, options: dict[str, Any], 
 
 
 def _with_few_colours(frame: Image.Image) -> Image.Image:
-    """The frame as GIF can have it; Pillow chooses the colours of one that is transparent, and does so fast."""
+    """Return the frame in a form for GIF. Pillow itself chooses the palette of transparent frames, and does so fast."""
     if frame.mode == "RGBA":
         solid = frame.copy()
         solid.putalpha(frame.getchannel("A").point([0] * 128 + [255] * 128))
         return solid
     sample = frame
     if frame.getcolors(_MANY_COLOURS) is None:
-        # The time that it takes to find a palette goes with the number of colours, and a GIF has many frames.
+        # The time to find a palette grows with the number of colours, and a GIF has many frames.
         sample = pillow.sampled(frame, (min(frame.width, _SAMPLE_EDGE), min(frame.height, _SAMPLE_EDGE)))
     palette = sample.quantize(256, method=Image.Quantize.MEDIANCUT)
     return frame.quantize(palette=palette, dither=Image.Dither.NONE)

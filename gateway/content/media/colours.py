@@ -1,4 +1,4 @@
-"""Pillow's modes and colour profiles: from whatever was decoded to plain grey or sRGB, with or without alpha."""
+"""Pillow's modes and colour profiles: convert any decoded image to grey or sRGB, with or without alpha."""
 
 import math
 from typing import cast
@@ -8,11 +8,11 @@ from PIL import Image, ImageCms
 from gateway.content.media import pillow
 
 COMMON_MODES = frozenset({"1", "L", "LA", "P", "RGB", "RGBA"})
-"""Modes that every decoder of the image's type can be trusted with. CMYK and 16 bit are not among them."""
+"""Modes that every decoder of the image's type handles reliably. CMYK and 16 bit are not among them."""
 
 _SCALABLE = frozenset({"L", "LA", "RGB", "RGBA", "CMYK"})
 _DEEP = ("I", "F")
-"""How the names of the modes of more than 8 bits begin."""
+"""Prefixes of the names of modes with more than 8 bits."""
 
 _SAMPLE_EDGE = 256
 _MANY_COLOURS = 4096
@@ -24,7 +24,8 @@ _PROFILE_SPACES = {"RGB": "RGB ", "CMYK": "CMYK", "L": "GRAY"}
 def is_graphic(image: Image.Image) -> bool:
     """Whether this is a drawing or a screenshot, not a photo: a sample of its pixels has few different colours.
 
-    In grey, where even a photo has few: hardly any, or half of the sample is of the same ones, as paper and ink are.
+    Even a photo has few colours in grey, so there it must have very few, or half of the sample must be of the same few,
+    as paper and ink are.
     """
     if image.mode.startswith(_DEEP):
         return False
@@ -40,12 +41,12 @@ def is_graphic(image: Image.Image) -> bool:
 
 
 def is_grey(colour: object) -> bool:
-    """Whether a colour as `Image.getcolors` gives it has its channels alike."""
+    """Whether all channels of a colour from `Image.getcolors` are equal."""
     return not isinstance(colour, tuple) or len(frozenset(cast(tuple[int, ...], colour))) == 1
 
 
 def scalable(image: Image.Image) -> Image.Image:
-    """The image in a mode whose pixels can be averaged; an alpha channel that hides nothing is left out."""
+    """Return the image in a mode whose pixels can be averaged, without its alpha channel if that is opaque."""
     mode = image.mode
     if mode.startswith(_DEEP):
         return image if mode in ("I", "F", "I;16") else image.convert("I")
@@ -63,14 +64,14 @@ def scalable(image: Image.Image) -> Image.Image:
 
 
 def without_idle_alpha(image: Image.Image) -> Image.Image:
-    """The image without its alpha channel when that is opaque everywhere."""
+    """Return the image without its alpha channel if that is opaque everywhere."""
     if image.mode in ("LA", "RGBA") and image.getchannel("A").getextrema() == (255, 255):
         return image.convert(image.mode[:-1])
     return image
 
 
 def on_white(image: Image.Image) -> Image.Image:
-    """The image as it looks on white paper, without alpha."""
+    """Return the image on a white background, without alpha."""
     if image.mode not in ("LA", "RGBA"):
         return image
     plain = image.mode[:-1]
@@ -80,13 +81,13 @@ def on_white(image: Image.Image) -> Image.Image:
 
 
 def icc_profile(image: Image.Image) -> bytes | None:
-    """The image's ICC profile."""
+    """Return the image's ICC profile; None if it has none."""
     profile = image.info.get("icc_profile")
     return profile if isinstance(profile, bytes) and profile else None
 
 
 def to_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
-    """The image's colours as sRGB, or grey; a profile that is broken or meant for other colours is ignored."""
+    """Convert the image's colours to sRGB or grey. A profile that is broken or for another colour space is ignored."""
     image = _eight_bit(image) if image.mode.startswith(_DEEP) else image
     alpha = image.getchannel("A") if image.mode in ("LA", "RGBA") else None
     plain = image.convert(image.mode[:-1]) if alpha else image
@@ -111,14 +112,14 @@ def _managed(image: Image.Image, profile: bytes) -> Image.Image | None:
 
 
 def _eight_bit(image: Image.Image) -> Image.Image:
-    """Grey of 16 or 32 bit, or floating point, as grey of 8 bit.
+    """Convert grey of 16 or 32 bits, or floating point, to grey of 8 bits.
 
-    16 bit: all of its range. Otherwise no range is told: 0 to 1, to 255 and to 65,535 are taken for what they look
-    like, and anything else is stretched from the darkest to the brightest pixel.
+    16 bits use their full range. Other modes do not declare a range: values within 0 to 1, 255 or 65,535 are taken to
+    use that range, and anything else is stretched from the darkest to the brightest pixel.
     """
     low, high = (0.0, 65_535.0) if image.mode == "I;16" else _range(image)
     scale = 255.0 / (high - low)
-    # Pillow's own conversion cuts everything above 255 off instead.
+    # Pillow's own conversion would clip everything above 255.
     return pillow.linear(image, scale, 0.5 - low * scale).convert("L")
 
 

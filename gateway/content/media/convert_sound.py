@@ -1,7 +1,7 @@
-"""Sound made to fit a target. Runs in a worker, on hostile bytes.
+"""Fit sound to a target. Runs in a worker, on hostile bytes.
 
-In this order, until it fits: as it is; its beginning, cut without decoding it; converted, with fewer bits where bytes
-are short (down to what speech needs: one channel, 16 kHz); converted and cut.
+These are tried in order until one fits: unchanged; cut at the end without decoding; converted, at a lower bit rate if
+bytes are short (down to what speech needs: one channel, 16 kHz); converted and cut.
 """
 
 import math
@@ -16,24 +16,24 @@ from gateway.core.model.media_types import normalise
 from gateway.errors import MediaError
 
 MOST_BYTES = 64 * 1024 * 1024
-"""The most that is made where the target does not say how many bytes it takes."""
+"""The maximum size if the target does not limit it."""
 
 LARGE_WAV = 8 * 1024 * 1024
-"""Beyond this many bytes WAV is made only where MP3 is not taken."""
+"""Larger WAV files are made only if MP3 is not accepted."""
 
 _LOSSLESS = frozenset({"pcm", "float", "alaw", "mulaw", "flac", "alac"})
 _SPEECH_RATE = 16_000
 _HEADER = 44
 _TAG_FRAME = 500
 _MP3_PADDING = 0.1
-"""Seconds by which the frames of an MP3 may be longer than what was encoded; players leave them out."""
+"""Seconds by which the frames of an MP3 may exceed the encoded sound; players skip them."""
 
 _LEAST_SECONDS = 0.1
 _TRIES = 4
 
 
 class Sound(NamedTuple):
-    """Encoded sound, how long it is, and how long it was; 0 where that cannot be told."""
+    """Encoded sound, its length, and its original length in seconds; 0 if a length is unknown."""
 
     content: bytes
     media_type: str
@@ -42,9 +42,9 @@ class Sound(NamedTuple):
 
 
 def convert(content: bytes, media_type: str, target: AudioTarget) -> Sound:
-    """`content`, which really is of `media_type`, made to fit `target`; the very bytes that came where they fit.
+    """Fit `content`, whose actual type is `media_type`, to `target`. Bytes that fit are returned unchanged.
 
-    Raises MediaError where the cause is known, and whatever else a decoder raises on broken input.
+    Raises MediaError if the cause is known, and whatever else a decoder raises on broken input.
     """
     types = frozenset(normalise(name) or name for name in target.types)
     is_taken = not types or media_type in types
@@ -66,7 +66,7 @@ def convert(content: bytes, media_type: str, target: AudioTarget) -> Sound:
 def _refit(content: bytes, media_type: str, target: AudioTarget, types: frozenset[str], known: Facts) -> Sound:
     plans = _plans(known, types)
     if not plans:
-        raise MediaError(f"it cannot be made one of {', '.join(target.types)}")
+        raise MediaError(f"it cannot be converted to {' or '.join(target.types)}")
     limit = min(target.max_bytes or MOST_BYTES, MOST_BYTES)
     longest = float(target.max_seconds or math.inf)
     wanted = min(longest, known.seconds or math.inf)
@@ -84,7 +84,7 @@ def _refit(content: bytes, media_type: str, target: AudioTarget, types: frozense
 
 
 def _plans(known: Facts, types: frozenset[str]) -> list[Plan]:
-    """What can be made of it, from the best to the smallest."""
+    """Return the possible conversions, from the best to the smallest."""
     rate, channels = min(known.rate or 44_100, 48_000), min(known.channels or 2, 2)
     wav = _pcm(rate, channels)
     plans: list[Plan] = []

@@ -1,7 +1,7 @@
-"""Decoding sound with PyAV (FFmpeg's libraries), which the extra `audio` brings. Runs in a worker, on hostile bytes.
+"""Decode sound with PyAV (FFmpeg's libraries), from the extra `audio`. Runs in a worker, on hostile bytes.
 
-Each type is opened as the one container that it is, so that FFmpeg never guesses: among its formats are playlists that
-name files. Nothing is decoded to tell facts.
+Each type is opened with its own container format, so FFmpeg never guesses: among its formats are playlists that name
+files. Reading facts does not decode anything.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ WAV, MP3 = "audio/wav", "audio/mpeg"
 MP3_RATES = frozenset({48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000})
 
 EXTRA = 'pip install "mcp-multimodal-gateway[audio]"'
-"""What installs PyAV."""
+"""The command that installs PyAV."""
 
 _FORMATS = {
     "audio/wav": "wav",
@@ -38,13 +38,13 @@ _FORMATS = {
     "video/ogg": "ogg",
 }
 _GUESSED_LENGTH = frozenset({"audio/aac"})
-"""Types of which FFmpeg guesses the length from the first frames."""
+"""Types whose length FFmpeg estimates from the first frames."""
 
 _MICROSECONDS = 1_000_000
 
 
 class Plan(NamedTuple):
-    """What sound becomes: its type, samples a second, channels, and bits a second."""
+    """The form to convert sound to: its type, samples per second, channels, and bits per second."""
 
     media_type: str
     rate: int
@@ -53,7 +53,7 @@ class Plan(NamedTuple):
 
 
 def container_facts(content: bytes, media_type: str) -> Facts:
-    """What the container tells. Raises MediaError without the extra, and whatever PyAV raises on broken input."""
+    """Return the facts in the container. Raises MediaError without the extra, and what PyAV raises on broken input."""
     with closing(_opened(content, media_type)) as container:
         sound = next(iter(container.streams.audio), None)
         video = next((stream for stream in container.streams.video if not _is_cover(stream)), None)
@@ -68,10 +68,10 @@ def container_facts(content: bytes, media_type: str) -> Facts:
 
 
 def converted(content: bytes, media_type: str, plan: Plan, seconds: float) -> tuple[bytes, float]:
-    """The first `seconds` of the sound as `plan` says, and how long they are; less when it breaks off.
+    """Convert the first `seconds` of the sound to `plan`. Return it and its length, which is less if it breaks off.
 
-    Raises MediaError when it has no sound or the extra is missing, and whatever PyAV raises when it is broken from
-    its beginning.
+    Raises MediaError if there is no sound or the extra is missing, and whatever PyAV raises if the content is broken
+    from its beginning.
     """
     with closing(_opened(content, media_type)) as container:
         if not container.streams.audio:
@@ -97,7 +97,7 @@ def _opened(content: bytes, media_type: str) -> Any:
 
 
 def _is_cover(stream: Any) -> bool:
-    """Whether it is a picture that comes with sound (AV_DISPOSITION_ATTACHED_PIC)."""
+    """Whether a stream is a cover picture (AV_DISPOSITION_ATTACHED_PIC)."""
     return bool(int(stream.disposition) & 0x0400)
 
 
@@ -115,7 +115,7 @@ def _seconds(container: Any, stream: Any, media_type: str) -> float | None:
 
 
 def _samples(container: Any, plan: Plan, most: int) -> Iterator[bytes]:
-    """Samples of 16 bits, channels interleaved, at most `most` of each channel. What breaks off ends."""
+    """Yield samples of 16 bits, channels interleaved, at most `most` of each channel. Broken sound ends early."""
     av = _av()
     stream = container.streams.audio[0]
     stream.thread_count = 1
@@ -138,7 +138,7 @@ def _samples(container: Any, plan: Plan, most: int) -> Iterator[bytes]:
 
 def _frames(container: Any, stream: Any, resampler: Any) -> Iterator[Any]:
     for frame in container.decode(stream):
-        # Its clock may jump, and the resampler would fill the gap with hours of silence.
+        # Timestamps may jump, and the resampler would fill the gap with hours of silence.
         frame.pts = None
         yield from resampler.resample(frame)
     yield from resampler.resample(None)
@@ -153,7 +153,7 @@ def _mp3(samples: Iterator[bytes], plan: Plan) -> tuple[int, bytes]:
     av = _av()
     layout = "mono" if plan.channels == 1 else "stereo"
     buffer, size = BytesIO(), 0
-    # Without tags: they would tell which encoder and when.
+    # Without tags: they would reveal the encoder and the time.
     untagged = {"id3v2_version": "0", "write_id3v1": "0"}
     with closing(av.open(buffer, "w", format="mp3", options=untagged)) as container:
         stream = container.add_stream("libmp3lame", rate=plan.rate, layout=layout)

@@ -1,4 +1,4 @@
-"""Reading and drawing PDF with pdfium. Runs in a worker, on hostile bytes: pdfium aborts when threads share it."""
+"""Read and render PDF with pdfium. Runs in a worker, on hostile bytes: pdfium aborts if threads share it."""
 
 import math
 import re
@@ -17,13 +17,13 @@ from gateway.core.model.media_types import PixelSize
 from gateway.errors import MediaError
 
 DOTS_PER_INCH = 200
-"""How finely a page is drawn where it may be: what is printed in 6 points is legible."""
+"""The resolution of a page if the limits permit: print of 6 points is legible."""
 
 LEAST_EDGE, MOST_EDGE = 512, 4_000
-"""The longer edge in pixels of a page, however small or vast it is on paper; a target's own limit goes before."""
+"""Bounds for the longer edge of a page in pixels, whatever its size on paper; a target's limit takes precedence."""
 
 _USUAL_EDGE = 2_000
-"""The longer edge where the target names none."""
+"""The longer edge if the target does not limit it."""
 
 _MOST_PIXELS = 16_000_000
 _POINTS_PER_INCH = 72
@@ -35,7 +35,7 @@ _pdfium = cast(Any, pypdfium2)
 
 
 class Read(NamedTuple):
-    """How many pages there are, the text of the first ones (empty: no text), and the title."""
+    """The number of pages, the texts of the first ones (empty for a page without text), and the title."""
 
     pages: int
     texts: tuple[str, ...]
@@ -43,13 +43,13 @@ class Read(NamedTuple):
 
 
 class PageError(MediaError):
-    """What is wrong with one page, and not with the document."""
+    """A problem with one page, not with the document."""
 
 
 def read_document(content: bytes, max_pages: int, max_chars: int) -> Read:
-    """The text of the first `max_pages`, together `max_chars` at most: the last one is cut, those after it left out.
+    """Read the text of the first `max_pages`, up to `max_chars` in all: the last text is cut, later ones are left out.
 
-    Raises MediaError when it is broken, or wants a password. A page that cannot be read has no text.
+    Raises MediaError if the document is broken or needs a password. A page that cannot be read has no text.
     """
     with _opened(content) as document:
         count, texts, left = len(document), list[str](), max_chars
@@ -63,18 +63,18 @@ def read_document(content: bytes, max_pages: int, max_chars: int) -> Read:
 
 
 def render(content: bytes, page: int, target: ImageTarget, max_pixels: int) -> DecodedImage:
-    """The page (the first is 1) as an image that `target` takes; `original` is the size that it was drawn at.
+    """Render a page (counted from 1) as an image that `target` takes. `original` is the size it was rendered at.
 
-    Raises PageError when it does not exist or cannot be drawn, MediaError when the document is broken or wants a
-    password.
+    Raises PageError if the page does not exist or cannot be rendered, and MediaError if the document is broken or
+    needs a password.
     """
     types = ENCODABLE & set(target.types)
     if not types:
-        raise MediaError(f"it cannot be made one of {', '.join(target.types) or 'no types'}")
+        raise MediaError(f"it cannot be converted to {' or '.join(target.types) or 'no type'}")
     edge = min(target.max_edge or _USUAL_EDGE, MOST_EDGE, max(LARGEST_EDGE[name] for name in types))
     with _opened(content) as document:
         if not 1 <= page <= len(document):
-            raise PageError(f"the document has {len(document):,} pages, and no page {page:,}")
+            raise PageError(f"the document has {len(document):,} pages, but no page {page:,}")
         image = _drawn(document, page - 1, edge, min(max_pixels, _MOST_PIXELS))
     original = PixelSize(*image.size)
     graphic = colours.is_graphic(image)
@@ -89,7 +89,7 @@ def _opened(content: bytes) -> Generator[Any]:
     except _pdfium.PdfiumError as error:
         if error.err_code == _WRONG_PASSWORD:
             remedy = "give it without a password"
-            raise MediaError("the PDF is encrypted and wants a password", remedy=remedy) from error
+            raise MediaError("the PDF is encrypted and needs a password", remedy=remedy) from error
         raise MediaError("it begins like a PDF but cannot be read as one") from error
     with closing(document):
         if not len(document):
@@ -110,14 +110,14 @@ def _text(document: Any, index: int, most: int) -> str:
 
 _LINE_END = re.compile(r"[ \t]*(?:\r\n|[\r\n\f\v\x85\u2028\u2029])")
 _HYPHEN = re.compile(r"[\x02\ufffe]")
-"""What pdfium writes for a hyphen at the end of a line."""
+"""Characters that pdfium returns for a hyphen at the end of a line."""
 
 _NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\uffff\ufeff]")
 _EMPTY_LINES = re.compile(r"\n{4,}")
 
 
 def visible_text(text: str) -> str:
-    """`text` without control characters, lone surrogates and what is no character; lines end in a line feed."""
+    """Return `text` without control characters, lone surrogates and noncharacters; lines end in a line feed."""
     text = _NO_TEXT.sub("", _HYPHEN.sub("-", _LINE_END.sub("\n", text)))
     return _EMPTY_LINES.sub("\n\n\n", text).strip()
 
@@ -147,10 +147,10 @@ def _drawn(document: Any, index: int, edge: int, most_pixels: int) -> Image.Imag
 
 
 def _scale(width: float, height: float, edge: int, most_pixels: int) -> float:
-    """Pixels a point, so that the longer edge has at most `edge`, and all of it at most `most_pixels`."""
+    """Return pixels per point for a longer edge of at most `edge` pixels and an area of at most `most_pixels`."""
     longer, area = max(width, height), width * height
     if not (math.isfinite(area) and area > 0):
         raise ValueError("a page without a size")
     wanted = max(LEAST_EDGE, longer * DOTS_PER_INCH / _POINTS_PER_INCH)
-    # A little less than may be: each side is rounded up.
+    # Slightly below the limits, because each side is rounded up.
     return min((min(wanted, edge) - 0.01) / longer, 0.99 * math.sqrt(most_pixels / area))

@@ -1,12 +1,12 @@
-"""From pixels to bytes: which type, and how small. What is encoded here has no metadata: no EXIF, no GPS.
+"""Encode images: choose the type and the quality. The result has no metadata: no EXIF, no GPS.
 
-Attempts are made from the best to the smallest, until one is within the target's bytes. The source's own type comes
-first where it can be made, then:
+Encodings are tried from the best to the smallest, until one is within the target's bytes. The source's own type comes
+first if it can be written, then:
 
-    drawings   PNG, WebP without loss, PNG with a palette, WebP, JPEG
-    photos     JPEG, WebP (whose 60 needs fewer bytes than JPEG's), PNG
+    drawings   PNG, lossless WebP, PNG with a palette, WebP, JPEG
+    photos     JPEG, WebP (whose quality 60 needs fewer bytes than JPEG's), PNG
 
-Where there is loss, the best quality that fits is searched for. When nothing fits, all of it again on a smaller image.
+Lossy types are encoded at the best quality that fits. If nothing fits, all are tried again on a smaller image.
 """
 
 import math
@@ -22,28 +22,28 @@ from gateway.core.model.effects import ImageTarget
 from gateway.errors import MediaError
 
 LARGEST_EDGE = {"image/png": 1_000_000, "image/jpeg": 65_500, "image/webp": 16_383, "image/gif": 65_535}
-"""What can be encoded, and the longest edge that the type (or its encoder) takes."""
+"""The types that can be encoded, and the longest edge that each type (or its encoder) supports."""
 
 ENCODABLE = frozenset(LARGEST_EDGE)
 
 _BEST, _LEAST = 90, 60
-"""Qualities of JPEG and WebP: of what is not limited, and of a photo that would be no worse if it were smaller."""
+"""Qualities of JPEG and WebP: without a limit, and the lowest for photos, below which a smaller image is better."""
 
 _LEAST_OF_DRAWINGS = 25
-"""Text of this quality is more legible than smaller text of a better one with the same bytes, by far."""
+"""The lowest quality for drawings: text is far more legible in it than smaller text of the same bytes."""
 
 _CLOSE_ENOUGH = 6
-"""When the search for a quality ends: nobody sees a difference of so much."""
+"""The difference in quality at which the search ends, because nobody sees it."""
 
 _PALETTES = (256, 64, 16)
 _WORTH_A_PALETTE = 256 * 256
-"""Pixels below which a palette saves next to nothing."""
+"""The number of pixels below which a palette saves almost nothing."""
 
 _FAR = 1.5
 _SMALLEST_EDGE = 16
 _TILE = 128
 _FULL_CHROMA = 0
-"""4:4:4, for drawings: halved colour resolution frays coloured text."""
+"""4:4:4, for drawings: half the colour resolution blurs coloured text."""
 
 
 class Encoded(NamedTuple):
@@ -55,13 +55,13 @@ class Encoded(NamedTuple):
 
 
 def encode(image: Image.Image, source_type: str, target: ImageTarget, *, graphic: bool) -> Encoded:
-    """`image` (L, LA, RGB or RGBA) in the type of `target` that suits it, scaled down further if it must be.
+    """Encode `image` (L, LA, RGB or RGBA) in the most suitable type of `target`, scaled down further if necessary.
 
-    `graphic` says that it is a drawing or a screenshot. Raises MediaError when even a tiny image is over `max_bytes`.
+    `graphic` means a drawing or a screenshot. Raises MediaError if even a tiny image exceeds `max_bytes`.
     """
     rungs = _ladder(image, source_type, target.types, graphic)
     limit = target.max_bytes or math.inf
-    # Pillow writes what `info` holds, comments and profiles among it, and hands it on to each image made from this.
+    # Pillow writes the contents of `info`, including comments and profiles, and copies it to derived images.
     image.info = {}
     whole, scale = image, 1.0
     sizes: dict[Rung, float] = {}
@@ -74,7 +74,7 @@ def encode(image: Image.Image, source_type: str, target: ImageTarget, *, graphic
             made[rung] = min(size, made.get(rung, math.inf))
         sizes |= made
         smallest = min(sizes.values(), default=math.inf)
-        # Bytes go down about as fast as the area does; a step that is too bold would cost sharpness for nothing.
+        # Bytes shrink about as fast as the area; too large a step would cost sharpness for nothing.
         step = min(0.85, max(0.5, 0.95 * math.sqrt(limit / smallest))) if smallest < math.inf else 0.8
         scale *= step
         sizes = {rung: size * step * step for rung, size in sizes.items()}
@@ -86,18 +86,18 @@ def encode(image: Image.Image, source_type: str, target: ImageTarget, *, graphic
 
 
 Attempt: TypeAlias = bytes | float
-"""An encoding, or how many bytes it would have had, where it was not worth the time."""
+"""An encoded image, or its estimated size in bytes if encoding it was not worth the time."""
 
 
 class Rung(NamedTuple):
-    """One way to encode: the type it makes, and its attempts at an image (is it graphic?, how many bytes?)."""
+    """One way to encode: its type, and a function that tries it on an image (image, graphic, limit in bytes)."""
 
     media_type: str
     attempts: Callable[[Image.Image, bool, float], Iterator[Attempt]]
 
 
 def _ladder(image: Image.Image, source_type: str, types: tuple[str, ...], graphic: bool) -> tuple[Rung, ...]:
-    """The ways to try, best first. GIF only where there is nothing else."""
+    """Return the ways to try, best first. GIF is used only if there is nothing else."""
     if graphic:
         suitable = (_PNG, _WEBP_LOSSLESS, _PNG_PALETTE, _WEBP, _JPEG)
     elif image.mode in ("LA", "RGBA"):
@@ -112,7 +112,7 @@ def _ladder(image: Image.Image, source_type: str, types: tuple[str, ...], graphi
 def _attempts(
     image: Image.Image, rungs: tuple[Rung, ...], graphic: bool, limit: float, expected: Mapping[Rung, float]
 ) -> Iterator[tuple[Rung, Attempt]]:
-    """Attempts at the image, but of the ways that are far from what fits, going by what they made of a larger one."""
+    """Try the ways to encode, except those that are far from fitting, judged by their sizes for a larger image."""
     for rung in rungs:
         if max(image.size) <= LARGEST_EDGE[rung.media_type] and expected.get(rung, 0) <= _FAR * limit:
             for attempt in rung.attempts(image, graphic, limit):
@@ -138,7 +138,7 @@ def _png_palette(image: Image.Image, graphic: bool, limit: float) -> Iterator[At
 
 
 def _expected_png(image: Image.Image) -> float:
-    """About how many bytes the PNG of a photo will have, from some tiles of it: all of it may take seconds."""
+    """Estimate the bytes of a photo's PNG from a few tiles: encoding all of it may take seconds."""
     width, height = image.size
     if min(width, height) < 4 * _TILE:
         return 0.0
@@ -156,7 +156,7 @@ def _jpeg(image: Image.Image, graphic: bool, limit: float) -> Iterator[Attempt]:
 
 
 def _webp(image: Image.Image, graphic: bool, limit: float) -> Iterator[Attempt]:
-    # WebP halves the resolution of colours; for drawings at least with care for sharp edges.
+    # WebP halves the colour resolution; this option at least keeps the edges of drawings sharp.
     options: dict[str, Any] = {"use_sharp_yuv": True} if graphic else {}
     yield _best_quality(lambda quality: _saved(image, "WEBP", quality=quality, **options), _least(graphic), limit)
 
@@ -182,7 +182,7 @@ _GIF = Rung("image/gif", _gif)
 
 
 def _best_quality(save: Callable[[int], bytes], least: int, limit: float) -> Attempt:
-    """What `save` makes at the highest quality from `_BEST` to `least` that is within `limit`; else its length."""
+    """Return the encoding of the highest quality from `_BEST` to `least` within `limit`, else the smallest length."""
     best = _BEST
     whole = save(best)
     if len(whole) <= limit:
@@ -201,7 +201,7 @@ def _best_quality(save: Callable[[int], bytes], least: int, limit: float) -> Att
 
 
 def _lean(image: Image.Image) -> Image.Image:
-    """The image in grey or with a palette where that loses nothing, and is worth it."""
+    """Return the image in grey or with a palette if that is lossless and worthwhile."""
     colours = image.getcolors(256) if image.mode == "RGB" and image.width * image.height > _WORTH_A_PALETTE else None
     if colours is None:
         return image

@@ -1,8 +1,8 @@
-"""Fonts for text in vector graphics.
+"""Find fonts for text in vector graphics.
 
-resvg takes the families Arial, Times New Roman and Courier New for granted. Where they are missing, as on most Linux
-machines, it draws no text at all unless it is told which families there are; where there is no font at all (slim
-container images), Pillow's built-in one is used, so that the labels of a chart are never lost in silence.
+resvg expects the families Arial, Times New Roman and Courier New. If they are missing, as on most Linux machines, it
+draws no text at all unless it is given other families. If there are no fonts at all (slim container images), Pillow's
+built-in font is used, so the labels of a chart are never lost silently.
 """
 
 import os
@@ -36,9 +36,9 @@ _MONOSPACE = {
 
 
 class Fonts(NamedTuple):
-    """The families for text whose own family is missing, and font files to load beside the system's.
+    """The families for text whose own family is missing, and font files to load in addition to the system's.
 
-    None for a family: resvg's own choice is there.
+    A family of None means that resvg's default is installed.
     """
 
     sans: str | None
@@ -48,7 +48,7 @@ class Fonts(NamedTuple):
 
 @cache
 def fonts() -> Fonts:
-    """The fonts of this machine; looked for once in a process."""
+    """Find the fonts of this machine, once per process."""
     if sys.platform in ("win32", "darwin"):
         return Fonts(None, None, [])
     names = _font_files()
@@ -74,7 +74,7 @@ def _font_files() -> frozenset[str]:
 
 
 def _built_in() -> Fonts:
-    """Pillow's own font as a file in memory: a file on disk would stay behind when a worker is killed."""
+    """Provide Pillow's own font as a file in memory: a file on disk would be left behind by a killed worker."""
     from PIL import ImageFont
 
     font = ImageFont.load_default(size=16)
@@ -82,5 +82,5 @@ def _built_in() -> Fonts:
         return Fonts(None, None, [])
     file = os.memfd_create("font")
     os.write(file, font.font_bytes)
-    # Never closed: it is loaded again for each drawing, as long as the worker lives.
+    # Never closed: it is loaded for each drawing as long as the worker lives.
     return Fonts(font.getname()[0], None, [f"/proc/self/fd/{file}"])

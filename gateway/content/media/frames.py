@@ -1,12 +1,12 @@
-"""What the gateway and a media worker say to each other: frames of a JSON header and a body of bytes.
+"""The protocol between the gateway and a media worker: frames of a JSON header and a body of bytes.
 
     frame   length of the header (4 bytes), length of the body (8 bytes), header (UTF-8 JSON), body
-    worker  READY or {"error": reason} once, at its start
+    worker  READY or {"error": reason} once, when it starts
     job     {"operation", "media_type", "options", "seconds"} and the content; see `gateway.content.media.operations`
-    answer  what the operation answers, a header and a body; or {"error": reason, "remedy": what to do about it, "last":
-            true when the worker ends}
+    answer  the operation's header and body; or {"error": reason, "remedy": what to do about it, "last":
+            true if the worker ends}
 
-JSON and lengths only, so that a worker taken over by what it decodes cannot make the gateway run anything.
+Only JSON and lengths are exchanged, so a compromised worker cannot make the gateway run anything.
 """
 
 import json
@@ -26,45 +26,45 @@ READY: Mapping[str, Any] = {"ready": True}
 
 
 class WorkerJob(NamedTuple):
-    """One piece of work. `media_type` is what the content really is; the worker's alarm is at `seconds`."""
+    """One job. `media_type` is the actual type of the content; the worker's alarm goes off after `seconds`."""
 
     operation: str
     content: bytes
     media_type: str
     options: Mapping[str, Any]
-    """What else the operation needs, as JSON; `packed` makes it of what is below."""
+    """Other parameters of the operation, as JSON; see `packed`."""
     seconds: float
 
 
 def pack(header: Mapping[str, Any], body: bytes = b"") -> bytes:
-    """Everything of a frame before its body."""
+    """Encode a frame up to its body."""
     encoded = json.dumps(header).encode()
     return PREFIX.pack(len(encoded), len(body)) + encoded
 
 
 def pack_job(job: WorkerJob) -> bytes:
-    """Everything of a job's frame before its content."""
+    """Encode a job's frame up to its content."""
     header = {key: value for key, value in job._asdict().items() if key != "content"}
     return pack(header, job.content)
 
 
 def unpack_job(header: Mapping[str, Any], body: bytes) -> WorkerJob:
-    """The job that `pack_job` packed."""
+    """Decode the job that `pack_job` encoded."""
     return WorkerJob(content=body, **header)
 
 
 def packed(value: ImageTarget | AudioTarget | Crop | None) -> dict[str, Any] | None:
-    """A target or a crop as JSON."""
+    """Return a target or a crop as JSON."""
     return None if value is None else asdict(value)
 
 
 def unpack_image_target(value: Mapping[str, Any]) -> ImageTarget:
-    """The target that `packed` made JSON of."""
+    """Decode a target that `packed` encoded."""
     return ImageTarget(**_with_types(value))
 
 
 def audio_target(value: Mapping[str, Any]) -> AudioTarget:
-    """The target that `packed` made JSON of."""
+    """Decode a target that `packed` encoded."""
     return AudioTarget(**_with_types(value))
 
 
@@ -73,12 +73,12 @@ def _with_types(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def crop(value: Mapping[str, Any] | None) -> Crop | None:
-    """The crop that `packed` made JSON of."""
+    """Decode a crop that `packed` encoded."""
     return None if value is None else Crop(**value)
 
 
 def read_frame(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
-    """The next frame from a blocking stream; None when it has ended, within a frame as well."""
+    """Read the next frame from a blocking stream; None if it has ended, even in the middle of a frame."""
     prefix = stream.read(PREFIX.size)
     if len(prefix) < PREFIX.size:
         return None

@@ -1,7 +1,7 @@
-"""Fitting one image to a target. Runs in a worker, on hostile bytes: nothing here may be called in the gateway itself.
+"""Fit one image to a target. Runs in a worker, on hostile bytes: nothing here may be called in the gateway itself.
 
-What is decoded at all: the first frame, once the header's pixel count is within the limit, by the one decoder that the
-bytes ask for. Animations that must change but keep moving are the business of `gateway.content.media.animations`.
+Only the first frame is decoded, if the header's pixel count is within the limit, by the decoder for the type found in
+the bytes. `gateway.content.media.animations` handles animations that have to change but keep moving.
 """
 
 import math
@@ -30,7 +30,7 @@ _PLUGINS = {
 }
 _HEIF = frozenset({"image/heic", "image/heif"})
 _MANY_FRAMES = frozenset({"image/gif", "image/webp", "image/png", "image/avif", "image/tiff"})
-"""Types that can hold several: frames of an animation or, of a TIFF, pages."""
+"""Types that can hold several frames of an animation or, in a TIFF, several pages."""
 
 _SVG = "image/svg+xml"
 _ORIENTATION = 0x0112
@@ -43,7 +43,7 @@ _UPRIGHT = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-"""What undoes each EXIF orientation but 1 (Exif 2.32, tag 0x0112)."""
+"""The transposition that undoes each EXIF orientation except 1 (Exif 2.32, tag 0x0112)."""
 
 _SWAPPING = frozenset(_UPRIGHT[orientation] for orientation in (5, 6, 7, 8))
 Region: TypeAlias = tuple[int, int, int, int]
@@ -51,9 +51,9 @@ Region: TypeAlias = tuple[int, int, int, int]
 
 
 class DecodedImage(NamedTuple):
-    """An encoded image, its type and size, and the upright size of what it was made from.
+    """An encoded image, its type and size, and the upright size of its source.
 
-    `frames`: of how many frames it shows the first alone; 1 where nothing is left out.
+    `frames` is the number of frames in the source if only the first is shown, else 1.
     """
 
     content: bytes
@@ -64,20 +64,20 @@ class DecodedImage(NamedTuple):
 
 
 def limit_pixels(max_pixels: int) -> None:
-    """Let Pillow refuse images (and later frames) above `max_pixels`, everywhere in this process."""
+    """Make Pillow refuse images (and later frames) above `max_pixels` everywhere in this process."""
     Image.MAX_IMAGE_PIXELS = max_pixels
-    # Above the limit it only warns; it raises above twice the limit.
+    # Pillow only warns above the limit; it raises above twice the limit.
     warnings.simplefilter("error", Image.DecompressionBombWarning)
 
 
 def fit_image(content: bytes, media_type: str, target: ImageTarget, crop: Crop | None, max_pixels: int) -> DecodedImage:
-    """`content`, which really is of `media_type`, made to fit `target`.
+    """Fit `content`, whose actual type is `media_type`, to `target`.
 
-    Returns the very bytes that came when they fit as they are. Raises MediaError where the cause is known, MemoryError,
-    and whatever else a decoder raises on broken input.
+    Bytes that fit are returned unchanged. Raises MediaError if the cause is known, MemoryError, and whatever else a
+    decoder raises on broken input.
     """
     if not set(target.types) & ENCODABLE:
-        raise MediaError(f"it cannot be made one of {', '.join(target.types) or 'no types'}")
+        raise MediaError(f"it cannot be converted to {' or '.join(target.types) or 'no type'}")
     if media_type == _SVG:
         return _fit_vector(content, target, crop, max_pixels)
     image = opened(content, media_type, max_pixels)
@@ -104,26 +104,26 @@ def fit_image(content: bytes, media_type: str, target: ImageTarget, crop: Crop |
 
 
 def _frames(content: bytes, media_type: str, max_pixels: int) -> int:
-    """How many frames the image has; 1 where that cannot be told."""
+    """Return the number of frames; 1 if it is unknown."""
     if media_type not in _MANY_FRAMES:
         return 1
     try:
-        # Of an image of its own: counting goes through all of a GIF, and may stop anywhere in a broken one.
+        # On a separate image: counting reads through a whole GIF, and may stop anywhere in a broken one.
         return max(1, int(getattr(opened(content, media_type, max_pixels), "n_frames", 1)))
-    except Exception:  # Decoders raise anything on hostile bytes, and the first frame has been decoded well.
+    except Exception:  # Decoders raise anything on hostile bytes, and the first frame was decoded successfully.
         return 1
 
 
 def opened(content: bytes, media_type: str, max_pixels: int) -> Image.Image:
-    """The image with its header read. Raises MediaError when it has too many pixels or is not what it seems to be."""
+    """Open an image and read its header. Raises MediaError if it has too many pixels or is not of its apparent type."""
     if media_type in _HEIF:
         name = _with_heif()
     else:
         name, plugin = _PLUGINS[media_type]
-        # Registers this one decoder; Image.open would otherwise load them all to find it.
+        # Register only this decoder; Image.open would otherwise load all of them to find it.
         module = import_module(f"PIL.{plugin}")
         if media_type == "image/avif":
-            # As many threads as there are processors would need more address space than a worker may have.
+            # One thread per processor would need more address space than a worker may have.
             vars(module)["DEFAULT_MAX_THREADS"] = 1
     try:
         image = Image.open(BytesIO(without_broken_extras(content)), formats=[name])
@@ -131,14 +131,14 @@ def opened(content: bytes, media_type: str, max_pixels: int) -> Image.Image:
         raise MediaError(f"it begins like {media_type} but cannot be decoded as one") from error
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
         raise MediaError(f"it has more pixels than the limit of {max_pixels:,}") from error
-    # The gateway has judged the header before; not every header tells it what it tells the decoder.
+    # The gateway has checked the header before, but may read it differently from the decoder.
     if image.width * image.height > max_pixels:
         raise MediaError(f"it has {image.width:,} x {image.height:,} pixels, more than the limit of {max_pixels:,}")
     return image
 
 
 def _with_heif() -> str:
-    """Pillow's name of HEIF, once its decoder is there. Raises MediaError where the extra for it is not installed."""
+    """Register the HEIF decoder and return its name in Pillow. Raises MediaError if the extra is not installed."""
     try:
         heif = import_module("pillow_heif")
     except ImportError as error:
@@ -151,11 +151,11 @@ def _with_heif() -> str:
 
 
 def _draft(image: Image.Image, max_edge: int | None, region: Region) -> None:
-    """Have the JPEG decoder scale down by 2, 4 or 8 where the result is no larger than 1/2, 1/4 or 1/8 anyway."""
+    """Make the JPEG decoder scale down by 2, 4 or 8 if the result is at most 1/2, 1/4 or 1/8 as large anyway."""
     left, top, right, bottom = region
     scale = max_edge / max(right - left, bottom - top) if max_edge else 1.0
     if scale < 1:
-        # Of the same shape as the image: a square box is no smaller than a wide image's short edge, and does nothing.
+        # The box has the image's shape: a square box would exceed the short edge of a wide image, and have no effect.
         width, height = image.size
         image.draft(None, (max(1, math.ceil(width * scale)), max(1, math.ceil(height * scale))))
 
@@ -163,7 +163,7 @@ def _draft(image: Image.Image, max_edge: int | None, region: Region) -> None:
 def _orientation(image: Image.Image) -> int:
     try:
         return int(image.getexif().get(_ORIENTATION, 1))
-    except Exception:  # Broken EXIF raises nearly anything; the picture does not depend on it.
+    except Exception:  # Broken EXIF data raises nearly anything; the picture does not depend on it.
         return 1
 
 
@@ -192,7 +192,7 @@ def _refit(
     if region and turn is not None:
         image, turn = image.transpose(turn), None
     image = _scaled(image, _box(image, original, region), _edge(target))
-    # Turned when it is small; a region is one of the upright image, so that has to be turned before.
+    # Turned when it is small. A region refers to the upright image, so with one the image was turned before.
     if turn is not None:
         image = image.transpose(turn)
     encoded = encode(colours.to_srgb(image, profile), media_type, target, graphic=graphic)
@@ -205,7 +205,7 @@ def _edge(target: ImageTarget) -> int:
 
 
 def _box(image: Image.Image, original: PixelSize, region: Region | None) -> tuple[float, float, float, float]:
-    """What to take of `image`, which may have been decoded at another size than `original`, in its own pixels."""
+    """Return the region in the pixels of `image`, which may have been decoded at a size other than `original`."""
     if region is None:
         return (0, 0, *image.size)
     left, top, right, bottom = region
@@ -214,19 +214,19 @@ def _box(image: Image.Image, original: PixelSize, region: Region | None) -> tupl
 
 
 def clamped(crop: Crop, size: PixelSize) -> Region:
-    """What `crop` and an image of `size` have in common. Raises MediaError when that is nothing."""
+    """Return the part of `crop` within an image of `size`. Raises MediaError if there is none."""
     left, right = max(0, crop.left), min(size.width, crop.left + crop.width)
     top, bottom = max(0, crop.top), min(size.height, crop.top + crop.height)
     if left >= right or top >= bottom:
         raise MediaError(
-            f"the crop of {crop.width} x {crop.height} pixels at {crop.left}, {crop.top} has nothing of"
+            f"the crop of {crop.width} x {crop.height} pixels at {crop.left}, {crop.top} is outside"
             f" an image of {size.width} x {size.height} pixels"
         )
     return left, top, right, bottom
 
 
 def _scaled(image: Image.Image, box: tuple[float, float, float, float], edge: int) -> Image.Image:
-    """The `box` of `image`, its longer edge at most `edge`; never larger than it is."""
+    """Return the `box` of `image`, scaled down to a longer edge of at most `edge`; never enlarged."""
     width, height = box[2] - box[0], box[3] - box[1]
     scale = min(1.0, edge / max(width, height))
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
@@ -237,7 +237,7 @@ def _scaled(image: Image.Image, box: tuple[float, float, float, float], edge: in
 
 
 def _fit_vector(content: bytes, target: ImageTarget, crop: Crop | None, max_pixels: int) -> DecodedImage:
-    # Only now: most workers never see a vector graphic.
+    # Imported only now: most workers never see a vector graphic.
     from gateway.content.media import vector
 
     drawn = vector.draw(content, target.max_edge, crop, max_pixels)

@@ -1,13 +1,13 @@
-"""What a worker can do: a function for each name of an operation, from a job to an answer's header and body.
+"""The operations of a worker: for each name, a function from a job to the header and body of its answer.
 
     operation  options                   answer
     fit        target, crop              {"media_type", "pixels", "original", "frames"} and base64
     read       max_pages, max_chars      {} and {"pages", "texts", "title"} as JSON
-    render     page (from 1), target     as of fit, or {"failed": reason} where the trouble is of this page alone
+    render     page (from 1), target     as for fit, or {"failed": reason} if only this page has a problem
     convert    target                    {"media_type", "seconds", "original"} and base64
     probe                                {"seconds", "codec", "channels", "rate", "pixels"}
 
-Each loads what it needs when it is first wanted: most workers never see a PDF or a sound.
+Each loads what it needs on first use: most workers never see a PDF or a sound.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Pillow, where its own annotations lean on numpy's or say nothing: the same calls with types that hold."""
+"""Typed wrappers for Pillow functions whose own annotations need numpy or are missing."""
 
 from io import BytesIO
 from typing import Any, cast
@@ -9,17 +9,17 @@ from PIL import Image, ImageCms
 def resized(
     image: Image.Image, size: tuple[int, int], box: tuple[float, float, float, float] | None = None
 ) -> Image.Image:
-    """The `box` of `image` (all of it) at `size`, each pixel the average of what it covers."""
+    """Resize `image`, or its `box`, to `size`; each pixel is the average of what it covers."""
     return cast(Any, image).resize(size, Image.Resampling.LANCZOS, box=box, reducing_gap=2.0)
 
 
 def sampled(image: Image.Image, size: tuple[int, int]) -> Image.Image:
-    """Some of the image's own pixels, at `size`."""
+    """Sample the image at `size`, using its own pixels."""
     return cast(Any, image).resize(size, Image.Resampling.NEAREST)
 
 
 def linear(image: Image.Image, scale: float, offset: float) -> Image.Image:
-    """Each pixel of a grey image of more than 8 bits times `scale`, plus `offset`."""
+    """Multiply each pixel of a grey image of more than 8 bits by `scale`, and add `offset`."""
 
     def line(value: Any) -> Any:
         return value * scale + offset
@@ -28,15 +28,15 @@ def linear(image: Image.Image, scale: float, offset: float) -> Image.Image:
 
 
 def profile_space(profile: ImageCms.ImageCmsProfile) -> str:
-    """What an ICC profile describes: `RGB `, `CMYK`, `GRAY`, ... (ICC.1:2022, table 19)."""
+    """Return an ICC profile's colour space: `RGB `, `CMYK`, `GRAY`, ... (ICC.1:2022, table 19)."""
     return str(cast(Any, profile).profile.xcolor_space)
 
 
 def srgb() -> ImageCms.ImageCmsProfile:
-    """The profile of sRGB."""
+    """Return the sRGB profile."""
     return ImageCms.ImageCmsProfile(cast(Any, ImageCms).createProfile("sRGB"))
 
 
 def read_profile(profile: bytes) -> ImageCms.ImageCmsProfile:
-    """An ICC profile. Raises ImageCms.PyCMSError or OSError when it is broken."""
+    """Read an ICC profile. Raises ImageCms.PyCMSError or OSError if it is broken."""
     return ImageCms.ImageCmsProfile(BytesIO(profile))

@@ -1,4 +1,4 @@
-"""The pool of media workers: started when first needed, reused, killed when over a limit, stopped when idle."""
+"""The pool of media workers: started on demand, reused, killed when over a limit, stopped when idle."""
 
 from collections.abc import Mapping
 from types import TracebackType
@@ -15,36 +15,36 @@ from gateway.content.media.turns import FairQueue
 from gateway.errors import MediaError
 
 IDLE_SECONDS = 60.0
-"""How long a worker without work is kept."""
+"""How long an idle worker is kept."""
 
 PATIENCE_SECONDS = 600.0
-"""How long a job may wait for a worker; what asks for it mostly gives up before."""
+"""How long a job may wait for a worker; callers mostly give up earlier."""
 
 JOBS_PER_WORKER = 500
-"""After so many jobs a worker is replaced, so that what decoders leak does not add up."""
+"""The number of jobs after which a worker is replaced, so that memory leaked by decoders does not add up."""
 
 _OWN_ALARM_GRACE = 5.0
 
 
 class TookTooLong(MediaError):
-    """A job was over its time, and its worker was killed."""
+    """A job exceeded its time, and its worker was killed."""
 
 
 class WorkedTooLong(TookTooLong):
-    """The media of one result have taken all the time that they may."""
+    """The media of one result have used up their time."""
 
 
 class WorkerLost(MediaError):
-    """A job ended its worker."""
+    """A worker ended during its job."""
 
 
 class Pool:
     """Does media work in `settings.workers` processes, each job within the settings' limits.
 
-    Callers (`gateway.content.media.share`) have their turns in a fair order; one who has no job running while all
-    processes are busy gets one more. An async context manager; leaving it ends every worker. `idle` is how many seconds
-    a worker without work is kept; `patience`, how many a job may wait for its turn. Its own time counts from its start
-    in a worker. Without settings: those of a gateway without configuration.
+    Callers (`gateway.content.media.share`) take turns in a fair order; a caller that has no job running while all
+    processes are busy gets an extra one. The pool is an async context manager; leaving it ends every worker. An idle
+    worker is kept for `idle` seconds, and a job may wait for its turn for `patience` seconds; its own time counts from
+    its start in a worker. The default settings are those of a gateway without configuration.
     """
 
     def __init__(
@@ -55,9 +55,9 @@ class Pool:
         self._idle_seconds = idle
         self._turns = FairQueue(settings.workers)
         self._workers: dict[Worker, int] = {}
-        """The living workers, and how many jobs each has done."""
+        """The running workers, and how many jobs each has done."""
         self._idle: list[Worker] = []
-        """Those of them without a job, the longest idle first."""
+        """The workers without a job, the longest idle first."""
         self._parked = anyio.Event()
         self._tasks: TaskGroup | None = None
 
@@ -76,7 +76,7 @@ class Pool:
         for worker in tuple(self._workers):
             await self._end(worker)
         tasks.cancel_scope.cancel()
-        # Errors of the body are not the group's: they leave as they are, not wrapped in an ExceptionGroup.
+        # Errors of the body are kept from the task group, which would wrap them in an ExceptionGroup.
         if isinstance(error, anyio.get_cancelled_exc_class()):
             await tasks.__aexit__(kind, error, trace)
         else:
@@ -84,11 +84,11 @@ class Pool:
 
     @property
     def pids(self) -> frozenset[int]:
-        """The process ids of the workers that are running now."""
+        """The process ids of the running workers."""
         return frozenset(worker.pid for worker in self._workers if worker.alive)
 
     async def do(self, operation: str, content: bytes, media_type: str, options: Mapping[str, Any]) -> WorkerReply:
-        """What a worker answers to the job. Raises MediaError when it cannot do it. Cancelled, it kills the worker."""
+        """Return a worker's answer to the job. Raises MediaError if it fails. Cancelling the call kills the worker."""
         if self._tasks is None:
             raise MediaError("the media workers are not running")
         share = current_share() or Share("")
@@ -103,7 +103,7 @@ class Pool:
         return answer
 
     def _left(self, share: Share) -> float:
-        """How many seconds a job may take. Raises WorkedTooLong when its result has had all that it may have."""
+        """Return how many seconds a job may take. Raises WorkedTooLong if its result has used up its time."""
         if not share.is_result:
             return self._settings.timeout
         left = min(self._settings.timeout, self._settings.result_timeout - share.seconds)

@@ -1,4 +1,4 @@
-"""One worker process as the gateway sees it: started, asked, killed."""
+"""The gateway's side of one worker process: start it, send it jobs, kill it."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from gateway.errors import MediaError
 from gateway.system.processes import start_process
 
 START_SECONDS = 60.0
-"""How long a worker may take to start: far more than it needs, for machines that are busy."""
+"""How long a worker may take to start: far more than it needs, for busy machines."""
 
 _REAP_SECONDS = 10.0
 _PIECE = 1024 * 1024
@@ -49,11 +49,11 @@ class WorkerReply(NamedTuple):
 
 
 class WorkerEnded(Exception):
-    """The worker's process ended, or talked nonsense, before it had answered; the text is the cause."""
+    """The worker process ended or sent nonsense before it had answered; the text is the cause."""
 
 
 class Worker:
-    """A running worker. It has one job at a time; whoever is not answered must `kill` it."""
+    """A running worker. It has one job at a time; a caller that gets no answer must `kill` it."""
 
     def __init__(self, process: Process) -> None:
         assert process.stdin is not None
@@ -62,11 +62,11 @@ class Worker:
         self._stdin = process.stdin
         self._stdout = BufferedByteReceiveStream(process.stdout)
         self.idle_since = 0.0
-        """When the last job was done, on the event loop's clock."""
+        """When the last job ended, on the event loop's clock."""
 
     @classmethod
     async def start(cls, settings: MediaSettings) -> "Worker":
-        """A worker that is ready for jobs. Raises MediaError, naming the cause, when none can be started."""
+        """Start a worker and wait until it is ready. Raises MediaError with the cause if that fails."""
         try:
             process = await start_process(
                 _command(settings), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_env()
@@ -96,14 +96,14 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs, as far as is known."""
+        """Whether the process is running, as far as is known."""
         return self._process.returncode is None
 
     async def ask(self, job: WorkerJob) -> WorkerReply:
-        """The worker's answer. Raises WorkerEnded when the process ends before it has answered."""
+        """Send a job and return the answer. Raises WorkerEnded if the process ends before it has answered."""
         try:
             await self._stdin.send(pack_job(job))
-            # In pieces: one write of everything would be copied whole into the transport's buffer.
+            # In pieces: a single write would be copied whole into the transport's buffer.
             for start in range(0, len(job.content), _PIECE):
                 await self._stdin.send(job.content[start : start + _PIECE])
         except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
@@ -111,7 +111,7 @@ class Worker:
         return await self._receive()
 
     async def kill(self) -> None:
-        """End the process at once, whatever it does, and wait until it is gone."""
+        """Kill the process and wait until it is gone."""
         with anyio.move_on_after(_REAP_SECONDS, shield=True):
             with suppress(ProcessLookupError):
                 self._process.kill()
@@ -121,7 +121,7 @@ class Worker:
         try:
             header_size, body_size = PREFIX.unpack(await self._stdout.receive_exactly(PREFIX.size))
             if header_size > LARGEST_HEADER or body_size > LARGEST_BODY:
-                raise WorkerEnded("its worker answered with more than can be true")
+                raise WorkerEnded("its worker sent a message that is too large")
             header = loads(await self._stdout.receive_exactly(header_size))
             return WorkerReply(header, await self._stdout.receive_exactly(body_size))
         except (anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
@@ -130,7 +130,7 @@ class Worker:
             raise WorkerEnded("its worker answered with something that is not JSON") from error
 
     async def _cause(self) -> str:
-        """Why the process ended; it has closed its streams, so it is about to be gone if it is not yet."""
+        """Return why the process ended. It has closed its streams, so it has ended or is about to."""
         with anyio.move_on_after(_REAP_SECONDS):
             code = await self._process.wait()
             if code >= 0:
@@ -142,22 +142,22 @@ class Worker:
 
 
 def _command(settings: MediaSettings) -> list[str]:
-    # -P: the current folder must not be searched, a `gateway` or a `PIL` that lies there is not ours.
+    # -P: the current folder must not be searched; a `gateway` or a `PIL` in it is not ours.
     limits = [str(settings.memory_bytes), str(settings.max_pixels)]
     return [sys.executable, "-P", "-m", "gateway.content.media.worker", *limits]
 
 
 def _env() -> dict[str, str]:
-    """Only what Python needs: no secrets for a process that decodes hostile bytes.
+    """Return only the variables that Python needs: no secrets for a process that decodes hostile bytes.
 
-    PYTHONPATH is this process's own search path in its own order, so that a worker finds the same modules, however
-    the gateway was installed. The folder that holds this package comes last, for when it was found relative to the
-    current one.
+    PYTHONPATH is this process's own search path in the same order, so that a worker finds the same modules, however
+    the gateway was installed. The folder that contains this package comes last, in case it was found relative to the
+    current folder.
     """
     env = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     root = str(Path(__file__).resolve().parents[3])
     path = [entry for entry in sys.path if entry and Path(entry).is_absolute()]
-    # Threads that decoders start would each reserve 64 MiB of the address space, which is limited.
+    # Otherwise each thread of a decoder would reserve 64 MiB of the limited address space.
     env["MALLOC_ARENA_MAX"] = "1"
     env["PYTHONPATH"] = os.pathsep.join(path if root in path else [*path, root])
     return env

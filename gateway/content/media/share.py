@@ -1,4 +1,4 @@
-"""For whom media work is done, and how much of it one result may take: passed in a context variable."""
+"""The caller of media work, and the time that one result has used: passed in a context variable."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass
 class Share:
-    """Media work that belongs together. `caller`: whose turn it is, among others who wait; `seconds`: worked so far.
+    """Media work that belongs together: the `caller` that takes turns with others, and the `seconds` worked so far.
 
-    `is_result`: it is that of one result, and may take so long altogether; else each job is bounded alone.
+    With `is_result` all jobs together are bounded by the time of one result; otherwise each job is bounded alone.
     """
 
     caller: str
@@ -22,13 +22,13 @@ _CURRENT: ContextVar[Share | None] = ContextVar("media_share", default=None)
 
 
 def current_share() -> Share | None:
-    """The share that work which is asked for here belongs to."""
+    """Return the share that media work requested here belongs to."""
     return _CURRENT.get()
 
 
 @contextmanager
 def media_share(caller: str, *, is_result: bool = False) -> Generator[Share]:
-    """What is asked of the media workers in here belongs together, and to this caller, unless it does already."""
+    """Assign media work requested inside the context to one share of `caller`, unless it already belongs to a share."""
     if (present := _CURRENT.get()) is not None:
         yield present
         return

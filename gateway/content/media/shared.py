@@ -1,7 +1,7 @@
-"""One pool of media workers for everybody in an event loop who brings none: `shared_workers`.
+"""One pool of media workers per event loop, for callers that have none of their own: `shared_workers`.
 
-Each pool may start as many processes as there are processors. So turns that are lowered side by side share one, in
-which they take their turns; without that, fifty of them start fifty pools, and none gets its work done.
+A pool may start as many processes as there are processors. Model turns that are lowered concurrently therefore share
+one pool; otherwise fifty of them would start fifty pools, and none would get its work done.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from gateway.content.media.workers import MediaWorkers
 
 
 class _Held:
-    """A pool that a task of its own holds open: its task group has to be left by the task that entered it."""
+    """A pool held open by a task of its own: its task group has to be exited by the task that entered it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.users = 0
@@ -35,7 +35,7 @@ _POOLS: WeakKeyDictionary[asyncio.AbstractEventLoop, _Held] = WeakKeyDictionary(
 
 @asynccontextmanager
 async def shared_workers() -> AsyncGenerator[MediaWorkers]:
-    """The pool of this event loop. It ends with the last who uses it; no process is started before it is needed."""
+    """Provide the pool of this event loop. It ends with its last user; no process is started before it is needed."""
     loop = asyncio.get_running_loop()
     held = _POOLS.get(loop)
     if held is None:

@@ -1,7 +1,7 @@
-"""What the headers of sound tell, and cutting what can be cut without decoding it: WAV and MP3. Pure bytes work.
+"""Read the headers of sound, and cut sound that can be cut without decoding: WAV and MP3. Works on bytes only.
 
-WAV: RIFF chunks (Microsoft, Multimedia Programming Interface 1.0). MP3: ISO 11172-3 and 13818-3, layer III, with ID3v2
-before. FLAC: RFC 9639. Ogg: RFC 3533, with Vorbis I (section 4.2.2) or Opus (RFC 7845) in it.
+WAV: RIFF chunks (Microsoft, Multimedia Programming Interface 1.0). MP3: ISO 11172-3 and 13818-3, layer III, preceded by
+ID3v2. FLAC: RFC 9639. Ogg: RFC 3533, containing Vorbis I (section 4.2.2) or Opus (RFC 7845).
 """
 
 import struct
@@ -12,7 +12,7 @@ from gateway.core.model.media_types import PixelSize
 
 
 class Facts(NamedTuple):
-    """What is known of sound or video: its length in seconds, codec, channels, samples a second, size in pixels."""
+    """Facts about sound or video: its length in seconds, codec, channels, samples per second, size in pixels."""
 
     seconds: float | None = None
     codec: str | None = None
@@ -22,7 +22,7 @@ class Facts(NamedTuple):
 
 
 def header_facts(content: bytes, media_type: str) -> Facts:
-    """What the headers tell; nothing where they are broken, or of a type that is not read here."""
+    """Return the facts in the headers; empty if they are broken or of a type that is not read here."""
     reader = _READERS.get(media_type)
     try:
         return reader(content) if reader else Facts()
@@ -31,9 +31,9 @@ def header_facts(content: bytes, media_type: str) -> Facts:
 
 
 def shorten_sound(content: bytes, media_type: str, seconds: float, limit: float) -> tuple[bytes, float] | None:
-    """The beginning of a WAV or MP3, at most `seconds` and `limit` bytes, and how long that is.
+    """Return the beginning of a WAV or MP3, at most `seconds` and `limit` bytes, and its length.
 
-    None: it is neither, or not of a kind that can be cut between any two samples, or nothing would be left.
+    Return None if it is neither, if it cannot be cut between any two samples, or if nothing would be left.
     """
     cutter = _CUTTERS.get(media_type)
     cut = cutter(content, seconds, limit) if cutter else None
@@ -69,7 +69,7 @@ def _wave(content: bytes) -> _Wave | None:
         if name == b"fmt ":
             form = content[at + 8 : at + 8 + min(size, 64)]
         elif name == b"data":
-            # Written to a pipe, it says that it has as much as can be, and has what there is.
+            # A WAV written to a pipe declares the maximum size; the data ends where the content does.
             return _with_data(form, memoryview(content)[at + 8 : at + 8 + size])
         at += 8 + size + size % 2
     return None
@@ -104,14 +104,14 @@ def _cut_wav(content: bytes, seconds: float, limit: float) -> tuple[bytes, float
 
 
 def wave_header(form: bytes, size: int) -> bytes:
-    """Everything of a WAV file before its `size` bytes of data; `form` is its `fmt ` chunk's content."""
+    """Return the start of a WAV file, up to its `size` bytes of data; `form` is the content of its `fmt ` chunk."""
     chunk = b"fmt " + len(form).to_bytes(4, "little") + form + bytes(len(form) % 2)
     total = (4 + len(chunk) + 8 + size).to_bytes(4, "little")
     return b"RIFF" + total + b"WAVE" + chunk + b"data" + size.to_bytes(4, "little")
 
 
 def pcm_format(rate: int, channels: int) -> bytes:
-    """The `fmt ` chunk's content for samples of 16 bits."""
+    """Return the content of the `fmt ` chunk for samples of 16 bits."""
     return struct.pack("<HHIIHH", 1, channels, rate, rate * channels * 2, channels * 2, 16)
 
 
@@ -121,13 +121,13 @@ _KBPS = {
     True: (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
     False: (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
 }
-"""By the header's bit rate index; MPEG 1, and MPEG 2 and 2.5."""
+"""Kilobits per second by the header's bit rate index; True is MPEG 1, False is MPEG 2 and 2.5."""
 
 _RATES = {3: (44_100, 48_000, 32_000), 2: (22_050, 24_000, 16_000), 0: (11_025, 12_000, 8_000)}
-"""By the header's version (3: MPEG 1, 2: MPEG 2, 0: MPEG 2.5) and sampling frequency index."""
+"""Samples per second by the header's version (3: MPEG 1, 2: MPEG 2, 0: MPEG 2.5) and sampling frequency index."""
 
 _MOST_LOST = 1_000
-"""How often the next frame is searched for where none follows."""
+"""How often to search for the next frame if none follows."""
 
 
 class _Frame(NamedTuple):
@@ -153,7 +153,7 @@ def _frame(content: bytes, at: int) -> _Frame | None:
 
 
 def _frames(content: bytes) -> Iterator[_Frame]:
-    """The frames that hold sound: not one of Xing or Info, which says how long the others are."""
+    """Yield the frames that contain sound, not a Xing or Info frame, which holds the length of the others."""
     at = 0
     if content.startswith(b"ID3") and len(content) >= 10:
         # The length has 7 bits in each byte (ID3v2.4, section 3.1).
@@ -197,7 +197,7 @@ def _cut_mp3(content: bytes, seconds: float, limit: float) -> tuple[bytes, float
 
 
 def _flac_facts(content: bytes) -> Facts:
-    # The first block is always STREAMINFO (RFC 9639, section 8.2); of it 20 bits, 3, 5 and 36.
+    # The first block is always STREAMINFO (RFC 9639, section 8.2); its fields here have 20, 3, 5 and 36 bits.
     if content[:4] != b"fLaC" or content[4] & 0x7F:
         return Facts()
     bits = struct.unpack(">Q", content[18:26])[0]
@@ -206,7 +206,7 @@ def _flac_facts(content: bytes) -> Facts:
 
 
 _LAST_PAGE = 65_307
-"""The largest page that Ogg has."""
+"""The size of the largest possible Ogg page in bytes."""
 
 
 def _ogg_facts(content: bytes) -> Facts:

@@ -1,9 +1,9 @@
-"""An SVG written anew, so that nothing in it refers to anything outside of it. Pure text work; runs in a worker.
+"""Rewrite an SVG so that nothing in it refers to anything outside. Works on text only; runs in a worker.
 
-Kept: elements, attributes and text, in order. Left out: comments, processing instructions, the document type, and each
-reference (`href` under any prefix, `url(...)` and `@import` in CSS) that is neither a `#fragment` nor `data:`. An image
-in a `data:` URI is named after what it really is; an SVG in one is written anew as well. Entity declarations are
-refused. expat never opens an external entity, and the streams here do not recurse, however deep the elements nest.
+Elements, attributes and text are kept, in order. Comments, processing instructions, the document type, and references
+(`href` under any prefix, `url(...)` and `@import` in CSS) are left out, except references to a `#fragment` or `data:`.
+An image in a `data:` URI gets its actual type; an SVG in one is rewritten as well. Entity declarations are refused.
+expat never opens external entities, and parsing does not recurse, however deep the elements nest.
 """
 
 import binascii
@@ -18,7 +18,7 @@ from gateway.core.model.media_types import HEAD_BYTES, PixelSize, inspect
 from gateway.errors import MediaError
 
 MOST_NESTED = 2
-"""How deep SVGs may stand in `data:` URIs of SVGs."""
+"""How deep SVGs may nest in `data:` URIs of SVGs."""
 
 MOST_DEPTH = 300
 """How deep elements may nest. resvg needs up to 40 KB of stack for each level (`gateway.content.media.vector`)."""
@@ -30,7 +30,7 @@ _XLINK_NAMESPACE = "http://www.w3.org/1999/xlink"
 _DATA = re.compile(r"data:([^,]*),", re.IGNORECASE)
 
 _PIXELS = {"": 1.0, "px": 1.0, "pt": 4 / 3, "pc": 16.0, "in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4, "em": 16.0}
-"""CSS pixels in a unit (CSS Values and Units 4, section 6.2; em: of the usual 16)."""
+"""CSS pixels per unit (CSS Values and Units 4, section 6.2; an em has the usual 16)."""
 
 _LENGTH = re.compile(r"\s*\+?([0-9]*\.?[0-9]+(?:e[-+]?[0-9]+)?)\s*([a-z]*)\s*", re.IGNORECASE)
 _LARGEST_LENGTH = 1_000_000.0
@@ -43,7 +43,7 @@ _CSS_HREF = re.compile(r"href\s*:", re.IGNORECASE)
 
 
 class Cleaned(NamedTuple):
-    """The new SVG, the size in CSS pixels that it tells, and whether it has text (which needs fonts)."""
+    """The rewritten SVG, its declared size in CSS pixels, and whether it contains text (which needs fonts)."""
 
     text: str
     size: PixelSize | None
@@ -51,12 +51,12 @@ class Cleaned(NamedTuple):
 
 
 def clean(content: bytes, max_pixels: int, depth: int = 0) -> Cleaned:
-    """`content` without any reference to the outside. Raises MediaError when it is not an SVG or declares entities."""
+    """Remove all references to the outside. Raises MediaError if `content` is not an SVG or declares entities."""
     return _Rewriting(max_pixels, depth).run(content)
 
 
 class _Rewriting:
-    """One pass of expat over one document, which it writes out again as it goes."""
+    """One pass of expat over one document, which is written out as it is read."""
 
     def __init__(self, max_pixels: int, depth: int) -> None:
         self._max_pixels = max_pixels
@@ -117,10 +117,10 @@ class _Rewriting:
             raise MediaError(f"it is not an SVG: its root is {name[:40]!r}")
         self._size = _natural_size(attributes)
         if self._size:
-            # In pixels, and where it is: it may come to stand within another svg.
+            # In pixels and without a position, because it may be placed inside another svg.
             told = {"width": str(self._size.width), "height": str(self._size.height)}
             attributes = {key: value for key, value in attributes.items() if key not in ("x", "y")} | told
-        # Browsers draw an svg without these when it stands in a page, so that is how people and models write it.
+        # Browsers draw an svg within a page without these, so people and models leave them out.
         missing = {"xmlns:xlink": _XLINK_NAMESPACE}
         if name == "svg":
             missing["xmlns"] = _SVG_NAMESPACE
@@ -151,7 +151,7 @@ class _Rewriting:
             return None
         finding = inspect(content[:HEAD_BYTES])
         if finding.media_type in _RASTER:
-            # resvg decodes whatever size the header says, so that is judged here.
+            # resvg decodes any size that the header declares, so the size is checked here.
             if finding.size is None or finding.size.width * finding.size.height > self._max_pixels:
                 return None
             return _data_uri(finding.media_type, content)
@@ -163,7 +163,7 @@ class _Rewriting:
 
 
 def _refuse_entity(*_: object) -> None:
-    raise MediaError("it declares XML entities, which are not read")
+    raise MediaError("it declares XML entities, which are not allowed")
 
 
 def _local(name: str) -> str:
@@ -189,7 +189,7 @@ def _data_uri(media_type: str | None, content: bytes) -> str:
 
 
 def _clean_css(css: str) -> str:
-    """`css` as it came when it refers to nothing outside; otherwise unescaped, with `none` for what it refers to."""
+    """Return `css` unchanged if it refers to nothing outside; else unescaped, with `none` for outside references."""
     plain = _CSS_ESCAPE.sub(_unescaped, _CSS_COMMENT.sub(" ", css))
     cleaned = _CSS_HREF.sub("-no-", _CSS_IMPORT.sub("", _CSS_URL.sub(_local_url, plain)))
     return css if cleaned == plain else cleaned
@@ -208,7 +208,7 @@ def _local_url(match: re.Match[str]) -> str:
 
 
 def _natural_size(attributes: dict[str, str]) -> PixelSize | None:
-    """Width and height in CSS pixels as the root says, from its viewBox where it does not; None when neither tells."""
+    """Return the root's width and height in CSS pixels, completed from its viewBox; None if the size is unknown."""
     width, height = _length(attributes.get("width")), _length(attributes.get("height"))
     box = _view_box(attributes.get("viewBox"))
     if width is None and height is None and box:

@@ -1,4 +1,4 @@
-"""Whose turn it is: a fair queue for a few seats."""
+"""A fair queue: callers take turns for a limited number of seats."""
 
 import math
 from collections import Counter, OrderedDict, deque
@@ -11,10 +11,10 @@ from gateway.errors import MediaError
 
 
 class FairQueue:
-    """Hands out `seats`: to the caller with the fewest first, and of those in turn; each caller's own in order.
+    """Grants `seats` to the caller that holds the fewest, in turn among equals, and in order for each caller.
 
-    A caller who has none does not wait for those of others to end: one `spare` seat more is for such callers alone.
-    Nothing is waited for while a seat is handed out, so it needs no lock.
+    A caller without a seat need not wait for others to finish: `spare` extra seats are reserved for such callers.
+    Granting a seat never awaits anything, so no lock is needed.
     """
 
     def __init__(self, seats: int, spare: int = 1) -> None:
@@ -22,16 +22,16 @@ class FairQueue:
         self._spare = spare
         self._taken: Counter[str] = Counter()
         self._waiting: OrderedDict[str, deque[anyio.Event]] = OrderedDict()
-        """By caller; the one whose turn is the longest ago comes first."""
+        """By caller; the one whose last turn is the longest ago comes first."""
 
     @property
     def waiting(self) -> int:
-        """How many wait for a seat."""
+        """How many requests wait for a seat."""
         return sum(map(len, self._waiting.values()))
 
     @asynccontextmanager
     async def seat(self, caller: str, patience: float = math.inf) -> AsyncGenerator[None]:
-        """A seat, as soon as it is this caller's turn. Raises MediaError after `patience` seconds without one."""
+        """Wait for a seat and hold it inside the context. Raises MediaError after `patience` seconds without one."""
         called = anyio.Event()
         self._waiting.setdefault(caller, deque()).append(called)
         self._call()
@@ -63,7 +63,7 @@ class FairQueue:
         self._call()
 
     def _call(self) -> None:
-        """Give the free seats to those whose turn it is."""
+        """Grant the free seats to the callers whose turn it is."""
         while (caller := self._next()) is not None:
             called = self._waiting[caller].popleft()
             self._taken[caller] += 1

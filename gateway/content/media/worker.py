@@ -2,9 +2,9 @@
 
     python -m gateway.content.media.worker MEMORY_BYTES MAX_PIXELS
 
-Everything here runs behind limits that the gateway need not be alive for: memory is limited by the kernel, a job ends
-by an alarm that kills the process even while a C library holds the interpreter, and nobody's stdin is left to read once
-the gateway is gone. Only what a job needs is imported: the start of a worker is part of the first picture's time.
+The limits hold even if the gateway has died: the kernel limits memory, an alarm ends a job by killing the process even
+while a C library blocks the interpreter, and stdin ends when the gateway is gone. Only what a job needs is imported:
+the start of a worker is part of the time for the first picture.
 """
 
 import os
@@ -38,7 +38,7 @@ def main(memory_bytes: int, max_pixels: int) -> None:
 
 
 def _serve_one(jobs: BinaryIO, answers: BinaryIO, operations: Operations, max_pixels: int) -> bool:
-    """Answer the next job. False when there is none, or when this was the last."""
+    """Answer the next job. Return False if there is none, or if this was the last."""
     frame = frames.read_frame(jobs)
     if frame is None:
         return False
@@ -56,9 +56,9 @@ def _answer(operations: Operations, job: frames.WorkerJob, max_pixels: int) -> t
     except MediaError as error:
         return {"error": error.message, "remedy": error.remedy}, b""
     except MemoryError:
-        # What is left of the memory is in pieces: the next job gets a fresh process.
+        # The remaining memory is fragmented: the next job gets a fresh process.
         return {"error": "it needs more memory than a media worker may use", "last": True}, b""
-    except Exception as error:  # Decoders raise anything at all on hostile bytes; that must cost this one job only.
+    except Exception as error:  # Decoders raise anything on hostile bytes; that must cost this one job only.
         return {"error": f"it cannot be decoded: {_one_line(error)}"}, b""
 
 
@@ -74,7 +74,7 @@ def _write(stream: BinaryIO, header: Any, body: bytes = b"") -> None:
 
 
 def _private_stdio() -> tuple[BinaryIO, BinaryIO]:
-    """The protocol's streams, moved away from 0 and 1, where a library that prints would spoil them."""
+    """Return the protocol's streams, moved away from 0 and 1, where the output of libraries would corrupt them."""
     jobs, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
@@ -93,12 +93,12 @@ def _limit_memory(memory_bytes: int) -> None:
         try:
             resource.setrlimit(getattr(resource, name), (limit, limit))
         except (AttributeError, ValueError, OSError):
-            # macOS knows some of these names and refuses to set them; the time limit still holds there.
+            # macOS has some of these names but refuses to set them; the time limit still holds there.
             continue
 
 
 def _kill_oneself_after(seconds: float) -> None:
-    """Ask the kernel to end this process after `seconds`; 0 takes it back. For when the gateway was killed itself."""
+    """Make the kernel end this process after `seconds` (0 cancels), in case the gateway itself was killed."""
     if sys.platform == "win32":
         return
     signal.signal(signal.SIGALRM, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""What is asked of the media workers: images fitted, PDF read and drawn, sound converted and probed."""
+"""The interface of the media workers: fit images, read and render PDF, convert and probe sound."""
 
 import json
 from typing import Any
@@ -43,22 +43,22 @@ READABLE_IMAGES = frozenset(
         "image/svg+xml",
     }
 )
-"""The types that can be decoded; HEIC and HEIF where the extra `heic` is installed."""
+"""Image types that can be decoded; HEIC and HEIF need the extra `heic`."""
 
 READABLE_SOUND = frozenset(
     {"audio/wav", "audio/mpeg", "audio/flac", "audio/ogg", "audio/mp4", "audio/webm", "audio/aac", "audio/aiff"}
 )
-"""The types that can be decoded; all but WAV and MP3 where the extra `audio` is installed."""
+"""Sound types that can be decoded; all but WAV and MP3 need the extra `audio`."""
 
 _SVG = "image/svg+xml"
 _PDF = "application/pdf"
 _NOT_TRIED = "a page before it took too long"
 _EITHER = {"video/mp4": "audio/mp4", "video/webm": "audio/webm", "video/quicktime": "audio/mp4"}
-"""Types whose first bytes do not tell whether there is a picture; for those the declared type does."""
+"""Types whose first bytes do not show whether there is a picture; the declared type decides."""
 
 
 class MediaWorkers(Pool):
-    """All that can be done to media, each job in a worker process and within the limits of `[media]`."""
+    """All media operations, each in a worker process and within the limits of `[media]`."""
 
     async def run(self, effect: MediaEffect[MediaOutcomeT]) -> MediaOutcomeT:
         """The outcome of an effect (`gateway.core.model.effects`), by the method below that performs it."""
@@ -82,13 +82,13 @@ class MediaWorkers(Pool):
                 raise TypeError(f"{type(effect).__name__} is not work on media")
 
     async def fit_image(self, content: bytes, media_type: str, target: ImageTarget, crop: Crop | None = None) -> Fitted:
-        """`content` as an image that `target` takes: cropped, turned upright, scaled down, converted, rasterized.
+        """Make an image that `target` takes: crop `content`, turn it upright, scale it down, convert or rasterize it.
 
-        What `content` is, is read from its bytes; the declared `media_type` counts only where they do not tell. An
-        image that is as `target` wants it comes back byte for byte, once it has been decoded; that goes for an
-        animation too. One that must be changed keeps moving where `target` takes its type, else its first frame comes
-        back. `crop` is in pixels of the original, and what of it lies outside of the image is cut off. Raises
-        MediaError when the image is over a limit, broken, of a type that cannot be read, or cannot be made to fit.
+        The type is read from the bytes; the declared `media_type` counts only if they do not show it. An image or an
+        animation that already fits `target` is decoded and returned byte for byte. An animation that has to change
+        keeps moving if `target` takes its type; otherwise its first frame is returned. `crop` is in pixels of the
+        original, and is cut to the image. Raises MediaError if the image is over a limit, broken, of a type that
+        cannot be read, or cannot be made to fit.
         """
         self._judge_size(content)
         really = self._image_type(content, media_type)
@@ -96,10 +96,10 @@ class MediaWorkers(Pool):
         return _fitted(await self.do("fit", content, really, options))
 
     async def read_document(self, content: bytes, max_pages: int, max_chars: int) -> DocumentRead:
-        """The page count of a PDF, its title, and the text of its first `max_pages`, together at most `max_chars`.
+        """Read a PDF's page count, its title, and the text of its first `max_pages`, at most `max_chars` in all.
 
-        Where the characters are used up the last text is cut, and pages after it are left out. Raises MediaError when
-        the PDF is over a limit, broken, or wants a password.
+        At the limit the last text is cut, and the pages after it are left out. Raises MediaError if the PDF is over a
+        limit, broken, or needs a password.
         """
         self._judge_document(content)
         answer = await self.do("read", content, _PDF, {"max_pages": max_pages, "max_chars": max_chars})
@@ -111,16 +111,16 @@ class MediaWorkers(Pool):
             raise MediaError("its worker answered with something that is not a document") from broken
 
     async def render_pages(self, content: bytes, pages: tuple[int, ...], target: ImageTarget) -> Rendered:
-        """`pages` of a PDF (the first is 1) as images that `target` takes; `original` is the size they were drawn at.
+        """Render `pages` of a PDF (counted from 1) as images that `target` takes. `original` is their rendered size.
 
-        A page that cannot be drawn is a Failed in its place; after one that took too long, the others are not tried.
-        Raises MediaError when the PDF is over a limit, broken, or wants a password.
+        A page that cannot be rendered is a Failed in its place; after one that took too long, the others are not tried.
+        Raises MediaError if the PDF is over a limit, broken, or needs a password.
         """
         self._judge_document(content)
         images: list[Fitted | Failed] = []
         is_late = False
         for page in pages:
-            # Each is a job of its own: what kills a worker, or takes it too long, costs one page.
+            # Each is a job of its own: a killed worker or a timeout costs one page.
             try:
                 images.append(Failed(_NOT_TRIED) if is_late else await self._page(content, page, target))
             except (TookTooLong, WorkerLost) as error:
@@ -134,11 +134,11 @@ class MediaWorkers(Pool):
         return Failed(str(failed)[:500]) if failed else _fitted(answer)
 
     async def convert_audio(self, content: bytes, media_type: str, target: AudioTarget) -> Converted:
-        """`content` as sound that `target` takes: as it is, else converted, made smaller, and cut, in this order.
+        """Make sound that `target` takes: `content` is unchanged, else converted, made smaller, and cut, in this order.
 
-        What `content` is, is read from its bytes; where they do not tell whether there is a picture beside the sound,
-        the declared `media_type` does. 0 seconds: it is as it was, and its length cannot be told. Raises MediaError
-        when the sound is over a limit, broken, or cannot be made to fit, and where the extra that it needs is missing.
+        The type is read from the bytes; if they do not show whether there is a picture beside the sound, the declared
+        `media_type` decides. A length of 0 seconds means unchanged sound of unknown length. Raises MediaError if the
+        sound is over a limit, broken, or cannot be made to fit, or if the extra that it needs is missing.
         """
         self._judge_size(content)
         really = _sound_type(content, media_type)
@@ -153,7 +153,7 @@ class MediaWorkers(Pool):
             raise MediaError("its worker answered with something that is not sound") from broken
 
     async def probe(self, content: bytes, media_type: str) -> Probed:
-        """What can be said of sound or video without decoding it. Raises nothing: what cannot be told is None."""
+        """Read facts about sound or video without decoding it. Never raises; unknown facts are None."""
         really = _sound_type(content, media_type)
         if family(really) not in ("audio", "video"):
             return Probed()
@@ -179,7 +179,7 @@ class MediaWorkers(Pool):
             )
 
     def _image_type(self, content: bytes, declared: str) -> str:
-        """The type that `content` really has, once the header has been judged; costs no decoding and no worker."""
+        """Check the header and return the actual type of `content`, without decoding and without a worker."""
         limit = self._settings.max_pixels
         finding = inspect(content[:HEAD_BYTES])
         really = finding.media_type or normalise(declared)
@@ -187,7 +187,7 @@ class MediaWorkers(Pool):
             really = _SVG
         if really not in READABLE_IMAGES:
             raise MediaError(f"{really or 'content of an unknown type'} cannot be read as an image")
-        # A vector graphic has no pixels until it is drawn, at a size that is bounded there.
+        # A vector graphic has no pixels until it is rendered, at a bounded size.
         if finding.size and really != _SVG and finding.size.width * finding.size.height > limit:
             raise MediaError(
                 f"it has {finding.size.width:,} x {finding.size.height:,} pixels, more than the limit of {limit:,}",

@@ -1,4 +1,4 @@
-"""Files that the providers of model APIs keep themselves: uploaded once, and then sent by their id."""
+"""Files kept by the providers of model APIs: uploaded once, and then sent by their id."""
 
 from gateway.content.provider_files.anthropic import AnthropicFiles
 from gateway.content.provider_files.fal import FalStorage

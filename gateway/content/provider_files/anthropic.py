@@ -12,8 +12,8 @@ _MARGIN_SECONDS = 3_600
 class AnthropicFiles(Provider):
     """Files of one Anthropic workspace, uploaded with an expiry of a week (`expires_in_seconds`).
 
-    Anthropic gives back only files that its own tools made (`downloadable` in a file's metadata; else
-    `file_not_downloadable_error`): `fetch` then raises ProviderFileError with these words.
+    Anthropic returns only files that its own tools made (`downloadable` in a file's metadata). For other files it
+    answers `file_not_downloadable_error`, and `fetch` raises ProviderFileError with these words.
     """
 
     scheme = "anthropic-file"
@@ -24,7 +24,7 @@ class AnthropicFiles(Provider):
         super().__init__(Requests("Anthropic Files", base_url, headers))
 
     async def upload(self, content: bytes, *, media_type: str, name: str) -> str:
-        """POST /v1/files; gives the id."""
+        """POST /v1/files; return the id."""
         response = await self._requests.send(
             "POST",
             "/v1/files",

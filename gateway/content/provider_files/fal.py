@@ -8,11 +8,11 @@ from gateway.errors import ProviderFileError
 BASE_URL = "https://rest.alpha.fal.ai"
 
 _LIVES = 24 * 3_600.0
-"""fal.ai keeps files as its account's settings say; a day is what a conversation needs."""
+"""fal.ai keeps files according to the account's settings; a conversation needs a day."""
 
 
 class FalStorage(Provider):
-    """Files in fal.ai's storage. Whoever has the address can read the file: its id is its address."""
+    """Files in fal.ai's storage. The id of a file is its address, and anyone who has the address can read the file."""
 
     scheme = "fal-file"
     lives = _LIVES
@@ -22,7 +22,7 @@ class FalStorage(Provider):
         super().__init__(Requests("fal.ai storage", base_url, {"Authorization": f"Key {api_key}"}))
 
     async def upload(self, content: bytes, *, media_type: str, name: str) -> str:
-        """POST /storage/upload/initiate, then PUT to the address that it gives; gives the file's own address."""
+        """POST /storage/upload/initiate, then PUT to the address in the answer; return the file's own address."""
         asked = {"content_type": media_type, "file_name": name}
         path = "/storage/upload/initiate?storage_type=fal-cdn-v3"
         begun = self._requests.json(await self._requests.send("POST", path, json=asked))
@@ -39,9 +39,9 @@ class FalStorage(Provider):
         return await self._requests.fetch(file_id, max_bytes, foreign=True, redirects=0)
 
     def _is_own(self, address: str) -> bool:
-        """Whether it lies below the base url: a storage of one's own, that speaks as fal.ai's does."""
+        """Whether an address is below the base URL of a self-hosted storage that is compatible with fal.ai's."""
         return self._base_url != BASE_URL and address.startswith(f"{self._base_url.rstrip('/')}/")
 
     async def delete(self, file_id: str) -> None:
-        """fal.ai has no call for that: files go when their time is over."""
-        raise ProviderFileError("fal.ai storage deletes nothing on request: a file goes when its time is over")
+        """Raise ProviderFileError: fal.ai cannot delete files on request; they expire."""
+        raise ProviderFileError("fal.ai storage cannot delete files on request: they expire")

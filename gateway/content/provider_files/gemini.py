@@ -12,7 +12,7 @@ from gateway.errors import ProviderFileError
 BASE_URL = "https://generativelanguage.googleapis.com"
 
 _LIVES = 47 * 3_600.0
-"""The Gemini API keeps a file for 48 hours, whatever is asked (https://ai.google.dev/gemini-api/docs/files)."""
+"""The Gemini API always keeps a file for 48 hours (https://ai.google.dev/gemini-api/docs/files)."""
 
 _PROCESSING_SECONDS = 120.0
 _ASK_EVERY = 1.0
@@ -21,8 +21,8 @@ _ASK_EVERY = 1.0
 class GeminiFiles(Provider):
     """Files of one Gemini API key, kept for 48 hours.
 
-    An upload counts once it is ACTIVE: video and sound are PROCESSING for a while, which is waited for. Only files that
-    a model made can be fetched back. `pause` is awaited between two looks at a file, with the seconds to wait.
+    An upload is complete once it is ACTIVE: video and sound are PROCESSING for a while, and `upload` waits for them.
+    Only files that a model made can be fetched. `pause` is awaited with the seconds to wait between two polls.
     """
 
     scheme = "gemini-file"
@@ -35,7 +35,7 @@ class GeminiFiles(Provider):
         self._pause = pause
 
     async def upload(self, content: bytes, *, media_type: str, name: str) -> str:
-        """A resumable upload in one piece; gives the name, `files/abc`."""
+        """Upload in one piece by the resumable protocol; return the name, such as `files/abc`."""
         start = {
             "X-Goog-Upload-Protocol": "resumable",
             "X-Goog-Upload-Command": "start",

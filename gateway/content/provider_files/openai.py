@@ -9,10 +9,10 @@ _MARGIN_SECONDS = 3_600
 
 
 class OpenAIFiles(Provider):
-    """Files of one OpenAI project. They are uploaded for any purpose (`user_data`), and expire after a week.
+    """Files of one OpenAI project. They are uploaded with the purpose `user_data`, and expire after a week.
 
-    OpenAI gives back no file of that purpose ("Not allowed to download files of purpose: user_data"), only what its
-    models made: `fetch` then raises ProviderFileError with these words.
+    OpenAI returns only files that its models made. For files of that purpose it answers "Not allowed to download files
+    of purpose: user_data", and `fetch` raises ProviderFileError with these words.
     """
 
     scheme = "openai-file"
@@ -22,7 +22,7 @@ class OpenAIFiles(Provider):
         super().__init__(Requests("OpenAI Files", base_url, {"Authorization": f"Bearer {api_key}"}))
 
     async def upload(self, content: bytes, *, media_type: str, name: str) -> str:
-        """POST /files; gives the id."""
+        """POST /files; return the id."""
         form = {
             "purpose": "user_data",
             "expires_after[anchor]": "created_at",

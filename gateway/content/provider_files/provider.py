@@ -1,4 +1,4 @@
-"""A provider's file API: the Protocol of one, and the HTTP requests that all of them are made of."""
+"""The protocol for a provider's file API, and the HTTP requests that all implementations share."""
 
 import json
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ from gateway.errors import ProviderFileError
 from gateway.system.tls import HOOKS, ssl_context
 
 LARGEST = 64 * 1024 * 1024
-"""Bytes of a file that are fetched at most, unless the caller says otherwise."""
+"""The default maximum size in bytes of a fetched file."""
 
 _SECONDS = 120.0
 _ERROR_CHARS = 300
 _SECRET_CHARS = 12
-"""Words of a header that are as long are hidden in errors: OpenAI repeats a wrong key in its answer."""
+"""Words of a header with at least this length are hidden in errors: OpenAI repeats a wrong key in its answer."""
 
 
 @dataclass(frozen=True)
 class FetchedFile:
-    """A provider's file with its bytes. `media_type` and `name` as the provider tells them, None where it does not."""
+    """A provider's file with its bytes. `media_type` and `name` come from the provider; None if it gives none."""
 
     content: bytes
     media_type: str | None = None
@@ -32,26 +32,26 @@ class FetchedFile:
 
 
 class FileHost(Protocol):
-    """A provider that keeps files. An async context manager: leaving it closes its connections.
+    """A provider that keeps files. An async context manager: leaving it closes the connections.
 
-    Every method raises ProviderFileError when the provider cannot be reached, or refuses.
+    Every method raises ProviderFileError if the provider cannot be reached or refuses.
     """
 
     scheme: str
-    """Of the uris that name its files: `openai-file` for `openai-file:file-abc`."""
+    """The scheme of the URIs of its files: `openai-file` for `openai-file:file-abc`."""
     lives: float
-    """For how many seconds an upload can be used again; the provider keeps it somewhat longer."""
+    """The seconds for which an upload can be reused; the provider keeps it somewhat longer."""
 
     async def upload(self, content: bytes, *, media_type: str, name: str) -> str:
-        """Upload a file; gives what stands after the scheme in its uri: its id, or for some its address."""
+        """Upload a file. Return the part of its URI after the scheme: its id or, for some providers, its address."""
         ...
 
     async def fetch(self, file_id: str, *, max_bytes: int = LARGEST) -> FetchedFile:
-        """The bytes of a file. Most providers give back only files that their models made."""
+        """Fetch a file. Most providers return only files that their models made."""
         ...
 
     async def delete(self, file_id: str) -> None:
-        """Have the provider forget the file now."""
+        """Delete the file at the provider now."""
         ...
 
     async def __aenter__(self) -> Self: ...
@@ -62,9 +62,9 @@ class FileHost(Protocol):
 
 
 class Requests:
-    """Requests to one provider, each with its key; a refusal is a ProviderFileError in the provider's own words.
+    """Sends requests with a key to one provider. A refusal is a ProviderFileError in the provider's own words.
 
-    `who` names the provider in errors. A key never stands in one.
+    `who` names the provider in errors, which never contain a key.
     """
 
     def __init__(self, who: str, base_url: str, headers: Mapping[str, str]) -> None:
@@ -84,9 +84,9 @@ class Requests:
         await self._client.aclose()
 
     async def send(self, method: str, path: str, *, foreign: bool = False, **more: Any) -> httpx2.Response:
-        """One request, its answer read whole. `path` is below the base url, or an address of its own.
+        """Send a request and read the whole response. `path` is below the base URL, or a URL itself.
 
-        `foreign`: the address is not the provider's API itself, so the key is not sent there.
+        `foreign` means a URL outside of the provider's API, where the key must not be sent.
         """
         headers = {**({} if foreign else self._headers), **cast("Mapping[str, str]", more.pop("headers", {}))}
         try:
@@ -97,7 +97,7 @@ class Requests:
         return response
 
     async def fetch(self, path: str, max_bytes: int, *, foreign: bool = False, redirects: int = 3) -> FetchedFile:
-        """A file's bytes, at most `max_bytes` of them. A redirect is followed without the key."""
+        """Fetch a file of at most `max_bytes`. Redirects are followed without the key."""
         try:
             headers = {} if foreign else self._headers
             async with self._client.stream("GET", self._address(path), headers=headers) as response:
@@ -127,7 +127,7 @@ class Requests:
     def _check(self, response: httpx2.Response) -> None:
         if response.is_success:
             return
-        remedy = "is its API key right?" if response.status_code in (401, 403) else None
+        remedy = "check its API key" if response.status_code in (401, 403) else None
         said = _said(response)
         for secret in self._secrets:
             said = said.replace(secret, "[hidden]")
@@ -138,7 +138,7 @@ class Requests:
         return ProviderFileError(f"{self._who} cannot be reached: {words}")
 
     def json(self, response: httpx2.Response) -> dict[str, Any]:
-        """The answer as a JSON object."""
+        """Return the response as a JSON object."""
         try:
             value: Any = response.json()
         except (ValueError, RecursionError):
@@ -148,20 +148,20 @@ class Requests:
         return value
 
     def text_in(self, value: Any, *path: str) -> str:
-        """The text under these keys; what is missing there is the provider's fault, and said."""
+        """Return the text under these keys. Raises ProviderFileError if the provider did not send it."""
         for key in path:
             value = value.get(key) if is_dict(value) else None
         if not isinstance(value, str) or not value:
-            raise ProviderFileError(f"{self._who} gave no {'.'.join(path)}")
+            raise ProviderFileError(f"{self._who} sent no {'.'.join(path)}")
         return value
 
 
 def _said(response: httpx2.Response) -> str:
-    """What the provider says is wrong: all of them have a message somewhere in `error`, or in `detail` (fal.ai)."""
+    """Return the provider's error message, which is somewhere in `error`, or in `detail` (fal.ai)."""
     try:
         told: Any = json.loads(response.text)
     except (ValueError, RecursionError):
-        return plain(response.text, _ERROR_CHARS) or "nothing more"
+        return plain(response.text, _ERROR_CHARS) or "no details"
     if is_dict(told):
         members = told
         error: Any = members.get("error", members.get("detail", members))
@@ -170,7 +170,7 @@ def _said(response: httpx2.Response) -> str:
 
 
 class Provider:
-    """What every FileHost is made of: its requests, and the connections that close with it."""
+    """The base class of every FileHost: its requests, and the connections that close with it."""
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests

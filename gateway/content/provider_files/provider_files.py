@@ -1,4 +1,4 @@
-"""All providers' files at one address: who keeps what, and what was uploaded already."""
+"""One interface to the files of all providers, which remembers what was uploaded already."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ from gateway.core.model.media_types import extension
 from gateway.errors import ProviderFileError
 
 UPLOAD_ABOVE = 1_000_000
-"""Bytes above which content is uploaded rather than sent inside every request, where nothing else is asked for."""
+"""The default size in bytes above which content is uploaded rather than sent inside every request."""
 
 _REMEMBERED = 4_096
 
@@ -29,21 +29,21 @@ _KEYS: Sequence[tuple[Callable[..., FileHost], tuple[str, ...], str]] = (
     (GeminiFiles, ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "GOOGLE_GEMINI_BASE_URL"),
     (FalStorage, ("FAL_KEY",), "FAL_STORAGE_URL"),
 )
-"""Which variables hold each provider's key, and its address where it is another: those of the official SDKs."""
+"""The environment variables for each provider's key and for another base URL, as in the official SDKs."""
 
 
 class ProviderFiles:
-    """Uploads each piece of content once to each provider, and fetches what a provider keeps.
+    """Uploads each piece of content once to each provider, and fetches files that a provider keeps.
 
-    An async context manager; leaving it closes the connections, the files stay until they expire. `upload_above` is the
-    number of decoded bytes above which a model API that can take a file by its id gets it so (0: always).
+    An async context manager: leaving it closes the connections, while the files stay until they expire. A model API
+    that takes files by their id gets content of more than `upload_above` decoded bytes as a file (0: always).
     """
 
     def __init__(self, *hosts: FileHost, upload_above: int = UPLOAD_ABOVE) -> None:
         self._hosts = {host.scheme: host for host in hosts}
         self.upload_above = upload_above
         self._uploaded: OrderedDict[tuple[str, bytes, str], tuple[str, float]] = OrderedDict()
-        """By scheme, digest and media type: the uri, and until when it can be used (the loop's clock)."""
+        """By scheme, digest and media type: the URI, and the time until which it can be used (the loop's clock)."""
         self._locks: dict[tuple[str, bytes, str], anyio.Lock] = {}
         self._stack = AsyncExitStack()
 
@@ -51,7 +51,7 @@ class ProviderFiles:
     def from_environment(
         cls, environ: Mapping[str, str] = os.environ, *, upload_above: int = UPLOAD_ABOVE
     ) -> "ProviderFiles":
-        """Those providers whose key is in the environment, under the names that their SDKs use."""
+        """Use the providers whose keys are in the environment, under the names that their SDKs use."""
         hosts: list[FileHost] = []
         for make, names, base_url in _KEYS:
             key = next((environ[name] for name in names if environ.get(name)), None)
@@ -71,20 +71,20 @@ class ProviderFiles:
 
     @property
     def schemes(self) -> frozenset[str]:
-        """The schemes of the providers that there are."""
+        """The schemes of the available providers."""
         return frozenset(self._hosts)
 
     async def upload(self, scheme: str, content: bytes, *, media_type: str, name: str | None = None) -> str:
-        """The uri of the content at a provider, `openai-file:file-abc`: uploaded now, or earlier.
+        """Upload content unless it was uploaded before, and return its URI, such as `openai-file:file-abc`.
 
         Raises:
-            ProviderFileError: there is no such provider, it cannot be reached, or it refuses.
+            ProviderFileError: the provider is unknown, cannot be reached, or refuses.
         """
         host = self._host(scheme)
         key = (scheme, hashlib.sha256(content).digest(), media_type)
         lock = self._locks.setdefault(key, anyio.Lock())
         try:
-            async with lock:  # who asks for the same at once waits for the one upload
+            async with lock:  # concurrent callers with the same content wait for one upload
                 now = anyio.current_time()
                 known = self._uploaded.get(key)
                 if known is None or known[1] <= now:
@@ -99,19 +99,19 @@ class ProviderFiles:
                 del self._locks[key]
 
     async def fetch(self, uri: str, *, max_bytes: int = LARGEST) -> FetchedFile:
-        """The bytes of a provider's file, named by its uri.
+        """Fetch a provider's file by its URI.
 
         Raises:
-            ProviderFileError: there is no such provider, it cannot be reached, it refuses, or the file is too large.
+            ProviderFileError: the provider is unknown, cannot be reached, or refuses, or the file is too large.
         """
         scheme, _, file_id = uri.partition(":")
         return await self._host(scheme).fetch(file_id, max_bytes=max_bytes)
 
     async def delete(self, uri: str) -> None:
-        """Have the provider forget the file.
+        """Delete the file at the provider.
 
         Raises:
-            ProviderFileError: as `fetch`.
+            ProviderFileError: as for `fetch`.
         """
         scheme, _, file_id = uri.partition(":")
         await self._host(scheme).delete(file_id)
@@ -130,7 +130,7 @@ class ProviderFiles:
 
 
 def _name(name: str | None, media_type: str) -> str:
-    """A file's name with an ending: OpenAI tells the type of a file by it."""
+    """Return a file name with an extension, from which OpenAI infers the file's type."""
     plain = "".join(character for character in name or "" if character.isalnum() or character in "._- ")[-100:].strip()
     plain = plain.strip(".") or "content"
     ending = extension(media_type)

@@ -1,4 +1,4 @@
-"""Media work whose outcomes are remembered: a history comes again with every turn."""
+"""A cache for media work: the same history is sent again with every turn."""
 
 import hashlib
 from collections import OrderedDict
@@ -17,13 +17,13 @@ from gateway.core.model.effects import (
 )
 
 _LEAST_CHARS = 1_000
-"""What an outcome counts for at least, so that their number is bounded too."""
+"""The minimum that an outcome counts for, so that the number of outcomes is bounded too."""
 
 
 class RememberingMedia:
-    """Does what `media` does, and remembers the last outcomes; what failed is tried again.
+    """Caches the outcomes of `media`, except failures, which are tried again.
 
-    `max_chars`: of base64 and text that is remembered, the least recently used given up first.
+    At most `max_chars` of base64 and text are kept; the least recently used outcome is discarded first.
     """
 
     def __init__(self, media: MediaWork, max_chars: int = 64 * 1024 * 1024) -> None:

@@ -1,4 +1,4 @@
-"""Perform effects: media by the media workers, content by the store, everything else by what is passed in."""
+"""Perform effects with the media workers, the content store, describers, host files and links."""
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -31,29 +31,29 @@ from gateway.errors import ContentError, GatewayError, MediaError
 logger = logging.getLogger(__name__)
 
 _LINK_SECONDS = 20.0
-"""How long reading one link may take."""
+"""How long one link may take to read."""
 
 
 class ContentSink(Protocol):
-    """What shaping needs of a store."""
+    """The part of a content store that shaping needs."""
 
     async def put(
         self, content: bytes, *, owner: str, media_type: str, name: str | None = None, origin: str | None = None
     ) -> Any:
-        """Keep the content; what is returned has its `handle`."""
+        """Keep the content, and return an object with its `handle`."""
         ...
 
 
 class MediaDescriber(Protocol):
-    """Says in words what an image shows or a sound says."""
+    """Describes images and sound in words."""
 
     @property
     def kinds(self) -> Collection[str]:
-        """What it describes: `image`, `audio`."""
+        """The kinds of media that can be described: `image`, `audio`."""
         ...
 
     async def describe(self, content: bytes, media_type: str) -> Described:
-        """The description. Raises MediaError."""
+        """Return the description. Raises MediaError."""
         ...
 
 
@@ -61,8 +61,8 @@ class MediaDescriber(Protocol):
 class CallersTools:
     """Calls tools of upstreams in the sessions of one caller.
 
-    `owner` is equal for all requests of one. `call` takes the upstream's name, the tool's own name and arguments, and
-    gives the raw result; it raises GatewayError.
+    `owner` is the same for all requests of one caller. `call` takes the upstream's name, the tool's own name and
+    arguments, and returns the raw result; it raises GatewayError.
     """
 
     owner: str
@@ -70,10 +70,10 @@ class CallersTools:
 
 
 class ToolDescriber(MediaDescriber, Protocol):
-    """A `MediaDescriber` that may call a tool for it: then in the sessions of the caller whose result it is."""
+    """A `MediaDescriber` that may call tools, in the sessions of the caller that gets the result."""
 
     async def describe(self, content: bytes, media_type: str, tools: CallersTools | None = None) -> Described:
-        """The description. Raises MediaError."""
+        """Return the description. Raises MediaError."""
         ...
 
 
@@ -86,11 +86,11 @@ class DescriberFor:
 
     @property
     def kinds(self) -> Collection[str]:
-        """What it describes."""
+        """The kinds of media that can be described."""
         return self.describer.kinds
 
     async def describe(self, content: bytes, media_type: str) -> Described:
-        """The description. Raises MediaError."""
+        """Return the description. Raises MediaError."""
         if self.tools is None:
             return await self.describer.describe(content, media_type)
         return await self.describer.describe(content, media_type, self.tools)
@@ -102,12 +102,14 @@ class FileWriter(Protocol):
     async def write(
         self, content: bytes, media_type: str, name: str | None, folders: Callable[[], Awaitable[Collection[str]]]
     ) -> str:
-        """The absolute path. `folders`: the host's own, asked for only where they count. Raises ContentError."""
+        """Write a file and return its absolute path. `folders` returns the host's folders, and is called only if
+        they are needed. Raises ContentError.
+        """
         ...
 
 
 ReadLinked = Callable[[str], Awaitable[Mapping[str, Any]]]
-"""Reads a resource of the upstream whose result is shaped: the raw result of resources/read. Raises GatewayError."""
+"""Reads a resource of the upstream that returned the result: the raw resources/read result. Raises GatewayError."""
 
 
 async def _no_folders() -> tuple[str, ...]:
@@ -116,7 +118,7 @@ async def _no_folders() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Reach:
-    """What belongs to the one result that is shaped: who can read its links, the folders of its host, its tools."""
+    """The context of the result being shaped: a reader for its links, its host's folders, and its caller's tools."""
 
     read: ReadLinked | None = None
     folders: Callable[[], Awaitable[Collection[str]]] = _no_folders
@@ -199,7 +201,7 @@ async def perform(effects: Mapping[str, Effect], runner: EffectRunner) -> dict[s
 
 async def _read(effect: ReadLink, read: ReadLinked | None) -> LinkRead | Failed:
     if read is None:
-        return Failed("there is nobody to read it")
+        return Failed("links cannot be read here")
     result: Mapping[str, Any] | None = None
     with anyio.move_on_after(_LINK_SECONDS):
         try:
@@ -213,7 +215,7 @@ async def _read(effect: ReadLink, read: ReadLinked | None) -> LinkRead | Failed:
     parts = tuple(contents) if is_list(contents) else ()
     size = sum(_blob_bytes(part) for part in parts)
     if size > effect.max_bytes:
-        return Failed(f"it has {size:,} bytes, more than the {effect.max_bytes:,} that are shown of a link")
+        return Failed(f"it has {size:,} bytes, more than the {effect.max_bytes:,} allowed for a link")
     return LinkRead(parts)
 
 

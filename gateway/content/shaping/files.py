@@ -1,7 +1,7 @@
-"""Files that a host may open: content that it cannot show, in a folder that it was allowed.
+"""Files that a host may open: content that it cannot show, in a permitted folder.
 
-Written below one folder only, under names of our own making, readable for this user alone, and removed again. A folder
-of a host's workspace belongs to whoever else writes there: so nothing in it is followed, replaced or trusted.
+Files are written to one folder only, under generated names, readable by this user only, and removed later. Others may
+write to a host's workspace too, so nothing in it is followed, replaced or trusted.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from gateway.core.model import media_types
 from gateway.errors import NotWritten
 
 OWN_FOLDER = ".mcp-gateway"
-"""The folder in a host's workspace."""
+"""The name of the gateway's folder in a host's workspace."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_STEM = 40
@@ -42,11 +42,11 @@ class _Written:
 
 
 class HostFiles:
-    """Writes files for hosts, and removes them: an async context manager, leaving it removes what is left."""
+    """Writes files for hosts, and removes them later. An async context manager: leaving it removes the rest."""
 
     def __init__(self, settings: FilesSettings) -> None:
         self._settings = settings
-        # Gateways that work in one folder do not share files: each removes its own.
+        # Gateways that write to the same folder do not share files: each removes its own.
         self._tag = secrets.token_hex(3)
         self._files: OrderedDict[Path, _Written] = OrderedDict()
         self._folders: set[Path] = set()
@@ -64,7 +64,7 @@ class HostFiles:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # First of all, and without waiting: whatever else goes wrong, no file is left.
+        # First, and without awaiting anything, so that no file is left whatever else goes wrong.
         _remove(list(self._files))
         for folder in self._folders:
             with suppress(OSError):
@@ -75,7 +75,7 @@ class HostFiles:
         tasks, self._tasks = self._tasks, None
         if tasks is not None:
             tasks.cancel_scope.cancel()
-            # Errors of the body are not the group's: they leave as they are, not wrapped in an ExceptionGroup.
+            # Errors of the body are kept from the task group, which would wrap them in an ExceptionGroup.
             if isinstance(error, anyio.get_cancelled_exc_class()):
                 await tasks.__aexit__(kind, error, traceback)
             else:
@@ -84,12 +84,12 @@ class HostFiles:
     async def write(
         self, content: bytes, media_type: str, name: str | None, folders: Callable[[], Awaitable[Collection[str]]]
     ) -> str:
-        """The absolute path of a file with the content; equal content under an equal name is one file.
+        """Write the content to a file and return its absolute path. The same content and name give one file.
 
-        `folders` are the roots of the host, as uris; they are asked for only where `[files] roots` allows it.
+        `folders` returns the host's roots as URIs; it is called only if `[files] roots` permits it.
 
         Raises:
-            NotWritten: no folder is allowed, or nothing can be written there.
+            NotWritten: no folder is permitted, or the file cannot be written there.
         """
         parent, own = await self._folder(folders)
         if len(content) > self._settings.max_bytes:
@@ -109,7 +109,7 @@ class HostFiles:
         return str(path)
 
     async def _folder(self, folders: Callable[[], Awaitable[Collection[str]]]) -> tuple[Path, bool]:
-        """The folder to write to, and whether it is the gateway's own in a workspace of the host."""
+        """Return the folder to write to, and whether it is the gateway's own folder in a workspace of the host."""
         if self._settings.dir is not None:
             return self._settings.dir, False
         if not self._settings.roots:
@@ -148,7 +148,7 @@ class HostFiles:
 
 
 def _file_name(content: bytes, media_type: str, name: str | None, tag: str) -> str:
-    """A name that says what it is, with the content's hash, and nothing that a shell or a file system could mistake."""
+    """Return a descriptive name with the content's hash, without characters special to shells or file systems."""
     last = re.split(r"[?#]", name or "", maxsplit=1)[0].rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1]
     stem = _UNSAFE.sub("-", unquote(last).rpartition(".")[0] or last).strip("-")[:_LONGEST_STEM].strip("-")
     digest = hashlib.sha256(content).hexdigest()[:16]
@@ -156,21 +156,21 @@ def _file_name(content: bytes, media_type: str, name: str | None, tag: str) -> s
 
 
 def _local_folder(uri: str) -> Path | None:
-    """The folder that a host's root names; None unless it is one on this machine."""
+    """Return the folder of a host's root; None unless it is a folder on this machine."""
     try:
         parts = urlsplit(uri)
         if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
             return None
         folder = unquote(parts.path)
         path = Path(folder[1:] if os.name == "nt" and re.match(r"/[A-Za-z]:", folder) else folder)
-        # The root of a file system is nobody's workspace.
+        # The root of a file system is never a workspace.
         return path if path.is_absolute() and path.parent != path and path.is_dir() else None
     except (ValueError, OSError):
         return None
 
 
 def _write(folder: Path, own: bool, content: bytes, media_type: str, name: str | None, tag: str) -> Path:
-    """Write the file, and give its path. Raises OSError; never writes through a link, nor over another file."""
+    """Write the file and return its path. Raises OSError; never writes through a link or over another file."""
     if own:
         folder = Path(os.path.realpath(folder.parent)) / folder.name
         with suppress(FileExistsError):
@@ -189,8 +189,8 @@ def _write(folder: Path, own: bool, content: bytes, media_type: str, name: str |
 
 
 def _write_new(path: Path, content: bytes) -> bool:
-    """Write a file that is not there yet; False where something is."""
-    # In the folder itself, by its descriptor: one that is exchanged for a link meanwhile leads nowhere else.
+    """Create a file. Return False if something of that name exists."""
+    # By the folder's descriptor, so that replacing the folder by a link meanwhile has no effect.
     by_descriptor = os.open in os.supports_dir_fd
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | _NO_LINKS) if by_descriptor else None
     try:

@@ -1,4 +1,4 @@
-"""A history for a model API: the handles that its messages name become media, from a store."""
+"""Replace the handles in a model API's history by their media, read from a store."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from gateway.core.results.lift_result import lift
 from gateway.errors import ContentError, InvalidRequest
 
 _MOST = 200
-"""So many handles of one history are opened; the rest stays as it is, with a note."""
+"""The number of handles opened in one history; the others stay unchanged, with a note."""
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """A history whose handles are media as far as they could be, and a note for each that is not."""
+    """A history with media for its handles as far as possible, and notes on what was done for each."""
 
     messages: list[Any]
     notes: tuple[Note, ...]
@@ -43,22 +43,22 @@ async def resolve_messages(
     model: str | None = None,
     base_url: str | None = None,
 ) -> Resolved:
-    """The history with the content behind its handles, in the form that the model API accepts.
+    """Put the content behind the handles of a history into its messages, in the form that the model API accepts.
 
-    Looked for in user and tool messages: the lines that the gateway wrote (`...; handle img_7h3k2m9q4w8x]`),
-    `content://` uris, and handle objects (`{"kind": "image", "handle_id": "img_7h3k2m9q4w8x"}`), as text or as a part.
-    The words stay; the media stands after them, once in the history, or after the tool messages where the API does
-    not take it in one. A part that is nothing but a handle is replaced. Resolving twice changes nothing more, and
-    messages that name no handle stay the very same objects. A caption of media that stands there is not opened.
+    User and tool messages are searched for lines that the gateway wrote (`...; handle img_7h3k2m9q4w8x]`),
+    `content://` URIs, and handle objects (`{"kind": "image", "handle_id": "img_7h3k2m9q4w8x"}`), as text or as a part.
+    The text stays, and the media is put after it, once per history, or after the tool messages if the API does not
+    take it inside one. A part that is only a handle is replaced. Resolving a history again changes nothing, and
+    messages without handles stay the same objects. The handle in a caption of media already there is not opened.
 
     Args:
         messages: the request's messages (`contents` of Gemini, `input` of OpenAI Responses), as plain JSON values.
-        target: as for `lower_turn`; so are `model` and `base_url`.
-        store: where the handles lead.
-        owner: whose content may be read; what belongs to others is not there.
+        target: the model API, as for `lower_turn`; so are `model` and `base_url`.
+        store: the store that has the content.
+        owner: the owner of the content; content of other owners is not found.
 
     Raises:
-        ProfileError: there is no such target.
+        ProfileError: the target does not exist.
         InvalidRequest: the messages are not a list.
     """
     if not isinstance(messages, list | tuple):
@@ -96,7 +96,7 @@ def _words(mention: Mention) -> str:
 
 
 async def _opened(mention: Mention, store: ContentStore, owner: str) -> Envelope | str:
-    """The content as an envelope of one block, or why there is none."""
+    """Return the content as an envelope of one block, or the reason why it is not opened."""
     try:
         stored = await store.metadata(mention.handle, owner=owner)
         if family(stored.media_type) == "text" and mention.part is None:
@@ -114,7 +114,7 @@ async def _opened(mention: Mention, store: ContentStore, owner: str) -> Envelope
 async def _parts(
     opened: Mapping[str, Envelope], profile: ModelProfile
 ) -> tuple[dict[str, tuple[Part, ...]], tuple[Note, ...]]:
-    """The parts of each content, made to fit the API: media wherever some message of it takes it, else words."""
+    """Return the parts for each content, fitted to the API: media if any kind of its messages takes it, else words."""
     calls = [Call(handle, handle, envelope) for handle, envelope in opened.items()]
     everywhere = in_user_message(profile)
     async with media_or_shared(None) as workers:

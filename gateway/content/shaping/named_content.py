@@ -1,4 +1,4 @@
-"""The content that a request names by handles of its caller's, read from the store: the newest, within bounds."""
+"""Read the content that a request names by its caller's handles from the store: the newest, within limits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,28 +18,28 @@ from gateway.core.results.rescue import block_for
 from gateway.errors import ContentError
 
 MOST_LOOKED_UP = 200
-"""So many different handles of one request are looked for, the newest: anybody can write lines with forged ones."""
+"""The number of handles of one request that are looked up, the newest first: anybody can write forged ones."""
 MOST_OPENED = 50
-"""So many pieces of content are put back into one request."""
+"""The number of pieces of content that are put back into one request."""
 _MOST_BYTES = 64_000_000
 
 
 @dataclass(frozen=True)
 class Room:
-    """What may be put into a request: so many pieces of content, so many bytes together."""
+    """The room for content in a request: a number of pieces, and their bytes in all."""
 
     count: int = MOST_OPENED
     bytes: int = _MOST_BYTES
 
     @classmethod
     def of(cls, count: int | None, size: int) -> "Room":
-        """The room that an API's count of images and a limit in bytes leave; None and 0: no limit of theirs."""
+        """Return the room within an API's limits on images (None: no limit) and on bytes (0: no limit)."""
         return cls(MOST_OPENED if count is None else min(MOST_OPENED, count), min(_MOST_BYTES, size or _MOST_BYTES))
 
 
 @dataclass(frozen=True)
 class NamedContent:
-    """Content by handle as blocks, and a note for what is not there."""
+    """Content by handle as blocks, and a note if some was left out."""
 
     blocks: Mapping[str, Block] = field(default_factory=dict[str, Block])
     notes: tuple[Note, ...] = ()
@@ -48,16 +48,16 @@ class NamedContent:
 async def open_named(
     store: ContentStore, named: Sequence[str], profile: ModelProfile, owner: str, room: Room, body: bytes
 ) -> NamedContent:
-    """What these handles, in the order of the request, stand for, if it is `owner`'s and the model takes it.
+    """Return the content of these handles, in request order, if it belongs to `owner` and the model takes it.
 
-    A handle is a keyed hash of its owner and its content: only the gateway's store can have issued one that it finds
-    for this owner. It counts as it was issued, to the letter. What stands in the request already is left out.
+    A handle is a keyed hash of its owner and its content, so only the gateway's store can have issued a handle that it
+    finds for this owner. Only its exact spelling counts. Content that the request already contains is left out.
     """
     newest_last = list(dict.fromkeys(reversed(named)))[::-1]
     looked_up = newest_last[cut_to([1] * len(newest_last), MOST_LOOKED_UP) :]
     kept = [stored for handle in looked_up if (stored := await _stored(store, handle, profile, owner)) is not None]
     too_large = cut_to([stored.size for stored in kept], room.bytes)
-    # One piece is never too large by itself: it is fitted to what the API takes.
+    # A single piece is never too large: it is fitted to what the API takes.
     first = max(cut_to([1] * len(kept), room.count), min(too_large, len(kept) - 1), 0)
     blocks: dict[str, Block] = {}
     for stored in kept[first:]:
@@ -76,7 +76,7 @@ async def _stored(store: ContentStore, handle: str, profile: ModelProfile, owner
     try:
         stored = await store.metadata(handle, owner=owner)
     except ContentError:
-        return None  # forged, somebody else's, or gone: the line stays, and says what it was
+        return None  # forged, someone else's, or gone: the line stays, and says what it was
     return stored if stored.handle == handle and shows(stored.media_type, profile) else None
 
 

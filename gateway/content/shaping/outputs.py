@@ -1,4 +1,4 @@
-"""What a profile adds for programs that read results themselves, under the result's `_meta`."""
+"""Extra outputs in the result's `_meta`, for programs that read results themselves, if the profile asks for them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,13 +12,13 @@ from gateway.core.model.notes import Note
 from gateway.core.profiles.profile import Profile
 
 ENVELOPE_KEY = "mcp-gateway/envelope"
-"""The envelope as JSON, by its published schema (docs/envelope.md); media as they came."""
+"""The `_meta` key of the envelope as JSON, by its published schema (docs/envelope.md), with unchanged media."""
 
 MODEL_API_KEY = "mcp-gateway/model-api"
-"""`{"target": ..., "messages": [...]}`: what gives the result to this model API."""
+"""The `_meta` key of `{"target": ..., "messages": [...]}`: the messages that give the result to this model API."""
 
 CALL_ID = "call"
-"""Stands in the messages for the id of the call, and `TOOL_NAME` for the tool's name: only the program knows them."""
+"""The placeholder for the id of the call in the messages, as `TOOL_NAME` is for the tool's: only programs know them."""
 
 TOOL_NAME = "tool"
 
@@ -26,12 +26,12 @@ TOOL_NAME = "tool"
 async def with_outputs(
     result: dict[str, Any], envelope: Envelope, profile: Profile, runner: EffectRunner
 ) -> tuple[dict[str, Any], tuple[Note, ...]]:
-    """The shaped result with what the profile adds, and a note for each part that there is no room for."""
+    """Return the shaped result with the outputs of the profile, and a note for each output that has no room."""
     wanted = profile.output
     if not wanted.envelope and wanted.model_api is None:
         return result, ()
     present: Mapping[str, Any] = result.get("_meta", {})
-    # Nothing that an upstream put there may pass for ours.
+    # An upstream's members of the same names must not pass for ours.
     meta = {key: value for key, value in present.items() if key not in (ENVELOPE_KEY, MODEL_API_KEY)}
     limit, notes = profile.limits.result_chars, list[Note]()
     for key, value in (await _outputs(envelope, profile, runner)).items():

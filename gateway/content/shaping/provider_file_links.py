@@ -1,4 +1,4 @@
-"""Content at a provider's own files: fetched where another API is asked, uploaded where the API can take an id."""
+"""Files of providers: fetch them for the APIs of others, and upload large media to APIs that take file ids."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class FileFetch(Protocol):
-    """A provider's file with its bytes."""
+    """A fetched file of a provider."""
 
     @property
     def content(self) -> bytes: ...
@@ -33,7 +33,7 @@ class FileFetch(Protocol):
 
 
 class Files(Protocol):
-    """What shaping needs of `gateway.content.provider_files`. Both methods raise ProviderFileError."""
+    """The part of `gateway.content.provider_files` that shaping needs. Both methods raise ProviderFileError."""
 
     upload_above: int
 
@@ -46,9 +46,9 @@ class Files(Protocol):
 
 
 async def with_files_fetched(calls: Sequence[Call], profile: ModelProfile, files: Files | None) -> list[Call]:
-    """The calls with the bytes of every provider's file that this API cannot take by its id.
+    """Return the calls with the bytes of every provider file that this API cannot take by its id.
 
-    A file that cannot be fetched stays the link that it was, with a note of why.
+    A file that cannot be fetched stays a link, with a note that says why.
     """
     if files is None:
         return list(calls)
@@ -63,16 +63,16 @@ async def with_files_fetched(calls: Sequence[Call], profile: ModelProfile, files
 
 
 async def with_files_uploaded(turn: Turn, profile: ModelProfile, files: Files | None) -> tuple[Turn, tuple[Note, ...]]:
-    """The turn with its large media as files of the provider, where the API takes their ids there.
+    """Return the turn with its large media uploaded to the provider, wherever the API takes file ids.
 
-    What cannot be uploaded goes inside the request, as it would have without files; a note says so.
+    Media that cannot be uploaded stays inside the request, with a note.
     """
     scheme = next((one for one in profile.file.schemes if files is not None and one in files.schemes), None)
     if files is None or scheme is None:
         return turn, ()
     in_tool = [media for answer in turn.answers if answer.raw is None for media in answer.media]
     after = [follow_up.media for follow_up in turn.follow_ups]
-    # What may stand in a tool's message may stand in the user's.
+    # Everything allowed in a tool's message is also allowed in the user's.
     large = [*in_tool, *after] if profile.file.place == "in_tool" else after
     wanted = {
         media.label: media
@@ -87,14 +87,15 @@ async def with_files_uploaded(turn: Turn, profile: ModelProfile, files: Files | 
 
     answers = tuple(replace(answer, parts=tuple(put(part) for part in answer.parts)) for answer in turn.answers)
     follow_ups = tuple(replace(one, media=put(one.media)) for one in turn.follow_ups)
-    return Turn(answers, follow_ups, turn.reply), tuple(_told(label, done, scheme) for label, done in uploaded.items())
+    notes = tuple(_upload_note(label, done, scheme) for label, done in uploaded.items())
+    return Turn(answers, follow_ups, turn.reply), notes
 
 
 _Fetch: TypeAlias = "Block | str"
 
 
 async def _fetched(uri: str, files: Files) -> _Fetch:
-    """The file as a block with bytes, or why there is none."""
+    """Return the file as a block with bytes, or the reason why it cannot be fetched."""
     try:
         file = await files.fetch(uri)
     except ProviderFileError as error:
@@ -121,7 +122,7 @@ def _with(envelope: Envelope, fetched: Mapping[str, _Fetch]) -> Envelope:
 
 
 async def _uploaded(media: Media, scheme: str, files: Files) -> Media | str:
-    """The media by its id, or why it could not be uploaded."""
+    """Return the media with its file id, or the reason why it cannot be uploaded."""
     try:
         content = pybase64.b64decode(media.data)
         uri = await files.upload(scheme, content, media_type=media.media_type, name=media.title)
@@ -132,14 +133,14 @@ async def _uploaded(media: Media, scheme: str, files: Files) -> Media | str:
     return replace(media, data="", ref=Ref("url" if "://" in file_id else "file", file_id))
 
 
-def _told(label: str, done: Media | str, scheme: str) -> Note:
+def _upload_note(label: str, done: Media | str, scheme: str) -> Note:
     if isinstance(done, str):
         return Note(kind="failed", text=f"{label} stays inside the request: {done}")
     return Note(kind="converted", text=f"{label} as a file of its provider ({scheme})")
 
 
 async def _all(work: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """The results of all, awaited side by side, in the order given."""
+    """Await all concurrently, and return their results in the order given."""
     waiting = list(work)
     results: dict[str, Any] = {}
 

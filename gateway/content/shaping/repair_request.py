@@ -1,6 +1,6 @@
-"""A request to a model API, repaired: the media in its tool results where the model behind sees it.
+"""Repair a request to a model API: move the media in its tool results to where the model sees it.
 
-Every turn of the history is settled as a new one would be.
+Every turn of the history is settled like a new one.
 """
 
 import json
@@ -38,18 +38,18 @@ from gateway.core.profiles.model_profile import ModelProfile
 from gateway.errors import ContentError
 
 _IN_PLACE = 256 * 1024
-"""Bytes of a request up to which it is read on the event loop; larger ones are read in a thread."""
+"""The size in bytes above which a request is read in a thread instead of on the event loop."""
 
 _KINDS = {"image": "image", "image_url": "image", "input_image": "image", "video_url": "video", "audio_url": "audio"}
 
 
 Choose: TypeAlias = Callable[[str | None], ModelProfile]
-"""The model profile for a model's name, None where none was named."""
+"""Returns the model profile for a model's name, or for None if the request names no model."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One repair: where in the request, and what stood and stands there."""
+    """One repair: its place in the request, and the value before and after."""
 
     where: str
     before: Any
@@ -58,9 +58,9 @@ class Change:
 
 @dataclass(frozen=True)
 class RepairedRequest:
-    """The request as it goes on, the very bytes that came unless something was repaired; and what was done.
+    """The request to forward, unchanged unless something was repaired, and what was done to it.
 
-    `profile` is that of the model, `model` its name; None where there was nothing to choose one for.
+    `model` is the model's name and `profile` its profile; None if there were no tool results to repair.
     """
 
     body: bytes
@@ -72,9 +72,9 @@ class RepairedRequest:
 
 @dataclass
 class Repairer:
-    """What repairs requests: a store for handles, workers for media, and what describes, all alive as long as this.
+    """Repairs requests with a store for handles, workers for media and a describer, which must all stay open.
 
-    `files`: the files of the model API's provider, for what is too large to be sent with every request.
+    `files` are the files of the model API's provider, for media that is too large to be sent with every request.
     """
 
     store: ContentStore
@@ -93,15 +93,15 @@ class Repairer:
         owner: str = "local",
         reinject: bool = True,
     ) -> RepairedRequest:
-        """The request with its tool results as the model behind takes them. Never raises for what is in the request.
+        """Return the request with its tool results in the form the model takes. Never raises for a request's content.
 
         Args:
             body: the JSON of a request.
             dialect: a key of `gateway.core.model_apis.registry.REQUEST_APIS`.
-            choose: gives the profile of the model of this name.
-            model: the model's name, where it is not in the request.
-            owner: whose handles are opened, and whom kept content belongs to.
-            reinject: whether content is put back where the gateway's own lines name it.
+            choose: returns the model profile for a model's name.
+            model: the model's name if it is not in the request.
+            owner: the owner of the handles that are opened and of the content that is kept.
+            reinject: whether to put content back where the gateway's own lines name it.
         """
         form = REQUEST_APIS[dialect]
         texts_of = dialect if reinject else None
@@ -145,7 +145,7 @@ class Repairer:
     async def _named(
         self, request: Any, pieces: Sequence[Piece], profile: ModelProfile, owner: str, body: bytes
     ) -> "_Named":
-        """What the pieces name, and in which ways it may be named."""
+        """Read the content that the pieces name, and determine the ways of naming that count."""
         ways = CAPTION if drops_media(request, pieces) else frozenset[How]()
         handles = [handle for piece in pieces for handle in handles_in(piece.call.envelope, _ways(piece, ways))]
         most = profile.image.max_count
@@ -155,7 +155,7 @@ class Repairer:
     async def _weighed(
         self, request: Any, turns: Sequence[FoundTurn], named: "_Named", profile: ModelProfile, size: int, owner: str
     ) -> tuple[list[FoundTurn], list[Note]]:
-        """The turns with handles opened in results that stay in full, media once, and lines for that of older ones."""
+        """Return the turns: recent results in full with handles opened and media only once, older ones with lines."""
         opened = [named.put_into(piece) for turn in turns for piece in turn.pieces]
         cut = _cut(request, opened, profile, self.history, size)
         with_media = sorted({piece.result for piece in opened if piece.found})
@@ -179,7 +179,7 @@ class Repairer:
                 kept = await self.store.put(content, owner=owner, media_type=found.media_type or "")
                 handles[found.data] = kept.handle
             except ContentError:
-                continue  # too large to be kept: named all the same
+                continue  # too large to be kept: the line names it without a handle
         return _with(piece, older(piece.call.envelope, handles))
 
     async def _lowered(
@@ -213,13 +213,13 @@ class Repairer:
 
 @dataclass(frozen=True)
 class _Named:
-    """What a request names. `captions`: the ways of naming that count beside those that always do."""
+    """Content that a request names. `captions` are the ways of naming that count besides those that always do."""
 
     content: NamedContent = field(default_factory=NamedContent)
     captions: frozenset[How] = frozenset()
 
     def put_into(self, piece: Piece) -> Piece:
-        """The piece with the content where it is named; after the text, where that cannot hold it."""
+        """Return the piece with the content where it is named, or after the text if the text cannot hold it."""
         blocks, after = self.content.blocks, piece.into is not None and piece.where[: len(piece.into)] != piece.into
         envelope = expanded(piece.call.envelope, blocks, _ways(piece, self.captions), after=after)
         return _with(piece, envelope)
@@ -239,7 +239,7 @@ def _read(body: bytes, form: RequestApi, texts_of: str | None) -> tuple[Any, Seq
     except (ValueError, RecursionError):
         return None, ()  # the API says what is wrong with it
     if is_deep(request):
-        return None, ()  # goes on as it came: nothing here could write it again for certain
+        return None, ()  # forwarded unchanged: it could not be written again reliably
     if not is_dict(request):
         return request, ()
     results = form.find_results(request)
@@ -259,12 +259,12 @@ def _written(
     try:
         text = json.dumps(spliced, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError:
-        return RepairedRequest(body)  # a number that no JSON can hold
+        return RepairedRequest(body)  # a number that JSON cannot hold
     changes = tuple(_change(request, piece, answer) for turn in turns for piece, answer in turn.answers)
     try:
         written = text.encode("utf-8")
     except UnicodeEncodeError:
-        # A lone surrogate cannot be UTF-8; escaped, it travels as it came.
+        # A lone surrogate cannot be encoded as UTF-8; escaped, it is sent as it was received.
         written = json.dumps(spliced, separators=(",", ":")).encode("ascii")
     return RepairedRequest(written, changes, notes)
 
@@ -278,7 +278,7 @@ def _place(piece: Piece) -> str:
 
 
 def _cut(request: Any, pieces: Sequence[Piece], profile: ModelProfile, history: HistorySettings, size: int) -> int:
-    """The first of the results with media that stays in full."""
+    """Return the index of the first result with media that stays in full."""
     weights: dict[int, Weight] = {}
     for piece in pieces:
         if piece.found:
@@ -307,12 +307,12 @@ def _with(piece: Piece, envelope: Any) -> Piece:
 
 
 def _has_content(piece: Piece) -> bool:
-    """Whether there is something to write: not for a line that nothing came of."""
+    """Whether there is something to write, unlike for a line whose handle was not opened."""
     return piece.changed or piece.foreign or has_media(piece.call.envelope)
 
 
 def _referring(piece: Piece, part: Any, profile: ModelProfile, number: int) -> tuple[Answer, list[tuple[str, Any]]]:
-    """What stands in a result for a part without bytes, and the part itself where it may follow."""
+    """Return the words that replace a part without bytes, and the part itself if it may follow."""
     kind = _KINDS.get(part.get("type"), "document")
     label = wording.media_by_reference(kind, number)
     if place_of(kind, profile) == "none":

@@ -1,4 +1,4 @@
-"""A program's tool results as envelopes: an SDK's objects, JSON, a JSON-RPC response, content as bytes."""
+"""Read a program's tool results into envelopes: an SDK's objects, JSON, a JSON-RPC response, content as bytes."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -12,16 +12,16 @@ from gateway.core.results.rescue import rescue
 from gateway.errors import InvalidRequest
 
 _DEEPEST = 32
-"""How deep bytes are looked for in a block; media is never further down."""
+"""How deep to look for bytes in a block; media is never deeper."""
 
 
 def openai_view(result: Any) -> list[dict[str, Any]]:
-    """A result in order as `{"type": "text", "text": ...}` and `{"type": "image_url", "image_url": {"url": ...}}`.
+    """Return a result as `{"type": "text", "text": ...}` and `{"type": "image_url", "image_url": {"url": ...}}`.
 
-    `result` is an `Envelope`, or whatever `lower_turn` takes as one. Images are data URIs, also those hidden in text or
-    structured content; everything else that is not text is one line that names it. Structured content that no text
-    repeats is JSON text at the end, the text of a failed call begins with `ERROR:`. Base64 is never text, and the list
-    is never empty. Nothing is fitted to any API: that is what `lower_turn` does.
+    `result` is an `Envelope`, or anything that `lower_turn` takes as a result. Images, including those in text or
+    structured content, become data URIs; everything else that is not text becomes one line that names it. Structured
+    content that no text repeats is added as JSON text, and the text of a failed call begins with `ERROR:`. Base64 never
+    appears as text, and the list is never empty. Nothing is fitted to an API; use `lower_turn` for that.
 
     Raises:
         InvalidRequest: `result` is not the result of a tool call.
@@ -30,13 +30,13 @@ def openai_view(result: Any) -> list[dict[str, Any]]:
 
 
 def as_envelope(result: Any, where: str = "the result") -> Envelope:
-    """An envelope of an envelope, a CallToolResult's JSON, the JSON-RPC response around it, or an SDK's CallToolResult.
+    """Return the envelope of a CallToolResult's JSON, a JSON-RPC response with one, an SDK's object, or an envelope.
 
-    A JSON-RPC error is a failed call with its message. Content may be a string, and media may be given as bytes.
-    `where` names the place in messages.
+    A JSON-RPC error becomes a failed call with its message. Content may be a string, and media may be given as bytes.
+    `where` names the result in error messages.
 
     Raises:
-        InvalidRequest: it is none of them, or holds what JSON does not have.
+        InvalidRequest: `result` is none of these, or contains a value that JSON does not have.
     """
     if isinstance(result, Envelope):
         return result
@@ -49,7 +49,7 @@ def as_envelope(result: Any, where: str = "the result") -> Envelope:
 
 
 def _answered(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The result of a JSON-RPC response; the message of its error as a failed call; anything else as it is."""
+    """Return the result of a JSON-RPC response, or its error as a failed call; anything else is returned unchanged."""
     if "jsonrpc" not in result or "content" in result:
         return result
     inner, error = result.get("result"), result.get("error")
@@ -62,7 +62,7 @@ def _answered(result: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _plain(result: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The result with its content as JSON has it: bytes as base64. The rest stays as it is."""
+    """Return the result with its content as JSON values, bytes as base64. The rest stays unchanged."""
     content = result.get("content")
     if not isinstance(content, list | tuple):
         return dict(result)

@@ -1,4 +1,4 @@
-"""The one loop between pure decisions and effects: decide, perform what is wanted, decide again."""
+"""The one loop of pure decisions and effects: decide, perform the wanted effects, decide again."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
@@ -11,19 +11,19 @@ from gateway.core.model_apis.turns import Assembled, Choices, assemble
 from gateway.core.profiles.model_profile import ModelProfile
 
 ROUNDS = 8
-"""More than any result needs: a link is read, the document that it led to is read, its pages are drawn, and drawn
-smaller for the shared budget; what failed is written to a file, described, and kept."""
+"""More than any result needs: a link is read, the document behind it is read, its pages are rendered, then smaller for
+the shared budget; what failed is written to a file, described, and kept."""
 
 Outcomes = Mapping[str, Outcome]
-"""What became of effects, by the key of each."""
+"""The outcomes of effects, by the effects' keys."""
 
 
 class Decided(Protocol):
-    """What was decided from the outcomes so far. It is final when nothing is wanted any more."""
+    """A decision based on the outcomes so far. It is final when no more effects are wanted."""
 
     @property
     def wanted(self) -> Mapping[str, Effect]:
-        """The effects that are still needed, each under the key by which its outcome is looked for."""
+        """The effects that are still needed, by the keys of their outcomes."""
         ...
 
 
@@ -34,7 +34,7 @@ ResultT = TypeVar("ResultT")
 async def settle(
     decide: Callable[[Outcomes], Awaitable[DecidedT]], run: Callable[[Mapping[str, Effect]], Awaitable[Outcomes]]
 ) -> tuple[DecidedT, Outcomes]:
-    """The last decision, and the outcomes that it rests on. Ends after `ROUNDS` at the latest."""
+    """Return the last decision and the outcomes that it is based on, after at most `ROUNDS` rounds."""
     outcomes: Outcomes = {}
     decided = await decide(outcomes)
     for _ in range(ROUNDS):
@@ -48,7 +48,7 @@ async def settle(
 def settle_at_once(
     decide: Callable[[Outcomes], DecidedT], run: Callable[[Mapping[str, Effect]], Outcomes]
 ) -> tuple[DecidedT, Outcomes]:
-    """The same where nothing has to be waited for."""
+    """Do the same as `settle` with functions that are not async."""
 
     async def decided(outcomes: Outcomes) -> DecidedT:
         return decide(outcomes)
@@ -72,7 +72,7 @@ async def settle_turn(
 
 
 def _without_waiting(coroutine: Coroutine[Any, Any, ResultT]) -> ResultT:
-    """The result of a coroutine that never waits."""
+    """Return the result of a coroutine that never suspends."""
     try:
         coroutine.send(None)
     except StopIteration as done:

@@ -1,4 +1,4 @@
-"""Lift, settle, lower: a tool's raw result becomes the result that a profile's host shows best."""
+"""Lift, settle and lower a tool's raw result into the form that a profile's host shows best."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -36,12 +36,12 @@ from gateway.core.results.rescue import rescue
 from gateway.core.wording import counted
 
 _LARGE = 256 * 1024
-"""The size of a result above which the pure steps run in a thread, so that other hosts are not kept waiting."""
+"""The size of a result above which the pure steps run in a thread, so that other hosts do not wait."""
 
 
 @dataclass(frozen=True)
 class Shaped:
-    """A shaped result: the CallToolResult as wire JSON, and how it came about."""
+    """A shaped result: the CallToolResult as wire JSON, and how it was made."""
 
     result: dict[str, Any]
     notes: tuple[Note, ...]
@@ -51,9 +51,9 @@ class Shaped:
 
 
 class Shaper:
-    """Shapes results for profiles; effects go to a store, to media workers, and to what describes and writes files.
+    """Shapes results for profiles, with a store, media workers, a describer and a file writer to perform effects.
 
-    `links` lead to what is kept.
+    `links` makes links to kept content.
     """
 
     def __init__(
@@ -81,12 +81,12 @@ class Shaper:
         origin: str | None = None,
         app: bool = False,
     ) -> Shaped:
-        """Shape one CallToolResult for a profile. `owner` is the principal that kept content belongs to.
+        """Shape one CallToolResult for a profile. Kept content belongs to the principal `owner`.
 
-        `notes` say what was done to the result before; `reach` is who reads its links, the folders of its host, and its
-        tools; `origin` is the upstream that it came from; `app`: a page of it reads the result too (MCP Apps).
+        `notes` record earlier changes to the result; `reach` has a reader for its links, its host's folders, and its
+        caller's tools; `origin` is the upstream that returned it; with `app`, a page reads the result too (MCP Apps).
 
-        Never raises for what a result holds: an effect that fails is a note, and the block becomes a line.
+        Never raises for the content of a result: a failed effect becomes a note, and its block a line.
         """
         run = to_thread.run_sync if _is_large(result) else _at_once
         envelope = (await run(self._read, result, profile)).with_note(*notes)
@@ -130,7 +130,7 @@ async def _at_once(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def _lifted(result: WireObject, limit: int) -> Envelope:
-    """The envelope of a result with at most `limit` blocks; the rest is left out before it costs anything, and said."""
+    """Lift at most `limit` blocks of a result. The rest is dropped before it costs anything, with a line and a note."""
     content: Any = result.get("content")
     more = len(content) - limit if is_list(content) else 0
     if more <= 0:

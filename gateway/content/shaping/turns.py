@@ -1,4 +1,4 @@
-"""A whole turn for a model API: settled, and then written in the API's own form."""
+"""Lower a whole turn for a model API: settle it, and write it in the API's own form."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -26,7 +26,7 @@ from gateway.core.results.rescue import rescue
 from gateway.errors import InvalidRequest, UnsupportedContent
 
 BOTO3_TARGET = "bedrock_boto3"
-"""The target whose messages are those of `bedrock_converse` as boto3 takes them: media as bytes, not as base64."""
+"""The target for boto3: messages of `bedrock_converse` with media as bytes instead of base64."""
 
 OnUnsupported: TypeAlias = Literal["note", "error", "transcode"]
 Links: TypeAlias = Literal["text", "native"]
@@ -35,9 +35,9 @@ ToolImages: TypeAlias = Literal["in_tool", "follow_up", "after_reply"]
 
 @dataclass(frozen=True)
 class LoweredTurn:
-    """What comes after the assistant's message, as plain JSON values, and every change that was made.
+    """The messages after the assistant's message, as plain JSON values, and a note for every change made.
 
-    For `bedrock_boto3` media is `bytes`, which JSON does not have.
+    For `bedrock_boto3` media is `bytes`, which is not a JSON value.
     """
 
     messages: list[dict[str, Any]]
@@ -59,42 +59,42 @@ async def lower_turn(
     describer: MediaDescriber | None = None,
     media: MediaWork | None = None,
 ) -> LoweredTurn:
-    """The messages that give a model the results of all its calls, in the one form that its API accepts.
+    """Return the messages that give a model the results of all its calls, in the one form that its API accepts.
 
     Args:
-        calls: in the order of the assistant's calls. Each is a mapping or an object with `id`, `name`, `result` and, if
-            you like, `arguments`; the result is an `Envelope`, a CallToolResult's JSON or the JSON-RPC
+        calls: the calls in the assistant's order. Each is a mapping or an object with `id`, `name`, `result` and
+            optionally `arguments`; the result is an `Envelope`, a CallToolResult's JSON or the JSON-RPC
             response around it, or an SDK's CallToolResult; media may be given as bytes.
-            `_meta["mcp-gateway/raw"]` of a result may hold the API's own content, by target; it is sent as it is.
+            `_meta["mcp-gateway/raw"]` of a result may hold the API's own content, by target; it is sent unchanged.
         target: `openai_chat`, `openai_responses`, `anthropic_messages`, `gemini`, ... (docs/models/README.md). For
             Amazon Bedrock: `bedrock_boto3` for boto3's `converse`, `bedrock_converse` for the JSON of the HTTP API.
-        model: the model's name, where it decides (`gemini-2.5-pro` has other rules than `gemini-3-pro`).
-        base_url: the API's address, where it decides (`https://api.deepseek.com`).
-        store: where content is kept that the API cannot take; without one it is named, and not kept.
+        model: the model's name, if it matters (`gemini-2.5-pro` has other rules than `gemini-3-pro`).
+        base_url: the API's address, if it matters (`https://api.deepseek.com`).
+        store: the store that keeps content that the API cannot take; without one, such content is only named.
         files: the files of model APIs' providers (`gateway.content.provider_files.ProviderFiles`): large content is
-            uploaded once, and sent by its id where the API takes one; a file of another provider is fetched, and goes
-            on as bytes. Without them, a file of another provider is a line.
-        owner: whom the kept content belongs to.
-        on_unsupported: what becomes of content of a kind that the API cannot take. `note`: one line of text names it;
-            `error`: the turn is refused; `transcode`: another kind, where there is one (the source of a drawing as
-            text; the text of a PDF, or its pages as images), else a line. Images and sound of a type that is not taken
-            are converted in any case, files of text are text.
-        links: `text`: a link is one line; `native`: an API that fetches addresses itself gets them, where the link
-            says the type. The gateway fetches nothing. A provider's file (`openai-file:file-abc`) needs no choice.
-        tool_images: where images go with a server whose model's chat template decides (vLLM, llama.cpp, Ollama, ...):
-            into the tool's message; after; or after a short reply of the assistant's, for templates that want the
-            roles to alternate. None: as the profile knows it of the model, after where it does not.
-        describer: what says in words what a model that sees no images, or hears no sound, is not sent: an object with
+            uploaded once, and sent by its id if the API takes one; a file of another provider is fetched and sent as
+            bytes. Without `files`, a file of another provider becomes a line.
+        owner: the owner of kept content.
+        on_unsupported: how to treat content of a kind that the API cannot take. `note`: name it in one line of text;
+            `error`: refuse the turn; `transcode`: convert it to another kind if possible (the source of a drawing as
+            text; the text of a PDF, or its pages as images), else name it. Images and sound of a type that the API
+            does not take are always converted, and text files are sent as text.
+        links: `text`: a link becomes one line; `native`: an API that fetches URLs itself gets them if the link says
+            their type. The gateway fetches nothing. A provider's file (`openai-file:file-abc`) is not affected.
+        tool_images: where to put images for servers on which the model's chat template decides (vLLM, llama.cpp,
+            Ollama, ...): into the tool's message; after it; or after a short reply by the assistant, for templates
+            that require alternating roles. None: as in the model's profile, else after the tool's message.
+        describer: describes images or sound for models that cannot take them: an object with
             `kinds` (of `"image"`, `"audio"`) and `async describe(content, media_type) -> Described`.
-        media: who fits images: a `gateway.MediaWorkers` that is open, to keep its processes from turn to turn. None:
-            one pool for all turns that are lowered in this event loop at the same time.
+        media: an open `gateway.MediaWorkers` that fits images, to keep its processes from turn to turn. None: one
+            pool for all turns that are lowered concurrently in this event loop.
 
-    Images are fitted in worker processes where they have to be; turns wait for one another there, each in its turn.
+    Images that need fitting are fitted in worker processes, which concurrent calls share fairly.
 
     Raises:
-        ProfileError: there is no such target, or it leaves no choice of `tool_images`.
-        InvalidRequest: a call without id, name or result, or a choice that there is not.
-        UnsupportedContent: with `on_unsupported="error"`, the API cannot take something.
+        ProfileError: the target does not exist, or does not support `tool_images`.
+        InvalidRequest: a call has no id, name or result, or an option has an unknown value.
+        UnsupportedContent: with `on_unsupported="error"`, if the API cannot take some content.
     """
     _check_choices(on_unsupported, links, tool_images)
     profile = _profile(target, model, base_url, tool_images)
@@ -116,7 +116,7 @@ async def lower_turn(
 
 @asynccontextmanager
 async def media_or_shared(media: MediaWork | None) -> AsyncGenerator[MediaWork]:
-    """The workers that were handed in, or those of this event loop."""
+    """Provide the given workers, or the shared workers of this event loop."""
     if media is not None:
         yield media
         return
@@ -136,10 +136,10 @@ def lower_turn_now(
     links: Links = "text",
     tool_images: ToolImages | None = None,
 ) -> LoweredTurn:
-    """`lower_turn` without effects and without await: what needs one (an image to be fitted) becomes a line.
+    """Do `lower_turn` without effects and without await: content that needs an effect (such as fitting) becomes a line.
 
     Raises:
-        ProfileError, InvalidRequest, UnsupportedContent: as `lower_turn`.
+        ProfileError, InvalidRequest, UnsupportedContent: as for `lower_turn`.
     """
     _check_choices(on_unsupported, links, tool_images)
     profile = _profile(target, model, base_url, tool_images)
@@ -154,7 +154,7 @@ def lower_turn_now(
 
 
 def model_profile_for(target: str, model: str | None, base_url: str | None) -> ModelProfile:
-    """The profile of a target, or of the closest one for this model and address. Raises ProfileError."""
+    """Return the target's profile that best matches this model and address. Raises ProfileError."""
     named = "bedrock_converse" if target == BOTO3_TARGET else target
     return choose_model_profile(model_profiles(), named, model=model, base_url=base_url)
 
@@ -169,7 +169,7 @@ def _undone(effect: Effect) -> Outcome:
         case Keep() | WriteFile():
             return Kept(None)
         case Describe():
-            return Failed("nothing describes it")
+            return Failed("lower_turn_now does not describe")
         case _:
             return Failed("it has to be fitted to the API, which lower_turn does")
 
@@ -197,7 +197,7 @@ def _call(call: Any, where: str) -> Call:
 
 
 def _check(option: str, given: str | None, allowed: Sequence[str]) -> None:
-    """Raise InvalidRequest for a choice that there is not: a mistyped one would silently mean another."""
+    """Raise InvalidRequest for an unknown value: a mistyped one would silently mean another."""
     if given not in allowed:
         raise InvalidRequest(f"{option} cannot be {given!r}", remedy=f"it is one of {', '.join(map(repr, allowed))}")
 
@@ -211,7 +211,7 @@ def _check_choices(on_unsupported: str, links: str, tool_images: str | None) -> 
 
 @dataclass(frozen=True)
 class _NotKept:
-    """What was not kept has no name."""
+    """Stands for content that was not kept, and has no handle."""
 
     handle: None = None
 
@@ -222,5 +222,5 @@ class Nowhere:
     async def put(
         self, content: bytes, *, owner: str, media_type: str, name: str | None = None, origin: str | None = None
     ) -> Any:
-        """Nothing is kept: content that is not shown is named in a line without a handle."""
+        """Keep nothing: content that is not shown is named in a line without a handle."""
         return _NotKept()

@@ -1,4 +1,4 @@
-"""Content that is kept for later, behind handles."""
+"""Stores that keep content for later, behind handles."""
 
 from gateway.content.store.content import ContentStore, Opened, Stored, fetch_bytes
 from gateway.content.store.handles import URI_SCHEME, handle_from

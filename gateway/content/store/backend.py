@@ -1,4 +1,4 @@
-"""Objects by name, in a folder or in a bucket, through obstore; every failure is StoreUnavailable."""
+"""Named objects in a folder or a bucket, through obstore. Every failure is raised as StoreUnavailable."""
 
 import os
 import re
@@ -25,11 +25,11 @@ _AT_ONCE = 16
 _CONNECT_SECONDS = 5
 _REST_SECONDS = 10.0
 _STAGED = re.compile(r".*#\d+")
-"""Files that obstore is writing, or was when it was killed: they get their names when they are whole."""
+"""Names of files that obstore is writing, or was when it was killed. Complete files get their final names."""
 
 
 class FoundObject(NamedTuple):
-    """An object in a list: its name, what changes with its content, its size, and when it was written."""
+    """A listed object: its name, a stamp that changes with its content, its size, and when it was written."""
 
     name: str
     stamp: str
@@ -38,10 +38,10 @@ class FoundObject(NamedTuple):
 
 
 class Backend:
-    """The objects of one store. Nothing is opened before the first use."""
+    """The objects of one store, which is opened on first use."""
 
     def __init__(self, place: Location, timeout: float) -> None:
-        """`timeout`: seconds for one answer, or for one piece of a stream."""
+        """`timeout` is in seconds, for one response or for one piece of a stream."""
         self.where = place.masked
         self.timeout = timeout
         self._place = place
@@ -51,11 +51,11 @@ class Backend:
 
     @property
     def folder(self) -> Path | None:
-        """The folder, where it is one."""
+        """The store's folder; None for a bucket."""
         return Path(self._place.place) if self._place.scheme == "file" else None
 
     async def get(self, name: str, *, start: int = 0, end: int | None = None) -> bytes | None:
-        """The object's bytes; None when there is no such object. A range has to lie within it."""
+        """Return the object's bytes; None if there is no such object. A range has to lie within the object."""
         import obstore
 
         objects = await self._objects()
@@ -68,7 +68,7 @@ class Backend:
             return None
 
     async def size(self, name: str) -> int | None:
-        """The object's size; None when there is no such object."""
+        """Return the object's size; None if there is no such object."""
         import obstore
 
         objects = await self._objects()
@@ -79,7 +79,7 @@ class Backend:
             return None
 
     async def put(self, name: str, content: bytes) -> None:
-        """Write a small object, whole or not at all."""
+        """Write a small object atomically."""
         import obstore
 
         objects = await self._objects()
@@ -87,7 +87,7 @@ class Backend:
             await obstore.put_async(objects, name, content, use_multipart=False)
 
     async def put_new(self, name: str, content: bytes) -> None:
-        """Write a small object, unless there is one of that name."""
+        """Write a small object unless one of that name exists."""
         import obstore
         from obstore.exceptions import AlreadyExistsError
 
@@ -99,9 +99,9 @@ class Backend:
                 return
 
     async def upload(self, name: str, chunks: AsyncIterable[bytes]) -> None:
-        """Write an object from a stream: all of it or, when the stream raises or this is cancelled, nothing.
+        """Write an object from a stream: all of it, or nothing if the stream raises or the upload is cancelled.
 
-        The stream is read in the caller's own task, one chunk ahead of what is written.
+        The stream is read in the caller's own task, one chunk ahead of the writing.
         """
         upload = ObjectUpload(await self._objects(), name, self.where, self.timeout)
         failure: Exception | None = None
@@ -113,14 +113,14 @@ class Backend:
                 failure = error
             finally:
                 upload.end()
-        # The store's own failure comes first: the stream only notices that nobody takes its chunks any more.
+        # The store's own failure comes first: the stream only notices that its chunks are no longer taken.
         if upload.failure is not None:
             raise upload.failure
         if failure is not None:
             raise failure
 
     async def delete(self, *names: str) -> None:
-        """Remove objects, those that are there."""
+        """Remove those of the objects that exist."""
         import obstore
 
         objects = await self._objects()
@@ -132,14 +132,14 @@ class Backend:
                 continue
 
     async def list(self, prefix: str) -> list[FoundObject]:
-        """The objects whose names begin with `prefix` and a slash, in no order."""
+        """Return the objects whose names begin with `prefix` and a slash, in arbitrary order."""
         import obstore
 
         objects = await self._objects()
         found: list[FoundObject] = []
         try:
             with failing(self.where, absence_is_answer=True):
-                # Its overloads name a package for Arrow tables, which is not asked for.
+                # Its overloads name a package for Arrow tables, which is not a dependency.
                 stream = aiter(obstore.list(objects, f"{prefix}/"))  # pyright: ignore[reportUnknownMemberType]
                 while True:
                     with anyio.fail_after(self.timeout):
@@ -150,11 +150,11 @@ class Backend:
                         written = meta["last_modified"].timestamp()
                         found.append(FoundObject(meta["path"], f"{meta['e_tag']} {written}", meta["size"], written))
         except FileNotFoundError:
-            pass  # removed while it was looked at: a later look will see
+            pass  # removed during the listing: a later listing will show it
         return found
 
     async def get_each(self, names: Sequence[str]) -> dict[str, bytes]:
-        """Small objects, several at a time; those that are not there are left out."""
+        """Return small objects by name, read several at a time; missing ones are left out."""
         found: dict[str, bytes] = {}
         failures: list[Exception] = []
         waiting = iter(names)
@@ -177,14 +177,14 @@ class Backend:
         return found
 
     async def remove_staged(self, older_than: float) -> None:
-        """Remove files that a killed process was writing and that were last touched so many seconds ago."""
+        """Remove unfinished files of killed processes that were last written more than `older_than` seconds ago."""
         if (folder := self.folder) is not None:
             with failing(self.where):
                 await anyio.to_thread.run_sync(_remove_staged, folder, time.time() - older_than)
 
     @contextmanager
     def _asking(self, *, absence_is_answer: bool = False) -> Generator[None]:
-        """One small request. A store that let one wait in vain is left alone for a moment: results are waiting too."""
+        """Guard one small request. After a timeout the store gets no requests for a moment: results are waiting."""
         if anyio.current_time() < self._rests_until:
             raise StoreUnavailable(f"the store {self.where} did not answer a moment ago", remedy="try again later")
         with failing(self.where, absence_is_answer=absence_is_answer):
@@ -208,7 +208,7 @@ def _open(place: Location, timeout: float) -> "Objects":
 
     if place.scheme == "file":
         folder = Path(place.place)
-        # Only the gateway's own user reads what its callers keep, also where the folder was there before.
+        # Only the gateway's own user may read what its callers keep, even in a folder that existed before.
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name in (ABOUT, BYTES, USED, GONE):
             inner = folder / name
@@ -224,7 +224,7 @@ def _open(place: Location, timeout: float) -> "Objects":
         config=dict(place.options),
         client_options={
             "connect_timeout": timedelta(seconds=min(_CONNECT_SECONDS, timeout)),
-            "timeout": timedelta(seconds=2 * timeout),  # small requests are given up before
+            "timeout": timedelta(seconds=2 * timeout),  # small requests are abandoned earlier
             **({"allow_http": True} if is_plain else {}),
         },
         retry_config={

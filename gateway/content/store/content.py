@@ -1,4 +1,4 @@
-"""What every store is: the Protocol, and what is known of a piece of content without reading it."""
+"""The `ContentStore` protocol that every store implements, and the metadata of stored content."""
 
 from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import AbstractAsyncContextManager
@@ -10,15 +10,15 @@ from gateway.core.model.kinds import Kind
 from gateway.errors import ContentTooLarge
 
 CHUNK_BYTES = 1024 * 1024
-"""The most bytes that are given out at once."""
+"""The maximum size of one chunk of content, in bytes."""
 
-UNTOLD_TYPE = "application/octet-stream"
-"""The type of content whose type nobody told."""
+UNKNOWN_TYPE = "application/octet-stream"
+"""The type of content that came without a type."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """What is known of stored content: `size` in bytes, `sha256` in hex, `expires_at` in seconds since 1970."""
+    """Metadata of stored content: `size` in bytes, `sha256` in hex, `expires_at` in seconds since 1970."""
 
     handle: str
     media_type: str
@@ -29,22 +29,22 @@ class Stored:
     """Text is a `document`."""
     expires_at: float
     origin: str | None = None
-    """The upstream whose result it came with; None: the host, its user or the operator put it in."""
+    """The upstream whose result contained it; None if the host, its user or the operator stored it."""
 
     @property
     def uri(self) -> str:
-        """The content as an MCP resource."""
+        """The URI of the content as an MCP resource."""
         return f"{URI_SCHEME}{self.handle}"
 
     @property
     def etag(self) -> str:
-        """What changes when the bytes do, as HTTP writes it: with its quotes."""
+        """The HTTP entity tag, with its quotes; it changes when the bytes do."""
         return f'"{self.sha256}"'
 
 
 @dataclass(frozen=True)
 class Opened:
-    """Content that is being read: what is known of it, and its bytes in pieces of at most CHUNK_BYTES, once."""
+    """Content that is open for reading: its metadata, and its bytes, once, in chunks of at most CHUNK_BYTES."""
 
     stored: Stored
     chunks: AsyncIterator[bytes]
@@ -56,10 +56,10 @@ class Opened:
 class ContentStore(Protocol):
     """Content behind handles. Each piece belongs to one owner; to every other owner it does not exist.
 
-    Wherever a handle is taken, its `content://` uri will do, and so will the handle as a model may have spelled it
-    (`handle_from`). Each method that takes one raises UnknownHandle when the owner never had it (or deleted it), and
-    ExpiredHandle when it was kept and is gone: expired, or evicted to make room. Each raises StoreUnavailable when
-    the store cannot be reached, refuses, has no room left on its disk, or takes too long.
+    Wherever a handle is expected, its `content://` URI also works, and so does the handle as a model may have
+    misspelled it (`handle_from`). Each method that takes a handle raises UnknownHandle if the owner never had it (or
+    deleted it), and ExpiredHandle if its content is gone: expired, or evicted to make room. All raise StoreUnavailable
+    if the store cannot be reached, refuses, has no room left on its disk, or takes too long.
     """
 
     async def put(
@@ -71,45 +71,45 @@ class ContentStore(Protocol):
         name: str | None = None,
         origin: str | None = None,
     ) -> Stored:
-        """Keep `content`, whole or as it comes. The same bytes of the same owner keep their handle, and live anew.
+        """Keep `content`, given whole or as a stream. The same bytes of one owner keep their handle, with a new expiry.
 
-        Nothing is to be seen of it before all of it is kept; when its stream breaks off, or this is cancelled, nothing
-        ever is. What was known first of the same bytes (type, name, origin) stays.
+        Nothing is visible before all of it is kept, and nothing is kept if its stream breaks off or the call is
+        cancelled. Metadata first given for the same bytes (type, name, origin) stays.
 
-        Raises ContentTooLarge when it is larger than what may be kept, and whatever the stream raises.
+        Raises ContentTooLarge if the content exceeds the store's limits, and whatever the stream raises.
         """
         ...
 
     def open(
         self, handle: str, *, owner: str, start: int = 0, end: int | None = None
     ) -> AbstractAsyncContextManager[Opened]:
-        """The content from byte `start` up to `end` (None: the last); what lies outside of it is left out.
+        """Open the content from byte `start` up to `end` (None: the end); a range beyond the content is cut to it.
 
-        Entering raises what is said above; StoreUnavailable may also come while it is read.
+        Entering raises the errors named above; StoreUnavailable may also be raised during reading.
         """
         ...
 
     async def metadata(self, handle: str, *, owner: str) -> Stored:
-        """What is known of the content."""
+        """Return the metadata of the content."""
         ...
 
     async def delete(self, handle: str, *, owner: str) -> None:
-        """Forget the content now."""
+        """Delete the content now."""
         ...
 
     async def list(self, *, owner: str) -> tuple[Stored, ...]:
-        """Everything of this owner, the oldest first."""
+        """Return all content of this owner, the oldest first."""
         ...
 
 
 async def fetch_bytes(
     store: ContentStore, handle: str, *, owner: str, start: int = 0, end: int | None = None, limit: int | None = None
 ) -> bytes:
-    """The content, or the part of it from `start` up to `end`, in memory.
+    """Read the content, or its part from `start` up to `end`, into memory.
 
     Raises:
-        ContentTooLarge: it has more than `limit` bytes; none of them was read.
-        ContentError: as ContentStore.open.
+        ContentTooLarge: there are more than `limit` bytes; nothing was read.
+        ContentError: as for `ContentStore.open`.
     """
     async with store.open(handle, owner=owner, start=start, end=end) as opened:
         size = opened.stored.size

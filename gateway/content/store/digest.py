@@ -1,4 +1,4 @@
-"""The sha256 of content, made while it arrives, and never on the event loop for long."""
+"""Compute the SHA-256 of content, also while it arrives, without blocking the event loop for long."""
 
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterable
@@ -13,17 +13,17 @@ _HASHED_AT_ONCE = 256 * 1024
 
 
 async def sha256_of(content: bytes) -> bytes:
-    """The digest."""
+    """Return the SHA-256 digest of `content`."""
     if len(content) <= _HASHED_AT_ONCE:
         return hashlib.sha256(content).digest()
-    # A second for a large store's worth: hashlib lets other threads run meanwhile.
+    # Large content takes about a second; hashlib lets other threads run meanwhile.
     return await anyio.to_thread.run_sync(lambda: hashlib.sha256(content).digest())
 
 
 class Hashing:
-    """A stream in pieces of at most CHUNK_BYTES, counted and hashed as they pass; to be gone through once.
+    """A stream in chunks of at most CHUNK_BYTES, counted and hashed as they pass. It can be iterated over once.
 
-    Raises ContentTooLarge as soon as there is more of it than `settings` let anybody keep.
+    Raises ContentTooLarge as soon as the stream exceeds what `settings` allow to be kept.
     """
 
     def __init__(self, content: AsyncIterable[bytes], settings: StoreSettings) -> None:
@@ -34,7 +34,7 @@ class Hashing:
 
     @property
     def sha256(self) -> bytes:
-        """The digest of what has passed."""
+        """The digest of the chunks so far."""
         return self._hash.digest()
 
     async def __aiter__(self) -> AsyncGenerator[bytes]:

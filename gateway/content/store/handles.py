@@ -1,4 +1,4 @@
-"""Handles: what they look like, how they are made, and how they are read back from a model that copied one.
+"""Handles: their format, how to make them, and how to read one that a model has copied.
 
 img_7h3k2m9q4w8x     the kind, and an id: 60 bits of a keyed hash in Crockford's base32 (no i, l, o, u)
 """
@@ -20,25 +20,25 @@ _SHAPE = re.compile(r"([a-z]{3})_([0-9a-z]{12})")
 
 
 def content_id(key: bytes, owner: str, sha256: bytes) -> str:
-    """The id of the content with this hash: the same for the same owner, unguessable without the key."""
-    # The owner comes last: what precedes it has a fixed length, so that no two pairs are hashed as the same bytes.
+    """Return the id of the content with this hash: stable for one owner, and unguessable without the key."""
+    # The owner comes last: the hash before it has a fixed length, so two different pairs never hash the same bytes.
     hashed = sha256 + owner.encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(hashed, key=key, digest_size=_ID_LENGTH, person=b"content handle").digest()
-    # One byte per letter: 32 divides 256, so that each letter is as likely as any other.
+    # One byte per letter: 32 divides 256, so all letters are equally likely.
     return "".join(_ALPHABET[byte % 32] for byte in digest)
 
 
 def new_handle(media_type: str, content_id: str, name: str | None = None) -> str:
-    """The handle of content of this type and name with this id."""
+    """Return the handle for content with this id, type and name."""
     kind = kind_of(media_type, name)
     is_text = kind == "document" and family(media_type) == "text"
     return f"{'txt' if is_text else _PREFIXES.get(kind, 'bin')}_{content_id}"
 
 
 def handle_from(text: str) -> str:
-    """The handle that `text` means: without `content://`, quotes and white space, in lower case, look-alikes mended.
+    """Return the handle that `text` means: lower case, look-alikes corrected, no `content://`, quotes or white space.
 
-    Text that is not a handle comes back stripped, and is then unknown to every store.
+    Text that is not a handle is returned stripped, and is unknown to every store.
     """
     plain = text.strip().strip("\"'`<>").strip().lower().removeprefix(URI_SCHEME)
     shape = _SHAPE.fullmatch(plain)
@@ -46,5 +46,5 @@ def handle_from(text: str) -> str:
 
 
 def id_in(handle: str) -> str:
-    """The id in a handle, in whatever way `handle_from` can read it. The kind before it says nothing that is needed."""
+    """Return the id in a handle, in any spelling that `handle_from` reads. The prefix is not needed to find content."""
     return handle_from(handle).rpartition("_")[2]

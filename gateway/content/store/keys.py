@@ -1,4 +1,4 @@
-"""The key that handles are made with: from the configuration, or made once and kept in the store itself."""
+"""The key that handles are made with: configured, or created once and kept in the store itself."""
 
 import hashlib
 import secrets
@@ -15,10 +15,10 @@ from gateway.system.files import write_new_file
 
 
 async def key_of(backend: Backend, configured: str | None) -> bytes:
-    """The key of a store; two gateways that ask for the first time at once get the same.
+    """Return the key of a store. Two gateways that ask for the first time at once get the same key.
 
     Raises:
-        StoreUnavailable: it cannot be read or made, or is none.
+        StoreUnavailable: the key cannot be read or created, or is malformed.
     """
     if configured is not None:
         return hashlib.blake2b(configured.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
@@ -43,9 +43,9 @@ async def key_of(backend: Backend, configured: str | None) -> bytes:
 
 
 def _file_key(folder: Path) -> bytes:
-    """The key in a file that only its owner reads."""
+    """Return the key from a file that only its owner can read."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / KEY
     if not path.exists():
-        write_new_file(path, secrets.token_hex(KEY_BYTES).encode())  # unless another gateway's appears before it
+        write_new_file(path, secrets.token_hex(KEY_BYTES).encode())  # unless another gateway is first
     return path.read_bytes()

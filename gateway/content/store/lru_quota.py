@@ -1,4 +1,4 @@
-"""How much is kept, whose it is, and what was used longest ago: that is what has to make room. No I/O."""
+"""Bookkeeping for eviction: sizes per owner and the order of last use decide what makes room. No I/O."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Hashable, Iterable
@@ -7,24 +7,24 @@ from typing import Generic, NamedTuple, TypeVar
 from gateway.config.schema import StoreSettings
 
 MOST_ENTRIES = 65_536
-"""So many pieces are kept at most: small ones cost more than their bytes."""
+"""The maximum number of pieces kept: small ones cost more than their bytes."""
 
 
 Ident = TypeVar("Ident", bound=Hashable)
 
 
 class Held(NamedTuple):
-    """A piece of content that is kept: its owner, and its size in bytes."""
+    """The owner of a kept piece of content, and its size in bytes."""
 
     owner: str
     size: int
 
 
-class Ledger(Generic[Ident]):
-    """The pieces by id, in the order of their last use."""
+class LruQuota(Generic[Ident]):
+    """The pieces that are kept, in the order of their last use, with the limits that they count against."""
 
     def __init__(self, entries: Iterable[tuple[Ident, Held]] = ()) -> None:
-        """`entries` come with the least recently used first."""
+        """`entries` are ordered from the least recently used to the most recently used."""
         self.size = 0
         self._held: OrderedDict[Ident, Held] = OrderedDict()
         self._owned: Counter[str] = Counter()
@@ -35,19 +35,19 @@ class Ledger(Generic[Ident]):
         return len(self._held)
 
     def hold(self, ident: Ident, held: Held) -> None:
-        """It is kept, and was used just now."""
+        """Add a piece, used just now."""
         self.drop(ident)
         self._held[ident] = held
         self._owned[held.owner] += held.size
         self.size += held.size
 
     def use(self, ident: Ident) -> None:
-        """It was used just now, if it is kept."""
+        """Mark a piece as used just now, if it is kept."""
         if ident in self._held:
             self._held.move_to_end(ident)
 
     def drop(self, ident: Ident) -> None:
-        """It is not kept any more, if it was."""
+        """Remove a piece, if it is kept."""
         if held := self._held.pop(ident, None):
             self.size -= held.size
             self._owned[held.owner] -= held.size
@@ -55,7 +55,7 @@ class Ledger(Generic[Ident]):
                 del self._owned[held.owner]
 
     def surplus(self, settings: StoreSettings, more: Held | None = None) -> list[Ident]:
-        """The ids of what has to go, the least recently used first, so that the bounds hold with one piece `more`."""
+        """Return the ids to evict, the least recently used first, to stay within `settings` after adding `more`."""
         going: dict[Ident, Held] = {}
         if (quota := settings.max_bytes_per_owner) is not None:
             over = {owner: size - quota for owner, size in self._owned.items()}

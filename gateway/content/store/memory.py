@@ -1,4 +1,4 @@
-"""Content in this process's memory: bounded, with expiry, gone when the process ends."""
+"""A content store in this process's memory: bounded, with expiry, and gone when the process ends."""
 
 import secrets
 import time
@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 from gateway.config.schema import StoreSettings
 from gateway.content.store import store_errors
-from gateway.content.store.content import CHUNK_BYTES, UNTOLD_TYPE, Opened, Stored
+from gateway.content.store.content import CHUNK_BYTES, UNKNOWN_TYPE, Opened, Stored
 from gateway.content.store.digest import Hashing, sha256_of
 from gateway.content.store.handles import KEY_BYTES, content_id, id_in, new_handle
-from gateway.content.store.lru_quota import Held, Ledger
+from gateway.content.store.lru_quota import Held, LruQuota
 from gateway.core.model.kinds import kind_of
 from gateway.core.model.media_types import normalise
 
 MOST_GONE = 16_384
-"""Of so many pieces that are gone it is still known that they were there, and why they went."""
+"""The number of removed pieces for which the store remembers the reason."""
 
 
 class _Entry(NamedTuple):
@@ -30,10 +30,10 @@ class _Entry(NamedTuple):
 class MemoryStore:
     """A ContentStore in memory: at most `settings.max_bytes`, each piece for `settings.expires` seconds.
 
-    Without settings: 256 MiB, an hour each.
+    The default is 256 MiB and one hour.
 
-    What was put or read least recently is evicted first. `clock` gives seconds since 1970; `key` is for tests that need
-    the same handles again, and is otherwise random for each store.
+    The least recently stored or read piece is evicted first. `clock` returns seconds since 1970. `key` is for tests
+    that need reproducible handles; by default each store has a random one.
     """
 
     where = "memory://"
@@ -45,18 +45,18 @@ class MemoryStore:
         self._clock = clock
         self._key = key if key is not None else secrets.token_bytes(KEY_BYTES)
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
-        """By id, in the order in which they expire: every piece lives equally long from its last put on."""
-        self._ledger: Ledger[str] = Ledger()
+        """By id, in the order in which they expire: every piece lives equally long after it was last stored."""
+        self._quota: LruQuota[str] = LruQuota()
         self._gone: OrderedDict[tuple[str, str], str] = OrderedDict()
-        """Why the content of (owner, id) is no more, the longest gone first."""
+        """The reason why the content of (owner, id) was removed, the earliest removed first."""
 
     @property
     def usage(self) -> tuple[int, int]:
-        """What is kept now: bytes, and how many pieces they are."""
-        return self._ledger.size, len(self._ledger)
+        """The number of bytes and the number of pieces kept now."""
+        return self._quota.size, len(self._quota)
 
     def resize(self, settings: StoreSettings) -> None:
-        """Keep to other bounds from now on; what is kept already counts as if it had been put under them."""
+        """Apply other limits from now on, also to existing content, as if it had been stored under them."""
         later = settings.expires - self._settings.expires
         self._settings = settings
         for ident, entry in self._entries.items():
@@ -82,43 +82,43 @@ class MemoryStore:
         if known := self._entries.get(ident):
             stored = replace(known.stored, name=known.stored.name or name, expires_at=expires_at)
             self._entries[ident] = known._replace(stored=stored)
-            self._ledger.use(ident)
+            self._quota.use(ident)
         else:
-            media_type = normalise(media_type) or UNTOLD_TYPE
+            media_type = normalise(media_type) or UNKNOWN_TYPE
             handle, kind = new_handle(media_type, ident, name), kind_of(media_type, name)
             stored = Stored(handle, media_type, name, len(content), sha256.hex(), kind, expires_at, origin)
             held = Held(owner, len(content))
             self._make_room(held)
             self._entries[ident] = _Entry(owner, content, stored)
-            self._ledger.hold(ident, held)
+            self._quota.hold(ident, held)
             self._gone.pop((owner, ident), None)
         self._entries.move_to_end(ident)
         return stored
 
     @asynccontextmanager
     async def open(self, handle: str, *, owner: str, start: int = 0, end: int | None = None) -> AsyncGenerator[Opened]:
-        """The content from byte `start` up to `end`; see ContentStore."""
+        """Open the content from byte `start` up to `end`; see ContentStore."""
         entry = self._find(handle, owner)
         last = entry.stored.size if end is None else min(end, entry.stored.size)
         async with aclosing(_chunks(entry.content, max(0, start), last)) as chunks:
             yield Opened(entry.stored, chunks)
 
     async def metadata(self, handle: str, *, owner: str) -> Stored:
-        """What is known of the content; see ContentStore."""
+        """Return the metadata of the content; see ContentStore."""
         return self._find(handle, owner).stored
 
     async def delete(self, handle: str, *, owner: str) -> None:
-        """Forget the content now; see ContentStore."""
+        """Delete the content now; see ContentStore."""
         self._find(handle, owner)
         self._drop(id_in(handle))
 
     async def list(self, *, owner: str) -> tuple[Stored, ...]:
-        """Everything of this owner, the oldest first; see ContentStore."""
+        """Return all content of this owner, the oldest first; see ContentStore."""
         self._forget_expired()
         return tuple(entry.stored for entry in self._entries.values() if entry.owner == owner)
 
     async def _whole(self, content: bytes | AsyncIterable[bytes]) -> tuple[bytes, bytes]:
-        """The content and its sha256, which is made while it arrives; never more than the store may hold."""
+        """Return the content and its SHA-256, computed while it arrives. Raises if it is too large for the store."""
         if isinstance(content, bytes):
             store_errors.check_size(len(content), self._settings)
             return content, await sha256_of(content)
@@ -131,7 +131,7 @@ class MemoryStore:
         ident = id_in(handle)
         entry = self._entries.get(ident)
         if entry is not None and entry.owner == owner:
-            self._ledger.use(ident)
+            self._quota.use(ident)
             return entry
         if why := self._gone.get((owner, ident)):
             raise store_errors.gone(handle, why)
@@ -146,7 +146,7 @@ class MemoryStore:
             self._lose(ident, store_errors.expired_after(self._settings.expires))
 
     def _make_room(self, more: Held | None = None) -> None:
-        for ident in self._ledger.surplus(self._settings, more):
+        for ident in self._quota.surplus(self._settings, more):
             self._lose(ident, store_errors.EVICTED)
 
     def _lose(self, ident: str, why: str) -> None:
@@ -155,7 +155,7 @@ class MemoryStore:
             self._gone.popitem(last=False)
 
     def _drop(self, ident: str) -> _Entry:
-        self._ledger.drop(ident)
+        self._quota.drop(ident)
         return self._entries.pop(ident)
 
 

@@ -1,4 +1,4 @@
-"""Content in a folder or in a bucket: it outlives the process, and several gateways may share it."""
+"""A content store in a folder or a bucket: it outlives the process, and several gateways may share it."""
 
 import time
 from collections.abc import AsyncGenerator, AsyncIterable, Callable
@@ -13,7 +13,7 @@ from gateway.config.locations import location
 from gateway.config.schema import StoreSettings
 from gateway.content.store import store_errors
 from gateway.content.store.backend import Backend
-from gateway.content.store.content import CHUNK_BYTES, UNTOLD_TYPE, Opened, Stored
+from gateway.content.store.content import CHUNK_BYTES, UNKNOWN_TYPE, Opened, Stored
 from gateway.content.store.digest import Hashing, sha256_of
 from gateway.content.store.handles import content_id, id_in
 from gateway.content.store.keys import key_of
@@ -24,23 +24,23 @@ from gateway.core.model.media_types import normalise
 from gateway.errors import StoreUnavailable
 
 _READ_BYTES = 4 * CHUNK_BYTES
-"""Asked for at once: fewer requests to a bucket, and little memory."""
+"""Bytes read per request: few requests to a bucket, and little memory."""
 
 _ABORT_SECONDS = 5.0
 
 
 class ObjectStore:
-    """A ContentStore through obstore, as `settings.url` says: file, S3, Google Cloud Storage or Azure.
+    """A ContentStore through obstore, at `settings.url`: files, S3, Google Cloud Storage or Azure.
 
-    What is written about each piece is the truth; what this process knows of sizes and last uses is found out again
-    by `tidy`, which also removes what is expired, too much, or left over. `clock` gives seconds since 1970.
+    The records in the store are authoritative. `tidy` refreshes what this process knows of sizes and last uses, and
+    removes what is expired, over the limits, or left over. `clock` returns seconds since 1970.
     """
 
     def __init__(self, settings: StoreSettings, *, clock: Callable[[], float] = time.time) -> None:
         self._settings = settings
         self._clock = clock
         self._backend = Backend(location(settings.url), settings.timeout)
-        self._shelves = ObjectIndex(self._backend, clock)
+        self._index = ObjectIndex(self._backend, clock)
         self._key: bytes | None = None
         self._finding_key = anyio.Lock()
         self._numbers = count()
@@ -48,26 +48,26 @@ class ObjectStore:
 
     @property
     def where(self) -> str:
-        """The url, as people may see it."""
+        """The store's URL without its secrets."""
         return self._backend.where
 
     @property
     def usage(self) -> tuple[int, int]:
-        """What is kept, as far as this process knows: bytes, and how many pieces they are."""
-        return self._shelves.ledger.size, len(self._shelves.ledger)
+        """The number of bytes and the number of pieces kept, as far as this process knows."""
+        return self._index.quota.size, len(self._index.quota)
 
     def resize(self, settings: StoreSettings) -> None:
-        """Keep to other bounds from now on; what is too much goes with the next `put` or `tidy`."""
+        """Apply other limits from now on; the next `put` or `tidy` removes what exceeds them."""
         self._settings = settings
         self._backend.timeout = settings.timeout
 
     async def tidy(self) -> None:
-        """Look at all that is kept, by whichever gateway, and remove what has to go.
+        """Go through everything in the store, of any gateway, and remove what has to go.
 
         Raises:
-            StoreUnavailable: it could not be done; what was done stays done.
+            StoreUnavailable: the store failed; what was removed until then stays removed.
         """
-        await self._shelves.tidy(self._settings)
+        await self._index.tidy(self._settings)
 
     async def put(
         self,
@@ -80,87 +80,87 @@ class ObjectStore:
     ) -> Stored:
         """Keep `content`; see ContentStore."""
         key = await self._keyed()
-        media_type = normalise(media_type) or UNTOLD_TYPE
-        about = ContentRecord("", media_type, name, 0, "", new_object(), 0.0, next(self._numbers), origin)
+        media_type = normalise(media_type) or UNKNOWN_TYPE
+        record = ContentRecord("", media_type, name, 0, "", new_object(), 0.0, next(self._numbers), origin)
         if isinstance(content, bytes):
             store_errors.check_size(len(content), self._settings)
             sha256 = await sha256_of(content)
-            about = replace(about, size=len(content), sha256=sha256.hex(), ident=content_id(key, owner, sha256))
-            return await self._keep(about, owner_id(key, owner), content)
+            record = replace(record, size=len(content), sha256=sha256.hex(), ident=content_id(key, owner, sha256))
+            return await self._keep(record, owner_id(key, owner), content)
         arriving = Hashing(content, self._settings)
-        bytes_name = ContentKey(owner_id(key, owner), "").bytes(about.object)
+        bytes_name = ContentKey(owner_id(key, owner), "").bytes_name(record.object)
         async with aclosing(aiter(arriving)) as chunks:
             await self._backend.upload(bytes_name, chunks)
         try:
             ident = content_id(key, owner, arriving.sha256)
-            about = replace(about, size=arriving.size, sha256=arriving.sha256.hex(), ident=ident)
-            return await self._keep(about, owner_id(key, owner), None)
+            record = replace(record, size=arriving.size, sha256=arriving.sha256.hex(), ident=ident)
+            return await self._keep(record, owner_id(key, owner), None)
         except BaseException:
             await self._forget(bytes_name)
             raise
 
     @asynccontextmanager
     async def open(self, handle: str, *, owner: str, start: int = 0, end: int | None = None) -> AsyncGenerator[Opened]:
-        """The content from byte `start` up to `end`; see ContentStore."""
-        spot, about = await self._find(handle, owner)
-        start, end = max(0, start), about.size if end is None else min(end, about.size)
-        name = spot.bytes(about.object)
+        """Open the content from byte `start` up to `end`; see ContentStore."""
+        piece, record = await self._find(handle, owner)
+        start, end = max(0, start), record.size if end is None else min(end, record.size)
+        name = piece.bytes_name(record.object)
         first = b""
         if start < end:
             part = await self._backend.get(name, start=start, end=min(start + _READ_BYTES, end))
             if part is None:
-                await self._shelves.lose(spot, store_errors.LOST)
+                await self._index.lose(piece, store_errors.LOST)
                 raise store_errors.gone(handle, store_errors.LOST)
             first = part
-        self._shelves.use(spot)
+        self._index.use(piece)
         async with aclosing(self._chunks(name, first, start, end)) as chunks:
-            yield Opened(about.stored(self._settings.expires), chunks)
+            yield Opened(record.stored(self._settings.expires), chunks)
 
     async def metadata(self, handle: str, *, owner: str) -> Stored:
-        """What is known of the content; see ContentStore."""
-        _, about = await self._find(handle, owner)
-        return about.stored(self._settings.expires)
+        """Return the metadata of the content; see ContentStore."""
+        _, record = await self._find(handle, owner)
+        return record.stored(self._settings.expires)
 
     async def delete(self, handle: str, *, owner: str) -> None:
-        """Forget the content now; see ContentStore."""
-        spot, about = await self._find(handle, owner)
-        await self._shelves.remove(spot, about)
+        """Delete the content now; see ContentStore."""
+        piece, record = await self._find(handle, owner)
+        await self._index.remove(piece, record)
 
     async def list(self, *, owner: str) -> tuple[Stored, ...]:
-        """Everything of this owner, the oldest first; see ContentStore."""
-        found = await self._shelves.all_of(owner_id(await self._keyed(), owner))
+        """Return all content of this owner, the oldest first; see ContentStore."""
+        found = await self._index.all_of(owner_id(await self._keyed(), owner))
         kept = sorted((one for one in found if not self._is_expired(one)), key=lambda one: (one.put_at, one.order))
         return tuple(one.stored(self._settings.expires) for one in kept)
 
     async def close(self) -> None:
-        """Write down what was used last, for the next process; never raises."""
+        """Write the last uses to the store for the next process. Never raises."""
         with anyio.move_on_after(_ABORT_SECONDS, shield=True):
-            # Where it fails, only the order of eviction is a little older than it could be.
+            # A failure only makes the order of eviction slightly out of date.
             with suppress(StoreUnavailable):
-                await self._shelves.mark_used()
+                await self._index.mark_used()
 
-    async def _keep(self, about: ContentRecord, owner: str, content: bytes | None) -> Stored:
-        """Write what is known of the content, and its bytes, unless they were uploaded; or live anew what is there."""
-        spot = ContentKey(owner, about.ident)
-        async with self._locks.setdefault(spot, anyio.Lock()):
-            about = replace(about, put_at=self._clock())
-            known = await self._shelves.about(spot)
-            # What is expired may be on its way out, in another gateway too: it is not to be leant on.
+    async def _keep(self, record: ContentRecord, owner: str, content: bytes | None) -> Stored:
+        """Write the bytes (unless they were uploaded) and their record, or renew the record of existing content."""
+        piece = ContentKey(owner, record.ident)
+        async with self._locks.setdefault(piece, anyio.Lock()):
+            record = replace(record, put_at=self._clock())
+            known = await self._index.read(piece)
+            # Expired content cannot be relied on: any gateway may be removing it just now.
             lives = known is not None and not self._is_expired(known)
-            if lives and known is not None and await self._backend.size(spot.bytes(known.object)) == known.size:
+            if lives and known is not None and await self._backend.size(piece.bytes_name(known.object)) == known.size:
                 if content is None:
-                    await self._forget(spot.bytes(about.object))
-                about = replace(known, put_at=about.put_at, order=about.order, name=known.name or about.name)
+                    await self._forget(piece.bytes_name(record.object))
+                record = replace(known, put_at=record.put_at, order=record.order, name=known.name or record.name)
             elif content is not None:
-                await self._write(spot.bytes(about.object), content)
+                await self._write(piece.bytes_name(record.object), content)
             try:
-                await self._shelves.keep(spot, about, self._settings)
+                await self._index.keep(piece, record, self._settings)
             except BaseException:
-                if known is None or about.object != known.object:
-                    # It may be written, where only the answer was lost.
-                    await self._forget(spot.about, spot.bytes(about.object))
+                if known is None or record.object != known.object:
+                    # The record may have been written even though the response was lost.
+                    await self._forget(piece.record_name, piece.bytes_name(record.object))
                 raise
-        return about.stored(self._settings.expires)
+        return record.stored(self._settings.expires)
 
     async def _write(self, name: str, content: bytes) -> None:
         if len(content) <= PART_BYTES:
@@ -173,24 +173,24 @@ class ObjectStore:
         ident = id_in(handle)
         if not is_id(ident):
             raise store_errors.unknown(handle)
-        spot = ContentKey(owner_id(await self._keyed(), owner), ident)
-        about = await self._shelves.about(spot)
-        if about is None:
-            why = await self._shelves.why_gone(spot)
+        piece = ContentKey(owner_id(await self._keyed(), owner), ident)
+        record = await self._index.read(piece)
+        if record is None:
+            why = await self._index.why_gone(piece)
             raise store_errors.unknown(handle) if why is None else store_errors.gone(handle, why)
-        if self._is_expired(about):
+        if self._is_expired(record):
             raise store_errors.gone(handle, store_errors.expired_after(self._settings.expires))
-        return spot, about
+        return piece, record
 
-    def _is_expired(self, about: ContentRecord) -> bool:
-        return about.put_at + self._settings.expires <= self._clock()
+    def _is_expired(self, record: ContentRecord) -> bool:
+        return record.put_at + self._settings.expires <= self._clock()
 
     async def _chunks(self, name: str, first: bytes, start: int, end: int) -> AsyncGenerator[bytes]:
         at, part = start, first
         while at < end:
             if len(part) != min(_READ_BYTES, end - at):
                 raise StoreUnavailable(
-                    f"the store {self.where} gave {len(part):,} bytes of content that should have more",
+                    f"the store {self.where} returned only {len(part):,} bytes of a larger part",
                     remedy="call the tool that made it again",
                 )
             for offset in range(0, len(part), CHUNK_BYTES):
@@ -200,7 +200,7 @@ class ObjectStore:
                 part = await self._backend.get(name, start=at, end=min(at + _READ_BYTES, end)) or b""
 
     async def _forget(self, *names: str) -> None:
-        """Remove what nobody will ask for; if that fails, `tidy` does it some day."""
+        """Remove objects that are not needed; if that fails, `tidy` removes them later."""
         with anyio.move_on_after(_ABORT_SECONDS, shield=True):
             with suppress(StoreUnavailable):
                 await self._backend.delete(*names)

@@ -1,6 +1,6 @@
-"""What goes wrong with an object store, in words: obstore 0.12's exceptions → ours, in one table.
+"""Translate obstore 0.12's exceptions into ours, by one table.
 
-Their own texts are never repeated: they hold addresses with signatures, and pages of debug output.
+Their own messages are never repeated: they contain addresses with signatures, and pages of debug output.
 """
 
 import re
@@ -13,13 +13,13 @@ from gateway.errors import StoreUnavailable
 
 class _Row(NamedTuple):
     pattern: str
-    """Of the exception's name and text."""
+    """A regular expression that the exception's name and text match."""
     words: str
     remedy: str
 
 
-_CREDENTIALS = "check the credentials in the environment, and what they may do; see docs/stores.md"
-_REACH = "check the address in store.url, and whether the service runs"
+_CREDENTIALS = "check the credentials in the environment, and their permissions; see docs/stores.md"
+_REACH = "check the address in store.url, and that the service is running"
 
 _MISSING = r"NoSuchBucket|ContainerNotFound|bucket does not exist"
 
@@ -37,9 +37,9 @@ _ROWS = tuple(
             "cannot be written to",
             "mount it writable, or choose another folder",
         ),
-        _Row(r"PermissionError|os error (13|1)\b", "may not be written to or read", "let the gateway's user have it"),
+        _Row(r"PermissionError|os error (13|1)\b", "may not be written to or read", "give the gateway's user access"),
         _Row(r"FileExistsError|NotADirectory|os error (17|20)\b", "is not a folder", "name a folder in store.url"),
-        _Row(rf"{_MISSING}|FileNotFoundError", "does not exist", "make it, or mend store.url"),
+        _Row(rf"{_MISSING}|FileNotFoundError", "does not exist", "create it, or correct store.url"),
         _Row(r"incorrectly configured region", "is in another region", "give its region in store.url: ?region=..."),
         _Row(r"PermissionDenied|Unauthenticated|status:? (code: )?40[13]\b", "refuses the gateway", _CREDENTIALS),
         _Row(r"credential|/latest/api/token|computeMetadata|169\.254\.", "got no credentials", _CREDENTIALS),
@@ -48,19 +48,19 @@ _ROWS = tuple(
         ),
         _Row(r"UnknownConfigurationKey", "does not know an option in its url", "see docs/stores.md for the options"),
         _Row(r"NotSupported|NotImplemented", "cannot do what is needed", "see docs/stores.md"),
-        _Row(r"status:? (code: )?5\d\d\b|SlowDown|Internal ?Error", "has a failure of its own", "try again later"),
+        _Row(r"status:? (code: )?5\d\d\b|SlowDown|Internal ?Error", "has an internal error", "try again later"),
         _Row(r"error sending request|connect|dns|resolve|os error 111\b", "cannot be reached", _REACH),
     )
 )
 _NO_BUCKET = re.compile(_MISSING, re.IGNORECASE)
-_ELSE = _Row("", "failed", "run mcp-gateway doctor, and look whether the service is well")
+_ELSE = _Row("", "failed", "run mcp-gateway doctor, and check that the service is working")
 
 
 @contextmanager
 def failing(where: str, *, absence_is_answer: bool = False) -> Generator[None]:
-    """Raises StoreUnavailable for whatever obstore or the file system raises; `where` is the store's masked url.
+    """Raise StoreUnavailable for whatever obstore or the file system raises. `where` is the store's masked URL.
 
-    With `absence_is_answer` FileNotFoundError goes through, unless it is the bucket that is not there.
+    With `absence_is_answer` FileNotFoundError passes through unless the bucket itself is missing.
     """
     from obstore.exceptions import BaseError
 
@@ -70,7 +70,7 @@ def failing(where: str, *, absence_is_answer: bool = False) -> Generator[None]:
         if absence_is_answer and not _NO_BUCKET.search(str(error)):
             raise
         raise _unavailable(where, error) from None
-    # ValueError is what obstore raises for settings that it cannot read.
+    # obstore raises ValueError for settings that it cannot read.
     except (BaseError, OSError, TimeoutError, ValueError) as error:
         raise _unavailable(where, error) from None
 

@@ -1,4 +1,4 @@
-"""The store that the configuration names, kept in order while it is open."""
+"""Open the configured store, and tidy it regularly while it is open."""
 
 import logging
 import time
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
     from gateway.content.store.objects import ObjectStore
 
 TIDY_SECONDS = 300.0
-"""Between two looks at everything that is kept."""
+"""The interval between two runs of `tidy`."""
 
 logger = logging.getLogger(__name__)
 
 
 class KeptStore(ContentStore, Protocol):
-    """A store with bounds, as the gateway runs it."""
+    """A content store with limits, as the gateway uses it."""
 
     @property
     def where(self) -> str:
-        """Its url, as people may see it."""
+        """The store's URL without its secrets."""
         ...
 
     @property
     def usage(self) -> tuple[int, int]:
-        """What is kept: bytes, and how many pieces they are."""
+        """The number of bytes and the number of pieces kept."""
         ...
 
     def resize(self, settings: StoreSettings) -> None:
-        """Keep to other bounds from now on; its place stays."""
+        """Apply other limits from now on; the store's location stays."""
         ...
 
 
 def make_store(settings: StoreSettings, *, clock: Callable[[], float] = time.time) -> "MemoryStore | ObjectStore":
-    """The store that `settings.url` names. Nothing is opened before its first use."""
+    """Return the store that `settings.url` names. It is opened on first use."""
     if settings.url.startswith("memory:"):
         return MemoryStore(settings, clock=clock)
     from gateway.content.store.objects import ObjectStore  # here, because most gateways need no more than memory
@@ -53,13 +53,13 @@ def make_store(settings: StoreSettings, *, clock: Callable[[], float] = time.tim
 
 @asynccontextmanager
 async def open_store(place: StoreSettings | str | None = None) -> AsyncGenerator[KeptStore]:
-    """The store at a place, tidied from time to time as long as this is open. One that is down costs a line in the log.
+    """Open the store at `place`, and tidy it regularly while the context is open. Failures to tidy it are logged.
 
-    `place` is a url as in `[store] url` (`memory://`, `file:///folder`, `s3://bucket/prefix?region=...`, `gs://...`,
-    `az://...`), or the whole settings; None: memory.
+    `place` is a URL as in `[store] url` (`memory://`, `file:///folder`, `s3://bucket/prefix?region=...`, `gs://...`,
+    `az://...`), or the complete settings; None means memory.
 
     Raises:
-        ConfigError: the url names no store.
+        ConfigError: the URL does not name a store.
     """
     store = make_store(place if isinstance(place, StoreSettings) else _settings(place))
     if isinstance(store, MemoryStore):

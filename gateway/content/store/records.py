@@ -1,10 +1,10 @@
-"""How content lies in an object store: the names of its objects, and what is written about it.
+"""The layout of an object store: the names of its objects, and the records of its content.
 
-    key                          what handles are made with
-    about/<owner>/<id>           JSON about a piece of content, written last: without it there is no content
-    bytes/<owner>/<object>       its bytes; each put has an object of its own, so that two gateways never share one
-    used/<owner>/<id>            empty; when it was written, the content was last used, about
-    gone/<owner>/<id>            why content is no more
+    key                          the key that handles are made with
+    about/<owner>/<id>           the JSON record of a piece of content, written last: without it there is no content
+    bytes/<owner>/<object>       its bytes; each put writes an object of its own, so two gateways never share one
+    used/<owner>/<id>            empty; written at about the time when the content was last used
+    gone/<owner>/<id>            the reason why content was removed
 
 `<owner>` is a keyed hash of the principal, `<id>` is the second half of the handle.
 """
@@ -29,7 +29,7 @@ _ID = r"^[0-9a-hjkmnp-tv-z]{12}$"
 
 @dataclass(frozen=True)
 class ContentRecord:
-    """What is written about a piece of content."""
+    """The record of a piece of content, as it is stored."""
 
     ident: Annotated[str, Field(pattern=_ID)]
     media_type: str
@@ -41,44 +41,44 @@ class ContentRecord:
     put_at: Annotated[float, Field(allow_inf_nan=False)]
     """Seconds since 1970."""
     order: int
-    """Tells apart what was put at the same moment by one gateway."""
+    """Orders what one gateway stored at the same moment."""
     origin: str | None = None
     version: Literal[1] = 1
 
     def stored(self, expires: float) -> Stored:
-        """What callers are told, where content is kept for so many seconds."""
+        """Return the metadata for callers; `expires` is how many seconds content is kept."""
         handle = new_handle(self.media_type, self.ident, self.name)
         kind = kind_of(self.media_type, self.name)
         until = self.put_at + expires
         return Stored(handle, self.media_type, self.name, self.size, self.sha256, kind, until, self.origin)
 
     def written(self) -> bytes:
-        """The JSON."""
+        """Return the record as JSON."""
         return json.dumps(asdict(self)).encode()
 
 
-_ABOUT = TypeAdapter(ContentRecord)
+_RECORD = TypeAdapter(ContentRecord)
 
 
-def read_about(content: bytes) -> ContentRecord | None:
-    """What `ContentRecord.written` wrote; None for what is no such thing, which others may have put there."""
+def read_record(content: bytes) -> ContentRecord | None:
+    """Read what `ContentRecord.written` wrote; None for anything else that may be in the store."""
     try:
-        return _ABOUT.validate_python(json.loads(content))
+        return _RECORD.validate_python(json.loads(content))
     except (ValueError, RecursionError):
         return None
 
 
 def is_id(ident: str) -> bool:
-    """Whether an id may be looked for: what a caller gives becomes part of a name."""
+    """Whether an id is well formed. Ids come from callers and become part of object names."""
     return re.fullmatch(_ID, ident) is not None
 
 
 def owner_id(key: bytes, owner: str) -> str:
-    """What stands for an owner in names."""
+    """Return the keyed hash that stands for an owner in object names."""
     plain = owner.encode("utf-8", "surrogatepass")
     return hashlib.blake2b(plain, key=key, digest_size=16, person=b"content owner").hexdigest()
 
 
 def new_object() -> str:
-    """The last part of a name that no other object has."""
+    """Return a unique last part for an object's name."""
     return secrets.token_hex(16)

@@ -1,4 +1,4 @@
-"""What every store says when content is not there, or cannot be kept: one wording for all of them."""
+"""Errors for content that is missing or cannot be kept, worded alike for all stores."""
 
 from gateway.config.schema import StoreSettings
 from gateway.errors import ContentTooLarge, ExpiredHandle, UnknownHandle
@@ -9,24 +9,24 @@ _SHOWN = 80
 
 
 def unknown(handle: str) -> UnknownHandle:
-    """The same words whether it never was or is someone else's."""
+    """Return the error for an unknown handle, worded alike whether it never existed or belongs to someone else."""
     return UnknownHandle(f"there is no content with the handle {handle[:_SHOWN]!r}", remedy="copy the handle exactly")
 
 
 def gone(handle: str, why: str) -> ExpiredHandle:
-    """It was there, and `why` it is not any more."""
+    """Return the error for content that is no longer there because of `why`."""
     return ExpiredHandle(
         f"the content of {handle[:_SHOWN]!r} is gone: {why}", remedy="call the tool that made it again"
     )
 
 
 def expired_after(seconds: float) -> str:
-    """Why content is gone that was kept for so many seconds."""
+    """Return the reason why content is gone after it was kept for `seconds`."""
     return f"it was kept for {seconds:g} s"
 
 
 def check_size(size: int, settings: StoreSettings) -> None:
-    """Raises ContentTooLarge when content of so many bytes can never be kept."""
+    """Raise ContentTooLarge if content of `size` bytes can never be kept."""
     quota = settings.max_bytes_per_owner
     if size > settings.max_bytes:
         limit, who, setting = settings.max_bytes, "the store holds", "store.max_bytes"

@@ -1,4 +1,4 @@
-"""A stream on its way into an object store: fed in one task, written by obstore in another."""
+"""Upload a stream to an object store: fed in one task, written by obstore in another."""
 
 from collections.abc import AsyncIterable
 from typing import TYPE_CHECKING, Self
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore as Objects
 
 PART_BYTES = 5 * 1024 * 1024
-"""The pieces that S3 takes a stream in; its least."""
+"""The size of the parts of an upload: the minimum that S3 accepts."""
 
 _PARTS_AT_ONCE = 2
 _ABORT_SECONDS = 5.0
 
 
 class _BrokenOff(Exception):
-    """The stream did not come to its end."""
+    """The stream ended early."""
 
 
 class ObjectUpload:
-    """One stream on its way into a store: fed in one task, written in another."""
+    """The upload of one stream: fed in one task, written in another."""
 
     def __init__(self, objects: "Objects", name: str, where: str, timeout: float) -> None:
         self.failure: Exception | None = None
@@ -30,11 +30,11 @@ class ObjectUpload:
         self._send, self._receive = anyio.create_memory_object_stream[bytes](0)
         self._is_whole = self._is_broken = False
         self._done = anyio.Event()
-        # Shielded: a stream that is broken off is to be taken back at the store, which is more than forgetting it.
+        # Shielded: a broken upload has to be aborted at the store, not just dropped.
         self._writing = anyio.CancelScope(shield=True)
 
     async def feed(self, chunks: AsyncIterable[bytes]) -> None:
-        """Hand on every chunk, and wait until all is written."""
+        """Pass on every chunk, and wait until everything is written."""
         async with self._send:
             async for chunk in chunks:
                 try:
@@ -44,17 +44,17 @@ class ObjectUpload:
                     break  # writing failed, and says why
             else:
                 self._is_whole = True
-        # What is left is at most the parts that are under way.
+        # At most the parts in progress are still to be written.
         with failing(self._where), anyio.fail_after((_PARTS_AT_ONCE + 1) * self._timeout):
             await self._done.wait()
 
     def end(self) -> None:
-        """Writing is over, or is to be soon."""
+        """End the writing, after a grace period if it is still in progress."""
         self._send.close()
         self._writing.deadline = anyio.current_time() + _ABORT_SECONDS
 
     async def write(self) -> None:
-        """Write what is fed."""
+        """Write the chunks as they are fed."""
         import obstore
 
         try:
@@ -67,7 +67,7 @@ class ObjectUpload:
                     chunk_size=PART_BYTES,
                     max_concurrency=_PARTS_AT_ONCE,
                 )
-        except Exception as error:  # kept for whoever started the upload
+        except Exception as error:  # raised later by the caller of the upload
             if not self._is_broken:
                 self.failure = error
         finally:
@@ -78,7 +78,7 @@ class ObjectUpload:
         return self
 
     async def __anext__(self) -> bytes:
-        """The next chunk for obstore, which asks in tasks of its own."""
+        """Return the next chunk to obstore, which asks in tasks of its own."""
         try:
             return await self._receive.receive()
         except (anyio.EndOfStream, anyio.ClosedResourceError):

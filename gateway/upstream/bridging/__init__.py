@@ -1,1 +1,1 @@
-"""Between the eras: what a message must carry, and may not, in the protocol revision of the one who reads it."""
+"""Bridge the eras: adapt requests and results to the protocol revisions of host and upstream."""

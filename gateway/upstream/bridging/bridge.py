@@ -1,4 +1,4 @@
-"""From a host to an upstream and back, whichever era each of them speaks."""
+"""Pass requests between a host and an upstream, whichever era each of them speaks."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -21,14 +21,14 @@ from gateway.upstream.connection.client_identity import identity_of
 from gateway.upstream.connection.request_context import RequestContext
 
 CARRIED_SECONDS = 86_400.0
-"""How long a host may carry the state of a stateless upstream; the upstream's own limit may be shorter."""
+"""How long a host may keep the state of a stateless upstream; the upstream's own limit may be shorter."""
 
 _PARKED = "parked"
 _UPSTREAM = "upstream"
 
 
 class BridgedUpstream(Protocol):
-    """The upstream that a request goes to (`gateway.upstream.Upstream` is one)."""
+    """The upstream that a request goes to, such as `gateway.upstream.Upstream`."""
 
     @property
     def name(self) -> str: ...
@@ -44,16 +44,16 @@ class BridgedUpstream(Protocol):
 
 
 class Bridge:
-    """Sends requests on, so that what an upstream needs of the host reaches it in the host's own era.
+    """Passes requests to upstreams, and presents an upstream's requests for input to the host in the host's own era.
 
         host        upstream
-        handshake   handshake   the upstream's requests go to the host as they are
+        handshake   handshake   the upstream's requests go to the host unchanged
         handshake   modern      `input_required` is answered by asking the host (`input_rounds`)
-        modern      modern      `input_required` goes to the host; only its `requestState` is sealed
+        modern      modern      `input_required` goes to the host; only its `requestState` is signed
         modern      handshake   the upstream's requests become `input_required` (`suspended_calls`)
 
-    Which era an upstream speaks need not be known beforehand: what does not happen costs nothing. Without `suspended` a
-    stateless host cannot be asked by an upstream of the handshake era.
+    The era of an upstream need not be known in advance. Without `suspended`, an upstream of the handshake era cannot
+    ask a stateless host.
     """
 
     def __init__(self, suspended: SuspendedCalls | None = None, seal: Seal | None = None) -> None:
@@ -68,12 +68,12 @@ class Bridge:
         context: RequestContext,
         timeout: CallLimits | None = None,
     ) -> dict[str, Any]:
-        """The upstream's raw result; for a stateless host it may ask for input.
+        """Return the upstream's raw result, which may ask a stateless host for input.
 
-        `timeout`: in place of the upstream's own limits.
+        `timeout` replaces the upstream's own limits.
 
         Raises what `upstream.request` raises, InvalidRequest for a `requestState` that is not this caller's, and
-        UpstreamRefused where input is needed for a part.
+        UpstreamRefused if a request that is part of another needs input.
         """
 
         send = partial(upstream.request, method, context=context, timeout=timeout)
@@ -102,20 +102,20 @@ class Bridge:
         return self._closed(upstream.name, method, params, caller, result, waiting, patience)
 
     def left(self, session: str) -> None:
-        """A host's session has ended: what waits for its answers is given up."""
+        """Cancel the calls that wait for answers of a host's session, which has ended."""
         if self._suspended is not None:
             self._suspended.left(session)
 
     def _opened(
         self, upstream: str, method: str, params: Mapping[str, Any], caller: Caller
     ) -> tuple[Mapping[str, Any], str | None]:
-        """The params with the upstream's own state in place of ours; or the id of the call that is waiting."""
+        """Return the params with the upstream's own state in place of ours, and the id of a suspended call."""
         state = params.get("requestState")
         if state is None:
             return params, None
         if not isinstance(state, str) or not state.startswith(MARK):
             raise InvalidRequest(
-                "requestState is not one that the gateway gave away", remedy="repeat the request without requestState"
+                "requestState was not issued by the gateway", remedy="repeat the request without requestState"
             )
         content = self._seal.open(state, caller, method, {**params, "name": _named(upstream, params)})
         if _PARKED in content:
@@ -132,7 +132,7 @@ class Bridge:
         waiting: SuspendedCall | None,
         patience: float,
     ) -> dict[str, Any]:
-        """The result with a state of ours, when it asks for input."""
+        """Return the result, with a state of ours if it asks for input."""
         if result.get("resultType") != INPUT_REQUIRED:
             return result
         if waiting is not None:
@@ -147,7 +147,7 @@ class Bridge:
 
 @asynccontextmanager
 async def open_bridge() -> AsyncGenerator[Bridge]:
-    """A bridge, for as long as this is open; leaving gives up every call that waits for its host."""
+    """Provide a bridge inside the context. Leaving cancels every call that waits for its host."""
     async with background_tasks() as tasks:
         yield Bridge(SuspendedCalls(tasks))
 

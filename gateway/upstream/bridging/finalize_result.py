@@ -1,7 +1,7 @@
-"""The last touch on a result: what its revision demands beside the content, and what it cannot carry.
+"""Finalize a result for a protocol revision: add the fields that it requires, and remove those that it cannot carry.
 
-The SDK's own sieve would do this and drop every field that it does not know; so results pass it by, and the few fields
-that differ between the eras are set here. Which kinds of blocks a revision knows is the profile's business.
+The SDK's own filter would do this, but drop every field that it does not know. So results bypass it, and the few fields
+that differ between the eras are set here. The profile decides which kinds of blocks a revision has.
 """
 
 import json
@@ -23,10 +23,10 @@ CACHED = frozenset(
         "server/discover",
     }
 )
-"""The methods whose results say for how long, and for whom, they may be kept (2026-07-28)."""
+"""The methods whose results say how long, and for whom, they may be cached (2026-07-28)."""
 
 _OF_A_RETRY = ("inputResponses", "requestState")
-"""What it depends on is no part of a cache's key (specification, server/utilities/caching, "Cache Key")."""
+"""Params that are not part of a cache's key (specification, server/utilities/caching, "Cache Key")."""
 
 _ONLY_MODERN = ("resultType", "ttlMs", "cacheScope")
 
@@ -39,12 +39,12 @@ def finalize_result(
     server_info: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The result of `method` as a host of `revision` must get it; `server_info` is what the gateway says it is.
+    """Return the result of `method` in the form for a host of `revision`; `server_info` is the gateway's own.
 
-    For 2026-07-28: `resultType`, the cache fields where they are due, and the gateway's stamp in `_meta` in place of
-    the upstream's. The scope is always `private`: what a host gets depends on who it is. What answers a retry (`params`
-    with `inputResponses` or `requestState`) must not be cached. For the handshake revisions none of these, and no
-    structured content (nor output schema) that is not an object.
+    For 2026-07-28 it has `resultType`, the cache fields if required, and the gateway's server info in `_meta` in place
+    of the upstream's. The scope is always `private`, since results depend on the host. The response to a retry
+    (`params` with `inputResponses` or `requestState`) must not be cached. For the handshake revisions it has none of
+    these, and no structured content (or output schema) that is not an object.
     """
     finished = dict(result)
     if revision in MODERN_REVISIONS:
@@ -82,7 +82,7 @@ def _for_handshake(method: str, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_bare_values(result: dict[str, Any]) -> dict[str, Any]:
-    """Structured content was an object until 2026-07-28: another value becomes text, unless a text says it already."""
+    """Move structured content that is not an object into a text, unless a text already has it (before 2026-07-28)."""
     if "structuredContent" not in result or isinstance(result["structuredContent"], Mapping):
         return result
     value = result.pop("structuredContent")
@@ -103,7 +103,7 @@ def _says(block: Any, value: Any) -> bool:
 
 
 def _without_bare_schemas(result: dict[str, Any]) -> dict[str, Any]:
-    """Clients of these revisions refuse an output schema that is not of an object, and the whole list with it."""
+    """Remove output schemas that are not for objects: clients of these revisions refuse a whole list with one."""
     tools = _objects(result.get("tools"))
     if any(_has_bare_schema(tool) for tool in tools):
         result["tools"] = [

@@ -1,4 +1,4 @@
-"""Asking a host: the three requests that a server may have for it, in the form that its revision knows."""
+"""The three requests that a server may send to a host, in the forms of both eras."""
 
 import hashlib
 import json
@@ -16,19 +16,19 @@ RETRYABLE = frozenset({"tools/call", "prompts/get", "resources/read"})
 
 
 def can_answer(caller: Caller, method: str, params: Mapping[str, Any]) -> bool:
-    """Whether the host declared that it answers such a request."""
+    """Whether the host declared that it answers this kind of request."""
     declared = caller.capabilities.get(ASKED[method]) if method in ASKED else None
     if not isinstance(declared, Mapping):
         return False
     if method != ELICITATION:
         return True
-    # A form is what a host that names no mode means; one that names modes means those.
+    # A host that declares no mode supports forms; one that declares modes supports only those.
     return "url" in declared if params.get("mode") == "url" else "form" in declared or "url" not in declared
 
 
 def for_modern(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The params of a handshake upstream's request as 2026-07-28 has them: without `_meta` of that hop, and without the
-    id of an elicitation, which only the notification of its end used.
+    """Convert the params of a handshake upstream's request to 2026-07-28: without `_meta` of that hop, and without the
+    id of an elicitation, which was only used by the notification of its end.
     """
     kept = {key: value for key, value in params.items() if key not in ("_meta", "task")}
     if method == ELICITATION:
@@ -37,7 +37,7 @@ def for_modern(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def for_handshake(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The params of an input request as the handshake revisions have them; a url elicitation there needs an id."""
+    """Convert the params of an input request to the handshake revisions, in which a URL elicitation needs an id."""
     given = dict(params)
     if method == ELICITATION and given.get("mode") == "url" and "elicitationId" not in given:
         digest = hashlib.sha256(json.dumps(given, sort_keys=True, default=str).encode()).hexdigest()
@@ -46,7 +46,7 @@ def for_handshake(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def input_requests(result: Mapping[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
-    """What a result asks for: method and params by key. Malformed entries are left out."""
+    """Return the input requests in a result: method and params by key. Malformed entries are left out."""
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     requests = result.get("inputRequests")
     for key, request in requests.items() if is_object(requests) else ():

@@ -1,4 +1,4 @@
-"""A host of the handshake era in front of a stateless upstream: what the upstream needs, the host is asked at once."""
+"""Rounds of input for a host of the handshake era in front of a stateless upstream: the host is asked directly."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -12,10 +12,10 @@ from gateway.upstream import Host
 from gateway.upstream.bridging.input_requests import INPUT_REQUIRED, can_answer, for_handshake, input_requests
 
 ROUNDS = 16
-"""How often one call may come back for more. The specification asks for a cap and leaves it open."""
+"""How often one call may ask for input. The specification requires a limit without naming one."""
 
 Send = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
-"""Sends the request with these params; every time under an id of its own."""
+"""Sends the request with these params, each time with a new id."""
 
 
 async def drive(
@@ -28,24 +28,24 @@ async def drive(
     upstream: str,
     patience: float,
 ) -> dict[str, Any]:
-    """The complete result of a request, after the host has answered all that the upstream asks for in `result`.
+    """Ask the host for all input that the upstream needs, starting with `result`, and return the complete result.
 
-    `requestState` is echoed as it came, and left out when there is none (patterns/mrtr.mdx l.228-257). `patience` is
-    how many seconds the host has for the answers of one round.
+    `requestState` is echoed unchanged, and left out if there is none (patterns/mrtr.mdx l.228-257). The host has
+    `patience` seconds for the answers of one round.
 
     Raises:
-        UpstreamRefused: it asks for something that the host cannot answer, or did not.
-        UpstreamGarbage: it never has enough, or asks for nothing.
+        UpstreamRefused: the upstream asks for something that the host cannot answer or did not answer.
+        UpstreamGarbage: the upstream asks too often, or for nothing.
     """
     rounds = 0
     while result.get("resultType") == INPUT_REQUIRED:
         if rounds == ROUNDS:
-            raise UpstreamGarbage(upstream, f"asked for input {ROUNDS} times in one call, and still has not enough")
+            raise UpstreamGarbage(upstream, f"asked for input {ROUNDS} times in one call, and asks again")
         rounds += 1
         again = {key: value for key, value in params.items() if key not in ("inputResponses", "requestState")}
         requests, state = input_requests(result), result.get("requestState")
         if not requests and state is None:
-            raise UpstreamGarbage(upstream, "asks for input, and says neither which nor what for")
+            raise UpstreamGarbage(upstream, "asks for input without saying which")
         if requests:
             again["inputResponses"] = await _answers(requests, caller, host, upstream, patience)
         if state is not None:

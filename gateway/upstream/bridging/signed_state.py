@@ -1,4 +1,4 @@
-"""`requestState` that the gateway hands out: readable by nobody but itself, and good for one caller and one request."""
+"""The gateway's own `requestState`: signed, and valid for one caller and one request."""
 
 import base64
 import hashlib
@@ -13,17 +13,17 @@ from gateway.core.model.caller import Caller
 from gateway.errors import InvalidRequest
 
 MARK = "gw1."
-"""What a state of ours begins with."""
+"""The prefix of a state of ours."""
 
-_LONGEST = 16 * 1024 * 1024  # as much as a request may have by default: an upstream may give away a lot to carry
+_LONGEST = 16 * 1024 * 1024  # the default limit on a request, since an upstream's own state may be large
 
 
 class Seal:
-    """Signs states with a key of this process, so that a host can neither change one nor use another's.
+    """Signs states with a key of this process, so that a host can neither change a state nor use that of another host.
 
-    A state is bound to the principal, the host's name and chosen profile, and the request that it is for (method, and
-    name or uri and arguments); it expires. It is signed, not encrypted: the content is the host's own call, or what an
-    upstream gave away for the host to carry.
+    A state is bound to the principal, the host's name and chosen profile, and the request (method, name or URI, and
+    arguments), and it expires. It is signed, not encrypted: the content is the id of the host's own call, or the state
+    that an upstream gave to the host.
     """
 
     def __init__(self, *, key: bytes | None = None, now: Callable[[], float] = time.time) -> None:
@@ -33,15 +33,15 @@ class Seal:
     def close(
         self, content: Mapping[str, Any], caller: Caller, method: str, params: Mapping[str, Any], seconds: float
     ) -> str:
-        """A state with this content, for a retry of the request by the caller within so many seconds."""
+        """Return a state with this content, for a retry of the request by the caller within `seconds`."""
         body = json.dumps({"until": self._now() + seconds, "content": content}, separators=(",", ":")).encode()
         return MARK + base64.urlsafe_b64encode(self._sign(body, caller, method, params) + body).decode()
 
     def open(self, state: str, caller: Caller, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The content of a state.
+        """Verify a state and return its content.
 
         Raises:
-            InvalidRequest: it was tampered with, belongs to another caller or request, or has expired.
+            InvalidRequest: the state was changed, belongs to another caller or request, or has expired.
         """
         try:
             if len(state) > _LONGEST:
@@ -53,7 +53,7 @@ class Seal:
             value = cast("dict[str, Any]", json.loads(body))
         except (ValueError, RecursionError):
             raise InvalidRequest(
-                "requestState is not one that was given to this caller for this request",
+                "requestState was not issued to this caller for this request",
                 remedy="repeat the request without requestState",
             ) from None
         if value["until"] < self._now():

@@ -1,7 +1,7 @@
-"""A stateless host in front of an upstream of the handshake era: calls that wait for the host's answer are parked.
+"""Suspended calls, for a stateless host in front of an upstream of the handshake era.
 
-The upstream asks in the middle of a call, which goes on running here; the host gets a result that says what is needed,
-and repeats its request with the answers. Its `requestState` names the parked call.
+The upstream asks for input in the middle of a call, which keeps running here. The host gets a result that asks for the
+input, and repeats its request with the answers and a `requestState` that names the suspended call.
 """
 
 import logging
@@ -24,19 +24,19 @@ from gateway.upstream.connection.owners import host_of
 from gateway.upstream.connection.request_context import RequestContext
 
 MOST = 256
-"""How many calls may wait for their hosts at once, of all hosts together."""
+"""The maximum number of suspended calls of all hosts together."""
 
 MOST_OF_ONE = 64
-"""How many of one host; more are told so."""
+"""The maximum number of suspended calls of one host; more are refused."""
 
 logger = logging.getLogger(__name__)
 
 Work = Callable[["SuspendedCall"], Awaitable[dict[str, Any]]]
-"""Runs the call on the upstream, for the host that a parked call is to it."""
+"""Runs the call on the upstream, with the suspended call as its host."""
 
 
 class _Question:
-    """One request of the upstream that is waiting for the host."""
+    """A request of the upstream that waits for the host."""
 
     def __init__(self, method: str, params: dict[str, Any]) -> None:
         self.method = method
@@ -46,13 +46,13 @@ class _Question:
 
 
 class SuspendedCall:
-    """A call that outlives the host's request; to the upstream it is the host.
+    """A call that outlives the host's request, and acts as the host for the upstream.
 
-    What the upstream tells meanwhile goes to the host's present request, while there is one.
+    Notifications of the upstream go to the host's current request, while there is one.
     """
 
     bounds_waiting = True
-    """`SuspendedCalls` gives a call up whose host does not come back."""
+    """`SuspendedCalls` cancels a call whose host does not come back."""
 
     def __init__(self, context: RequestContext) -> None:
         self.id = secrets.token_urlsafe(18)
@@ -75,9 +75,9 @@ class SuspendedCall:
         return self.result is not None or self.error is not None
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Wait until the host has repeated its request with the answer to this.
+        """Wait until the host has repeated its request with an answer to this request.
 
-        Raises HostRefused: the host cannot answer such a request, or its answer is none.
+        Raises HostRefused if the host cannot answer this kind of request, or its answer is not a result.
         """
         if not can_answer(self.caller, method, params):
             raise HostRefused(METHOD_NOT_FOUND, f"the host did not declare that it answers {method}")
@@ -94,24 +94,24 @@ class SuspendedCall:
         return question.answer
 
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:
-        """To the host's present request."""
+        """Pass a notification to the host's current request."""
         if self._host is not None:
             await self._host.tell(method, params)
 
     async def let_go(self) -> None:
-        """A stateless host cannot come back to a stream."""
+        """Do nothing: a stateless host cannot return to a stream."""
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """To the host's present request."""
+        """Pass progress to the host's current request."""
         if self._on_progress is not None:
             await self._on_progress(progress, total, message)
 
     def leave(self) -> None:
-        """The host's request has its answer: what comes now has nowhere to go until the next."""
+        """Detach the host's request, which has been answered. Notifications are dropped until the next one."""
         self._host = self._on_progress = None
 
     def resume(self, answers: Mapping[str, Any], context: RequestContext) -> None:
-        """The host is back, with answers to some of the questions or to all."""
+        """Attach the host's next request, with answers to some or all of the questions."""
         self._host, self._on_progress = context.host, context.on_progress
         for key, answer in answers.items():
             if (question := self._questions.get(key)) is not None and not question.answered.is_set():
@@ -119,12 +119,12 @@ class SuspendedCall:
                 question.answered.set()
 
     def over(self, result: dict[str, Any] | None, error: GatewayError | None) -> None:
-        """The call has ended."""
+        """Record the end of the call."""
         self.result, self.error = result, error
         self._tell()
 
     async def until_news(self) -> dict[str, Any]:
-        """Wait until the call has ended, or the host is needed: the requests for it by key, none in the first case."""
+        """Wait until the call has ended or needs the host. Return the requests for the host by key, if any."""
         while not self.is_over:
             news = self._news
             if open_questions := {key: one for key, one in self._questions.items() if not one.answered.is_set()}:
@@ -138,9 +138,9 @@ class SuspendedCall:
 
 
 class SuspendedCalls:
-    """All calls that may have to wait for their hosts, run in `tasks`; `patience` is how many seconds each waits.
+    """Runs the calls that may have to wait for their hosts in `tasks`; each waits for `patience` seconds.
 
-    Where all places are taken, the host that has most of them gives up its oldest call for one that has fewer.
+    If all places are taken, the oldest call of the host that has the most is cancelled for a host that has fewer.
     """
 
     def __init__(self, tasks: TaskGroup, *, most: int = MOST, most_of_one: int = MOST_OF_ONE) -> None:
@@ -155,9 +155,9 @@ class SuspendedCalls:
     async def begin(
         self, work: Work, context: RequestContext, patience: float
     ) -> tuple[dict[str, Any], SuspendedCall | None]:
-        """Run a call; its result, or what it needs of the host and the call that waits for it.
+        """Run a call. Return its result, or a result that asks the host for input and the call that waits for it.
 
-        Raises what the call raises, and InvalidRequest when too many are waiting.
+        Raises what the call raises, and InvalidRequest if too many calls are waiting.
         """
         call = SuspendedCall(context)
         self._tasks.start_soon(self._run, call, work)
@@ -170,14 +170,14 @@ class SuspendedCalls:
         context: RequestContext,
         patience: float,
     ) -> tuple[dict[str, Any], SuspendedCall | None]:
-        """Go on with a call that has waited; as `begin`.
+        """Continue a suspended call; returns and raises as `begin` does.
 
-        Raises InvalidRequest: it does not wait any more.
+        Raises InvalidRequest if the call is no longer waiting.
         """
         call = self._suspended_calls.pop(call_id, None)
         if call is None or call.scope.cancel_called:
             remedy = "repeat the request without requestState"
-            raise InvalidRequest("the call that requestState names waits no more", remedy=remedy)
+            raise InvalidRequest("the call that requestState names is no longer waiting", remedy=remedy)
         if call.is_over:  # only its result was waiting
             call.scope.cancel()
         call.scope.deadline = math.inf
@@ -185,7 +185,7 @@ class SuspendedCalls:
         return await self._wait(call, patience)
 
     def left(self, session: str) -> None:
-        """A host's session has ended: nobody comes back for what waits there."""
+        """Cancel the suspended calls of a host's session, which has ended."""
         for call in [call for call in self._suspended_calls.values() if call.caller.session == session]:
             self._give_up(call)
 
@@ -195,19 +195,19 @@ class SuspendedCalls:
                 result = await work(call)
             except GatewayError as error:
                 call.over(None, error)
-            except Exception as error:  # a mistake of ours must not end the calls of everybody else
-                logger.exception("a call failed that could have waited for its host")
+            except Exception as error:  # a bug of ours must not end the calls of everybody else
+                logger.exception("a call that may be suspended failed")
                 call.over(None, GatewayError(f"the call failed: {type(error).__name__}"))
             else:
                 call.over(result, None)
-            if call.id in self._suspended_calls:  # what came of it waits for the host, as its question did
+            if call.id in self._suspended_calls:  # the outcome waits for the host, like the question before
                 await anyio.sleep_forever()
         self._suspended_calls.pop(call.id, None)
 
     async def _wait(self, call: SuspendedCall, patience: float) -> tuple[dict[str, Any], SuspendedCall | None]:
         try:
             requests = await call.until_news()
-        except BaseException:  # the host gave its request up: so is the call, on the upstream too
+        except BaseException:  # the host cancelled its request, so the call is cancelled on the upstream too
             call.scope.cancel()
             raise
         finally:
@@ -224,7 +224,7 @@ class SuspendedCalls:
         return {"resultType": INPUT_REQUIRED, "inputRequests": requests}, call
 
     def _crowded(self, call: SuspendedCall) -> str | None:
-        """Why there is no room for this call; None where there is, or where another host's oldest has made way."""
+        """Return why there is no room for this call; None if there is, maybe after cancelling another host's oldest."""
         counts = Counter(suspended_id.owner for suspended_id in self._suspended_calls.values())
         if counts[call.owner] >= self._most_of_one:
             return f"{self._most_of_one} calls of this host are waiting for its answers"
@@ -238,6 +238,6 @@ class SuspendedCalls:
 
     def _give_up(self, call: SuspendedCall) -> None:
         name = plain(call.caller.client_name or "a host", 100)
-        logger.info("a call that waits for an answer of %s is given up", name)
+        logger.info("a call that waits for an answer of %s is cancelled", name)
         self._suspended_calls.pop(call.id, None)
         call.scope.cancel()

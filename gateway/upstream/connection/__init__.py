@@ -1,1 +1,1 @@
-"""An upstream's connection: opened, kept, counted, and its sessions."""
+"""Connections to an upstream: opening, supervising, counting, and their sessions."""

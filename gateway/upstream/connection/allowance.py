@@ -1,4 +1,4 @@
-"""How much of a list is kept: pages, items and bytes of memory. What is beyond is left out, and that is said."""
+"""Limits on the size of a list: pages, items and bytes of memory. Items beyond them are left out and reported."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,28 +11,28 @@ MOST_PAGES = 500
 MOST_ITEMS = 20_000
 
 _AT_ONCE = 1024 * 1024
-"""Bytes that are counted before others have their turn."""
+"""Bytes that are counted before other tasks get a turn."""
 
 
 class Allowance:
-    """For one list that is read now. `most` is in bytes of memory; None: as many as come."""
+    """The allowance for reading one list. `most` is in bytes of memory; None means no limit."""
 
     def __init__(self, most: int | None = None) -> None:
         self.most = most
         self.taken = 0
         self.items: list[dict[str, Any]] = []
         self.cut: str | None = None
-        """Why something was left out; None when nothing was."""
+        """Why items were left out; None if none were."""
         self._pages = 0
         self._counted = 0
 
     @property
     def is_over(self) -> bool:
-        """Whether what the pages say beside their items is too much already."""
+        """Whether the pages are too large even without their items."""
         return self.most is not None and self.taken > self.most
 
     async def take(self, page: Iterable[dict[str, Any]], about: Mapping[str, Any]) -> bool:
-        """Take the items of a page, and count what the page says beside them; whether another may follow."""
+        """Take the items of a page, and count the rest of the page. Return whether another page may follow."""
         self._pages += 1
         self.taken += memory_of(about, self.most)
         for item in page:
@@ -52,7 +52,7 @@ class Allowance:
         return True
 
     def follow(self) -> bool:
-        """There is another page: whether it may be asked for."""
+        """Return whether another page may be requested."""
         if self._pages < MOST_PAGES and len(self.items) < MOST_ITEMS:
             return True
         self.cut = f"more than {MOST_PAGES} pages" if self._pages >= MOST_PAGES else f"more than {MOST_ITEMS:,} items"

@@ -1,4 +1,4 @@
-"""Attempts to connect: what came of one, and how to say that there is no connection."""
+"""Attempts to connect: the outcome of one, and the error for a call without a connection."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ Connect = Callable[..., AbstractAsyncContextManager["Session"]]
 
 
 def machinery() -> Connect:
-    """Load what connects, the SDK included."""
+    """Import and return `connect`, which loads the SDK."""
     from gateway.upstream.connection.connection import connect
 
     return connect
 
 
 class Attempt:
-    """What came of one attempt to connect: when it was ready, if it was, and the first thing that went wrong."""
+    """The outcome of one attempt to connect: when it was ready, if ever, and the first failure."""
 
     def __init__(self) -> None:
         self.began: float | None = None
         self.try_other = False
-        """Whether another transport may do better."""
+        """Whether another transport may succeed."""
         self._failure: Failure | None = None
 
     def failed(self, failure: Failure) -> None:
-        """It failed, or what it had led to; the first failure counts."""
+        """Record a failure of the attempt or of its connection; the first one counts."""
         self._failure = self._failure or failure
 
     @property
     def failure(self) -> Failure:
-        """What went wrong first."""
+        """The first failure."""
         return self._failure or Failure(UpstreamUnavailable, "is being stopped")
 
 
 def unavailable(name: str, state: UpstreamState, cause: str | None, trouble: Failure | None) -> UpstreamUnavailable:
-    """The error for a call of an upstream that is not connected; `trouble` is what the cause was made of."""
+    """Return the error for a call to an upstream that is not connected; `trouble` is the failure behind `cause`."""
     words = f"is still {state.value}" if state.is_pending else "is not available"
     said = trouble.words if trouble is not None else cause
     remedy = trouble.remedy if trouble is not None else None

@@ -1,4 +1,4 @@
-"""What one upstream may use: calls at once, starts within an hour, memory, and time without anything to do."""
+"""Limits of one upstream: concurrent calls, starts per hour, memory, and idle time."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 HOUR = 3_600.0
 
 MEMORY_PERIOD = 5.0
-"""Seconds between two looks at how much memory an upstream uses; each costs some milliseconds, in a thread."""
+"""Seconds between two checks of an upstream's memory; each takes a few milliseconds in a thread."""
 
 
 AHEAD = 16
-"""How many calls are sent that the upstream has not shown to have read: more would wait there, and not here."""
+"""The number of calls that are sent ahead of what the upstream has read: more would wait there instead of here."""
 
 PONG_SECONDS = 5.0
-"""How long an upstream may take to show that it reads on; then it is sent more, in the hope that it knows no `ping`."""
+"""How long to wait for a sign that the upstream reads; after that it is sent more, in case it ignores `ping`."""
 
 _TURN = "try again in a moment, or raise limits.calls if the server can take more"
 _READING = "the server works on one call after the other: try again in a moment, or raise timeout.call"
 
 
 class CallQueue:
-    """Who may call now: at most `limit` at once (0: no limit), and at most `AHEAD` that the upstream has not read.
+    """A fair queue of calls: at most `limit` run at once (0: no limit), and at most `AHEAD` are unread by the upstream.
 
-    The parties that wait get their turns one after the other, each party's calls in the order in which they came:
-    however many calls one host has, another host's next call is among the next. What is cancelled meanwhile is gone.
+    Waiting parties take turns, and each party's calls run in order: however many calls one host has, another host's
+    call is among the next. Calls cancelled while they wait are removed.
 
-    A call that was cancelled after it was sent may still wait in the upstream, which does not take back what it has not
-    read. So it counts until an answer to a later request shows that it was read; where none comes, `keep` asks for one.
+    A call cancelled after it was sent may still wait in the upstream, which does not drop what it has not read. So it
+    counts until the response to a later request shows that it was read; if there is none, `keep` requests one.
     """
 
     def __init__(self, limit: int, ahead: int = AHEAD) -> None:
@@ -59,7 +59,7 @@ class CallQueue:
 
     @asynccontextmanager
     async def turn(self, deadline: Deadline, party: str = "") -> AsyncGenerator[None]:
-        """Wait for one's turn, and have it inside; a deadline that passes meanwhile names this as the reason."""
+        """Wait for a turn and hold it inside the context. A deadline that passes meanwhile gives this as the reason."""
         number = await self._taken(deadline, party)
         try:
             yield
@@ -74,7 +74,7 @@ class CallQueue:
             self._answered(number)
 
     async def keep(self, ask: Callable[[], Awaitable[object]]) -> None:
-        """While a connection lasts: whenever calls wait for the upstream to read on, `ask` it whether it does."""
+        """Run while a connection lasts: whenever calls wait for the upstream to read, `ask` it for a response."""
         try:
             while True:
                 await self._stuck.wait()
@@ -95,13 +95,13 @@ class CallQueue:
         words = (
             f"{counted(self._limit, 'other call')} {'was' if self._limit == 1 else 'were'} running (limits.calls)"
             if busy
-            else "the server did not read on"
+            else "the server did not read its input"
         )
         deadline.wait_reason = WaitReason(f"did not get its turn: {words}", _TURN if busy else _READING)
         try:
             await place.given.wait()
         except BaseException:
-            if place.number is not None:  # it was given the turn just now, and has sent nothing
+            if place.number is not None:  # it got its turn just now, and has sent nothing
                 self._answered(place.number)
             else:
                 self._waiting[party].remove(place)
@@ -127,7 +127,7 @@ class CallQueue:
         self._read(number)
 
     def _read(self, number: int) -> None:
-        """The upstream has read what was sent up to this number."""
+        """Record that the upstream has read the calls up to this number."""
         if self._unread:
             self._unread = {each for each in self._unread if each > number}
         self._admit()
@@ -145,7 +145,7 @@ class CallQueue:
         self._look()
 
     def _look(self) -> None:
-        """Have `keep` ask where only that can help on; stop it otherwise."""
+        """Make `keep` ask if only that can let calls proceed; stop it otherwise."""
         if not self._waiting or len(self._unread) < self._ahead:
             self._stuck = anyio.Event() if self._stuck.is_set() else self._stuck
         else:
@@ -154,14 +154,14 @@ class CallQueue:
 
 @dataclass(eq=False)
 class _Place:
-    """A call that waits for its turn, and the number that it is given."""
+    """A call that waits for its turn, and the number that it gets."""
 
     given: anyio.Event = field(default_factory=anyio.Event)
     number: int | None = None
 
 
 class Restarts:
-    """How many starts there were within the last hour, and whether there may be another."""
+    """Counts the starts within the last hour, and limits them."""
 
     def __init__(self, per_hour: int, clock: Callable[[], float] = anyio.current_time) -> None:
         self._per_hour = per_hour
@@ -169,31 +169,31 @@ class Restarts:
         self._times: deque[float] = deque(maxlen=per_hour or 1)
 
     def count(self) -> None:
-        """It is started again now."""
+        """Count a start now."""
         self._times.append(self._clock())
 
     def pause(self) -> float:
-        """Seconds until it may be started again unasked; 0 when it may be now."""
+        """Return the seconds until it may be restarted without a call; 0 if it may be now."""
         if not self._per_hour or len(self._times) < self._per_hour:
             return 0.0
         return max(0.0, self._times[0] + HOUR - self._clock())
 
     def explained(self, failure: Failure) -> Failure:
-        """Why it is not started any more, for as long as that is so."""
-        often = f"it was started {counted(self._per_hour, 'time')} within an hour, and now it is left alone"
+        """Return the failure with an explanation why the upstream is not restarted for now."""
+        often = f"it was started {counted(self._per_hour, 'time')} within an hour, and is not restarted for now"
         words = f"{failure.words}; {often}"
         remedy = "the next call starts it once more; limits.restarts is how often it may be started in an hour"
         return Failure(failure.kind, words, f"{failure.remedy}; {remedy}" if failure.remedy else remedy)
 
 
 async def rest_when_idle(session: Session, settings: UpstreamSettings, counts: Counts, last_use: list[float]) -> None:
-    """End the session when nobody has called for `idle_stop` seconds."""
+    """End the session after `idle_stop` seconds without a call."""
     if not settings.idle_stop:
         return
     while True:
         await counts.quiet()
         idle = anyio.current_time() - last_use[0]
-        # Nothing waits between looking and ending, so no call can begin in between.
+        # Nothing is awaited between the check and the end, so no call can begin in between.
         if not counts.running and idle >= settings.idle_stop:
             session.finish(Resting(settings.idle_stop))
             return
@@ -201,7 +201,7 @@ async def rest_when_idle(session: Session, settings: UpstreamSettings, counts: C
 
 
 async def end_over_memory(session: Session, settings: UpstreamSettings) -> None:
-    """End the session when its process, with all below it, uses more than `limits.memory`."""
+    """End the session when its process and descendants use more than `limits.memory`."""
     limit = settings.limits.memory
     if not limit or session.pid is None:
         return

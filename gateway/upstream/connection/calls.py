@@ -1,4 +1,4 @@
-"""What bounds one call: a limit on the whole, a limit on silence, and progress that breaks the silence."""
+"""Time limits of one call: a limit in all, a limit without progress, and progress that extends it."""
 
 import math
 from collections import deque
@@ -12,7 +12,7 @@ import anyio.lowlevel
 from gateway.errors import UpstreamTimeout
 
 ProgressCallback = Callable[[float, float | None, str | None], Awaitable[None]]
-"""Told of progress: how much is done, of how much in all (if known), and in words (if given)."""
+"""Called with progress: the amount done, the total (if known), and a message (if any)."""
 
 
 _WAITING = 256
@@ -20,7 +20,7 @@ _LAST = 1.0
 
 
 class CallLimits(Protocol):
-    """Limits on a call in seconds: `call` for all of it, `idle` without a sign of life."""
+    """Limits on a call in seconds: `call` in all, `idle` without a sign of life."""
 
     @property
     def call(self) -> float:
@@ -34,16 +34,16 @@ class CallLimits(Protocol):
 
 
 class WaitReason(NamedTuple):
-    """What a call waits for before it is sent, as in `tools/call did not get its turn`, and what to do about that."""
+    """What a call waits for before it is sent, as in `tools/call did not get its turn`, and what to do about it."""
 
     words: str
     remedy: str
 
 
 class Deadline:
-    """The deadline of one call: run the call inside `scope`, and `touch` it at every sign of life.
+    """The deadline of one call: run the call inside `scope`, and `touch` the deadline at every sign of life.
 
-    `wait_reason` is set while the call is not sent yet: then that is why it ran out of time.
+    `wait_reason` is set while the call is not sent yet, and explains a timeout.
     """
 
     def __init__(self, limits: CallLimits) -> None:
@@ -55,13 +55,13 @@ class Deadline:
         self.scope = anyio.CancelScope(deadline=self._end)
 
     def touch(self) -> None:
-        """The upstream has just shown that it lives (or has just been asked)."""
+        """Record a sign of life of the upstream (or that it was just sent the request)."""
         if not self._held:
             self.scope.deadline = min(self._end, anyio.current_time() + self._limits.idle)
 
     @contextmanager
     def held(self) -> Generator[None]:
-        """The time inside does not count: somebody else is being waited for."""
+        """Stop the clock inside the context, while the call waits for somebody else."""
         if not self._held:
             self._held_since = anyio.current_time()
         self._held += 1
@@ -75,7 +75,7 @@ class Deadline:
             self.touch()
 
     def error(self, upstream: str, doing: str) -> UpstreamTimeout:
-        """The error for a call that ran out of time."""
+        """Return the error for a call that ran out of time."""
         if self.wait_reason is not None:
             words = f"{doing} {self.wait_reason.words}, for {self._limits.call:g} s"
             return UpstreamTimeout(upstream, words, remedy=self.wait_reason.remedy)
@@ -89,10 +89,10 @@ class Deadline:
 
 
 class ProgressRelay:
-    """Takes an upstream's progress notifications: each touches the deadline, and goes on to the callback, if any.
+    """Receives an upstream's progress: each notification touches the deadline and is passed to the callback, if any.
 
-    While the callback is busy they wait, the oldest of very many making way, so that a slow host is never buried under
-    an eager upstream. Nothing is delivered after `close`, when the call has been answered.
+    While the callback is busy they wait, and the oldest are dropped if there are too many, so that an eager upstream
+    cannot overwhelm a slow host. Nothing is delivered after `close`, when the call has been answered.
     """
 
     def __init__(self, deadline: Deadline, callback: ProgressCallback | None) -> None:
@@ -118,15 +118,15 @@ class ProgressRelay:
             self._idle.set()
 
     async def drain(self) -> None:
-        """The answer is there: what was told before it is delivered before it, if the host takes it soon."""
+        """Deliver the progress that preceded the response before it, if the host takes it soon."""
         if self._callback is None:
             return
-        await anyio.lowlevel.checkpoint()  # the last ones have arrived, in tasks that may not have begun
+        await anyio.lowlevel.checkpoint()  # the last ones have arrived, in tasks that may not have started
         with anyio.move_on_after(_LAST):
             while self._busy or self._waiting:
                 self._idle = anyio.Event()
                 await self._idle.wait()
 
     def close(self) -> None:
-        """The call is over."""
+        """End the delivery: the call is over."""
         self._callback = None

@@ -1,4 +1,4 @@
-"""As whom the gateway speaks to an upstream: as the host in front, since an upstream acts on what a host can do."""
+"""The identity presented to an upstream: that of the host in front, since upstreams adapt to a host's capabilities."""
 
 import json
 from collections.abc import Mapping
@@ -11,28 +11,28 @@ from gateway.core.model.json_values import as_object
 from gateway.upstream.connection.host_requests import ASKED
 
 GATEWAY: Mapping[str, Any] = {"name": "mcp-gateway", "version": __version__}
-"""The clientInfo of the gateway itself, where no single host is in front."""
+"""The clientInfo of the gateway itself, for connections without a single host in front."""
 
 TASKS = "io.modelcontextprotocol/tasks"
-"""The extension of 2026-07-28 in which a call may be answered with a task."""
+"""The extension of 2026-07-28 that allows a call to be answered with a task."""
 
 _NOT_CARRIED = frozenset({"tasks"})
-"""Client capabilities whose messages do not go through the gateway (tasks of 2025-11-25, an experiment since ended)."""
+"""Client capabilities whose messages the gateway does not carry (tasks of 2025-11-25, a discontinued experiment)."""
 
 
 @dataclass(frozen=True)
 class ClientIdentity:
-    """The clientInfo and the capabilities that an upstream is shown, and the least level of log that is wanted."""
+    """The clientInfo and the capabilities presented to an upstream, and the minimum log level that is wanted."""
 
     client_info: Mapping[str, Any] = field(default_factory=lambda: GATEWAY)
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
     log_level: str | None = None
     tells_of_roots: bool = True
-    """Whether the host can tell that its roots have changed: a stateless one cannot, whatever it declares."""
+    """Whether the host can announce that its roots have changed: a stateless one cannot, whatever it declares."""
 
     @property
     def is_interactive(self) -> bool:
-        """Whether an upstream may ask something of the host."""
+        """Whether an upstream may send requests to the host."""
         return any(capability in self.capabilities for capability in ASKED.values())
 
     @property
@@ -42,12 +42,12 @@ class ClientIdentity:
 
     @property
     def extensions(self) -> Mapping[str, Any]:
-        """The extensions that it declares, by which servers decide what they list; tasks change no list."""
+        """The declared extensions that may affect what servers list; tasks do not."""
         return {key: value for key, value in as_object(self.capabilities.get("extensions")).items() if key != TASKS}
 
     @property
     def for_handshake(self) -> dict[str, Any]:
-        """The capabilities as they are declared in `initialize`."""
+        """The capabilities for `initialize`."""
         declared = dict(self.capabilities)
         if not self.tells_of_roots and isinstance(declared.get("roots"), Mapping):
             declared["roots"] = {}
@@ -58,11 +58,11 @@ class ClientIdentity:
 
     @property
     def mark(self) -> str:
-        """The capabilities as text: equal for equal ones."""
+        """The capabilities as text, the same for equal ones."""
         return json.dumps(self.capabilities, sort_keys=True, default=str)
 
 
 def identity_of(caller: Caller) -> ClientIdentity:
-    """What an upstream is shown of a host: what the host declared, and never more."""
+    """Return the identity of a host for upstreams: only what the host itself declared."""
     capabilities = {key: value for key, value in caller.capabilities.items() if key not in _NOT_CARRIED}
     return ClientIdentity(caller.client_info or GATEWAY, capabilities, caller.log_level, not caller.is_modern)

@@ -1,7 +1,7 @@
 """One connection to an upstream: a transport, the JSON-RPC dispatcher over it, and the session on top.
 
-This module and what it imports are heavy (the SDK: most of a second), so it is loaded when the first upstream connects,
-and never on the way to a host's first answer.
+This module and its imports are heavy (the SDK: most of a second), so it is loaded when the first upstream connects, and
+never before a host's first response.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -25,7 +25,7 @@ from gateway.upstream.transports.stdio import open_stdio
 TransportName = Literal["stdio", "http", "sse"]
 
 OnHint = Callable[[Callable[[], str | None]], None]
-"""Given, as soon as a channel is open, the function that says what the upstream printed meanwhile."""
+"""Called when a channel is open, with the function that returns a hint from what the upstream has printed."""
 
 
 @asynccontextmanager
@@ -37,11 +37,11 @@ async def connect(
     on_notification: OnNotification,
     on_hint: OnHint,
 ) -> AsyncGenerator[Session]:
-    """Connect to an upstream over one transport. To be entered and left by one task (the SDK's transports demand it).
+    """Connect to an upstream over one transport. The same task has to enter and exit (the SDK's transports demand it).
 
-    What the upstream asks is answered by the `host_requests`.
+    Requests from the upstream are answered by `host_requests`.
 
-    Raises whatever the transport raises, nested in groups; `failures.explain` understands it.
+    Raises whatever the transport raises, nested in groups; `failures.failure_of` explains it.
     """
     async with _channel(transport, subject) as channel, anyio.create_task_group() as tasks:
         on_hint(channel.hint)

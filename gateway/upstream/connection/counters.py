@@ -1,4 +1,4 @@
-"""What an upstream has been through, in numbers: calls, connections, and since when it is what it is."""
+"""Counters of an upstream: calls, connections, and the time of its last change of state."""
 
 import time
 from collections.abc import Generator
@@ -8,27 +8,27 @@ import anyio
 
 
 class Counts:
-    """Counted by `Upstream`, read by whoever reports on it."""
+    """The counters of one upstream, updated by its connections and read for reports."""
 
     def __init__(self) -> None:
         self.total = 0
         self.failed = 0
-        """Calls without a result: lost, timed out, refused. A tool that reports an error of its own has answered."""
+        """Calls without a result: lost, timed out, refused. An error reported by a tool is a result."""
         self.running = 0
         self.connections = 0
-        """How often it became ready."""
+        """How often the upstream became ready."""
         self.since = time.time()
-        """When it entered its present state, in seconds since 1970."""
+        """When the upstream entered its current state, in seconds since 1970."""
         self._quiet = anyio.Event()
 
     @property
     def restarts(self) -> int:
-        """How often it was connected to again."""
+        """How often the upstream was reconnected."""
         return max(0, self.connections - 1)
 
     @contextmanager
     def call(self) -> Generator[None]:
-        """One call: counted while it runs, and by how it ends. One that is cancelled has not failed."""
+        """Count a call while it runs, and by how it ends. A cancelled call has not failed."""
         self.total += 1
         self.running += 1
         try:
@@ -43,12 +43,12 @@ class Counts:
                 self._quiet = anyio.Event()
 
     def entered(self, *, ready: bool) -> None:
-        """Its state has changed."""
+        """Record a change of state."""
         self.since = time.time()
         self.connections += ready
 
     def follow(self, before: "Counts") -> None:
-        """Go on counting where an upstream of the same name, with other settings, stopped."""
+        """Continue the counts of an upstream of the same name that had other settings."""
         self.total, self.failed, self.connections = before.total, before.failed, before.connections
 
     async def quiet(self) -> None:

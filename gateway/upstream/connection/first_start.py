@@ -1,9 +1,9 @@
-"""How long an upstream may take to start: one that a launcher may have to install first is left to it.
+"""Limit the time that an upstream may take to start, with extra time if a launcher may have to install it first.
 
-How far an installation is cannot be asked for: nothing has answered yet. So the launcher's processes are looked at
-(CPU, bytes moved, children that come and go), and what they print. As long as there is a sign of work now and then, the
-launcher is at work, and is not ended before `timeout.install`; a start in which nothing happens is given up a while
-after `timeout.start`. The first start, when nothing is known of the upstream, is judged more patiently.
+An installation does not report its progress. So the launcher's processes are observed (CPU, bytes moved, children that
+come and go), and their output. As long as there are signs of work now and then, the launcher is not ended before
+`timeout.install`; a start without them is abandoned some time after `timeout.start`. The first start, when nothing is
+known of the upstream, gets more time.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ if TYPE_CHECKING:
     from gateway.upstream.transports.platforms import Work
 
 QUIET_FIRST = 60.0
-"""Seconds without any sign of work after which a first start counts as hanging: registries answer slowly at times."""
+"""Seconds without a sign of work after which a first start counts as hanging: registries are slow at times."""
 
 QUIET = 20.0
-"""The same for an upstream that was there before: only a newer version may have to be installed."""
+"""The same for an upstream that was started before: only a newer version may have to be installed."""
 
 SHOWN_FIRST = 3.0
-"""Seconds after which a first start is called an installation; before it, it may just be starting."""
+"""Seconds after which a first start is reported as an installation."""
 
 SHOWN = 10.0
-"""The same for an upstream that was there before."""
+"""The same for an upstream that was started before."""
 
 LEAST_CPU = 0.1
-"""Seconds of CPU that are a sign of work; a server that only waits needs less in a minute."""
+"""CPU seconds that are a sign of work; a server that only waits uses less in a minute."""
 
 LEAST_MOVED = 64 * 1024
-"""Bytes read and written that are one."""
+"""Bytes read and written that are a sign of work."""
 
 PERIOD = 1.0
-"""Seconds between two looks."""
+"""Seconds between two observations."""
 
 PERIOD_OF_TURN = 0.1
-"""The same while others wait for this one to have installed."""
+"""The same while others wait for this installation."""
 
 TURN_QUIET = 5.0
-"""Seconds without a sign of work after which the next one may begin."""
+"""Seconds without a sign of work after which the next launcher may begin."""
 
 LONGEST_TURN = 120.0
-"""Seconds after which it may begin in any case: one launcher that never ends costs the others no more."""
+"""Seconds after which the next launcher may begin in any case, so that one that hangs does not block the others."""
 
 
 class Launched(Protocol):
-    """A process that was started, and has not answered yet."""
+    """A process that was started and has not responded yet."""
 
     def work(self) -> Work | None: ...
     @property
@@ -63,15 +63,15 @@ class Launched(Protocol):
 
 
 class LaunchTurns:
-    """First starts through launchers with the same cache, one after another: four `npx` at once are slower in a cold
-    one than four in a row, and fail together.
+    """Serializes first starts through launchers that share a cache: with a cold cache, four concurrent `npx` are slower
+    than four in a row, and fail together.
     """
 
     def __init__(self) -> None:
         self._free: dict[str, anyio.Semaphore] = {}
 
     async def take(self, cache: str, on_waiting: Callable[[], None]) -> LaunchTurn:
-        """Wait for the turn; `on_waiting` is called if somebody else has it now."""
+        """Wait for the turn; `on_waiting` is called if another launcher has it."""
         free = self._free.setdefault(cache, anyio.Semaphore(1))
         if free.value == 0:
             on_waiting()
@@ -80,20 +80,20 @@ class LaunchTurns:
 
 
 class LaunchTurn:
-    """The turn to install; given back once."""
+    """A turn to install, which can be released once."""
 
     def __init__(self, free: anyio.Semaphore) -> None:
         self._free: anyio.Semaphore | None = free
 
     def release(self) -> None:
-        """Let the next one begin, if that was not done before."""
+        """Let the next launcher begin, unless that was done before."""
         free, self._free = self._free, None
         if free is not None:
             free.release()
 
 
 class StartLimit:
-    """The limit on one start, over whichever transports."""
+    """The time limit on one start, over all transports tried."""
 
     def __init__(self, settings: UpstreamSettings) -> None:
         self.launcher: Launcher | None = launcher_of(settings.command, settings.args)
@@ -106,7 +106,7 @@ class StartLimit:
 
     @property
     def allowed(self) -> float:
-        """Seconds that it was given."""
+        """The seconds that the start was given."""
         return self._until - (self._began or 0.0)
 
     @property
@@ -116,11 +116,11 @@ class StartLimit:
 
     @property
     def patience(self) -> float | None:
-        """Seconds for an answer to the first question; None: as always."""
+        """Seconds for a response to the first request; None means the default."""
         return None if self.launcher is None else self._longest
 
     def begin(self, scope: anyio.CancelScope) -> None:
-        """The time runs from now on, if it does not yet, and ends `scope`."""
+        """Start the clock if it is not running, and set the deadline of `scope`."""
         if self._began is None:
             self._began = self._sign = anyio.current_time()
             self._until = self._began + self._settings.timeout.start
@@ -130,7 +130,7 @@ class StartLimit:
     async def turn(
         self, turns: LaunchTurns, *, is_first: bool, on_waiting: Callable[[Launcher], None]
     ) -> AsyncGenerator[None]:
-        """Inside, it is this one's turn to install: at once, unless another first start has the same launcher's."""
+        """Hold the turn to install inside the context, after any other first start with the same cache."""
         self._is_first = is_first
         launcher = self.launcher
         if launcher is not None and is_first:
@@ -144,10 +144,10 @@ class StartLimit:
     async def kept(
         self, scope: anyio.CancelScope, launched: Launched, on_installing: Callable[[Launcher], None]
     ) -> AsyncGenerator[None]:
-        """While this is open, the deadline of `scope` moves on as long as the launcher is at work.
+        """Extend the deadline of `scope` inside the context as long as the launcher is at work.
 
-        `on_installing` is called when it takes so long that it seems to install. After it the server has answered, and
-        has the ordinary limit for the rest of its start.
+        `on_installing` is called if it takes so long that it seems to install. On exit the server has responded, and
+        gets the ordinary limit for the rest of its start.
         """
         if self.launcher is None:
             yield
@@ -182,8 +182,8 @@ class StartLimit:
             if not is_shown and now - began >= shown_after:
                 is_shown = True
                 on_installing(launcher)
-            # The next one may begin: this one has started its server, does nothing, or takes very long.
-            alone = launcher.starts_child and not WINDOWS  # there, npx is a batch file with a process of its own
+            # The next launcher may begin if this one has started its server, does nothing, or takes very long.
+            alone = launcher.starts_child and not WINDOWS  # on Windows, npx is a batch file with a process of its own
             has_installed = alone and look[0] is not None and look[0].processes > 1
             if has_installed or now - self._sign >= TURN_QUIET or now - began >= LONGEST_TURN:
                 self._pass_on()
@@ -199,13 +199,13 @@ class StartLimit:
 
 
 def longest_start(settings: UpstreamSettings) -> float:
-    """Seconds that a start may take at the most."""
+    """Return the maximum seconds that a start may take."""
     timeout = settings.timeout
     return max(timeout.start, timeout.install) if launcher_of(settings.command, settings.args) else timeout.start
 
 
 def _is_sign(before: tuple[Work | None, int], now: tuple[Work | None, int]) -> bool:
-    """Whether something was done between two looks. What cannot be looked at counts as done."""
+    """Whether there was work between two observations. Missing observations count as work."""
     (earlier, printed_before), (later, printed) = before, now
     if earlier is None or later is None or printed != printed_before or earlier.who != later.who:
         return True

@@ -1,9 +1,9 @@
-"""What an upstream asks of, and tells, the host in front: which of the running calls it means, and that host's answer.
+"""Pass requests and notifications of an upstream to the host in front: find the running call that each belongs to.
 
-A message that comes on the stream of a call's own answer (Streamable HTTP) belongs to that call; the transports carry
-the context of the call along, so it is found in a context variable. Over stdio and HTTP+SSE nothing on the wire says
-whose it is. So hosts that share a session of the handshake era are served one after the other (`HostLock`): then every
-running call is of the one host that may be meant.
+A message on the stream of a call's own response (Streamable HTTP) belongs to that call; the transports preserve the
+context of the call, so a context variable identifies it. Over stdio and HTTP+SSE nothing on the wire tells which host
+is meant. So hosts that share a session of the handshake era are served one after the other (`HostLock`): then all
+running calls belong to the same host.
 """
 
 import logging
@@ -28,7 +28,7 @@ SAMPLING = "sampling/createMessage"
 ROOTS = "roots/list"
 
 ASKED: Mapping[str, str] = {ELICITATION: "elicitation", SAMPLING: "sampling", ROOTS: "roots"}
-"""What an upstream may ask of a host, and the capability of one that answers. `ping` is answered by the gateway."""
+"""The requests that an upstream may send to a host, and the capability that each needs. The gateway answers `ping`."""
 
 logger = logging.getLogger(__name__)
 
@@ -38,50 +38,52 @@ class Host(Protocol):
 
     @property
     def party(self) -> str:
-        """Which host it is: equal for all calls of one."""
+        """The identity of the host: the same for all its calls."""
         ...
 
     @property
     def connection(self) -> "Host | None":
-        """The same host beyond this call, over its own connection; None for one that has none."""
+        """The same host over its own connection, beyond this call; None if it has none."""
         ...
 
     @property
     def bounds_waiting(self) -> bool:
-        """Whether it bounds the wait for its answers itself, by giving the whole call up."""
+        """Whether the host itself limits the wait for its response, by giving up the whole call."""
         ...
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The host's result. Raises HostRefused with its error, or when it cannot be asked."""
+        """Send a request and return the host's result. Raises HostRefused with its error, or if it cannot be asked."""
         ...
 
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:
-        """Send the host a notification, if it wants such; never fails."""
+        """Send the host a notification if it wants such notifications. Never fails."""
         ...
 
     async def let_go(self) -> None:
-        """The upstream has closed the stream of its answer, to be asked for it later: the host may do the same."""
+        """Allow the host to poll for its response later: the upstream has closed its stream to be polled too."""
         ...
 
 
 @dataclass(eq=False)
 class ActiveCall:
-    """One call that runs on a session."""
+    """A call that is running on a session."""
 
     session: "HostRequests"
     host: Host
     deadline: Deadline
 
 
-_ONGOING: ContextVar[ActiveCall | None] = ContextVar("the call that a message of an upstream belongs to", default=None)
+_ACTIVE_CALL: ContextVar[ActiveCall | None] = ContextVar(
+    "the call that a message of an upstream belongs to", default=None
+)
 
 
 class HostLock:
-    """Whose calls run now: those of one party at a time, the others wait until it has none running.
+    """Lets the calls of one party run at a time; the others wait until none of its calls is running.
 
-    Parties get the floor in the order in which they came. While another one waits, no more calls of the present party
-    join, or one that always has a call running would never give it up; but for those that come while the party is being
-    asked something (`asking`), since it may need them for its answer.
+    Parties get the lock in the order of arrival. While another party waits, further calls of the current one do not
+    join, or a party that always has a call running would never release the lock. The exception is calls that come
+    while the party is being asked something (`asking`), since it may need them for its answer.
     """
 
     def __init__(self) -> None:
@@ -92,7 +94,7 @@ class HostLock:
 
     @asynccontextmanager
     async def held(self, party: str, deadline: Deadline) -> AsyncGenerator[None]:
-        """Have the floor inside; a deadline that passes before names this as the reason."""
+        """Hold the lock inside the context. If the deadline passes before, this is given as the reason."""
         if self._running and not self._may_join(party):
             words = "waited for a call of another host, with which it shares a session"
             deadline.wait_reason = WaitReason(words, "give each host a session of its own: session = 'host-session'")
@@ -108,7 +110,7 @@ class HostLock:
 
     @contextmanager
     def asking(self) -> Generator[None]:
-        """While the party that has the floor is being asked something: its calls that wait may join."""
+        """Let waiting calls of the party that holds the lock join while it is being asked something."""
         self._asked += 1
         self._admit(self._party)
         try:
@@ -126,7 +128,7 @@ class HostLock:
         try:
             await given.wait()
         except BaseException:
-            if given.is_set():  # it was given the floor just now
+            if given.is_set():  # it got the lock just now
                 self._leave()
             else:
                 self._waiting[party].remove(given)
@@ -149,23 +151,23 @@ class HostLock:
 
 
 class HostRequests:
-    """The calls of one session that are running, and the host that was there last."""
+    """The running calls of one session, and its last host: they determine who gets a message of the upstream."""
 
     def __init__(self, patience: float) -> None:
         self.patience = patience
-        """Seconds for a host to answer."""
+        """Seconds for a host to respond."""
         self.lock = HostLock()
         self.last_host: Host | None = None
-        """The connection of the host whose session it is: for what an upstream asks or tells while no call runs."""
+        """The connection of the host that used the session last, for messages of the upstream while no call runs."""
         self._calls: list[ActiveCall] = []
 
     @asynccontextmanager
     async def call(
         self, host: Host | None, deadline: Deadline, *, alone: bool, turns: CallQueue | None = None
     ) -> AsyncGenerator[None]:
-        """While a call of `host` runs; `alone`: calls of other hosts wait for its end.
+        """Register a call of `host` inside the context. With `alone`, calls of other hosts wait for its end.
 
-        A call that waits for one of `turns` is none that an upstream could mean.
+        A call that still waits for its turn in `turns` is not registered, since the upstream cannot refer to it.
         """
         party = "" if host is None else host.party
         lock = self.lock.held(party, deadline) if alone and host is not None else nullcontext()
@@ -178,33 +180,33 @@ class HostRequests:
                 yield
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """What the host in front answers. Time that it takes is not counted against the call.
+        """Return the answer of the host in front. The time that it takes does not count against the call.
 
         Raises:
-            HostRefused: it answered with an error, or not in time; or there is nobody to ask.
+            HostRefused: the host answered with an error, or not in time, or there is no host to ask.
         """
         if method not in ASKED:
             raise HostRefused(METHOD_NOT_FOUND, f"the gateway does not serve {method}")
-        ongoing = self._meant()
-        host = ongoing.host if ongoing is not None else self.last_host
+        active = self._meant()
+        host = active.host if active is not None else self.last_host
         if host is None:
-            raise HostRefused(METHOD_NOT_FOUND, f"{method}: no host is there that could be asked")
-        if ongoing is None:
+            raise HostRefused(METHOD_NOT_FOUND, f"{method}: there is no host to ask")
+        if active is None:
             return await self._asked(host, method, params)
-        with ongoing.deadline.held(), self.lock.asking():
+        with active.deadline.held(), self.lock.asking():
             return await self._asked(host, method, params)
 
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:
-        """Pass a notification on to the host in front, if there is one."""
-        ongoing = self._meant()
-        host = ongoing.host if ongoing is not None else self.last_host
-        if ongoing is not None:
-            ongoing.deadline.touch()
+        """Pass a notification to the host in front, if there is one."""
+        active = self._meant()
+        host = active.host if active is not None else self.last_host
+        if active is not None:
+            active.deadline.touch()
         if host is not None:
             await host.tell(method, params)
 
     async def _asked(self, host: Host, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        # Of two limits on one wait the earlier would win by chance: an error for the upstream, or a call cancelled.
+        # With two limits on one wait, chance would decide between an error for the upstream and a cancelled call.
         limit = math.inf if host.bounds_waiting else self.patience
         try:
             with anyio.fail_after(limit):
@@ -215,21 +217,21 @@ class HostRequests:
             raise HostRefused(INTERNAL_ERROR, words) from None
 
     def _meant(self) -> ActiveCall | None:
-        """The call that a message belongs to: by its stream, else the newest."""
-        known = _ONGOING.get()
+        """Return the call that a message belongs to: by its stream, else the newest."""
+        known = _ACTIVE_CALL.get()
         if known is not None and known.session is self and known in self._calls:
             return known
         return self._calls[-1] if self._calls else None
 
     @asynccontextmanager
     async def _listed(self, host: Host, deadline: Deadline) -> AsyncGenerator[None]:
-        ongoing = ActiveCall(self, host, deadline)
-        self._calls.append(ongoing)
-        token = _ONGOING.set(ongoing)
+        active = ActiveCall(self, host, deadline)
+        self._calls.append(active)
+        token = _ACTIVE_CALL.set(active)
         closed = STREAM_CLOSED.set(host.let_go)
         try:
             yield
         finally:
             STREAM_CLOSED.reset(closed)
-            _ONGOING.reset(token)
-            self._calls.remove(ongoing)
+            _ACTIVE_CALL.reset(token)
+            self._calls.remove(active)

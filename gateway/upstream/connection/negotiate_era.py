@@ -1,8 +1,8 @@
-"""Opening the conversation: which era and revision an upstream speaks, and who it says it is.
+"""Negotiate the era and the revision with an upstream, and learn its identity and capabilities.
 
-The era of the host in front is tried first, so that an upstream that speaks both acts as it would without a gateway
-between; the other one follows when it is refused. A server that ignores what it does not know would cost a long wait:
-it is sent a `ping` with the question, and one that answers only the ping has answered both.
+The era of the host in front is tried first, so that an upstream that speaks both behaves as it would without a gateway;
+the other era follows if the first is refused. A server that ignores unknown requests would cost a long wait, so it is
+sent a `ping` along with the request: a response to the ping alone counts as a refusal.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,20 +27,20 @@ from gateway.upstream.connection.client_identity import ClientIdentity
 from gateway.upstream.transports.failures import HttpStatus, NotMcp
 
 Ask = Callable[[str, Mapping[str, Any], str | None], Awaitable[dict[str, Any]]]
-"""Send a request (method, params, revision to stamp into its headers) and get the raw result."""
+"""Sends a request (method, params, revision for its headers) and returns the raw result."""
 
 
 PATIENCE = 20.0
 """Seconds for `server/discover`; a ping usually ends the wait earlier. A launcher that may have to install the server
-first is given as long as its start may take: what is asked before that is answered late, and out of order."""
+first gets the whole time of its start: earlier requests would be answered late, and out of order."""
 
 GRACE = 0.5
-"""Seconds, after the ping was answered, for the answer that was asked for before."""
+"""Seconds for the response to the request after the response to the ping."""
 
 
 @dataclass(frozen=True)
 class Opening:
-    """What was agreed when the conversation was opened."""
+    """The outcome of the negotiation."""
 
     era: Era
     revision: str
@@ -53,17 +53,17 @@ class Opening:
         return isinstance(self.capabilities.get(feature), dict)
 
     def can(self, feature: str, what: str) -> bool:
-        """Whether the server declared `what` of a capability, as `subscribe` of `resources`."""
+        """Whether the server declared the member `what` of a capability, such as `subscribe` of `resources`."""
         declared = self.capabilities.get(feature)
         return is_dict(declared) and declared.get(what) is True
 
     def announces(self, feature: str) -> bool:
-        """Whether it says when the list of this feature changes."""
+        """Whether the server announces changes of the list of this feature."""
         return self.can(feature, "listChanged")
 
 
 def envelope(revision: str, identity: ClientIdentity) -> dict[str, Any]:
-    """The `_meta` that every request of the stateless era carries."""
+    """Return the `_meta` that every request of the stateless era carries."""
     meta: dict[str, Any] = {
         PROTOCOL_VERSION: revision,
         CLIENT_INFO: dict(identity.client_info),
@@ -73,11 +73,11 @@ def envelope(revision: str, identity: ClientIdentity) -> dict[str, Any]:
 
 
 async def agree(ask: Ask, identity: ClientIdentity, first: Era, patience: float | None = None) -> Opening:
-    """Agree on an era and a revision; `first` is the era that is tried first, `patience` (else `PATIENCE`) the seconds
-    for an answer to `server/discover`.
+    """Agree on an era and a revision. `first` is the era to try first, and `patience` (default `PATIENCE`) the seconds
+    for a response to `server/discover`.
 
-    Raises the server's answer to `initialize` (UpstreamRefused, HttpStatus) when it speaks neither, NotMcp when its
-    answer makes no sense, and whatever else `ask` raises.
+    Raises the server's response to `initialize` (UpstreamRefused, HttpStatus) if it speaks neither era, NotMcp if its
+    response makes no sense, and whatever else `ask` raises.
     """
     if first == "modern":
         try:
@@ -120,7 +120,7 @@ async def _initialize(ask: Ask, identity: ClientIdentity) -> Opening:
 
 
 async def _probe(ask: Ask, identity: ClientIdentity, patience: float | None) -> Opening:
-    """`server/discover`, waited for no longer than a server that ignores it deserves (then: TimeoutError)."""
+    """Send `server/discover`. Raises TimeoutError soon if the server ignores it."""
     opening: Opening | None = None
     refusal: Exception = TimeoutError("server/discover is not answered")
 
@@ -128,7 +128,7 @@ async def _probe(ask: Ask, identity: ClientIdentity, patience: float | None) -> 
         try:
             await ask("ping", {"_meta": envelope(NEWEST_MODERN, identity)}, NEWEST_MODERN)
         except (UpstreamRefused, HttpStatus, NotMcp):
-            return  # it answers what it does not serve, as no `ping` is served in the stateless era
+            return  # the server answers unknown requests, since `ping` does not exist in the stateless era
         await anyio.sleep(GRACE)
         tasks.cancel_scope.cancel()
 
@@ -172,6 +172,6 @@ async def _discover_at(revision: str, ask: Ask, identity: ClientIdentity) -> Ope
 
 
 def _newest_mutual(offered: object) -> str | None:
-    """The newest stateless revision among those offered."""
+    """Return the newest known stateless revision among those offered."""
     known = as_list(offered)
     return next((one for one in reversed(MODERN_REVISIONS) if one in known), None)

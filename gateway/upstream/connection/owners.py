@@ -1,4 +1,4 @@
-"""Whose state an upstream's session holds: a browser, a login, a working folder."""
+"""Owners of the state in an upstream's session, such as a browser, a login, or a working folder."""
 
 from gateway.core.model.caller import Caller
 
@@ -8,12 +8,12 @@ _HEADER = "header:"
 
 
 def owner_of(rule: str | None, caller: Caller) -> str:
-    """The owner of the state that a caller's calls act on.
+    """Return the owner of the state that a caller's calls act on.
 
-    `rule` is what the configuration says of the upstream. `shared`: one for all; `principal`: whoever is calling;
-    `client`: the host by its name, whatever connection it comes over; `header:NAME`: what an HTTP header says, within
-    the principal, so that nobody can name another's; `host-session`, and without a rule: the host's own connection
-    (`host_of`). A host without the header is known by its principal, its name and its profile.
+    `rule` is the upstream's setting. `shared`: one owner for all; `principal`: the caller's principal; `client`: the
+    host by its name, over any connection; `header:NAME`: the value of an HTTP header, within the principal, so that
+    nobody can name an owner of another principal; `host-session`, and without a rule: the host's own connection
+    (`host_of`). A host that does not send the header is identified by its principal, its name and its profile.
     """
     if rule == "shared":
         return SHARED
@@ -28,18 +28,18 @@ def owner_of(rule: str | None, caller: Caller) -> str:
 
 
 def host_of(caller: Caller) -> str:
-    """What tells one host from another: its own connection, or where it has none (2026-07-28 over HTTP), its client."""
+    """Return the identity of a host: its own connection or, without one (2026-07-28 over HTTP), its client."""
     return owner_by_session(caller.session) if caller.session is not None else client_of(caller)
 
 
 def owner_by_session(session: str) -> str:
-    """A host's own connection as an owner."""
+    """Return the owner for a host's own connection."""
     return f"session {session}"
 
 
 def client_of(caller: Caller) -> str:
-    """A host as far as it is known without a session: its principal, its name, and the profile chosen explicitly.
+    """Identify a host without a session: by its principal, its name, and the profile chosen explicitly.
 
-    Many may have one token and one name; the path that each is given (`/mcp/<profile>`) tells them apart as well.
+    Several hosts may share a token and a name; the path that each uses (`/mcp/<profile>`) also tells them apart.
     """
     return f"client {caller.principal!r} {caller.profile!r} {caller.client_name or ''}"

@@ -1,4 +1,4 @@
-"""One request of a host, resolved once where it arrives, and handed down as it is."""
+"""The context of a host's request, resolved once on arrival and passed down unchanged."""
 
 from dataclasses import dataclass
 
@@ -13,19 +13,19 @@ EVERYTHING_AS_IT_IS = Profile(name="passthrough")
 
 @dataclass(frozen=True)
 class RequestContext:
-    """Who sends a request, what its host shows, and how that host is reached while the request is being answered.
+    """Who sends a request, what its host shows, and how to reach that host while the request is being answered.
 
     A request keeps its context to the end, even if the settings change meanwhile.
     """
 
     caller: Caller
     profile: Profile = EVERYTHING_AS_IT_IS
-    """By which the result is shaped: narrowed to the caller's revision, the variant for the caller's model."""
+    """The profile to shape the result for: the variant for the caller's model, narrowed to the caller's revision."""
     listed: Profile = EVERYTHING_AS_IT_IS
-    """By which the host was offered its tools: the same for all its requests, whichever model each of them names."""
+    """The profile that the tools were listed for: the same for all requests of the host, whatever model they name."""
     host: Host | None = None
-    """Whom the upstream may ask and tell something meanwhile; None: nobody."""
+    """The host that the upstream may send requests and notifications to meanwhile; None: nobody."""
     on_progress: ProgressCallback | None = None
     is_part: bool = False
-    """Whether this is sent on the way to the answer to another request of the host (a link of a result is read, a tool
-    describes): then a stateless host could not repeat it with answers, and is not asked."""
+    """Whether this request is part of answering another request of the host (a link of a result is read, a tool
+    describes). A stateless host could not repeat it with answers, so it is not asked for any."""

@@ -1,7 +1,7 @@
-"""Speaking to one connected upstream: requests out, raw results back, errors in the gateway's own words.
+"""A session with one connected upstream: send requests, return raw results, and raise the gateway's own errors.
 
-Results stay wire JSON all the way (the SDK's typed client rejects a whole result for one block that it does not know,
-and drops fields silently); only what the protocol itself demands is looked at here.
+Results stay wire JSON throughout (the SDK's typed client rejects a whole result for one unknown block, and drops fields
+silently); only what the protocol itself requires is checked here.
 """
 
 import logging
@@ -43,20 +43,20 @@ from gateway.upstream.transports.platforms import Work
 
 logger = logging.getLogger(__name__)
 
-_RETIRING = 2.0  # seconds for other requests of an expired session to get their own answers
-_NEWS = 1.0  # seconds for a connection that has just ended to say why
+_RETIRING = 2.0  # seconds for other requests of an expired session to get their own responses
+_NEWS = 1.0  # seconds for a connection that has just ended to report why
 
 OnNotification = Callable[[str, Mapping[str, Any]], Awaitable[None]]
-"""Told of every notification of the upstream: its method and params."""
+"""Called with the method and params of every notification of the upstream."""
 
 ANSWERED = frozenset({"complete", "input_required"})
-"""The kinds of result that the gateway can carry; one without a kind is complete, since older servers know none."""
+"""The result types that the gateway can carry; a result without a type is complete, since older servers send none."""
 
 
 class Session:
-    """One conversation with an upstream, from its opening until `ended` is set.
+    """A session with an upstream, from its opening until `ended` is set.
 
-    Every method raises the gateway's own errors, and only those.
+    Every method raises only the gateway's own errors.
     """
 
     def __init__(
@@ -75,21 +75,21 @@ class Session:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the connection has ended, or can be used no more."""
+        """Whether the connection has ended, or cannot be used any longer."""
         return self._expired or self._channel.ending.has_come
 
     @property
     def pid(self) -> int | None:
-        """The upstream's process, if the gateway started one."""
+        """The id of the upstream's process, if the gateway started one."""
         return self._channel.pid
 
     def work(self) -> Work | None:
-        """What its process and all below it have done so far; blocks for some milliseconds."""
+        """Return the work of its process and descendants so far; blocks for a few milliseconds."""
         return self._channel.work()
 
     @property
     def printed(self) -> int:
-        """How many bytes its process has written so far."""
+        """The number of bytes that its process has written so far."""
         return self._channel.printed()
 
     @property
@@ -99,15 +99,15 @@ class Session:
 
     @property
     def failure(self) -> Exception | None:
-        """Why it ended."""
+        """Why the connection ended; None if it has not."""
         return self._channel.ending.failure
 
     def finish(self, failure: Exception) -> None:
-        """Give the connection up, because of `failure`."""
+        """End the connection because of `failure`."""
         self._channel.ending.name(failure)
 
     async def retire(self) -> None:
-        """Give up a session that has expired, as soon as all who use it know (each by an answer of its own)."""
+        """End an expired session as soon as all its running requests have failed on their own."""
         self._expired = True
         with anyio.move_on_after(_RETIRING):
             while self._running and not self._channel.ending.has_come:
@@ -116,13 +116,13 @@ class Session:
 
     @property
     def is_http(self) -> bool:
-        """Whether messages travel over Streamable HTTP."""
+        """Whether the transport is HTTP, so that messages have headers."""
         return self._channel.is_http
 
     async def open(self, first: Era, patience: float | None = None) -> Opening:
-        """Agree on era and revision, `first` being tried first; to be done once, before anything else.
+        """Agree on the era and the revision, trying `first` first. Call this once, before anything else.
 
-        `patience`: seconds for an answer to the question of the stateless era (`negotiate_era.PATIENCE`).
+        `patience` is the seconds for a response to `server/discover` (default `negotiate_era.PATIENCE`).
         """
         with self._ours(None):
             opening = await agree(self._ask, self.identity, first, patience)
@@ -139,12 +139,12 @@ class Session:
         on_progress: ProgressCallback | None = None,
         identity: ClientIdentity | None = None,
     ) -> dict[str, Any]:
-        """Send a request; its raw result, complete or asking for input.
+        """Send a request, and return its raw result, complete or asking for input.
 
-        Progress is asked for always, since it is what keeps a long call alive. `identity` is as whom a stateless
-        upstream is asked, in place of the one that opened the session.
+        Progress is always requested, since it keeps a long call alive. `identity` is presented to a stateless upstream
+        in place of the identity that opened the session.
 
-        An UpstreamLost whose cause is SessionExpired says that the upstream refused the request without looking at it.
+        An UpstreamLost caused by SessionExpired means that the upstream refused the request without processing it.
         """
         relay = ProgressRelay(deadline, on_progress)
         self._running += 1
@@ -163,9 +163,9 @@ class Session:
     async def list_all(
         self, method: str, key: str, pages: list[WireObject] | None = None, allowance: Allowance | None = None
     ) -> tuple[dict[str, Any], ...]:
-        """Every item of a list, page after page: objects only, within the allowance, and never round in circles.
+        """Fetch every item of a list page by page: objects only, within the allowance, and never the same page twice.
 
-        What the pages say beside their items is added to `pages`.
+        The rest of each page, without its items, is added to `pages`.
         """
         allowance = allowance or Allowance()
         seen: set[str] = set()
@@ -193,8 +193,8 @@ class Session:
     async def list_tools(
         self, pages: list[WireObject] | None = None, allowance: Allowance | None = None
     ) -> tuple[dict[str, Any], ...]:
-        """Every tool with a name. In the stateless era over HTTP, one whose header annotations are invalid is left out,
-        as the protocol demands, and those of the others are remembered for their calls.
+        """Fetch every tool with a name. In the stateless era over HTTP, tools with invalid header annotations are left
+        out, as the protocol demands, and the annotations of the others are remembered for their calls.
         """
         tools = await self.list_all("tools/list", "tools", pages, allowance)
         tools = tuple(tool for tool in tools if isinstance(tool.get("name"), str))
@@ -204,28 +204,27 @@ class Session:
         return tools
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Send a request of the gateway's own, on which nothing depends; its raw result."""
+        """Send a request of the gateway's own, on which nothing depends, and return its raw result."""
         with self._ours(method, vital=False):
             return await self._send(method, params)
 
     async def sign_of_life(self) -> None:
-        """Wait until the upstream answers something, whatever it is: it has read what was sent before."""
+        """Wait until the upstream responds, in whatever way, which shows that it has read everything sent before."""
         await self.ask("ping" if self.opening.era == "handshake" else "server/discover", {})
 
     async def listen(self, notifications: Mapping[str, Any], stream: str) -> None:
-        """Ask a stateless upstream to tell of changes; returns when it ends the subscription.
+        """Subscribe to changes of a stateless upstream, and return when it ends the subscription.
 
-        `stream` is the id that what it tells will carry. A subscription that breaks says nothing about the connection,
-        which goes on.
+        `stream` is the id in its notifications. A broken subscription does not affect the connection.
         """
         params = {"notifications": dict(notifications)}
         with self._ours("subscriptions/listen", vital=False):
             await self._send("subscriptions/listen", params, request_id=stream)
 
     async def want_logs(self, level: str) -> None:
-        """Have an upstream of the handshake era log from `level` on; of all levels asked for, the least counts.
+        """Set the minimum log level of an upstream of the handshake era; of all levels requested, the lowest counts.
 
-        An upstream that does not care is left alone.
+        An upstream that does not offer logging, or refuses, is left alone.
         """
         if self.opening.era != "handshake" or not self.opening.offers("logging") or level not in LOG_LEVELS:
             return
@@ -235,12 +234,12 @@ class Session:
                 await self.ask("logging/setLevel", {"level": level})
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
-        """Send a notification to an upstream of the handshake era; the stateless one takes none."""
+        """Send a notification to an upstream of the handshake era; stateless ones take none."""
         if self.opening.era == "handshake" and not self.has_ended:
             await self._dispatcher.notify(method, params, {"headers": self._version_header()})
 
     async def _ask(self, method: str, params: Mapping[str, Any], revision: str | None) -> dict[str, Any]:
-        """A request of the opening, which carries its own envelope."""
+        """Send a request of the negotiation, which has its own envelope."""
         headers = {} if revision is None else {MCP_PROTOCOL_VERSION_HEADER: revision, MCP_METHOD_HEADER: method}
         options: CallOptions = {"cancel_on_abandon": False, "headers": headers}
         try:
@@ -271,7 +270,7 @@ class Session:
         return await self._shallow(result, method, params.get("name"))
 
     async def _shallow(self, result: dict[str, Any], method: str, name: object) -> dict[str, Any]:
-        """The result without what nests too deeply for a host to read: that costs only the item that has it."""
+        """Return the result without values nested too deeply for hosts; only the items with them are affected."""
         many = has_many_values(result)
         if not (await to_thread.run_sync(is_deep, result) if many else is_deep(result)):
             return result
@@ -288,7 +287,7 @@ class Session:
         return shallow
 
     def _stamped(self, params: Mapping[str, Any], identity: ClientIdentity) -> dict[str, Any]:
-        """Params with this hop's own `_meta`. What belongs to the host's hop was taken out when they came in."""
+        """Return params with this hop's own `_meta`. Members of the host's hop were removed on arrival."""
         if self.opening.era != "modern":
             return dict(params)
         meta: Mapping[str, Any] = params.get("_meta") or {}
@@ -311,15 +310,15 @@ class Session:
         return {MCP_PROTOCOL_VERSION_HEADER: self.opening.revision}
 
     async def _raise(self, error: MCPError, method: str) -> NoReturn:
-        """Raise what an error from the dispatcher really means."""
+        """Raise the failure behind an error from the dispatcher."""
         failure = self._channel.failure_in(error.error)
         if failure is not None:
             raise failure
         if error.code == CONNECTION_CLOSED and error.message == "Connection closed":
             with anyio.move_on_after(_NEWS):
                 await self.ended.wait()
-            if isinstance(self.failure, SessionExpired):  # others were refused; this one may have been run
-                raise ConnectionEnded("its session expired, or the server was started anew")
+            if isinstance(self.failure, SessionExpired):  # others were refused; this request may have been processed
+                raise ConnectionEnded("its session expired, or the server was restarted")
             if self.failure is not None:
                 raise self.failure
         data = error.data
@@ -331,14 +330,14 @@ class Session:
 
     @contextmanager
     def _ours(self, doing: str | None, *, vital: bool = True) -> Generator[None]:
-        """Turn every failure inside into the gateway's own error, and give up a connection that has proved broken."""
+        """Turn every failure inside into the gateway's own error, and end a connection that has proved broken."""
         try:
             yield
         except GatewayError:
             raise
-        except Exception as error:  # whatever a transport raises: the table of failures names it
+        except Exception as error:  # whatever a transport raises: the table of failures explains it
             failure = failure_of(error, self._subject)
-            # A call that runs beside this one may still be answered: then the last to fail closes the door.
+            # Concurrent calls may still be answered: only the last one to fail ends the connection.
             last = failure.kind is UpstreamLost and vital and self._running <= 1
             if isinstance(error, SessionExpired):
                 self._expired = True
@@ -349,7 +348,7 @@ class Session:
 
 
 def _answer(method: str, result: dict[str, Any], identity: ClientIdentity | None = None) -> dict[str, Any]:
-    """The result, if it is of a kind that can be carried: a task only for a host that takes them."""
+    """Return the result if its type can be carried. Tasks are only for hosts that take them."""
     kind = result.get("resultType") or "complete"
     takes = identity is not None and identity.takes_tasks and method == "tools/call"
     if kind not in ANSWERED and not (kind == "task" and takes):

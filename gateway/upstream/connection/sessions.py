@@ -1,4 +1,4 @@
-"""The connections of one upstream by owner: each owner's state stays its own, and is there for its next call."""
+"""The connections of one upstream by owner: each owner's state stays separate, and is kept for its next call."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from gateway.upstream.connection.supervised_connection import SupervisedConnecti
 logger = logging.getLogger(__name__)
 
 _MOST_HOSTS = 64
-"""How many hosts of a slot are kept in mind, the newest: hosts of the stateless era name themselves."""
+"""How many of the newest hosts of a slot are remembered: hosts of the stateless era choose their own names."""
 
 _LOOKS = 60.0
-"""The most seconds between two looks for sessions that nobody has used for long."""
+"""The maximum seconds between two searches for idle sessions."""
 
 
 class Key(NamedTuple):
-    """What tells one session from another: the owner of its state, the era, and what its host declared."""
+    """The key of a session: the owner of its state, the era, and the capabilities that its host declared."""
 
     owner: str
     era: Era
@@ -36,9 +36,9 @@ class Key(NamedTuple):
 
 @dataclass(eq=False)
 class SessionSlot:
-    """A connection and who uses it: `client` is who did last, `hosts` are those who did and have not left, in order.
+    """A connection and its users: the last `client`, and the `hosts` that used it and have not left, in order.
 
-    Nobody inherits it: whoever comes next under the same name, with the same token, may be somebody else.
+    It is never inherited: the next host with the same name and token may be a different one.
     """
 
     connection: SupervisedConnection
@@ -46,7 +46,7 @@ class SessionSlot:
     hosts: dict[str, None] = field(default_factory=dict[str, None])
 
     def used_by(self, caller: Caller) -> None:
-        """A request of the caller is served here."""
+        """Record a request of the caller."""
         host = host_of(caller)
         self.client = client_of(caller)
         self.hosts.pop(host, None)
@@ -55,13 +55,13 @@ class SessionSlot:
             del self.hosts[next(iter(self.hosts))]
 
     def displaced(self) -> SessionSlot:
-        """The same, when it is nobody's any more."""
+        """Remove all users, and return the slot."""
         self.client, self.hosts = None, {}
         return self
 
 
 class Eras:
-    """Which eras an upstream is known to speak, and which not: found once, and kept."""
+    """The eras that an upstream is known to speak or not to speak: found once, and remembered."""
 
     def __init__(self) -> None:
         self.spoken: set[Era] = set()
@@ -69,34 +69,33 @@ class Eras:
         self._doubted: Era | None = None
 
     def found(self, wanted: Era, spoken: Era) -> None:
-        """`wanted` was tried first, and `spoken` was agreed on."""
+        """Record that `wanted` was tried first, and `spoken` was agreed on."""
         self.spoken.add(spoken)
         if wanted != spoken:
             self.silent.add(wanted)
-        if self._doubted == "modern":  # some servers end at a question that they do not know
+        if self._doubted == "modern":  # some servers exit at an unknown request
             self.silent.add(self._doubted)
         self.silent.discard(spoken)
         self._doubted = None
 
     def broken_off(self, wanted: Era) -> None:
-        """Nothing came of a connection that tried `wanted` first: the next one tries the other era first."""
+        """Record that a connection that tried `wanted` first failed: the next one tries the other era first."""
         self._doubted = None if wanted in self.spoken else wanted
 
     def for_host(self, era: Era) -> Era:
-        """The era to speak for a host of `era`: the same, unless the upstream is known not to."""
+        """Return the era to speak for a host of `era`: the same, unless the upstream is known not to speak it."""
         other: Era = "handshake" if era == "modern" else "modern"
         return other if era in self.silent or era == self._doubted else era
 
 
 class Sessions:
-    """Finds the connection for a caller, and makes it when there is none: at most `max_sessions` of them.
+    """Finds or creates the connection for a caller: at most `max_sessions` of them.
 
-    The default connection serves the first owner whom it suits; it stays that one's for as long as its connection
-    holds, and when the owner is gone, so is the connection. `end` is told of every other connection that has no owner
-    any more.
+    The default connection serves the first owner that it suits; it belongs to that owner as long as it stays connected,
+    and is reconnected when the owner is gone. `end` is called for every other connection that no longer has an owner.
 
-    Hosts leave without a word. So where there is no room for another owner, a session makes way that no call runs on,
-    and whose hosts have nothing open (`is_there`): the newcomer's own client's first, then the least recently used.
+    Hosts leave without notice. So if there is no room for another owner, a session is closed that has no running call,
+    and whose hosts have nothing open (`is_there`): first one of the same client, then the least recently used.
     """
 
     def __init__(
@@ -108,7 +107,7 @@ class Sessions:
         end: Callable[[SupervisedConnection], None],
         is_there: Callable[[str], bool] = lambda host: False,
     ) -> None:
-        self._is_default = default
+        self._default = default
         self._eras = eras
         self._make = make
         self._begin = begin
@@ -120,13 +119,13 @@ class Sessions:
         return len(self._slots)
 
     def connections(self) -> Iterator[SupervisedConnection]:
-        """The connections that are somebody's, the default one aside."""
-        return (slot.connection for slot in tuple(self._slots.values()) if slot.connection is not self._is_default)
+        """Return the connections that have an owner, except the default one."""
+        return (slot.connection for slot in tuple(self._slots.values()) if slot.connection is not self._default)
 
     def of(self, caller: Caller, *, displacing: bool = True) -> tuple[SupervisedConnection, ClientIdentity]:
-        """The connection that serves this caller, and as whom it is to speak.
+        """Return the connection for this caller, and the identity to present on it.
 
-        Where there is no room for another, one that is not used makes way, if it may (`displacing`).
+        If there is no room for another, an unused one is closed, provided that `displacing` permits it.
 
         Raises:
             UpstreamUnavailable: all sessions that the upstream may have are in use.
@@ -141,12 +140,12 @@ class Sessions:
         return slot.connection, identity
 
     def there(self, caller: Caller) -> SupervisedConnection | None:
-        """The connection that serves this caller, if it has one already."""
+        """Return the connection of this caller if it exists already."""
         slot = self._slots.get(self._key_of(caller, identity_of(caller)))
         return None if slot is None else slot.connection
 
     def left(self, session: str) -> None:
-        """A host's session has ended, and with it what was its own."""
+        """End the connections of a host's session that has ended."""
         owner = owner_by_session(session)
         for key in [key for key in self._slots if key.owner == owner]:
             self._vacate(self._slots.pop(key).connection)
@@ -154,14 +153,14 @@ class Sessions:
             slot.hosts.pop(owner, None)
 
     def of_session(self, session: str) -> list[SupervisedConnection]:
-        """The connections that belong to a host's session."""
+        """Return the connections that belong to a host's session."""
         owner = owner_by_session(session)
         return [slot.connection for key, slot in self._slots.items() if key.owner == owner]
 
     def opened(self, connection: SupervisedConnection) -> None:
-        """A connection has been connected: it is entered under the era that is really spoken on it.
+        """Register a connection that has been opened under the era that it actually speaks.
 
-        One whose place is taken is nobody's any more: it is kept for the calls that run on it, until it is idle.
+        If its key is already taken, it loses its owner, but is kept for its running calls until it is idle.
         """
         assert connection.era is not None
         for key in [key for key, slot in self._slots.items() if slot.connection is connection]:
@@ -173,24 +172,24 @@ class Sessions:
                 self._slots[place] = slot
 
     def lost(self) -> None:
-        """The connection of the default connection is gone, and with it whatever state somebody had there.
+        """Remove the owner of the default connection, which has been lost together with the owner's state.
 
-        Who is calling has the next one: his call may be what it is opened for.
+        A running call keeps the owner: the next connection may be opened for that call.
         """
-        if not self._is_default.is_idle:
+        if not self._default.is_idle:
             return
-        for key in [key for key, slot in self._slots.items() if slot.connection is self._is_default]:
+        for key in [key for key, slot in self._slots.items() if slot.connection is self._default]:
             del self._slots[key]
 
     async def expire(self) -> None:
-        """End the sessions that nobody has used for `session_idle` seconds, for as long as this runs."""
+        """Run forever, and end sessions that were not used for `session_idle` seconds."""
         while True:
-            idle = self._is_default.settings.session_idle
+            idle = self._default.settings.session_idle
             await anyio.sleep(min(_LOOKS, idle / 4))
             before = anyio.current_time() - idle
             for key, slot in tuple(self._slots.items()):
                 connection = slot.connection
-                if connection is self._is_default and key.owner == SHARED:
+                if connection is self._default and key.owner == SHARED:
                     continue
                 if connection.is_idle and not connection.subscriptions.uris and connection.last_use[0] < before:
                     logger.debug("upstream %s: a session idle for %g s is closed", connection.name, idle)
@@ -198,21 +197,21 @@ class Sessions:
                     self._vacate(connection)
 
     def _key_of(self, caller: Caller, identity: ClientIdentity) -> Key:
-        owner = owner_of(self._is_default.settings.session, caller)
+        owner = owner_of(self._default.settings.session, caller)
         return self._key(owner, self._eras.for_host(caller.era), identity)
 
     def _key(self, owner: str, era: Era, identity: ClientIdentity) -> Key:
-        """A stateless upstream is told with each request who asks; over HTTP it has nothing that could be owned."""
+        """Return a key. A stateless upstream gets the identity with each request; over HTTP it has no owned state."""
         if era == "modern" and "modern" in self._eras.spoken:
-            remote = self._is_default.settings.url is not None
+            remote = self._default.settings.url is not None
             return Key(SHARED if remote else owner, era, "")
         return Key(owner, era, identity.mark)
 
     def _connection(self, key: Key, identity: ClientIdentity, client: str, *, displacing: bool) -> SupervisedConnection:
-        if not self._is_free_for(key) and len(self._slots) >= self._is_default.settings.max_sessions:
+        if not self._is_free_for(key) and len(self._slots) >= self._default.settings.max_sessions:
             self._make_room(client, displacing=displacing)
         if self._is_free_for(key):
-            connection = self._is_default
+            connection = self._default
         else:
             connection = self._make(identity, key.era)
             self._begin(connection)
@@ -220,8 +219,8 @@ class Sessions:
         return connection
 
     def _is_free_for(self, key: Key) -> bool:
-        """Whether the default connection is nobody's, and suits."""
-        default = self._is_default
+        """Whether the default connection has no owner, and suits the key."""
+        default = self._default
         era, identity = default.prospect
         return (
             not any(slot.connection is default for slot in self._slots.values())
@@ -230,15 +229,15 @@ class Sessions:
         )
 
     def _vacate(self, connection: SupervisedConnection) -> None:
-        """A connection has no owner any more: nobody else may meet what he left there."""
-        if connection is self._is_default:
+        """End a connection that no longer has an owner, so that nobody else gets its state."""
+        if connection is self._default:
             connection.vacate()
         else:
             self._end(connection)
 
     def _make_room(self, client: str, *, displacing: bool) -> None:
-        """Close a session that nobody uses: one that is nobody's, else one of the client's, else the longest unused."""
-        name, most = self._is_default.name, self._is_default.settings.max_sessions
+        """Close an unused session: one without an owner, else one of the client's, else the least recently used."""
+        name, most = self._default.name, self._default.settings.max_sessions
         unused = [key for key, slot in self._slots.items() if self._is_unused(key, slot)] if displacing else []
         if not unused:
             raise UpstreamUnavailable(
@@ -254,11 +253,11 @@ class Sessions:
 
         slot = self._slots.pop(min(unused, key=rank))
         idle = anyio.current_time() - slot.connection.last_use[0]
-        logger.info("upstream %s: a session unused for %d s makes way for another (max_sessions)", name, idle)
+        logger.info("upstream %s: a session unused for %d s is closed to make room (max_sessions)", name, idle)
         self._vacate(slot.connection)
 
     def _is_unused(self, key: Key, slot: SessionSlot) -> bool:
-        """Whether no call runs, and none of its hosts has anything open that it could still be waiting on."""
-        if slot.connection is self._is_default and key.owner == SHARED:
+        """Whether no call is running, and none of its hosts has anything open that it could still be waiting on."""
+        if slot.connection is self._default and key.owner == SHARED:
             return False
         return slot.connection.is_idle and not any(self._is_there(host) for host in slot.hosts)

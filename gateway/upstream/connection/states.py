@@ -1,15 +1,15 @@
-"""Where an upstream can stand, and what to do about it."""
+"""The states of an upstream, and what to do about each."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
 
 class UpstreamState(StrEnum):
-    """Where an upstream stands; `Upstream.cause` says why, in words."""
+    """The state of an upstream; `Upstream.cause` explains it in words."""
 
     STARTING = "starting"
     INSTALLING = "installing"
-    """It is starting, and its launcher (`npx`, `uvx`, `docker run`, ...) may have to install it first."""
+    """The upstream is starting, and its launcher (`npx`, `uvx`, `docker run`, ...) may have to install it first."""
     READY = "ready"
     FAILED = "failed"
     SLEEPING = "sleeping"
@@ -18,7 +18,7 @@ class UpstreamState(StrEnum):
 
     @property
     def is_pending(self) -> bool:
-        """Whether it is not known yet how the start will end."""
+        """Whether the outcome of the start is still unknown."""
         return self in (UpstreamState.STARTING, UpstreamState.INSTALLING)
 
 
@@ -33,4 +33,4 @@ REMEDIES: Mapping[UpstreamState, str] = {
     UpstreamState.DISABLED: "set upstreams.{name}.enabled = true in the configuration",
     UpstreamState.STOPPED: "start the gateway again",
 }
-"""What to do about a state whose cause brings no remedy of its own; `{name}` is the upstream's."""
+"""What to do about each state if the cause has no remedy of its own; `{name}` is the upstream's name."""

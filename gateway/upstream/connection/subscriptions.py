@@ -1,4 +1,4 @@
-"""What hosts want to be told of a session's resources, and the subscription that a stateless upstream needs for it."""
+"""Subscriptions of hosts to a session's resources, and their requests to the upstream."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UPDATED = "notifications/resources/updated"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 PATIENCE = 5.0
-"""Seconds that a host waits for its subscription to be known to the upstream; after that it is made in its own time."""
+"""Seconds that a host waits for the upstream to confirm its subscription, which then continues in the background."""
 
 _LISTS = {
     "toolsListChanged": ("tools", "notifications/tools/list_changed"),
@@ -33,15 +33,15 @@ _LISTS = {
 }
 
 _NONE: frozenset[str] = frozenset()
-_STEADY = 20.0  # seconds after which a subscription counts as one that holds
+_STEADY = 20.0  # seconds after which a subscription counts as stable
 
 
 class Subscriptions:
-    """The uris that are subscribed to on one link, counted: several hosts may want the same.
+    """The URIs subscribed to on one connection, counted, since several hosts may want the same.
 
-    They outlive a connection: on the next one they are subscribed to anew. In the handshake era each is a request of
-    its own; in the stateless era all of them, with the changes of lists, are one `subscriptions/listen`, which is made
-    anew when they change or when it breaks.
+    They outlive a connection, and are subscribed to again on the next one. In the handshake era each is a request of
+    its own; in the stateless era all of them, with the changes of lists, are one `subscriptions/listen`, which is
+    repeated when they change or when it breaks.
     """
 
     def __init__(self, name: str) -> None:
@@ -56,11 +56,11 @@ class Subscriptions:
 
     @property
     def uris(self) -> frozenset[str]:
-        """What is wanted now."""
+        """The URIs that are wanted now."""
         return frozenset(self._uris)
 
     async def add(self, uri: str) -> None:
-        """One more wants to know when this resource changes. Waits, for a while, until the upstream knows it too."""
+        """Add a subscriber to a resource, and wait a while until the upstream has confirmed the subscription."""
         self._uris[uri] += 1
         self._tell()
         with anyio.move_on_after(PATIENCE):
@@ -68,7 +68,7 @@ class Subscriptions:
                 await self._news.wait()
 
     def remove(self, uri: str) -> None:
-        """One less does."""
+        """Remove a subscriber from a resource."""
         if self._uris[uri] <= 1:
             del self._uris[uri]
         else:
@@ -76,8 +76,8 @@ class Subscriptions:
         self._tell()
 
     async def keep(self, session: Session, missed: Callable[[str, Mapping[str, Any]], None]) -> None:
-        """See to it for as long as the connection lasts. `missed` is told, as if the upstream had, what may have
-        changed while nobody was listening.
+        """Keep the subscriptions on a session while it lasts. `missed` is called with notifications for everything that
+        may have changed while nobody was listening.
         """
         self._missed = missed
         try:
@@ -89,11 +89,11 @@ class Subscriptions:
             self._settled = frozenset()
 
     def acknowledged(self, params: Mapping[str, Any]) -> None:
-        """A stateless upstream has said what it will tell of; nobody was told of what changed before."""
+        """Handle a stateless upstream's acknowledgement of a stream, and report changes that may have been missed."""
         meta = params.get("_meta")
         stream = as_object(meta).get(SUBSCRIPTION_ID)
         if stream is not None and stream != self._stream_id:
-            return  # of a stream that has been replaced meanwhile by another
+            return  # for a stream that has been replaced meanwhile
         filters = as_object(params.get("notifications"))
         for key, (_, method) in _LISTS.items():
             if filters.get(key) is True:
@@ -105,7 +105,7 @@ class Subscriptions:
         told = [uri for uri in uris if isinstance(uri, str)] if is_list(uris) else []
         if left_out := self.uris.difference(told):
             logger.info(
-                "upstream %s does not tell of %s that hosts subscribed to",
+                "upstream %s does not report changes of %s that hosts subscribed to",
                 self._name,
                 counted(len(left_out), "resource"),
             )
@@ -113,7 +113,7 @@ class Subscriptions:
 
     @property
     def _stream_id(self) -> str:
-        """The id of the present stream: no number, so that no other request ever has the same."""
+        """The id of the current stream: not a number, so that no other request can have the same id."""
         return f"listen-{self._streams}"
 
     def _settle(self, uris: frozenset[str]) -> None:
@@ -139,7 +139,7 @@ class Subscriptions:
 
     async def _one(self, session: Session, method: str, uri: str) -> None:
         try:
-            with anyio.move_on_after(PATIENCE):  # one that it never answers does not stop the others
+            with anyio.move_on_after(PATIENCE):  # a request that is never answered must not block the others
                 await session.ask(method, {"uri": uri})
         except UpstreamError as error:
             logger.info("upstream %s: %s of a resource failed: %s", self._name, method, error.message)
@@ -150,7 +150,7 @@ class Subscriptions:
         refused: frozenset[frozenset[str]] = frozenset()
         while True:
             changed, wanted = self._changed, self.uris
-            # One that refuses these uris may still tell of its lists.
+            # An upstream that refuses these URIs may still announce changes of its lists.
             asked = next((uris for uris in (wanted, _NONE) if (kinds or uris) and uris not in refused), None)
             if asked is None:
                 self._settle(wanted)
@@ -175,7 +175,7 @@ class Subscriptions:
                 await anyio.sleep(backoff.delay())
 
     async def _stream(self, session: Session, kinds: list[str], uris: frozenset[str]) -> bool:
-        """Listen until it ends: whether it is to be made anew; otherwise it was refused."""
+        """Listen until the stream ends. Return False if it was refused, and True if it should be opened again."""
         wanted: dict[str, Any] = dict.fromkeys(kinds, True)
         if uris:
             wanted["resourceSubscriptions"] = sorted(uris)

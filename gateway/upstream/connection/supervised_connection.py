@@ -1,4 +1,4 @@
-"""One supervised connection: made by a task of its own, made again when it is lost, its lists kept at hand."""
+"""A supervised connection: one task opens it, reopens it when it is lost, and keeps its lists."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OnEvent = Callable[["SupervisedConnection", str], None]
-"""Told what happened to a link: `tools`, `prompts` or `resources` (that list is another), `state`, `opened`, `listed`
-(its lists were looked at again), `broken off` (it was not opened), or `updated:<uri>` (a resource has changed). Must
-not block.
+"""Called with a connection and an event: `tools`, `prompts` or `resources` (that list has changed), `state`, `opened`,
+`listed` (its lists were fetched again), `broken off` (it was not opened), or `updated:<uri>` (a resource has changed).
+Must not block.
 """
 
 UPDATED_PREFIX = "updated:"
@@ -60,12 +60,12 @@ UPDATED_PREFIX = "updated:"
 _FOR_HOSTS = frozenset({"notifications/message", "notifications/elicitation/complete"})
 
 STEADY = 20.0
-"""Seconds after which a connection counts as one that holds, so that the next loss is followed by a short delay."""
+"""Seconds after which a connection counts as stable, so that its loss is followed by a short delay."""
 
-_LEAVING = 10.0  # seconds to leave a connection: more than a process gets to end, as the last resort
+_LEAVING = 10.0  # seconds to leave a connection, as a last resort: more than a process gets to end
 
 _AFTER: Mapping[type, UpstreamState] = {Resting: UpstreamState.SLEEPING, Vacated: UpstreamState.STARTING}
-"""Where it stands after a connection that has not failed."""
+"""The state after a connection that ended without a failure."""
 
 _STOPPED = "the gateway has stopped it"
 
@@ -73,13 +73,12 @@ _STARTING = WaitReason("waited for it to start", "try again in a moment, or rais
 
 
 class SupervisedConnection:
-    """One connection to an upstream that is kept up. `run` is its owner: the one task that enters and leaves its
-    connections, until `stop`.
+    """A connection to an upstream that is kept open. `run` is its owner: the one task that opens and closes the
+    underlying connections, until `stop`.
 
-    `state` and `cause` say where it stands; `opening` what the upstream said when it was last connected to. The lists
-    are the last known ones, also while it is being connected to again. The default connection of an upstream is
-    connected to again by itself, and keeps the upstream's `catalogue`; one that belongs to a host, only when somebody
-    calls.
+    `state` and `cause` describe it; `opening` is the outcome of the last negotiation. The lists are the last known
+    ones, even while it reconnects. The default connection of an upstream reconnects by itself, and keeps the upstream's
+    `catalogue`; a connection that belongs to a host reconnects only for a call.
     """
 
     def __init__(
@@ -96,7 +95,7 @@ class SupervisedConnection:
         self.subject = subject
         self.opening: Opening | None = None
         self.identity = identity()
-        """As whom it is opened."""
+        """The identity that it is opened with."""
         self.tried: Era = first()
         """The era that is tried first."""
         self.counts = Counts()
@@ -109,26 +108,26 @@ class SupervisedConnection:
         self.subscriptions = Subscriptions(subject.name)
         self.host_requests = HostRequests(subject.settings.timeout.answer)
         self.has_listed = False
-        """Whether the lists are its own: everything was listed at least once."""
+        """Whether everything was listed at least once, so that the lists are its own."""
         self.lists = Lists(subject, lambda kind: on_event(self, kind))
-        self.last_use = [0.0]  # when the last call ended; a list, for whoever watches it
+        self.last_use = [0.0]  # when the last call ended; a list, so that watchers can share it
         self._is_default = is_default
         self._first = first
-        self._next_guise = identity
+        self._next_identity = identity
         self._on_event = on_event
         self._turns = CallQueue(subject.settings.limits.calls)
         self._transport: TransportName | None = None
         self._session: Session | None = None
         self._queued = ""
-        """The cause while it waits for another to be installed."""
+        """The cause while it waits for another installation."""
         self.waited = 0.0
-        """Seconds of the last start in which it waited for its turn, once its turn has come."""
+        """Seconds that the last start waited for its turn; set when the turn has come."""
         self._waits_since = 0.0
         self._connecting: anyio.CancelScope | None = None
         self._hint: Callable[[], str | None] = lambda: None
         self._ended: Exception | None = None  # what ended the last connection
-        self._attempt = 0  # the number of the attempt under way, or of the last one
-        self._decided = 0  # the number of the last attempt of which it is known whether it succeeded
+        self._attempt = 0  # the number of the current attempt, or of the last one
+        self._decided = 0  # the number of the last attempt with a known outcome
         self._stopping = False
         self._launches = launches or LaunchTurns()
         self._known = known or (lambda: self.opening is not None)
@@ -136,12 +135,12 @@ class SupervisedConnection:
 
     @property
     def state(self) -> UpstreamState:
-        """Where it stands."""
+        """The state of the connection."""
         return self.status.state
 
     @property
     def cause(self) -> str | None:
-        """Why it is not ready."""
+        """Why the connection is not ready."""
         return self.status.cause
 
     @property
@@ -156,33 +155,33 @@ class SupervisedConnection:
 
     @property
     def era(self) -> Era | None:
-        """The era that is spoken on it; None as long as it never was connected."""
+        """The era spoken on the connection; None if it was never opened."""
         return None if self.opening is None else self.opening.era
 
     @property
     def pid(self) -> int | None:
-        """The process that it runs in now, if the gateway started one; its children are in a group of that id."""
+        """The id of the upstream's process, if the gateway started one; its children are in the group of that id."""
         return None if self._session is None else self._session.pid
 
     @property
     def prospect(self) -> tuple[Era, ClientIdentity]:
-        """The era of its connection, and as whom it is opened; as long as there is none, those of the next."""
+        """The era and the identity of the connection; of the next one while it is not open."""
         if self.opening is not None and self.state is UpstreamState.READY:
             return self.opening.era, self.identity
-        return (self._first(), self._next_guise()) if self._connecting is None else (self.tried, self.identity)
+        return (self._first(), self._next_identity()) if self._connecting is None else (self.tried, self.identity)
 
     @property
     def is_idle(self) -> bool:
-        """Whether no call is running on it."""
+        """Whether no call is running on the connection."""
         return not self.counts.running
 
     def adopt(self, subject: Subject) -> None:
-        """Take over settings that differ only in what needs no new connection (`tools`, `timeout`)."""
+        """Adopt settings that differ only in what does not need a new connection (`tools`, `timeout`)."""
         self.subject = self.lists.subject = subject
         self.host_requests.patience = subject.settings.timeout.answer
 
     async def ready(self, timeout: float) -> bool:
-        """Wait while it is starting or installing, at most `timeout` seconds; whether it is ready then."""
+        """Wait at most `timeout` seconds while it is starting or installing, and return whether it is ready."""
         return await self.status.ready(timeout)
 
     async def request(
@@ -193,16 +192,16 @@ class SupervisedConnection:
         timeout: CallLimits,
         identity: ClientIdentity | None = None,
     ) -> dict[str, Any]:
-        """Send a request; its raw result. A lost upstream is connected to first, which `timeout.call` includes.
+        """Send a request, and return its raw result. A lost connection is reopened first, within `timeout.call`.
 
-        The host of `context` is asked and told what the upstream has to say while the request runs; `identity` is as
-        whom a stateless upstream is asked.
+        The host in `context` gets the upstream's requests and notifications while the request runs; `identity` is
+        presented to a stateless upstream.
 
-        A request that is refused because the session has expired is sent once more, on a new session: it was not run.
-        Any other is sent once.
+        A request that was refused because the session has expired was not processed, and is sent once more on a new
+        session. All others are sent once.
 
-        Raises UpstreamUnavailable when it cannot be reached, UpstreamTimeout, UpstreamLost when the connection ended
-        while the request was running, UpstreamGarbage, and UpstreamRefused with the upstream's own JSON-RPC error.
+        Raises UpstreamUnavailable if the upstream cannot be reached, UpstreamTimeout, UpstreamLost if the connection
+        ended while the request was running, UpstreamGarbage, and UpstreamRefused with the upstream's JSON-RPC error.
         """
         with self.counts.call():
             deadline = Deadline(timeout)
@@ -220,26 +219,26 @@ class SupervisedConnection:
                 self.last_use[0] = anyio.current_time()
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
-        """Send a notification, if it is connected and of the handshake era."""
+        """Send a notification if the upstream is connected and of the handshake era."""
         if self._session is not None:
             await self._session.notify(method, params)
 
     async def run(self) -> None:
-        """Keep it connected until `stop`: the owner task. Does nothing for a disabled upstream."""
+        """Keep the connection open until `stop`: this is the owner task. Does nothing for a disabled upstream."""
         if not self.settings.enabled:
             return
         backoff = Backoff()
         restarts = Restarts(self.settings.limits.restarts)
         held: float | None = 0.0
         try:
-            # Loading the SDK takes most of a second, which nobody should wait for on the event loop.
+            # Loading the SDK takes most of a second, which must not block the event loop.
             connect = await anyio.to_thread.run_sync(machinery)
             if self.state is UpstreamState.SLEEPING:  # from the beginning
                 await self._wanted.wait()
             while not self._stopping:
                 self._attempt += 1
                 self._wanted = anyio.Event()
-                if held is not None:  # one that has just failed to start is still failed while it is tried again
+                if held is not None:  # after a failed start, the state stays failed during the next attempt
                     awake = self.state is UpstreamState.SLEEPING
                     self.status.enter(UpstreamState.STARTING, None if awake else self.cause)
                 failure, held = await self._live(connect)
@@ -253,16 +252,16 @@ class SupervisedConnection:
             self.status.enter(UpstreamState.STOPPED, _STOPPED)
 
     def wake(self) -> None:
-        """Have it connected to, if it sleeps; it is starting from now on."""
+        """Reopen the connection if it sleeps; its state is starting from now on."""
         if self.state is UpstreamState.SLEEPING:
             self.status.enter(UpstreamState.STARTING, None)
             self._wanted.set()
 
     def stop(self, because: Exception | None = None) -> None:
-        """Ask the owner task to leave the connection and return; `because` is what calls that are running are told."""
+        """Ask the owner task to close the connection and return; running calls fail with `because`."""
         self._stopping = True
         self._wanted.set()
-        if self.state.is_pending:  # whoever waits for its start is answered before its process has ended
+        if self.state.is_pending:  # calls that wait for the start are answered before the process has ended
             self.status.enter(UpstreamState.STOPPED, _STOPPED)
         if self._session is not None:
             self._session.finish(because or Stopping())
@@ -270,8 +269,8 @@ class SupervisedConnection:
             self._connecting.cancel()
 
     def vacate(self) -> None:
-        """End the connection, and with it the state that somebody has there, and open another."""
-        self.host_requests.last_host = None  # whoever comes next is another host
+        """Close the connection, and with it the state of its owner, and open another."""
+        self.host_requests.last_host = None  # the next host is a different one
         if self._session is not None:
             self._session.finish(Vacated())
 
@@ -302,9 +301,9 @@ class SupervisedConnection:
                 raise
 
     async def _connected(self) -> Session:
-        """The session to use: the one there is, or the next, waited for at most `timeout.start` seconds."""
+        """Return the current session, or wait at most `timeout.start` seconds for the next."""
         with anyio.move_on_after(self.settings.timeout.start):
-            # Wait for the attempt under way, or have the next one begin at once; if that fails, so does the request.
+            # Wait for the current attempt, or start the next one at once; if it fails, so does the request.
             awaited = self._attempt if self._decided < self._attempt else self._attempt + 1
             while self.state not in (UpstreamState.DISABLED, UpstreamState.STOPPED) and not self._stopping:
                 session = self._session
@@ -318,7 +317,7 @@ class SupervisedConnection:
         raise unavailable(self.name, self.state, self.cause, self.status.trouble)
 
     async def _pause(self, failure: Failure, backoff: Backoff, restarts: Restarts) -> None:
-        """Say why it is not connected, and wait until it shall be: for a while, or until somebody wants it."""
+        """Report why there is no connection, and wait until the next attempt: for a while, or until a call."""
         if isinstance(self._ended, Vacated):
             return
         if isinstance(self._ended, Resting):
@@ -338,7 +337,7 @@ class SupervisedConnection:
         restarts.count()
 
     async def _live(self, connect: Connect) -> tuple[Failure, float | None]:
-        """Connect, and stay connected until it is lost: what ended it, and how long it held (None: not at all)."""
+        """Connect, and return the failure that ends the connection, and its duration (None if it was not opened)."""
         limit = StartLimit(self.settings)
         self._ended = None
         failures: list[Failure] = []
@@ -360,7 +359,7 @@ class SupervisedConnection:
         self._transport = None
         self._on_event(self, "broken off")
         if self.tried == "modern" and self._first() != self.tried and not self._stopping:
-            return await self._live(connect)  # it may have ended at a question that it does not know
+            return await self._live(connect)  # the server may have exited at an unknown request
         return startup(failures, self.subject), None
 
     def _transports(self) -> tuple[TransportName, ...]:
@@ -387,7 +386,7 @@ class SupervisedConnection:
         if self.status.cause == self._queued:  # its turn has come
             self.status.enter(UpstreamState.STARTING, None)
         self._queued = ""
-        self.identity, self.tried = self._next_guise(), self._first()
+        self.identity, self.tried = self._next_identity(), self._first()
         limit.begin(connecting)
         async with connect(
             transport, self.subject, self.identity, self.host_requests, self._notified, self._take_hint
@@ -423,7 +422,7 @@ class SupervisedConnection:
             connecting.deadline = anyio.current_time() + _LEAVING
 
     async def _tend(self, session: Session) -> None:
-        """Keep the lists fresh, on disk too, and the limits, until the connection ends."""
+        """Keep the lists and subscriptions up to date, and enforce the limits, until the connection ends."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.lists.keep, session, self._listed)
             tasks.start_soon(self.subscriptions.keep, session, self._missed)
@@ -437,17 +436,17 @@ class SupervisedConnection:
         self._on_event(self, "listed")
 
     async def _notified(self, method: str, params: Mapping[str, Any]) -> None:
-        """A notification of the upstream."""
+        """Handle a notification of the upstream."""
         if method in _FOR_HOSTS:
             await self.host_requests.tell(method, params)
         else:
-            self._told(method, params)
+            self._handle(method, params)
 
     def _missed(self, method: str, params: Mapping[str, Any]) -> None:
-        """What the upstream may have said while nobody listened."""
-        self._told(method, params, was_said=False)
+        """Handle a notification that the upstream may have sent while nobody was listening."""
+        self._handle(method, params, was_said=False)
 
-    def _told(self, method: str, params: Mapping[str, Any], *, was_said: bool = True) -> None:
+    def _handle(self, method: str, params: Mapping[str, Any], *, was_said: bool = True) -> None:
         if method == UPDATED and isinstance(uri := params.get("uri"), str):
             self._on_event(self, f"{UPDATED_PREFIX}{uri}")
         elif method == ACKNOWLEDGED:
@@ -466,7 +465,7 @@ class SupervisedConnection:
         self._log(f"installing: {cause}")
 
     def _log(self, words: str) -> None:
-        """Log what becomes of it: for people only where it is the upstream's own link, and not one host's."""
+        """Log at INFO for the upstream's default connection, and at DEBUG for those of single hosts."""
         logger.log(logging.INFO if self._is_default else logging.DEBUG, "upstream %s: %s", self.name, words)
 
     def _take_hint(self, hint: Callable[[], str | None]) -> None:

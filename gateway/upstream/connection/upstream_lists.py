@@ -1,4 +1,4 @@
-"""What an upstream has: its tools, resources, templates and prompts, listed, kept fresh, and known when it is away."""
+"""An upstream's lists: tools, resources, templates and prompts, kept up to date, and remembered while it is away."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ logger = logging.getLogger(__name__)
 WireList = tuple[dict[str, Any], ...]
 
 _RELIST_PAUSE = 0.1
-_LONGEST_PAUSE = 5.0  # for an upstream that goes on announcing changes where nothing changes
-_SHARE = 0.2  # of the start limit, for each kind but tools, before the upstream is called ready
+_LONGEST_PAUSE = 5.0  # for an upstream that keeps announcing changes although nothing changes
+_SHARE = 0.2  # of the start limit, for each kind except tools, before the upstream counts as ready
 
 
 class _List(NamedTuple):
     kind: str
-    """The capability that it needs, and what is announced when it has changed."""
+    """The capability that the list needs, and the kind that is announced when it has changed."""
     method: str
     key: str
 
@@ -41,11 +41,11 @@ _LISTS: Mapping[str, _List] = {
     "prompts": _List("prompts", "prompts/list", "prompts"),
 }
 KINDS = tuple(dict.fromkeys(each.kind for each in _LISTS.values()))
-"""What changes as a whole, and is announced."""
+"""The kinds of lists. Changes are announced for a whole kind."""
 
 
 class KnownLists(Protocol):
-    """Whatever has lists: `Lists`, or the catalogue that was kept on disk."""
+    """The lists of an upstream: in `Lists`, or in the catalogue kept on disk."""
 
     @property
     def tools(self) -> WireList: ...
@@ -60,47 +60,47 @@ class KnownLists(Protocol):
 
 
 class Lists:
-    """The last known lists of one upstream. `announce` is told which of `KINDS` has changed, or is said to have: what
-    an upstream announces goes on to hosts even where the list is the same.
+    """The last known lists of one upstream. `announce` is called with each of `KINDS` that has changed or that the
+    upstream announced: announcements are passed to hosts even if the list is the same.
 
-    `hints` are what each list said about itself, by its name here (`gateway.core.tools.catalogue.hints`).
+    `hints` are the cache hints of each list, by its name (`gateway.core.tools.catalogue.hints`).
     """
 
     def __init__(self, subject: Subject, announce: Callable[[str], None]) -> None:
         self.subject = subject
         self.hints: Mapping[str, Mapping[str, Any]] = {}
         self.left_out: Mapping[str, str] = {}
-        """Lists of which something was left out, each with the reason."""
+        """Incomplete lists, each with the reason why items were left out."""
         self._sizes: dict[str, int] = {}
         self._items: dict[str, WireList] = {}
         self._announce = announce
         self._stale: set[str] = set()
         self._said: set[str] = set()
-        """What the upstream has announced, and hosts have not been told yet."""
+        """Changes that the upstream has announced and that were not passed to hosts yet."""
         self._stale_changed = anyio.Event()
 
     @property
     def tools(self) -> WireList:
-        """As they came."""
+        """The list as received."""
         return self._items.get("tools", ())
 
     @property
     def resources(self) -> WireList:
-        """As they came."""
+        """The list as received."""
         return self._items.get("resources", ())
 
     @property
     def templates(self) -> WireList:
-        """As they came."""
+        """The list as received."""
         return self._items.get("templates", ())
 
     @property
     def prompts(self) -> WireList:
-        """As they came."""
+        """The list as received."""
         return self._items.get("prompts", ())
 
     def take(self, known: KnownLists) -> None:
-        """Take over what is known from somewhere else, telling nobody."""
+        """Adopt lists known from elsewhere, without announcing them."""
         self._items = {
             "tools": known.tools,
             "resources": known.resources,
@@ -110,7 +110,7 @@ class Lists:
         self.hints = dict(known.hints)
 
     def differing(self, other: KnownLists) -> list[str]:
-        """Which of `KINDS` are not the same as others."""
+        """Return those of `KINDS` that differ from `other`."""
         return [
             kind
             for kind in KINDS
@@ -118,13 +118,13 @@ class Lists:
         ]
 
     def known(self) -> dict[str, Any]:
-        """The lists and hints by name, to be kept."""
+        """Return the lists and hints by name, for storing."""
         return {**{name: self._items.get(name, ()) for name in _LISTS}, "hints": self.hints}
 
     def notified(self, method: str, *, was_said: bool = True) -> None:
-        """A notification of the upstream's: maybe one that a list has changed.
+        """Handle a notification of the upstream, which may announce that a list has changed.
 
-        Not `was_said`: it was none, but one may have been missed.
+        If `was_said` is false, the notification was not received, but may have been missed.
         """
         kind = method.removeprefix("notifications/").removesuffix("/list_changed")
         if kind in KINDS and method == f"notifications/{kind}/list_changed":
@@ -132,7 +132,7 @@ class Lists:
             self._mark(kind)
 
     async def fetch(self, session: Session) -> None:
-        """List everything, once connected. Raises UpstreamError when the tools cannot be listed."""
+        """Fetch all lists after connecting. Raises UpstreamError if the tools cannot be listed."""
         self._stale.clear()
         self._said.clear()
         await self._refresh(session, "tools")
@@ -143,19 +143,19 @@ class Lists:
                 self._mark(kind)
 
     async def keep(self, session: Session, listed: Callable[[], Awaitable[None]]) -> None:
-        """List anew whatever is said to have changed, for as long as the connection lasts; `listed` is called then."""
+        """Fetch lists again after changes while the connection lasts, and call `listed` each time."""
         pause = _RELIST_PAUSE
         while True:
             await self._stale_changed.wait()
             stale, self._stale, self._stale_changed = self._stale, set(), anyio.Event()
             news = [await self._again(session, kind) for kind in KINDS if kind in stale]
             await listed()
-            # An upstream that announces changes without end is asked in its turn, and hosts are told less and less.
+            # An upstream that announces changes without end is asked less and less often.
             pause = _RELIST_PAUSE if any(news) else min(pause * 2, _LONGEST_PAUSE)
             await anyio.sleep(pause)
 
     async def _again(self, session: Session, kind: str) -> bool:
-        """List one kind anew; whether it has changed. Hosts are told if so, or if the upstream has said so."""
+        """Fetch one kind again, announce it if it changed or the upstream said so, and return whether it changed."""
         was_said, changed = kind in self._said, False
         self._said.discard(kind)
         try:
@@ -168,9 +168,9 @@ class Lists:
         return changed
 
     async def _refresh(self, session: Session, kind: str) -> bool:
-        """The lists of one kind; whether they have changed, which is announced then.
+        """Fetch the lists of one kind, announce it if they have changed, and return whether they have.
 
-        Raises UpstreamError when the tools cannot be listed, or the connection is lost.
+        Raises UpstreamError if the tools cannot be listed, or the connection is lost.
         """
         changed = False
         for name, each in _LISTS.items():
@@ -189,7 +189,7 @@ class Lists:
         return changed
 
     async def _listed(self, session: Session, name: str, each: _List) -> tuple[WireList, Mapping[str, Any]] | None:
-        """A list and its hint; None when the upstream fails to give one, which costs nothing else (but for tools)."""
+        """Fetch a list and its hint; None if that fails, so that other lists are unaffected. For tools it raises."""
         pages: list[WireObject] = []
         allowance = Allowance(self._room_for(name))
         if name == "tools":
@@ -209,7 +209,7 @@ class Lists:
         return None
 
     def _room_for(self, name: str) -> int | None:
-        """The bytes that a list may take: what the others leave of `limits.list_bytes`."""
+        """Return the bytes that a list may take: what the others leave of `limits.list_bytes`; None if unlimited."""
         most = self.subject.settings.limits.list_bytes
         return max(0, most - sum(size for other, size in self._sizes.items() if other != name)) if most else None
 
@@ -226,7 +226,7 @@ class Lists:
 
     def _stays(self, error: UpstreamError) -> None:
         said = self.subject.secrets.cause(error.message)
-        logger.warning("%s; what it listed before stays", said)
+        logger.warning("%s; its previous list stays", said)
 
     def _mark(self, *kinds: str) -> None:
         self._stale.update(kinds)

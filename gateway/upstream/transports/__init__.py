@@ -1,1 +1,1 @@
-"""Messages to and from an upstream: over stdio, Streamable HTTP and SSE."""
+"""Transports to upstreams: stdio, Streamable HTTP and SSE."""

@@ -1,4 +1,4 @@
-"""Messages that wait for a peer to read: bounded, so that one that does not read costs no memory without end."""
+"""A bounded queue of messages for a peer, so that a peer that does not read cannot exhaust the memory."""
 
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
@@ -12,21 +12,21 @@ ItemT = TypeVar("ItemT", contravariant=True)
 
 MOST_MESSAGES = 1_024
 _MESSAGE = 1_000
-"""What a message takes beside its JSON, about: it, and the task that waits to send it."""
+"""Approximate bytes that a message takes besides its JSON: the message, and the task that waits to send it."""
 
 
 class Sink(Protocol[ItemT]):
-    """Where messages are sent to: a write stream of the SDK's."""
+    """The destination of messages: a write stream of the SDK."""
 
     async def send(self, item: ItemT, /) -> None: ...
     async def aclose(self) -> None: ...
 
 
 class Backlog(AsyncResource, Generic[ItemT]):
-    """A write stream in front of another. When too much waits for the other, `on_over` is called, once, with how much.
+    """A write stream in front of another. If too much waits for the other, `on_over` is called once, with the amount.
 
-    From then on sending raises `anyio.BrokenResourceError`. A message that need not wait is not measured, nor is the
-    first that waits; `counts` says which do count, and `json_of` gives the JSON in one.
+    After that, sending raises `anyio.BrokenResourceError`. A message that need not wait is not measured, nor is the
+    first that waits. `counts` says whether a message counts, and `json_of` returns its JSON.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Backlog(AsyncResource, Generic[ItemT]):
         self._is_over = False
 
     async def send(self, item: ItemT, /) -> None:
-        """Send a message, as soon as the peer has read those before it."""
+        """Send a message as soon as the peer has read those before it."""
         if not self._counts(item):
             await self._sink.send(item)
             return

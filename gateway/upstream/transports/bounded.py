@@ -1,7 +1,7 @@
-"""The SDK's dispatcher, within bounds: what an upstream asks and tells is not kept without end.
+"""The SDK's dispatcher with limits on the requests and notifications of an upstream.
 
-A request of the upstream's is kept until its answer has been taken: one that asks and asks and never reads would fill
-the memory. A notification is kept as long as the host in front takes to read it.
+A request from the upstream is kept until its response has been read: an upstream that sends requests and never reads
+would fill the memory. A notification is kept until the host in front has read it.
 """
 
 import logging
@@ -26,16 +26,16 @@ logger = logging.getLogger(__name__)
 MOST_REQUESTS = 256
 MOST_NOTIFICATIONS = 4_096
 _EACH = 4_000
-"""What a message takes beside its params, about: its task, and what the SDK keeps of it."""
+"""Approximate bytes that a message takes besides its params: its task, and what the SDK keeps of it."""
 
 _NEVER_DROPPED = ("/list_changed", "/updated", "/cancelled")
-"""Ends of the methods of notifications that are heeded at once, whatever a host does."""
+"""Suffixes of the methods of notifications that the gateway handles at once, whatever a host does."""
 
 
 class BoundedDispatcher(JSONRPCDispatcher[TransportContext]):
-    """Ends the channel when more than `MOST_REQUESTS` of the upstream's requests, or `most_bytes`, are unanswered.
+    """Ends the channel if more than `MOST_REQUESTS` requests of the upstream, or `most_bytes`, are unanswered.
 
-    The same when the upstream does not read what it is sent. Notifications that nobody takes are dropped.
+    It also does so if the upstream does not read what it is sent. Notifications that nobody reads are dropped.
     """
 
     def __init__(self, channel: Channel, most_bytes: int) -> None:
@@ -55,17 +55,17 @@ class BoundedDispatcher(JSONRPCDispatcher[TransportContext]):
         self._notification_bytes = 0
 
     def _spawn(self, fn: Callable[..., Awaitable[Any]], *args: object, sender_ctx: Context | None) -> None:
-        # Every request and notification that comes passes here.
+        # Every incoming request and notification passes through here.
         is_request = bool(args) and isinstance(args[0], JSONRPCRequest)
         size = _EACH + memory_of(_params_in(args), self._most_bytes)
-        # One alone may be as large as a message may be: in memory it takes more than it took on the wire.
+        # A single one may have the maximum size of a message, which takes more in memory than on the wire.
         too_large = self._requests and self._request_bytes + size > self._most_bytes
         if is_request and (self._requests >= MOST_REQUESTS or too_large):
             words = f"{self._requests} of its requests, with {size_words(self._request_bytes)}, are unanswered"
-            self._end(TooMuchWaiting(f"asks without end: {words}"))
+            self._end(TooMuchWaiting(f"sends too many requests: {words}"))
             return
         if not is_request and self._is_too_much(args, size):
-            logger.debug("a notification of an upstream is dropped: nobody takes them as fast as they come")
+            logger.debug("a notification of an upstream is dropped: they arrive faster than they are read")
             return
         self._count(is_request, 1, size)
 
@@ -80,7 +80,7 @@ class BoundedDispatcher(JSONRPCDispatcher[TransportContext]):
     def _end(self, failure: Exception) -> None:
         self._channel.ending.name(failure)
         if self._tg is not None:
-            self._tg.cancel_scope.cancel()  # nothing more is read, and nobody waits for an answer
+            self._tg.cancel_scope.cancel()  # nothing more is read, and nobody waits for a response
 
     def _is_too_much(self, args: tuple[object, ...], size: int) -> bool:
         if any(isinstance(one, str) and one.endswith(_NEVER_DROPPED) for one in args):
@@ -107,7 +107,7 @@ def _params_in(args: tuple[object, ...]) -> Any:
 
 
 def json_in(item: SessionMessage) -> Any:
-    """The part of a message that may be large."""
+    """Return the part of a message that may be large."""
     message = item.message
     if isinstance(message, JSONRPCError):
         return message.error.data

@@ -1,4 +1,4 @@
-"""A channel: what every transport hands to the layer above, whatever is underneath."""
+"""A channel: the interface that every transport provides to the layer above."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class Ending:
-    """The end of a channel, and why: the first failure that is named stays."""
+    """The end of a channel and its reason: the first failure that is named counts."""
 
     failure: Exception | None = None
     event: anyio.Event = field(default_factory=anyio.Event)
 
     def name(self, failure: Exception) -> None:
-        """The channel has ended, or can be used no more, because of `failure`."""
+        """Record that the channel has ended, or cannot be used any longer, because of `failure`."""
         if self.failure is None:
             self.failure = failure
             self.event.set()
@@ -41,7 +41,7 @@ async def _nobody() -> None:
 
 
 STREAM_CLOSED: ContextVar[Callable[[], Awaitable[None]]] = ContextVar("the host of this call", default=_nobody)
-"""Called when the upstream has closed the stream of a call's answer, to be asked for it later. Set while a call
+"""Called when the upstream has closed the stream of a call's response and is to be polled for it. Set while a call
 runs."""
 
 
@@ -57,10 +57,10 @@ def _idle() -> Work | None:
 class Channel:
     """Streams of messages to and from an upstream, open inside the context manager that yielded it.
 
-    `failure_in` finds, in an error that the transport made up for a request it could not carry, what really happened;
-    `hint` says what the upstream printed that may explain a silence; `is_http` whether messages carry headers;
-    `pid` is that of the upstream's process, if the gateway started one; `work` looks at what it has done so far (in a
-    thread, please), and `printed` is how many bytes came from it.
+    `failure_in` finds the actual failure behind an error that the transport made up for a request that failed; `hint`
+    returns output of the upstream that may explain a silence; `is_http` says whether messages have headers; `pid` is
+    the id of the upstream's process, if the gateway started one; `work` returns what the process has done so far (call
+    it in a thread), and `printed` the number of bytes that it has written.
     """
 
     read: ReadStream[SessionMessage | Exception]

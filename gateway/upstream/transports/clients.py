@@ -1,4 +1,4 @@
-"""HTTP clients for upstreams: one shared TLS context, the configured headers, and limits on what is read."""
+"""HTTP clients for upstreams: one shared TLS context, the configured headers, and limits on reading."""
 
 import ssl
 from collections.abc import AsyncIterator, Mapping
@@ -13,22 +13,22 @@ from gateway.system.tls import HOOKS, ssl_context
 from gateway.upstream.transports.failures import HttpStatus, MessageTooLarge, NotMcp
 
 CONNECT_TIMEOUT = 30.0
-"""Seconds to open a connection. Answers have no limit here: the limits of the call do that."""
+"""Seconds to open a connection. Responses have no limit here, because calls have their own."""
 
 KEEPALIVE_EXPIRY = 4.0
-"""Seconds after which an idle connection is not used again: less than the 5 after which common servers close it."""
+"""Seconds after which an idle connection is not reused: less than the 5 after which common servers close it."""
 
 _MOST_REDIRECTS = 5
 
 
 def longest_call(settings: UpstreamSettings) -> float:
-    """Seconds after which nobody can be waiting for an answer any more, whatever limit the tool has."""
+    """Return the seconds after which nobody can be waiting for a response, whatever limit the tool has."""
     limits = [settings.timeout.call, *(one.call for one in settings.tools.timeout.values() if one.call is not None)]
     return max(limits) + 5
 
 
 class ClientOptions(TypedDict):
-    """What every upstream client is made with; redirects are not followed by any."""
+    """The options that every upstream client is created with. None of them follows redirects."""
 
     headers: dict[str, str]
     verify: ssl.SSLContext
@@ -39,10 +39,10 @@ class ClientOptions(TypedDict):
 
 
 def client_options(settings: UpstreamSettings) -> ClientOptions:
-    """The options of an upstream's client: its configured headers, the shared TLS context, no limit but on connecting.
+    """Return an upstream's client options: configured headers, shared TLS context, and a limit on connecting only.
 
-    Compression is declined: a small compressed body can be an enormous one. Proxies come from the environment, except
-    on the way to this machine, where they have no business.
+    Compression is declined, because a small compressed body can be enormous. Proxies come from the environment, but are
+    not used for this machine.
     """
     return ClientOptions(
         headers={"user-agent": f"mcp-gateway/{__version__}", **settings.headers, "accept-encoding": "identity"},
@@ -55,14 +55,14 @@ def client_options(settings: UpstreamSettings) -> ClientOptions:
 
 
 def same_origin(url: httpx2.URL, other: httpx2.URL) -> bool:
-    """Whether two urls have the same scheme, host and port."""
+    """Whether two URLs have the same scheme, host and port."""
     return (url.scheme, url.host, url.port) == (other.scheme, other.host, other.port)
 
 
 async def open_stream(client: httpx2.AsyncClient, url: str) -> httpx2.Response:
     """GET an event stream, following redirects only within its origin. The caller closes the response.
 
-    Raises HttpStatus when the answer is not a stream, NotMcp for a redirect elsewhere, and httpx2's errors.
+    Raises HttpStatus if the response is not a stream, NotMcp for a redirect elsewhere, and httpx2's errors.
     """
     request = client.build_request("GET", url, headers={"accept": "text/event-stream", "cache-control": "no-store"})
     for _ in range(_MOST_REDIRECTS):
@@ -86,22 +86,22 @@ async def open_stream(client: httpx2.AsyncClient, url: str) -> httpx2.Response:
 
 
 def challenges(response: httpx2.Response) -> list[str]:
-    """The answer's WWW-Authenticate headers: what would have to be sent to be let in."""
+    """Return the WWW-Authenticate headers, which say what credentials are required."""
     return response.headers.get_list("www-authenticate")
 
 
 def is_encoded(response: httpx2.Response) -> bool:
-    """Whether a body is compressed, although `identity` was asked for."""
+    """Whether a body is compressed, although `identity` was requested."""
     return response.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity")
 
 
 def is_event_stream(response: httpx2.Response) -> bool:
-    """Whether the answer is a stream of events, each of which has its own limit."""
+    """Whether the response is a stream of events, each of which has its own limit."""
     return response.headers.get("content-type", "").lower().startswith("text/event-stream")
 
 
 async def beginning(response: httpx2.Response, limit: int) -> bytes:
-    """At most about `limit` bytes of a body, and the response closed."""
+    """Read up to `limit` bytes of a body, and close the response."""
     parts: list[bytes] = []
     size = 0
     try:
@@ -111,14 +111,14 @@ async def beginning(response: httpx2.Response, limit: int) -> bytes:
             if size >= limit:
                 break
     except httpx2.TransportError:
-        pass  # what came before it broke is what there is
+        pass  # return what was received before the failure
     finally:
         await response.aclose()
     return b"".join(parts)[:limit]
 
 
 class Capped(httpx2.AsyncByteStream):
-    """A body that fails with MessageTooLarge as soon as it is over `limit` bytes, however long it says it is."""
+    """A body that raises MessageTooLarge as soon as it exceeds `limit` bytes, whatever length it declares."""
 
     def __init__(self, response: httpx2.Response, limit: int) -> None:
         self._inner = cast("httpx2.AsyncByteStream", response.stream)

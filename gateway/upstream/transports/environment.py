@@ -1,7 +1,7 @@
-"""The environment of a child process: what it needs to run and to reach the network, and no more.
+"""The environment of a child process: only what it needs to run and to reach the network.
 
-Beside those that every program needs, the ones that say how the network is reached: without them, nothing can be
-installed behind a company's proxy. A proxy's URL that holds a password stays here, since every server would get it.
+Besides the variables that every program needs, it has those for access to the network: without them, nothing can be
+installed behind a company's proxy. A proxy URL with a password is not passed on, since every server would get it.
 """
 
 import sys
@@ -16,7 +16,7 @@ _POSIX = frozenset(
         "LOGNAME",
         "SHELL",
         "TERM",
-        "LANG",  # the encoding of what it writes; LC_* too, below
+        "LANG",  # the encoding of its output; see LC_* below
         "TMPDIR",
         "TZ",
     }
@@ -30,7 +30,7 @@ _WINDOWS = frozenset(
         "COMMONPROGRAMFILES(X86)",
         "COMMONPROGRAMW6432",
         "COMPUTERNAME",
-        "COMSPEC",  # what starts .cmd and .bat files
+        "COMSPEC",  # starts .cmd and .bat files
         "HOMEDRIVE",
         "HOMEPATH",
         "LOCALAPPDATA",
@@ -70,7 +70,7 @@ _CERTIFICATES = frozenset(
         "DENO_TLS_CA_STORE",
     }
 )
-"""Files and folders with certificates of one's own authority, and whether the system's are trusted."""
+"""Variables with files and folders of private certificate authorities, and whether to trust the system's."""
 
 _PROXIES = frozenset(
     {
@@ -86,18 +86,18 @@ _PROXIES = frozenset(
 )
 
 _NETWORK = _CERTIFICATES | _PROXIES
-"""Names in any case: programs read `https_proxy` as well as `HTTPS_PROXY`, on every system."""
+"""Names are matched in any case: programs read `https_proxy` as well as `HTTPS_PROXY`, on every system."""
 
-HELD_BACK = 'a password is in it; env = { HTTPS_PROXY = "${HTTPS_PROXY}" } of the upstream hands such a proxy on'
+HELD_BACK = 'it contains a password; to pass it on, set env = { HTTPS_PROXY = "${HTTPS_PROXY}" } of the upstream'
 
 
 def environment(
     given: Mapping[str, str], inherited: Mapping[str, str], *, platform: str = sys.platform
 ) -> dict[str, str]:
-    """The environment of a child: what its settings give it, over the few variables taken from `inherited`."""
+    """Return the environment of a child: the variables in its settings, over the few taken from `inherited`."""
     windows = platform == "win32"
     needed = _WINDOWS if windows else _POSIX
-    # On Windows `Path` and `PATH` are one variable: a child must not be given both.
+    # On Windows `Path` and `PATH` are one variable: a child must not get both.
     replaced = {name.upper() for name in given} if windows else given.keys()
     kept = {
         name: value
@@ -112,20 +112,20 @@ def environment(
 
 
 def held_back(given: Mapping[str, str], inherited: Mapping[str, str]) -> list[str]:
-    """The names of the variables that a child is not given because there is a password in them."""
+    """Return the names of the variables that are not passed on because they contain a password."""
     return sorted(name for name, value in _network(given, inherited).items() if has_password(value))
 
 
 def has_password(value: str) -> bool:
-    """Whether a proxy's URL says who calls: `http://name:password@proxy:3128`, also without the scheme."""
+    """Whether a proxy's URL has credentials, as in `http://name:password@proxy:3128`, also without the scheme."""
     try:
         return "@" in urlsplit(value if "//" in value else f"//{value}").netloc
-    except ValueError:  # not a URL: nothing is known of what is in it
+    except ValueError:  # not a URL: it may contain anything
         return "@" in value
 
 
 def _network(given: Mapping[str, str], inherited: Mapping[str, str]) -> dict[str, str]:
-    # One that is given replaces the inherited one in any case: most programs prefer the lower one.
+    # A given variable replaces an inherited one in any case: most programs prefer the lower-case one.
     replaced = {name.upper() for name in given}
     return {
         name: value

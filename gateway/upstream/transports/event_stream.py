@@ -1,8 +1,7 @@
-"""Event streams of Streamable HTTP, made safe for the SDK's parser.
+"""Repair the event streams of Streamable HTTP for the SDK's parser.
 
-The SDK parses each event with a strict parser: half of a surrogate pair in one description, or one schema that nests
-200 deep, costs the whole answer. So the lines that carry messages are mended on their way, as the gateway's own
-transports do it.
+The SDK's parser is strict: half of a surrogate pair in one description, or one schema that nests 200 levels deep, costs
+the whole response. So the lines that contain messages are repaired, as in the gateway's own transports.
 """
 
 from collections.abc import AsyncIterator
@@ -16,16 +15,16 @@ _DATA = b"data:"
 
 
 class MendedEvents(httpx2.AsyncByteStream):
-    """The body of an event stream, its `data` lines mended (`messages.mended`).
+    """The body of an event stream with its `data` lines repaired (`messages.mended`).
 
-    A message that is written over several lines stays as it is, and so does what is longer than `limit` bytes: the SDK
-    refuses that.
+    A message that spans several lines is left unchanged, and so is a line of more than `limit` bytes, which the SDK
+    refuses.
     """
 
     def __init__(self, response: httpx2.Response, limit: int) -> None:
         self._inner = cast("httpx2.AsyncByteStream", response.stream)
         self._limit = limit
-        self._held = b""  # a carriage return at the end of a chunk: the rest of that line end may follow
+        self._held = b""  # a carriage return at the end of a chunk: the line feed may follow
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         parts: list[bytes] = []

@@ -1,8 +1,8 @@
-"""What goes wrong between the gateway and an upstream, in words: SDK, transport and system errors in one table.
+"""Explain failures between the gateway and an upstream: SDK, transport and system errors in one table.
 
-Exceptions arrive as they were raised: nested in groups (a transport's task group), chained (a refused connection under
-an HTTP client's error). All of them are laid out flat, and the first row of `TABLE` that knows one of them speaks. Rows
-name exceptions by their qualified names, so that nothing heavy is imported to explain that a command does not exist.
+Exceptions arrive as they were raised: nested in groups (a transport's task group), or chained (a refused connection
+below an HTTP client's error). They are flattened, and the first row of `TABLE` that matches one of them counts. Rows
+refer to exceptions by qualified names, so that nothing heavy is imported to explain that a command does not exist.
 """
 
 import errno
@@ -26,22 +26,22 @@ from gateway.upstream.transports.redaction import Secrets, origin_of
 
 
 class HttpStatus(Exception):
-    """An HTTP answer that says no, without a JSON-RPC error in it."""
+    """An HTTP error response without a JSON-RPC error in it."""
 
     def __init__(self, status: int, challenges: Iterable[str] = ()) -> None:
-        """`challenges` are the WWW-Authenticate headers of the answer."""
+        """`challenges` are the WWW-Authenticate headers of the response."""
         super().__init__(f"HTTP {status}")
         self.status = status
         self.wants: Wants | None = wanted_login(challenges)
 
     @property
     def is_about_the_request(self) -> bool:
-        """Whether another kind of request may do better: the address is there, and lets this caller in."""
+        """Whether another kind of request may succeed: the address exists, and accepts this caller."""
         return self.status in (400, 404, 405, 406, 415, 422)
 
 
 class SessionExpired(Exception):
-    """The HTTP session is not known to the upstream any more (404 for a request that named it)."""
+    """The upstream no longer knows the HTTP session (404 for a request that named it)."""
 
 
 class MessageTooLarge(Exception):
@@ -53,7 +53,7 @@ class MessageTooLarge(Exception):
 
 
 class NotMcp(Exception):
-    """The upstream sent something that is not MCP; the message says what, as in `answered ...`."""
+    """The upstream sent something that is not MCP; the message describes it, as in `answered ...`."""
 
 
 class ConnectionEnded(Exception):
@@ -61,11 +61,11 @@ class ConnectionEnded(Exception):
 
 
 class Stopping(Exception):
-    """The gateway itself is ending the connection."""
+    """The gateway itself ends the connection."""
 
 
 class Resting(Exception):
-    """The upstream had nothing to do for `seconds`, and is stopped until somebody wants it."""
+    """The upstream was idle for `seconds`, and is stopped until it is needed."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"idle for {seconds:g} s")
@@ -73,26 +73,26 @@ class Resting(Exception):
 
 
 class Vacated(Exception):
-    """Whoever had state in the upstream is gone: it is started anew, so that nobody else gets it."""
+    """The host with state in the upstream is gone: the upstream is restarted, so that no other host gets the state."""
 
 
 class OverMemory(Exception):
-    """The upstream used more memory than it may, and is stopped until somebody wants it."""
+    """The upstream used more memory than it may, and is stopped until it is needed."""
 
     def __init__(self, used: str, limit: str) -> None:
-        super().__init__(f"used {used} of memory, more than the {limit} that it may (limits.memory), and was stopped")
+        super().__init__(f"used {used} of memory, more than its limit of {limit} (limits.memory), and was stopped")
 
 
 class TooMuchWaiting(Exception):
-    """The upstream asks more than it lets be answered, or does not read; the message says how much waits."""
+    """The upstream does not read its input, or not the responses to its requests; the message says how much waits."""
 
 
 class Retired(Exception):
-    """The configuration has changed while the gateway runs, and has this connection no more."""
+    """The configuration was changed, and no longer contains this connection."""
 
 
 class NoAnswer(Exception):
-    """The upstream was not ready within its start limit: seconds, what it printed meanwhile, and the limit's name."""
+    """The upstream was not ready within its start limit; with the seconds, its output, and the limit's name."""
 
     def __init__(self, seconds: float, hint: str | None, key: str = "timeout.start") -> None:
         super().__init__(hint or "")
@@ -103,7 +103,7 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True)
 class Subject:
-    """The upstream that a failure is about: its name, its settings, and what must not be shown of them."""
+    """The upstream that a failure is about: its name, its settings, and the secrets in them."""
 
     name: str
     settings: UpstreamSettings
@@ -111,7 +111,7 @@ class Subject:
 
     @property
     def place(self) -> str:
-        """The command, or the origin of the url."""
+        """The command, or the origin of the URL."""
         if self.settings.url is not None:
             return origin_of(self.settings.url)
         return repr(self.settings.command)
@@ -119,7 +119,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Failure:
-    """One explained failure: which error it is for a running call, what happened, and what to do about it."""
+    """One explained failure: the type of error for a running call, what happened, and what to do about it."""
 
     kind: type[UpstreamError]
     words: str
@@ -127,11 +127,11 @@ class Failure:
 
     @property
     def cause(self) -> str:
-        """Words and remedy, for the state of an upstream."""
+        """The words and the remedy, for the state of an upstream."""
         return f"{self.words} ({self.remedy})" if self.remedy else self.words
 
     def error(self, upstream: str, doing: str | None = None) -> UpstreamError:
-        """The error to raise; `doing` is the method that was running, if one was."""
+        """Return the error to raise; `doing` is the method that was running, if any."""
         words = f"{self.words}, while {doing} was running" if doing else self.words
         return self.kind(upstream, words, remedy=self.remedy)
 
@@ -146,11 +146,11 @@ class _Row:
 
 
 _STATUS: dict[int, tuple[str, str | None]] = {
-    401: ("HTTP 401: it wants to know who is calling", 'set a token: headers = { Authorization = "Bearer ..." }'),
-    403: ("HTTP 403: it does not let this caller in", "check the token in headers, and what it may do"),
+    401: ("HTTP 401: it requires authentication", 'set a token: headers = { Authorization = "Bearer ..." }'),
+    403: ("HTTP 403: it denies access", "check the token in headers, and its permissions"),
     404: ("HTTP 404: there is no MCP server at this address", "check the path of the url"),
     405: ("HTTP 405: this address does not take MCP messages", "check the path of the url, and transport"),
-    407: ("HTTP 407: a proxy on the way wants credentials", "check HTTP_PROXY and HTTPS_PROXY"),
+    407: ("HTTP 407: a proxy requires credentials", "check HTTP_PROXY and HTTPS_PROXY"),
     429: ("HTTP 429: it was asked too often", "wait, or ask its operator for a higher limit"),
 }
 
@@ -173,7 +173,7 @@ def _status_remedy(exception: Exception, subject: Subject) -> str | None:
 
 
 def _unauthorised(wants: Wants | None, subject: Subject) -> tuple[str, str] | None:
-    """Words and remedy of a 401 that says what it wants; none where it does not, and no credentials were sent."""
+    """Return the words and remedy for a 401; None if it does not say what it wants and no credentials were sent."""
     login = f"mcp-remote can log in: {login_command(subject.name, subject.settings.url or '', replace=True)}"
     if sends_credentials(subject.settings.headers):
         remedy = "get a new token for headers" + (f"; or, without one, {login}" if wants == "login" else "")
@@ -244,25 +244,30 @@ _CHECK_URL = "check that the server runs, and the url"
 _MAX = "raise max_message_bytes if this is expected"
 
 TABLE: tuple[_Row, ...] = (
-    # What the gateway's own transports found out: the most telling, so first.
+    # Failures found by the gateway's own transports: the most specific, so they come first.
     _Row("gateway.Stopping", UpstreamUnavailable, "is being stopped"),
     _Row("gateway.Retired", UpstreamUnavailable, "was changed in the configuration, or taken out of it", "try again"),
     _Row("gateway.MessageTooLarge", UpstreamGarbage, _limit_words, _MAX),
-    _Row("gateway.SessionExpired", UpstreamLost, "its session expired, or the server was started anew"),
+    _Row("gateway.SessionExpired", UpstreamLost, "its session expired, or the server was restarted"),
     _Row(
         "gateway.Resting",
         UpstreamUnavailable,
-        lambda exception, _: f"sleeps: nobody called it for {getattr(exception, 'seconds', 0):g} s",
+        lambda exception, _: f"sleeps: it was not called for {getattr(exception, 'seconds', 0):g} s",
         "the next call wakes it up",
     ),
-    _Row("gateway.Vacated", UpstreamUnavailable, "is started anew: the host that used it is gone"),
+    _Row("gateway.Vacated", UpstreamUnavailable, "is being restarted: the host that used it is gone"),
     _Row(
         "gateway.OverMemory",
         UpstreamLost,
         _said,
         "the next call starts it again: ask it for less at once, or raise limits.memory",
     ),
-    _Row("gateway.TooMuchWaiting", UpstreamLost, _said, "it is started again; report it to whoever makes the server"),
+    _Row(
+        "gateway.TooMuchWaiting",
+        UpstreamLost,
+        _said,
+        "it is started again; report this to the developers of the server",
+    ),
     _Row("gateway.HttpStatus", UpstreamUnavailable, _status_words, _status_remedy),
     _Row("gateway.ConnectionEnded", UpstreamLost, _said),
     _Row("gateway.NotMcp", UpstreamGarbage, _said),
@@ -315,7 +320,7 @@ TABLE: tuple[_Row, ...] = (
         _CHECK_URL,
     ),
     _Row("httpx2.TimeoutException", UpstreamTimeout, lambda _, subject: f"{subject.place} did not answer in time"),
-    _Row("httpx2.ProxyError", UpstreamUnavailable, "the proxy on the way refused", "check HTTP_PROXY and NO_PROXY"),
+    _Row("httpx2.ProxyError", UpstreamUnavailable, "the proxy refused the connection", "check HTTP_PROXY and NO_PROXY"),
     _Row("httpx2.ConnectError", UpstreamLost, lambda _, subject: f"no connection to {subject.place}", _CHECK_URL),
     _Row("httpx2.SSEError", UpstreamGarbage, _limit_words, _MAX, only=_exceeded),
     _Row("httpx2.SSEError", UpstreamGarbage, "answered with something that is not an event stream", "check the url"),
@@ -333,7 +338,7 @@ TABLE: tuple[_Row, ...] = (
 
 
 def failure_of(exception: BaseException, subject: Subject) -> Failure:
-    """The failure that an exception, a group or a chain of them, means for this upstream."""
+    """Return the failure that an exception, or a group or chain of exceptions, means for this upstream."""
     found = list(_flat(exception))
     for one in found:
         if isinstance(one, UpstreamRefused):
@@ -351,14 +356,14 @@ def failure_of(exception: BaseException, subject: Subject) -> Failure:
 
 
 def startup(failures: Sequence[Failure], subject: Subject) -> Failure:
-    """Why an upstream could not be connected to: what each transport met that was tried, in order."""
+    """Return why an upstream could not be connected to, from the failures of the transports in the order tried."""
     words = [subject.secrets.cause(failure.words, 600) for failure in failures]
     tried = words[0] if len(set(words)) == 1 else f"{words[0]}; over the older SSE transport: {'; '.join(words[1:])}"
     return Failure(UpstreamUnavailable, tried, failures[0].remedy)
 
 
 def _flat(exception: BaseException) -> Iterator[Exception]:
-    """The exceptions in a group and along each chain, outermost first, each once."""
+    """Yield the exceptions in a group and along each chain, outermost first, each once."""
     seen: set[int] = set()
     waiting: list[BaseException] = [exception]
     while waiting:
@@ -371,7 +376,7 @@ def _flat(exception: BaseException) -> Iterator[Exception]:
             continue
         if isinstance(one, Exception):
             yield one
-        # Also a context that was suppressed: the HTTP client hides the refusal under its own error in that way.
+        # Suppressed contexts too: that is how the HTTP client hides a refused connection under its own error.
         if (beneath := one.__cause__ or one.__context__) is not None:
             waiting.append(beneath)
 

@@ -1,8 +1,8 @@
-"""The Streamable HTTP transport: the SDK's, over a client that keeps it within limits and out of trouble.
+"""The Streamable HTTP transport: the SDK's own, over a client that adds limits and keeps failures apart.
 
-The SDK's transport turns an HTTP failure into a JSON-RPC error that no longer says which (401 and 503 look the same),
-lets one broken request end the connection with all others on it, and reads JSON bodies of any size. So its client is
-ours: a failed request is answered with a made-up JSON-RPC error that carries a ticket, which names the failure.
+The SDK's transport turns HTTP failures into JSON-RPC errors that do not tell them apart (401 and 503 look the same),
+lets one broken request end the connection with all others on it, and reads JSON bodies of any size. So it gets a
+client of ours, which answers a failed request with a JSON-RPC error of its own that has a ticket for the failure.
 """
 
 import re
@@ -35,7 +35,7 @@ from gateway.upstream.transports.messages import mended, write_fields
 
 _SMALL = 64 * 1024
 _NOTICE_TIMEOUT = 10.0
-"""Seconds for the upstream to accept a message that has no answer; the SDK sends nothing else meanwhile."""
+"""Seconds for the upstream to accept a message that has no response; the SDK sends nothing else meanwhile."""
 
 _FAREWELL_TIMEOUT = 2.0
 """Seconds for the upstream to accept the end of its session."""
@@ -45,7 +45,7 @@ _UNKNOWN_SESSION = re.compile(
     r"|\bsession\b.{0,20}\b(?:not found|expired|invalid|unknown)",
     re.IGNORECASE,
 )
-"""What servers on the official TypeScript example say, with 400 in place of 404, to a session that they do not know."""
+"""The message for an unknown session of servers based on the official TypeScript example, with 400 instead of 404."""
 
 _OF_THE_BODY = frozenset({"content-length", "transfer-encoding", "content-encoding"})
 
@@ -54,7 +54,7 @@ _MESSAGE_WITH_ANSWER = re.compile(rb'\{"jsonrpc":"2\.0","id":(?:[^"\\,]+|"(?:[^"
 
 @asynccontextmanager
 async def open_http(settings: UpstreamSettings) -> AsyncGenerator[Channel]:
-    """Talk to the upstream's url over Streamable HTTP; leaving ends the session."""
+    """Connect to the upstream's URL over Streamable HTTP; leaving the context ends the session."""
     assert settings.url is not None
     tickets = Tickets()
     ending = Ending()
@@ -69,9 +69,9 @@ async def open_http(settings: UpstreamSettings) -> AsyncGenerator[Channel]:
 
 
 class Tickets:
-    """Failures, left at the cloakroom: a ticket goes through the SDK in an error message and gets the failure back.
+    """Keeps failures by ticket: a ticket passes through the SDK in an error message, and retrieves the failure.
 
-    A ticket cannot be forged by an upstream: it has a random part.
+    Upstreams cannot forge tickets, because they have a random part.
     """
 
     def __init__(self) -> None:
@@ -81,14 +81,14 @@ class Tickets:
         self._count = 0
 
     def leave(self, failure: Exception) -> str:
-        """Keep a failure; the ticket for it. Only the last hundred are kept: each is asked for at once."""
+        """Keep a failure and return its ticket. Only the last hundred are kept, since each is retrieved at once."""
         self._count += 1
         self._failures[self._count] = failure
         self._failures.pop(self._count - 100, None)
         return f"{self._mark}-{self._count}"
 
     def failure_in(self, error: ErrorData) -> Exception | None:
-        """The failure whose ticket is in an error's message, or what else the SDK itself meant by the error."""
+        """Return the failure whose ticket is in an error's message, or the failure behind an error of the SDK's own."""
         found = self._ticket.search(error.message)
         if found is not None:
             return self._failures.pop(int(found.group(1)), None)
@@ -99,7 +99,7 @@ class Tickets:
 
 
 class Client(httpx2.AsyncClient):
-    """The client under the SDK's transport: answers for the upstream when the upstream does not."""
+    """The client below the SDK's transport, which answers in place of the upstream if a request fails."""
 
     def __init__(self, settings: UpstreamSettings, tickets: Tickets) -> None:
         super().__init__(**client_options(settings))
@@ -108,7 +108,7 @@ class Client(httpx2.AsyncClient):
         self._tickets = tickets
 
     def build_request(self, method: str, url: httpx2.URL | str, **options: Any) -> httpx2.Request:
-        """The request as httpx2 builds it, with JSON written by pydantic: faster, and never failing."""
+        """Build the request as httpx2 does, but with JSON written by pydantic, which is faster and never fails."""
         if (body := options.pop("json", None)) is not None:
             options["content"] = write_fields(body)
         return super().build_request(method, url, **options)
@@ -116,22 +116,22 @@ class Client(httpx2.AsyncClient):
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request of the SDK's transport.
 
-        A POST never raises: its failure is the answer. A GET (the standing stream) and a DELETE (the end of a session)
-        may fail, which the SDK takes well.
+        A POST never raises: its failure is returned as a response. A GET (the standing stream) and a DELETE (the end of
+        a session) may fail, which the SDK can handle.
         """
         if request.method == "GET" and "last-event-id" in request.headers:
             await STREAM_CLOSED.get()()
         if request.method == "DELETE":
             _limit(request, _FAREWELL_TIMEOUT)
         elif request.method == "POST":
-            # A call that was given up leaves its request behind, which must not wait for ever.
+            # An abandoned call leaves its request behind, which must not wait forever.
             awaited = _MESSAGE_WITH_ANSWER.match(await request.aread())
             _limit(request, self._longest_call if awaited else _NOTICE_TIMEOUT)
         try:
             response = await super().send(request, **options)
         except httpx2.RequestError as failure:
             if request.method == "DELETE":
-                return httpx2.Response(204, request=request)  # nobody is left who would keep the session
+                return httpx2.Response(204, request=request)  # nobody is left to keep the session
             if request.method != "POST":
                 raise
             return self._answer(request, failure)
@@ -166,7 +166,7 @@ class Client(httpx2.AsyncClient):
         return response
 
     async def _refused(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
-        """An answer of 400 and above: as it is when it is a JSON-RPC error of the upstream's, else by its status."""
+        """Return a response of 400 and above unchanged if it is a JSON-RPC error, else a failure by its status."""
         body = await beginning(response, _SMALL)
         code, said = _error_in(body)
         if "mcp-session-id" in request.headers and code != METHOD_NOT_FOUND:
@@ -193,7 +193,7 @@ def _limit(request: httpx2.Request, seconds: float) -> None:
 
 
 def _error_in(body: bytes) -> tuple[int | None, str]:
-    """Code and message of the JSON-RPC error that a body is; None and nothing when it is none."""
+    """Return the code and message of the JSON-RPC error in a body; None and an empty string if there is none."""
     try:
         value = from_json(body)
     except ValueError:
@@ -221,7 +221,7 @@ _SAID_BY_SDK: tuple[tuple[int, str, Callable[[str], Exception]], ...] = (
     (-32700, "Failed to parse JSON response", _no_message),
     (-32700, "Failed to parse SSE message", _no_message),
 )
-"""Errors that the SDK's transport makes up (mcp 2.3.0, client/streamable_http.py): code, beginning, what they mean.
+"""Errors made up by the SDK's transport (mcp 2.3.0, client/streamable_http.py): code, beginning, meaning.
 
-An upstream that sends the very same error is understood in the same way, which is no loss.
+The same error from an upstream is interpreted in the same way, which does no harm.
 """

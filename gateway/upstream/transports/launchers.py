@@ -1,6 +1,6 @@
-"""Commands that may have to download a server before they can start it: `npx`, `uvx`, `docker run` and their like.
+"""Recognize commands that may download a server before they start it: `npx`, `uvx`, `docker run` and the like.
 
-Pure: decided by the command and its arguments alone, also where they stand behind a shell, `env` or another wrapper.
+Pure: only the command and its arguments count, also behind a shell, `env` or another wrapper.
 """
 
 import ntpath
@@ -12,16 +12,14 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Launcher:
-    """A program that installs before it starts: how it is named, and whose cache it fills."""
+    """A program that installs a server before it starts it, and the cache that it fills."""
 
     name: str
-    """As a user writes it: `npx`, `uv run`."""
+    """The name as a user writes it: `npx`, `uv run`."""
     cache: str
-    """The programs that share one cache have this in common."""
+    """The name of the cache, which several programs may share."""
     starts_child: bool = True
-    """Whether it is alone until the server becomes a process below it, so that a second process shows that it has
-    installed.
-    """
+    """Whether the server becomes a child of the launcher, so that a second process shows that it is installed."""
 
 
 _ALONE: Mapping[str, str] = {
@@ -31,7 +29,7 @@ _ALONE: Mapping[str, str] = {
     "uvx": "uv",
     "dnx": "dotnet",
 }
-"""Programs that always do, and their caches."""
+"""Programs that are always launchers, and their caches."""
 
 _COMMANDS: Mapping[str, tuple[str, frozenset[str]]] = {
     "npm": ("npm", frozenset({"exec", "x", "init", "create"})),
@@ -46,10 +44,10 @@ _COMMANDS: Mapping[str, tuple[str, frozenset[str]]] = {
     "podman": ("podman", frozenset({"run", "container run"})),
     "nerdctl": ("nerdctl", frozenset({"run"})),
 }
-"""Programs that do with one of these commands, and their caches."""
+"""Programs that are launchers with one of these commands, and their caches."""
 
 _DETACHED = frozenset({"docker", "podman", "nerdctl"})
-"""The server is started by a service of theirs, or in their own place."""
+"""Launchers whose server is not their child, but is started by their service or replaces them."""
 
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish"})
 _WINDOWS_SHELLS = frozenset({"cmd"})
@@ -58,13 +56,13 @@ _ENDING = re.compile(r"\.(?:exe|cmd|bat|ps1)$", re.IGNORECASE)
 _ASSIGNMENT = re.compile(r"^\w+=")
 _SEPARATORS = frozenset({"&&", ";", "||", "|", "&"})
 _DEEPEST = 5
-"""How many wrappers are looked behind."""
+"""How many nested wrappers are followed."""
 _VALUES = 3
-"""How many words after a wrapper may be values of its options (`sudo -u nobody npx`) before the command."""
+"""How many words between a wrapper and its command may be option values (`sudo -u nobody npx`)."""
 
 
 def launcher_of(command: str | None, args: Sequence[str]) -> Launcher | None:
-    """The launcher that a command is, or leads to; None for one that starts at once what is there."""
+    """Return the launcher that a command is or runs; None for a command that starts the server directly."""
     return _found((command, *args), _DEEPEST) if command else None
 
 
@@ -89,14 +87,14 @@ def _found(words: Sequence[str], depth: int) -> Launcher | None:
 
 
 def _below(launcher: Launcher | None) -> Launcher | None:
-    """One that is a child itself."""
+    """Return a launcher that is itself a child of a wrapper."""
     return None if launcher is None else replace(launcher, starts_child=False)
 
 
 def _with_command(program: str, args: Sequence[str]) -> Launcher | None:
     cache, commands = _COMMANDS[program]
     words = [word for word in args if not word.startswith("-")]
-    # An option may have a value of its own in front of the command (`docker --context x run`), so not the first alone.
+    # Not only the first word: an option before the command may have a value (`docker --context x run`).
     for command in sorted(commands, key=lambda each: -len(each)):
         wanted = command.split()
         if any(list(words[place : place + len(wanted)]) == wanted for place in range(3)):
@@ -105,7 +103,7 @@ def _with_command(program: str, args: Sequence[str]) -> Launcher | None:
 
 
 def _script_of_shell(args: Sequence[str]) -> str:
-    """What a shell is given to run: the word after `-c` (`-lc`, `-ec`)."""
+    """Return the script of a shell: the word after `-c` (`-lc`, `-ec`)."""
     for place, word in enumerate(args[:-1]):
         if re.fullmatch(r"-\w*c\w*", word):
             return args[place + 1]
@@ -113,12 +111,12 @@ def _script_of_shell(args: Sequence[str]) -> str:
 
 
 def _in_script(script: str, depth: int) -> Launcher | None:
-    """The first launcher among the commands of a line for a shell."""
+    """Return the first launcher among the commands of a shell script."""
     try:
         reader = shlex.shlex(script, posix=True, punctuation_chars=True)
         reader.whitespace_split = True
         words = list(reader)
-    except ValueError:  # a quote without an end
+    except ValueError:  # an unclosed quote
         return None
     command: list[str] = []
     for word in [*words, ";"]:
@@ -132,7 +130,7 @@ def _in_script(script: str, depth: int) -> Launcher | None:
 
 
 def _behind_wrapper(args: Sequence[str], depth: int) -> Launcher | None:
-    """`env -i X=1 npx`, `nice -n 5 npx`: the first word from which on there is a launcher."""
+    """Return the first launcher among the words after a wrapper, as in `env -i X=1 npx` and `nice -n 5 npx`."""
     tried = 0
     for place, word in enumerate(args):
         if word == "-S":  # env: the next word is a whole line

@@ -1,4 +1,4 @@
-"""Cutting a stream of bytes into lines, in linear time and bounded memory. Pure: no I/O."""
+"""Split a stream of bytes into lines, in linear time and bounded memory. Pure: no I/O."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ _KEPT = 4_096
 
 @dataclass(frozen=True)
 class LongLine:
-    """A line over the limit, which was not kept: its beginning, its end, and its size in bytes."""
+    """A line over the limit, of which only the beginning, the end and the size in bytes were kept."""
 
     head: bytes
     tail: bytes
@@ -15,9 +15,9 @@ class LongLine:
 
 
 class LineReader:
-    """Feed it chunks, get the lines that they complete: whole, or as a `LongLine` when over `limit` bytes.
+    """Splits chunks into lines. A line of more than `limit` bytes is returned as a `LongLine`.
 
-    Chunks are joined once per line, never searched twice: reading a line costs time in proportion to its length.
+    Chunks are joined once per line and never searched twice, so the time to read a line is proportional to its length.
     """
 
     def __init__(self, limit: int) -> None:
@@ -28,7 +28,7 @@ class LineReader:
         self._tail = b""
 
     def feed(self, chunk: bytes) -> list[bytes | LongLine]:
-        """The lines that end in `chunk`, without their line ends."""
+        """Return the lines that end in `chunk`, without line ends."""
         lines: list[bytes | LongLine] = []
         start = 0
         while (end := chunk.find(b"\n", start)) >= 0:
@@ -39,7 +39,7 @@ class LineReader:
         return lines
 
     def rest(self) -> bytes | LongLine:
-        """What came after the last line end, once there is no more to come."""
+        """Return the bytes after the last line end, once the stream has ended."""
         return self._take()
 
     def _add(self, piece: bytes) -> None:

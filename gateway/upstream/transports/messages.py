@@ -1,7 +1,7 @@
-"""JSON-RPC messages to bytes and back, for the transports that are our own (stdio and legacy SSE).
+"""Read and write JSON-RPC messages, for the gateway's own transports (stdio and legacy SSE).
 
-Results are kept as parsed JSON: nothing below the JSON-RPC envelope is validated here. A message that cannot be used
-costs itself; when it still tells which request it answers, that request fails at once instead of waiting for its limit.
+Results are kept as parsed JSON: nothing below the JSON-RPC envelope is validated here. An unusable message is dropped;
+if it can still be matched to a request, that request fails at once instead of waiting for its limit.
 """
 
 import json
@@ -25,19 +25,19 @@ logger = logging.getLogger(__name__)
 
 _SMALL = 64 * 1024
 _NOTHING = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'
-"""A message that says nothing to anybody."""
+"""A message without meaning."""
 
 MOST_IN_BATCH = 1_000
-"""Messages of one batch: in memory each takes a hundred times what it took on the wire."""
+"""The maximum number of messages in a batch: each takes a hundred times as much in memory as on the wire."""
 
 _LEADING_ID = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)\s*,\s*"(?:result|error)"')
 _CLOSING_ID = re.compile(rb'[,{]\s*"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
 
 def read_messages(data: bytes | str) -> list[SessionMessage]:
-    """The messages in one line or event: one, or several in a batch (which 2025-03-26 allows).
+    """Read the messages in one line or event: one, or several in a batch (which 2025-03-26 allows).
 
-    Raises NotMcp when it is not JSON-RPC at all.
+    Raises NotMcp if it is not JSON-RPC at all.
     """
     try:
         value = _json(data)
@@ -53,20 +53,20 @@ def read_messages(data: bytes | str) -> list[SessionMessage]:
 
 
 def write_message(message: JSONRPCMessage) -> bytes:
-    """One message as JSON on one line, without the line end. Never raises; see `write_fields`."""
-    with suppress(Exception):  # whatever it is, `write_fields` takes more
-        # As `model_dump_json` does it, but without making a text of the bytes and bytes of the text.
+    """Write a message as JSON on one line, without the line end. Never raises; see `write_fields`."""
+    with suppress(Exception):  # `write_fields` is more tolerant
+        # Like `model_dump_json`, but without decoding the bytes and encoding them again.
         return message.__pydantic_serializer__.to_json(message, by_alias=True, exclude_unset=True)
     return write_fields(message.model_dump(by_alias=True, exclude_unset=True))
 
 
 def write_fields(fields: Mapping[str, Any]) -> bytes:
-    """The members of one JSON-RPC message as JSON on one line, whatever is in them: this never raises.
+    """Write the members of one JSON-RPC message as JSON on one line. Never raises, whatever is in them.
 
-    Half of a surrogate pair is written as an escape. What cannot be written even so costs only this message: in place
-    of an answer goes an error, and in place of anything else the message without the params.
+    Half of a surrogate pair is written as an escape. A message that still cannot be written is replaced: a response by
+    an error, and any other message by itself without the params.
     """
-    with suppress(Exception):  # whatever it is, the next one takes more: half of a surrogate pair, for one
+    with suppress(Exception):  # the next attempt is more tolerant, for example of half a surrogate pair
         return to_json(fields, inf_nan_mode="null")
     try:
         return json.dumps(fields, allow_nan=False).encode("ascii")
@@ -76,8 +76,8 @@ def write_fields(fields: Mapping[str, Any]) -> bytes:
 
 
 def mended(data: bytes) -> bytes:
-    """A message for a parser that is stricter than `read_messages`; the same object when nothing is wrong with it."""
-    # A large message without brackets, and without a half of a pair, is base64 or text: it is not parsed twice.
+    """Repair a message for a parser that is stricter than `read_messages`; return the same object if it is fine."""
+    # A large message that cannot be deep and has no surrogate escapes is base64 or text: do not parse it twice.
     if len(data) > _SMALL and not may_be_deep(data) and b"\\ud" not in data and b"\\uD" not in data:
         return data
     try:
@@ -86,24 +86,24 @@ def mended(data: bytes) -> bytes:
         pass
     try:
         value = read_leniently(data)
-    except ValueError:  # not JSON: whoever reads it says so
+    except ValueError:  # not JSON: the reader reports that
         return data
     return to_json(value) if _may_be_delivered(value) else _NOTHING
 
 
 def failed_answer(request_id: str | int, failure: Exception) -> SessionMessage:
-    """An answer made up in place of one that could not be read; `failure_in` gives the failure back."""
+    """Make up a response in place of one that could not be read; `failure_in` returns its failure."""
     error = ErrorData(code=PARSE_ERROR, message=str(failure), data=failure)
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
 
 
 def failure_in(error: ErrorData) -> Exception | None:
-    """The failure of a `failed_answer`. What an upstream sends is JSON, so it cannot forge one."""
+    """Return the failure of a `failed_answer`. Upstreams send JSON, so they cannot forge one."""
     return error.data if isinstance(error.data, Exception) else None
 
 
 def answered_id(head: bytes, tail: bytes) -> int | None:
-    """Which request a message too long to be read answers, from its first and last bytes; None if they do not tell."""
+    """Find the id of the request that an overlong message answers in its first and last bytes; None if unknown."""
     found = _LEADING_ID.match(head) or _CLOSING_ID.search(tail)
     return int(found.group(1)) if found else None
 
@@ -112,12 +112,12 @@ def _json(data: bytes | str) -> Any:
     try:
         return from_json(data)
     except ValueError:
-        # Lone surrogates, wrong UTF-8 and the like are the upstream's fault, but cost it only what they stand in.
+        # Lone surrogates, invalid UTF-8 and the like affect only the strings that contain them.
         return read_leniently(data)
 
 
 def _may_be_delivered(message: Any) -> bool:
-    """Whether the SDK's dispatcher survives a message: it makes floats of progress, whatever number that is."""
+    """Whether the SDK's dispatcher survives a message: it converts progress to float, whatever the number."""
     fields = as_object(message)
     if fields.get("method") != "notifications/progress":
         return True
@@ -126,7 +126,7 @@ def _may_be_delivered(message: Any) -> bool:
 
 
 def _in_place_of(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What can be written for certain in place of a message that cannot."""
+    """Return a replacement that can certainly be written for a message that cannot."""
     written: dict[str, Any] = {"jsonrpc": "2.0"}
     if "id" in fields:
         written["id"] = fields["id"] if isinstance(fields["id"], str | int) else None

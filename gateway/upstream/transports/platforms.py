@@ -1,11 +1,11 @@
-"""Where the operating systems differ: finding a program, starting it, and ending it with all that it started.
+"""Differences between operating systems: find a program, start it, and end it with everything it started.
 
-The one module of this room that asks which system it runs on. What decides is pure, or takes the system's calls as an
-argument, so that each system's way is tested on every other.
+Only this module of the package depends on the system. Decisions are pure functions, or take the system's calls as an
+argument, so the code for each system can be tested on every other.
 
-POSIX: a child leads a process group of its own (and a session), and signals go to the group. Windows: a child and what
-it starts are members of a Job Object, which ends them when it is told to, and when its last handle is closed: also when
-the gateway is killed. There is no SIGTERM there; a program is asked to end by closing its input, and then it is ended.
+POSIX: a child leads a process group (and a session) of its own, and signals go to the group. Windows: a child and the
+processes it starts belong to a Job Object, which ends them on request and when its last handle is closed, even if the
+gateway is killed. Windows has no SIGTERM: a program is asked to end by closing its input, and is then terminated.
 """
 
 import ctypes
@@ -25,100 +25,100 @@ WINDOWS = sys.platform == "win32"
 
 _PATHEXT = ".COM;.EXE;.BAT;.CMD"
 _BATCH = (".bat", ".cmd")
-_NO_WINDOW = 0x0800_0000  # subprocess.CREATE_NO_WINDOW, which other systems do not name
+_NO_WINDOW = 0x0800_0000  # subprocess.CREATE_NO_WINDOW, which Python defines on Windows only
 
 
 class Work(NamedTuple):
-    """How much a process and all below it have done so far; two of them side by side show whether it is at work."""
+    """The work of a process and its descendants so far; comparing two values shows whether they are busy."""
 
     cpu: float = 0.0
-    """Seconds of CPU of the processes that run now."""
+    """CPU seconds of the running processes."""
     moved: int = 0
-    """Bytes that they have read and written, where the system says so; else 0."""
+    """Bytes read and written by them; 0 if the system does not report it."""
     processes: int = 0
-    """How many run now."""
+    """The number of running processes."""
     who: object = None
-    """Equal as long as they are the same processes."""
+    """An identity that stays equal as long as the processes are the same."""
 
 
 class Tree(Protocol):
-    """A process and everything that it started, as one thing to end."""
+    """A process and everything that it started, which can be ended together."""
 
     def work(self) -> Work | None:
-        """What it has done so far; None where the system does not say. Takes some milliseconds."""
+        """Return the work done so far; None if the system does not report it. Takes a few milliseconds."""
         ...
 
     def terminate(self) -> bool:
-        """Ask all of it to end; False when nobody is left. Where nothing can be asked, end it."""
+        """Ask all processes to end, or end them if they cannot be asked. Return False if none are left."""
         ...
 
     def is_alive(self) -> bool:
-        """Whether anybody is left."""
+        """Whether any process is left."""
         ...
 
     def kill(self) -> None:
-        """End all of it, whatever it does."""
+        """Kill all processes."""
         ...
 
     def close(self) -> None:
-        """Nothing will be asked of it any more."""
+        """Release the tree, which is not used after that."""
         ...
 
 
 class SpawnOptions(TypedDict, total=False):
-    """What a child is started with, beside its command."""
+    """Options for starting a child, besides its command."""
 
     start_new_session: bool
     creationflags: int
 
 
 def spawn_options(*, windows: bool = WINDOWS) -> SpawnOptions:
-    """How to start a child so that it can be ended as a whole, and opens no window."""
+    """Return options for a child that can be ended as a tree, and that opens no window."""
     return {"creationflags": _NO_WINDOW} if windows else {"start_new_session": True}
 
 
 def tree_of(pid: int) -> Tree:
-    """The tree below a child that has just been started with `spawn_options`."""
+    """Return the tree of a child that has just been started with `spawn_options`."""
     return Job(pid, _kernel32()) if WINDOWS else Group(pid)
 
 
 class Group:
-    """A process group. The leader's id stays the group's after the leader is gone, for as long as anybody is in it."""
+    """A process group. It keeps its leader's id after the leader is gone, as long as it has a member."""
 
     def __init__(self, leader: int) -> None:
         self._leader = leader
 
     def work(self) -> Work | None:
-        """Of all in the group."""
+        """Return the work of all processes in the group."""
         return _linux_work(self._leader) if sys.platform == "linux" else listed_work(self._leader, _ps("time"))
 
     def terminate(self) -> bool:
-        """SIGTERM to all."""
+        """Send SIGTERM to all processes."""
         return self._signal(signal.SIGTERM)
 
     def is_alive(self) -> bool:
-        """Whether anybody is in it."""
+        """Whether the group has a process."""
         return self._signal(0)
 
     def kill(self) -> None:
-        """SIGKILL to all."""
+        """Send SIGKILL to all processes."""
         self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: a group holds no resources."""
 
     def _signal(self, number: int) -> bool:
         try:
             os.killpg(self._leader, number)
         except ProcessLookupError:
             return False
-        except PermissionError:  # someone in it belongs to another user: it is there, and beyond our reach
+        except PermissionError:  # a member belongs to another user: it exists, but cannot be signalled
             return True
         return True
 
 
 class Job:
-    """A Job Object of Windows. What the process starts in the moment before it is put into the job stays outside."""
+    """A Windows Job Object. Processes started before the child is assigned to the job stay outside."""
 
     _EXTENDED_LIMITS = 9
     _ACCOUNTING = 1
@@ -139,7 +139,7 @@ class Job:
             kernel32.CloseHandle(process)
 
     def work(self) -> Work | None:
-        """Of all in the job, those included that have ended."""
+        """Return the work of all processes in the job, including those that have ended."""
         accounting = self._accounting()
         if accounting is None:
             return None
@@ -147,24 +147,24 @@ class Job:
         return Work((user + kernel) / 10_000_000, 0, accounting.active_processes, accounting.total_processes)
 
     def terminate(self) -> bool:
-        """End all: there is nothing that they could be asked."""
+        """Kill all processes: on Windows they cannot be asked to end."""
         if not self.is_alive():
             return False
         self.kill()
         return True
 
     def is_alive(self) -> bool:
-        """Whether any process of the job runs."""
+        """Whether any process of the job is running."""
         accounting = self._accounting()
         return accounting is not None and accounting.active_processes > 0
 
     def kill(self) -> None:
-        """End every process of the job at once."""
+        """Kill every process of the job."""
         if self._job:
             self._kernel32.TerminateJobObject(self._job, 1)
 
     def close(self) -> None:
-        """Let go of the job, which ends whatever is still in it."""
+        """Close the job, which ends all processes still in it."""
         job, self._job = self._job, None
         if job:
             self._kernel32.CloseHandle(job)
@@ -188,10 +188,10 @@ def command_line(
     windows: bool = WINDOWS,
     is_file: Callable[[str], bool] = os.path.isfile,
 ) -> list[str] | str:
-    """What to start: a list for the system itself, or (`.cmd` and `.bat` on Windows) one line for its shell.
+    """Return the command to start: a list for the system, or (`.cmd` and `.bat` on Windows) one line for its shell.
 
-    On Windows the program is looked for as a shell would: `npx` is `npx.cmd`, which only a search by PATHEXT finds.
-    Raises OSError (EINVAL) for arguments that cannot be handed to a batch file.
+    On Windows the program is searched for as a shell does: `npx` is `npx.cmd`, which only a search by PATHEXT finds.
+    Raises OSError (EINVAL) for arguments that cannot be passed to a batch file.
     """
     if not windows:
         return [command, *args]
@@ -202,10 +202,10 @@ def command_line(
 def find_program(
     command: str, environ: Mapping[str, str], *, is_file: Callable[[str], bool] = os.path.isfile
 ) -> str | None:
-    """Where a command is on Windows: in the folders of PATH, with each ending of PATHEXT; None when nowhere.
+    """Find a command on Windows in the folders of PATH, with each extension of PATHEXT; None if it is not found.
 
-    Unlike the system's own search, neither the current folder nor a file without an ending (npm puts shell scripts
-    beside its `.cmd` files) is looked at.
+    Unlike the system's own search, this ignores the current folder and files without an extension (npm puts shell
+    scripts beside its `.cmd` files).
     """
     named = {name.upper(): value for name, value in environ.items()}
     endings = [ending.lower() for ending in (named.get("PATHEXT") or _PATHEXT).split(";") if ending]
@@ -218,10 +218,10 @@ def find_program(
 
 
 def batch_line(program: str, args: Sequence[str]) -> str:
-    """A batch file and its arguments as one line for `cmd /c "..."`, so that each arrives as it was given.
+    """Return a batch file and its arguments as one line for `cmd /c "..."` that preserves each argument.
 
-    cmd expands and splits a line once more than other programs: everything is quoted, a quote inside is doubled, and
-    `%` is broken up by an expansion to nothing. Raises OSError (EINVAL) for line ends, which cmd ends a command at.
+    cmd expands and splits a line once more than other programs, so everything is quoted, inner quotes are doubled, and
+    `%` is broken up by an empty expansion. Raises OSError (EINVAL) for line ends, which end a command for cmd.
     """
     return " ".join((f'"{program}"', *map(_batch_argument, args)))
 
@@ -229,14 +229,14 @@ def batch_line(program: str, args: Sequence[str]) -> str:
 def _batch_argument(argument: str) -> str:
     if any(sign in argument for sign in "\r\n\0"):
         raise OSError(errno.EINVAL, "an argument of a batch file (.cmd, .bat) cannot have a line end in it")
-    # A backslash counts only before a quote; a doubled quote is one quote for cmd and for the program behind it.
+    # A backslash is special only before a quote; a doubled quote is one quote for cmd and for the program behind it.
     escaped = re.sub(r'(\\*)"', r'\1\1""', argument)
     escaped = re.sub(r"(\\+)$", r"\1\1", escaped)
     return f'"{escaped}"'.replace("%", "%%cd:~,%")
 
 
 def exit_words(code: int) -> str:
-    """How a process ended: `exited with code 1`, `was ended by SIGKILL`, `exited with code 0xC0000005`."""
+    """Describe how a process ended: `exited with code 1`, `was ended by SIGKILL`, `exited with code 0xC0000005`."""
     if code >= 0:
         return f"exited with code {code if code < 0x1_0000 else f'0x{code:X}'}"
     try:
@@ -246,7 +246,7 @@ def exit_words(code: int) -> str:
 
 
 def resident_memory(leader: int) -> int | None:
-    """Bytes of RAM that a process and all below it use; None where the system does not say. Takes some milliseconds."""
+    """Return the bytes of RAM of a process and its descendants; None if unknown. Takes a few milliseconds."""
     if sys.platform == "linux":
         return tree_memory(leader, _linux_processes())
     if sys.platform == "darwin":
@@ -255,11 +255,11 @@ def resident_memory(leader: int) -> int | None:
 
 
 Processes = Mapping[int, tuple[int, int, int]]
-"""Parent, process group and bytes of RAM of each process, by its id."""
+"""Parent, process group and bytes of RAM of each process, by process id."""
 
 
 def tree_memory(leader: int, processes: Processes) -> int | None:
-    """The RAM of a process, its descendants, and the members of its group; None when none of them exists."""
+    """Return the RAM of a process, its descendants, and the members of its group; None if none of them exists."""
     members = {pid for pid, (_, group, _) in processes.items() if leader in (pid, group)}
     found = members
     while found:
@@ -269,7 +269,7 @@ def tree_memory(leader: int, processes: Processes) -> int | None:
 
 
 def listed_processes(listing: str) -> Processes:
-    """What `ps` says in four columns: process, parent, group, and RSS in KiB."""
+    """Parse four columns from `ps`: process, parent, group, and RSS in KiB."""
     rows = (line.split() for line in listing.splitlines())
     return {
         int(row[0]): (int(row[1]), int(row[2]), int(row[3]) * 1024)
@@ -279,7 +279,7 @@ def listed_processes(listing: str) -> Processes:
 
 
 def listed_work(leader: int, listing: str) -> Work | None:
-    """What `ps` says of a process group in four columns: process, parent, group, and CPU time as `[[d-]h:]m:s`."""
+    """Parse four columns from `ps` for a process group: process, parent, group, and CPU time as `[[d-]h:]m:s`."""
     rows = [row for row in (line.split() for line in listing.splitlines()) if len(row) == 4 and row[2] == str(leader)]
     return Work(sum(_cpu_seconds(row[3]) for row in rows), 0, len(rows), frozenset(row[0] for row in rows))
 
@@ -294,7 +294,7 @@ def _cpu_seconds(text: str) -> float:
 
 
 def _ps(last: str) -> str:
-    # One -o each: in the BSDs' ps a header (even none) goes on to the end of its argument, commas included.
+    # One -o each: in BSD's ps a header (even an empty one) extends to the end of its argument, including commas.
     command = ["/bin/ps", "-ax", "-o", "pid=", "-o", "ppid=", "-o", "pgid=", "-o", f"{last}="]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=5, check=False).stdout
@@ -308,11 +308,11 @@ def _linux_processes() -> Processes:
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             try:
-                # The name in brackets may hold anything; what follows the last bracket is fields.
+                # The name in brackets may contain anything; the fields follow the last bracket.
                 fields = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()
                 processes[int(entry.name)] = (int(fields[1]), int(fields[2]), int(fields[21]) * page)
             except (OSError, IndexError, ValueError):
-                continue  # it ended while it was looked at
+                continue  # it ended meanwhile
     return processes
 
 
@@ -330,7 +330,7 @@ def _linux_work(group: int) -> Work:
                     counted = Path(entry.path, "io").read_text().split()
                     moved += int(counted[1]) + int(counted[3])  # rchar, wchar: pipes and sockets too
             except (OSError, IndexError, ValueError):
-                continue  # it ended while it was looked at, or belongs to another user
+                continue  # it ended meanwhile, or belongs to another user
     return Work(cpu, moved, len(members), frozenset(members))
 
 
@@ -376,8 +376,8 @@ class _Accounting(ctypes.Structure):
 
 
 def _kernel32() -> Any:
-    """Windows' own library, told that handles are as wide as pointers."""
-    library: Any = vars(ctypes)["WinDLL"]  # which Python has on Windows alone
+    """Load Windows' kernel32, with handles declared to be as wide as pointers."""
+    library: Any = vars(ctypes)["WinDLL"]  # which Python has on Windows only
     kernel32 = library("kernel32", use_last_error=True)
     handle, flag, number, pointer = wintypes.HANDLE, wintypes.BOOL, wintypes.DWORD, ctypes.c_void_p
     for name, result, arguments in (

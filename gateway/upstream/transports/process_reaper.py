@@ -1,11 +1,11 @@
-"""No upstream process outlives the gateway, not even one that is killed.
+"""End all upstream processes when the gateway ends, even if it is killed.
 
-A gateway that is killed (SIGKILL, out of memory, a crash) ends nothing in good order, and a child that does not mind
-its closed input would stay for ever. The kernel's own answer on Linux (PR_SET_PDEATHSIG) reaches only the direct child,
-is bound to the thread that started it, and needs code between fork and exec, where a process with threads may not have
-any. So a watch stands beside the gateway: a shell of 1 MB that reads the ids of process groups from a pipe. When the
-pipe ends, because the gateway has, it ends the groups that are still in its list, and then itself. It runs while there
-is at least one group, in a session of its own, so that what is sent to the gateway's group does not meet it.
+A gateway that is killed (SIGKILL, out of memory, a crash) cannot shut anything down, and a child that ignores its
+closed input would stay forever. Linux's own solution (PR_SET_PDEATHSIG) reaches only the direct child, is bound to the
+thread that started it, and needs code between fork and exec, which a process with threads must not have. So a watch
+runs beside the gateway: a shell of 1 MB that reads the ids of process groups from a pipe. When the pipe ends, because
+the gateway has ended, the watch ends the groups still in its list, and then itself. It runs while there is at least
+one group, in a session of its own, so that signals to the gateway's group do not reach it.
 
 On Windows the Job Objects of `platforms` do this.
 """
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 SHELL = "/bin/sh"
 
 GENTLE_SECONDS = 10
-"""For what may be installing to end after SIGTERM: a cache that it is killed in may stay broken."""
+"""The time to end after SIGTERM for a launcher that may be installing: killing it may leave its cache broken."""
 
 _WATCH = f"""
 trap '' HUP INT QUIT TERM
@@ -58,32 +58,32 @@ while [ $second -lt {GENTLE_SECONDS} ]; do
 done
 for one in $gentle $asked; do kill -s KILL -- "-$one"; done
 """
-"""`+` a group to end, `=` one to end gently, `:` one that was asked to end already (a second SIGTERM would cut short
-what npm takes back on the first), and anything else: it is gone.
+"""The script of the watch. It reads a sign and a group id from each line: `+` a group to end, `=` one to end gently,
+`:` one that was already asked to end (a second SIGTERM would interrupt npm's cleanup), anything else: it is gone.
 """
 
 _REAP_SECONDS = 2.0
 
 
 class ProcessReaper:
-    """The watch of this process. `guard` and `release` may be called from any thread."""
+    """The watch over the upstream processes of this gateway. `guard` and `release` may be called from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._groups: dict[int, str] = {}
-        """Each with the sign that it was last told by."""
+        """The sign that was last sent for each group."""
         self._shell: subprocess.Popen[bytes] | None = None
 
     def guard(self, group: int, *, gently: bool = False) -> None:
-        """From now on, end this process group when the gateway is gone; `gently`, with time to end by itself."""
+        """End this process group when the gateway is gone; with `gently`, after time to end by itself."""
         self._tell(group, "=" if gently else "+")
 
     def asked(self, group: int) -> None:
-        """The group was asked to end (SIGTERM), and has its time; when the gateway is gone, it is not asked again."""
+        """Record that the group was asked to end (SIGTERM), so that it is not asked again when the gateway is gone."""
         self._tell(group, ":")
 
     async def release(self, group: int) -> None:
-        """The group is ended, and its id may become another's; with the last one the watch ends too."""
+        """Remove a group that has ended, since its id may be reused. The watch ends with the last group."""
         with self._lock:
             self._groups.pop(group, None)
             if self._shell is None:
@@ -92,7 +92,7 @@ class ProcessReaper:
             if self._groups:
                 return
             shell, self._shell = self._shell, None
-        # Bounded, and not to be given up half-way: a watch that nobody waits for stays a zombie.
+        # Bounded, and not cancelled halfway: a watch that nobody waits for would stay a zombie.
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(_dismiss, shell)
 
@@ -103,7 +103,7 @@ class ProcessReaper:
                 self._start()
 
     def _start(self) -> None:
-        if self._shell is not None:  # it was killed by someone: there is nothing to wait for
+        if self._shell is not None:  # someone killed it, so this does not wait
             _dismiss(self._shell)
         try:
             self._shell = subprocess.Popen(
@@ -133,7 +133,7 @@ class ProcessReaper:
 
 
 def _dismiss(shell: "subprocess.Popen[bytes]") -> None:
-    """Close the pipe to a watch that has nothing in its list, and wait for its end."""
+    """Close the pipe to a watch whose list is empty, and wait for its end."""
     if shell.stdin is not None:
         with suppress(OSError):
             shell.stdin.close()
@@ -145,17 +145,17 @@ def _dismiss(shell: "subprocess.Popen[bytes]") -> None:
 
 
 class NoWatch:
-    """Where the system itself ends what an ended process has left."""
+    """The watch for systems that end a process's children themselves."""
 
     def guard(self, group: int, *, gently: bool = False) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def asked(self, group: int) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     async def release(self, group: int) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 WATCH: ProcessReaper | NoWatch = NoWatch() if WINDOWS else ProcessReaper()
-"""The one of this process."""
+"""The watch of this process."""

@@ -1,4 +1,4 @@
-"""Child processes: started as a tree of their own, ended with everything that they started, in bounded time."""
+"""Child processes: start each as a tree of its own, and end it with everything it started, in bounded time."""
 
 import logging
 import os
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Graces:
-    """Seconds for a process to end: after its input was closed, after it was asked to (SIGTERM), and after SIGKILL."""
+    """Seconds for a process to end: after its input was closed, after SIGTERM, and after SIGKILL."""
 
     close: float
     terminate: float
@@ -30,42 +30,42 @@ class Graces:
 
 
 LEISURELY = Graces(close=2.0, terminate=1.5, kill=5.0)
-"""While the gateway goes on: idle upstreams, changed settings."""
+"""For a gateway that keeps running: idle upstreams, changed settings."""
 
 HURRIED = Graces(close=0.4, terminate=0.5, kill=1.0)
-"""When the gateway itself ends: hosts give it two seconds for everything (the official Python SDK), then they kill."""
+"""For a gateway that ends: hosts give it two seconds for everything (the official Python SDK) before they kill it."""
 
 GENTLE = Graces(close=0.4, terminate=10.0, kill=1.0)
-"""For a launcher that may be installing: it takes back what it has half done when it is asked to end (npm does, on
-SIGTERM), and a cache that it was killed in may stay broken. Where a host does not wait for that long and kills the
-gateway, the watch over orphans leaves it as much (`orphans.GENTLE_SECONDS`).
+"""For a launcher that may be installing: asked to end, it cleans up (npm does, on SIGTERM), while killing it may leave
+its cache broken. If a host does not wait that long and kills the gateway, the process reaper gives it the same time
+(`process_reaper.GENTLE_SECONDS`).
 """
 
 ORPHAN_GRACE = 0.3
-"""Seconds to end after SIGTERM, for what a process left behind that has ended already."""
+"""Seconds to end after SIGTERM for processes that outlived their parent."""
 
 _PROBE = 0.02
 
 
 @dataclass(frozen=True)
 class Child:
-    """An upstream's process, with pipes on its three standard streams, and everything below it."""
+    """An upstream's process, with pipes on its three standard streams, and its descendants."""
 
     process: Process
     tree: Tree
 
     @property
     def pid(self) -> int:
-        """The id of the process, and on POSIX of its group."""
+        """The id of the process and, on POSIX, of its group."""
         return self.process.pid
 
 
 async def spawn(settings: UpstreamSettings, *, gently: bool = False) -> Child:
-    """Start the upstream's command with pipes on its three standard streams, at the head of a tree of its own.
+    """Start the upstream's command as a tree of its own, with pipes on its three standard streams.
 
-    `gently`: it may be installing, until `settled` is called.
+    `gently` means that it may be installing, until `settled` is called.
 
-    Raises OSError when it cannot be started.
+    Raises OSError if it cannot be started.
     """
     child = environment(settings.env, os.environ)
     if gently and (names := held_back(settings.env, os.environ)):
@@ -84,12 +84,12 @@ async def spawn(settings: UpstreamSettings, *, gently: bool = False) -> Child:
 
 
 def settled(child: Child) -> None:
-    """It runs, and installs nothing any more."""
+    """Record that the child has finished installing."""
     WATCH.guard(child.pid)
 
 
 async def end(child: Child, graces: Graces) -> bool:
-    """End a process and its tree: close its input, wait, SIGTERM, wait, SIGKILL. False if it survived even that.
+    """End a process and its tree: close its input, wait, SIGTERM, wait, SIGKILL. Return False if it survived that.
 
     Takes at most the sum of the graces. Its output must be read meanwhile, or it may block on a full pipe.
     """
@@ -99,7 +99,7 @@ async def end(child: Child, graces: Graces) -> bool:
     await _exited(process, graces.close)
     await _end_tree(child, graces)
     child.tree.close()
-    if process.returncode is None:  # also where the system could not make a tree of it
+    if process.returncode is None:  # even if the system could not make it a tree
         process.kill()
         await _exited(process, graces.kill)
     await WATCH.release(child.pid)
@@ -115,7 +115,7 @@ async def _exited(process: Process, seconds: float) -> None:
 
 
 async def _end_tree(child: Child, graces: Graces) -> None:
-    if graces is GENTLE:  # said first: a gateway that is killed right after must not have it asked a second time
+    if graces is GENTLE:  # first, so that it is not asked a second time if the gateway is killed right after
         WATCH.asked(child.pid)
     if not child.tree.terminate():
         return

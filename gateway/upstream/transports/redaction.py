@@ -1,4 +1,4 @@
-"""Text from outside, made fit to stand in a cause: escapes neutralised, secrets hidden, length bounded."""
+"""Sanitize text from outside for messages: remove escapes, hide secrets, limit the length."""
 
 import re
 from collections.abc import Sequence
@@ -26,12 +26,12 @@ _NOISE = re.compile(
 
 
 def printable(text: str, longest: int = 300) -> str:
-    """`text` on one line: without terminal sequences or control characters, cut to `longest` characters."""
+    """Return `text` on one line, without terminal sequences or control characters, cut to `longest` characters."""
     return plain(_ESCAPE_SEQUENCE.sub("", text[: 20 * longest]), longest)
 
 
 def last_meaningful_line(lines: Sequence[str]) -> str | None:
-    """The line among the last ones of a program's stderr that says best why it ended; None if there is none."""
+    """Return the line of a program's stderr that best says why it ended; None if there is none."""
     spoken = [line for line in lines if line.strip()]
     for line in reversed(spoken):
         if not _NOISE.match(line):
@@ -40,21 +40,21 @@ def last_meaningful_line(lines: Sequence[str]) -> str | None:
 
 
 class Secrets:
-    """What an upstream's settings hold that must never be shown: header values, credentials in the url, keys in env."""
+    """The secrets in an upstream's settings, never to be shown: header values, URL credentials, keys in env."""
 
     def __init__(self, settings: UpstreamSettings) -> None:
         self._values = longest_first(upstream_secrets(settings), _SHORTEST_SECRET)
 
     def hide(self, text: str) -> str:
-        """`text` with every secret in it replaced."""
+        """Replace every secret in `text`."""
         return hide(text, self._values)
 
     def cause(self, text: str, longest: int = 300) -> str:
-        """`text` fit to be shown: secrets hidden, and printable on one line."""
+        """Return `text` for a message: with secrets hidden, and printable on one line."""
         return printable(self.hide(text), longest)
 
 
 def origin_of(url: str) -> str:
-    """`scheme://host:port` of a url, which is all of it that a message may show."""
+    """Return `scheme://host:port` of a URL; messages may not show more of it."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

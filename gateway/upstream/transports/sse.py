@@ -1,6 +1,6 @@
-"""The legacy HTTP+SSE transport (2024-11-05): messages come on one event stream and go as POSTs to its endpoint.
+"""The legacy HTTP+SSE transport (2024-11-05): messages arrive on one event stream and are POSTed to its endpoint.
 
-Our own, because the SDK's ends the session at the first event of more than 1 MiB, and has no knob for it.
+It is our own because the SDK's ends the session at the first event of more than 1 MiB, which cannot be configured.
 """
 
 import logging
@@ -36,9 +36,9 @@ _SMALL = 64 * 1024
 
 @asynccontextmanager
 async def open_sse(settings: UpstreamSettings) -> AsyncGenerator[Channel]:
-    """Open the upstream's event stream and talk to the endpoint that it names.
+    """Open the upstream's event stream, and send messages to the endpoint that it names.
 
-    Raises HttpStatus, NotMcp and httpx2's errors when it cannot be opened.
+    Raises HttpStatus, NotMcp and httpx2's errors if it cannot be opened.
     """
     assert settings.url is not None
     async with httpx2.AsyncClient(**client_options(settings)) as client:
@@ -58,7 +58,7 @@ async def open_sse(settings: UpstreamSettings) -> AsyncGenerator[Channel]:
 
 
 class _Stream:
-    """One open event stream, and the endpoint that takes messages."""
+    """An open event stream, and the endpoint for messages."""
 
     def __init__(self, client: httpx2.AsyncClient, response: httpx2.Response, settings: UpstreamSettings) -> None:
         self._client = client
@@ -74,7 +74,7 @@ class _Stream:
         self.channel = Channel(read, write, self._ending, failure_in, is_http=True)
 
     async def read(self, *, task_status: TaskStatus[str]) -> None:
-        """Deliver messages until the stream ends; started with the endpoint's url, once the stream has named it."""
+        """Deliver messages until the stream ends. Started with the endpoint's URL, once the stream has named it."""
         named = False
         try:
             async for event in httpx2.EventSource(self._response, max_event_size=self._settings.max_message_bytes):
@@ -92,7 +92,7 @@ class _Stream:
         self._inbound.close()
 
     async def write(self, endpoint: str) -> None:
-        """Post messages to the endpoint: requests beside one another, everything else in order."""
+        """Post messages to the endpoint: requests concurrently, everything else in order."""
         async with anyio.create_task_group() as tasks:
             async for item in self._outbound:
                 if isinstance(item.message, JSONRPCRequest):
@@ -120,7 +120,7 @@ class _Stream:
         try:
             await self._post(endpoint, item, longest_call(self._settings))
         except (HttpStatus, SessionExpired, httpx2.RequestError) as failure:
-            # If the stream has ended meanwhile, that fails the request by itself.
+            # If the stream has ended meanwhile, the request fails anyway.
             with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                 await self._inbound.send(failed_answer(request_id, failure))
 

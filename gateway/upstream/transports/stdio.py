@@ -1,7 +1,7 @@
 """The stdio transport: an upstream as a child process, one JSON-RPC message per line.
 
-Our own, because the SDK's reader takes time in proportion to the square of a line's length (10 MB: 250 ms, on the event
-loop), has no limit on it, and lets the child write its stderr to ours.
+It is our own because the SDK's reader takes time proportional to the square of a line's length (10 MB: 250 ms, on the
+event loop), does not limit it, and lets the child write its stderr to ours.
 """
 
 import logging
@@ -28,19 +28,19 @@ _CHUNK = 256 * 1024
 _QUEUED = 64
 _STDERR_LINES = 20
 _STDERR_LINE = 2_000
-_LAST_WORDS = 0.3  # seconds for what a process wrote last to arrive, after it ended
-_LAST_BREATH = 1.0  # seconds for a process to end, after it closed one of its pipes
+_LAST_WORDS = 0.3  # seconds for a process's last output to arrive after it ended
+_LAST_BREATH = 1.0  # seconds for a process to end after it closed one of its pipes
 
 
 @asynccontextmanager
 async def open_stdio(settings: UpstreamSettings, secrets: Secrets) -> AsyncGenerator[Channel]:
-    """Start the upstream's command and talk to it; leaving ends it and everything it started, even when cancelled.
+    """Start the upstream's command and connect to it. Leaving ends it and everything it started, even if cancelled.
 
-    Raises OSError when the command cannot be started.
+    Raises OSError if the command cannot be started.
     """
     installs = launcher_of(settings.command, settings.args) is not None
     child = await spawn(settings, gently=installs)
-    # From here to the task group nothing waits: a cancellation in between would leave the process behind.
+    # Nothing is awaited from here to the task group: a cancellation in between would leave the process behind.
     pipes = _Pipes(child, settings.max_message_bytes, secrets, installs=installs)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(pipes.read_stderr)
@@ -59,13 +59,13 @@ async def open_stdio(settings: UpstreamSettings, secrets: Secrets) -> AsyncGener
 
 
 class _Pipes:
-    """The three pipes of one process, each with its own task, and a fourth task that waits for its end."""
+    """The three pipes of a process, each with its own task, and a fourth task that waits for the process to end."""
 
     def __init__(self, child: Child, limit: int, secrets: Secrets, *, installs: bool) -> None:
         self._child = child
         self._process = child.process
         self.may_install = installs
-        """Whether it is a launcher which installs, and no message has come from the server behind it yet."""
+        """Whether the command is a launcher that installs, and no message from its server has arrived yet."""
         self._printed = 0
         self._limit = limit
         self._secrets = secrets
@@ -97,7 +97,7 @@ class _Pipes:
         self._inbound.close()
 
     async def read_stderr(self) -> None:
-        """Read all that it writes to stderr, so that it never blocks on it, and keep the last lines."""
+        """Read everything from stderr, so that the process never blocks on it, and keep the last lines."""
         lines = LineReader(_STDERR_LINE)
         assert self._process.stderr is not None
         async for chunk in _chunks(self._process.stderr):
@@ -116,13 +116,13 @@ class _Pipes:
                     break
             else:
                 return
-        # Nobody reads what we say. If it is not about to end, it will never answer either.
+        # The process does not read its input. If it is not about to end, it will never respond either.
         with anyio.move_on_after(_LAST_BREATH):
             await self._stdout_ended.wait()
         self._reading.cancel()
 
     async def watch(self) -> None:
-        """Notice the end of the process also when something that it started keeps its stdout open."""
+        """Notice the end of the process even if a child of it keeps its stdout open."""
         await self._process.wait()
         with anyio.move_on_after(_LAST_WORDS):
             await self._stdout_ended.wait()
@@ -154,7 +154,7 @@ class _Pipes:
         if request_id is not None:
             await self._deliver(failed_answer(request_id, too_large))
         elif line.head.lstrip().startswith((b"{", b"[")):
-            # Somebody waits for this message and nobody knows who: the connection cannot go on.
+            # The request that waits for this message is unknown: the connection cannot continue.
             self._ending.name(too_large)
             self._reading.cancel()
         else:
@@ -166,10 +166,10 @@ class _Pipes:
             try:
                 await self._inbound.send(message)
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                self._listening = False  # we are closing; reading on lets the process finish writing, and end
+                self._listening = False  # we are closing; reading on lets the process finish writing and end
 
     async def _say_why(self) -> None:
-        """Name the cause before the stream of messages ends, so that calls that fail by it can tell."""
+        """Record the cause before the message stream ends, so that calls that fail can report it."""
         with anyio.move_on_after(_LAST_BREATH):
             await self._process.wait()
         with anyio.move_on_after(_LAST_WORDS):
@@ -191,7 +191,7 @@ class _Pipes:
 
 
 async def _chunks(stream: ByteReceiveStream) -> AsyncIterator[bytes]:
-    """What arrives on a pipe until it ends, breaks or is closed: each of them is an end like any other."""
+    """Yield chunks from a pipe until it ends, breaks or is closed, which are all treated as its end."""
     while True:
         try:
             chunk = await stream.receive(_CHUNK)

@@ -113,7 +113,7 @@ async def test_links_are_given_where_the_gateway_makes_some_and_cost_none_of_the
     async with given(stored.handle, x("openai-file"), links=FakeLinks()) as arguments:
         file = {"download_url": link, "file_id": stored.handle, "mime_type": "image/png", "file_name": "a.png"}
         assert arguments == {"x": file}
-    assert "x: the tool wants a URL, and this gateway has no HTTP side" in str(
+    assert "x: the tool needs a URL, and this gateway has no HTTP side" in str(
         await refused(given, stored.handle, x("url"))
     )
 
@@ -130,7 +130,7 @@ async def test_a_url_is_fetched_once_kept_and_given_as_the_tool_wants_it(store: 
         assert arguments == {"x": url}
     error = await refused(given, "https://forbidden/x", x("base64"), fetch=fetch)
     assert str(error) == "x: https://forbidden is not one that may be fetched (see [fetch] allow)"
-    assert "audio is wanted" in str(await refused(given, url, x("base64", "audio"), fetch=fetch))
+    assert "audio is required" in str(await refused(given, url, x("base64", "audio"), fetch=fetch))
 
 
 async def test_data_uris_become_whatever_is_wanted(store: Any, given: Any):
@@ -179,7 +179,7 @@ async def test_a_type_that_the_schema_does_not_name_is_refused(store: Any, given
     parameter = x("base64", "image", accepts=("image/png",))
     error = await refused(given, stored.handle, parameter)
     assert error.message == (
-        f"x: an image of type image/png is wanted, and {stored.handle} is an image (image/jpeg, 4 bytes)"
+        f"x: an image of type image/png is required, and {stored.handle} is an image (image/jpeg, 4 bytes)"
     )
 
 
@@ -187,7 +187,7 @@ async def test_what_is_too_large_for_the_tool_or_for_us_is_refused_before_it_is_
     stored = await store.put(PNG * 100, media_type="image/png", **ANN)
     error = await refused(given, stored.handle, x("base64", max_bytes=1_000))
     assert (error.message, error.remedy) == (
-        f"x: {stored.handle} has 2.4 KB, and at most 1.0 KB are taken",
+        f"x: {stored.handle} has 2.4 KB, and at most 1.0 KB are allowed",
         "give a smaller one",
     )
     error = await refused(given, stored.handle, x("path"), limits={"argument_bytes": 2_000})
@@ -221,7 +221,7 @@ async def test_content_that_came_from_another_upstream_is_kept_from_one_that_tak
                 assert base64.b64decode(arguments["x"]) == content
         else:
             error = await refused(given, stored.handle, x("base64"), settings=own)
-            assert f"{stored.handle} came from {origin}, and one takes no content of others" in error.message
+            assert f"{stored.handle} came from {origin}, and one accepts no content of other upstreams" in error.message
 
 
 async def test_too_many_values_are_refused(given: Any):

@@ -55,7 +55,7 @@ async def test_the_declared_type_and_the_urls_name_are_taken_where_nothing_says_
 
 
 async def test_nothing_is_fetched_unless_it_is_allowed():
-    with pytest.raises(FetchRefused, match="nothing is fetched from URLs here"):
+    with pytest.raises(FetchRefused, match="this gateway does not fetch URLs"):
         await whole("https://images.example.com/a.png", FetchSettings())
 
 

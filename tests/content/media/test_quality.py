@@ -286,7 +286,7 @@ def test_any_image_is_within_any_target_or_that_is_a_clear_error(corpus, name, t
         picture, image = fitted(corpus[name][1], target, crop)
     except MediaError as error:
         expected = {
-            "cannot be made one of": not {*ALL, "image/gif"} & {*target.types},
+            "cannot be converted to": not {*ALL, "image/gif"} & {*target.types},
             "bytes as": (target.max_bytes or LIMIT) < 2_000,
             "the crop": crop is not None,
         }

@@ -98,7 +98,7 @@ async def test_a_wrong_key_is_told_and_never_shown(providers, scheme):
     async with providers(key="sk-secret-wrong") as running, running.files() as files:
         with pytest.raises(ProviderFileError, match=r"answered 40[13]") as raised:
             await files.upload(scheme, PDF, media_type="application/pdf")
-        assert raised.value.remedy == "is its API key right?"
+        assert raised.value.remedy == "check its API key"
         # OpenAI repeats the key in its answer.
         assert "sk-secret-wrong" not in str(raised.value)
         assert running.server.files == {}

@@ -82,8 +82,8 @@ async def _stream(size=PART_BYTES + 1):
         (401, "", "refuses the gateway"),
         (404, "<Error><Code>NoSuchBucket</Code></Error>", "does not exist"),
         (301, "", "is in another region"),
-        (500, "<Error><Code>InternalError</Code></Error>", "has a failure of its own"),
-        (503, "<Error><Code>SlowDown</Code></Error>", "has a failure of its own"),
+        (500, "<Error><Code>InternalError</Code></Error>", "has an internal error"),
+        (503, "<Error><Code>SlowDown</Code></Error>", "has an internal error"),
     ],
 )
 @pytest.mark.usefixtures("credentials")

@@ -184,7 +184,7 @@ async def test_a_state_of_a_call_that_has_gone_on_is_of_no_use_any_more(bridge: 
     upstream = Upstream(handshake)
     asked = await ask(bridge, upstream, NEW)
     await ask(bridge, upstream, NEW, retried(asked))
-    with pytest.raises(InvalidRequest, match="waits no more"):
+    with pytest.raises(InvalidRequest, match="no longer waiting"):
         await ask(bridge, upstream, NEW, retried(asked))
     assert len(upstream.sent) == 1
 

@@ -79,7 +79,7 @@ def test_no_byte_of_it_can_be_changed(seal: Seal, state: str) -> None:
     raw = base64.urlsafe_b64decode(state.removeprefix(MARK))
     for place in range(len(raw)):
         changed = raw[:place] + bytes([raw[place] ^ 1]) + raw[place + 1 :]
-        with pytest.raises(InvalidRequest, match="not one that was given"):
+        with pytest.raises(InvalidRequest, match="was not issued"):
             opened(seal, MARK + base64.urlsafe_b64encode(changed).decode())
 
 
@@ -116,7 +116,7 @@ def test_a_part_of_it_is_refused(seal: Seal, state: str, change: slice) -> None:
     "thief", [replace(ANN, principal="eve"), replace(ANN, client_name="other"), replace(ANN, client_name=None)]
 )
 def test_another_caller_cannot_use_it(seal: Seal, state: str, thief: Caller) -> None:
-    with pytest.raises(InvalidRequest, match="not one that was given to this caller"):
+    with pytest.raises(InvalidRequest, match="was not issued to this caller"):
         opened(seal, state, thief)
 
 
@@ -163,7 +163,7 @@ def test_it_expires(seal: Seal, state: str, clock: Clock) -> None:
 
 
 def test_another_process_knows_nothing_of_it(state: str) -> None:
-    with pytest.raises(InvalidRequest, match="not one that was given"):
+    with pytest.raises(InvalidRequest, match="was not issued"):
         opened(Seal(), state)
     ours = Seal()
     assert opened(ours, ours.close({}, ANN, "tools/call", CALL, 60)) == {}

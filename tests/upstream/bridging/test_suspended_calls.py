@@ -195,7 +195,7 @@ async def test_what_the_host_cannot_answer_is_refused_to_the_upstream_at_once(me
 @pytest.mark.parametrize("ident", ["", "nobody"])
 async def test_a_call_that_nobody_knows_is_not_resumed(ident: str) -> None:
     async with a_lot() as lot:
-        with pytest.raises(InvalidRequest, match="waits no more"):
+        with pytest.raises(InvalidRequest, match="no longer waiting"):
             await lot.resume(ident, {})
 
 
@@ -206,7 +206,7 @@ async def test_a_call_is_resumed_by_one_request_at_a_time() -> None:
         assert again is call
         result, over = await lot.resume(call, {key: {} for key in result["inputRequests"]})
         assert over is None
-        with pytest.raises(InvalidRequest, match="waits no more"):
+        with pytest.raises(InvalidRequest, match="no longer waiting"):
             await lot.resume(call, {})
 
 
@@ -217,7 +217,7 @@ async def test_a_host_that_does_not_come_back_in_time_has_its_call_cancelled() -
         await upstream.cancelled.wait()
         await anyio.wait_all_tasks_blocked()
         assert len(lot.suspended) == 0
-        with pytest.raises(InvalidRequest, match="waits no more"):
+        with pytest.raises(InvalidRequest, match="no longer waiting"):
             await lot.resume(call, {"elicitation-1": {}})
 
 
@@ -236,7 +236,7 @@ async def test_a_host_that_comes_back_while_its_call_is_being_cancelled_is_told_
         _, call = await lot.begin(work, patience=0.05)
         await leaving.wait()
         try:
-            with pytest.raises(InvalidRequest, match="waits no more"), anyio.fail_after(30):
+            with pytest.raises(InvalidRequest, match="no longer waiting"), anyio.fail_after(30):
                 await lot.resume(call, {"elicitation-1": {}})
         finally:
             gone.set()
@@ -328,7 +328,7 @@ async def test_where_all_places_are_taken_whoever_has_most_gives_up_its_oldest()
         other = (await lot.begin(Upstream(("a",)), caller=replace(CALLER, client_name="other")))[1]
         third = (await lot.begin(Upstream(("a",)), caller=replace(CALLER, client_name="third")))[1]
         await works[0].cancelled.wait()
-        with pytest.raises(InvalidRequest, match="waits no more"):
+        with pytest.raises(InvalidRequest, match="no longer waiting"):
             await lot.resume(calls[0], {"elicitation-1": {}})
         for call in (calls[1], calls[2], other, third):
             assert (await lot.resume(call, {"elicitation-1": {}}))[1] is None

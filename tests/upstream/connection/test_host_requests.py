@@ -104,7 +104,7 @@ async def test_a_message_on_no_stream_means_the_newest_call(host_requests: HostR
 
 async def test_a_call_of_another_session_is_not_meant(host_requests: HostRequests) -> None:
     async with calling(HostRequests(5), Host("elsewhere")):
-        with pytest.raises(HostRefused, match="no host is there"):
+        with pytest.raises(HostRefused, match="there is no host"):
             await host_requests.answer(ROOTS, {})
         async with calling(host_requests, Host("here")):
             assert await whom(host_requests) == "here"
@@ -130,7 +130,7 @@ async def test_without_any_host_there_is_nobody_to_ask_and_nothing_is_told(host_
     assert caught.value.code == -32601
     async with calling(host_requests, Host("stateless")):
         pass
-    with pytest.raises(HostRefused, match="no host is there"):
+    with pytest.raises(HostRefused, match="there is no host"):
         await host_requests.answer(ROOTS, {})
 
 

@@ -120,7 +120,7 @@ async def test_an_idle_upstream_sleeps_with_its_tools_listed_and_wakes_for_a_cal
         tools = upstream.tools()
         first = await pid_of(upstream)
         await changes.until(lambda: upstream.state is UpstreamState.SLEEPING)
-        assert upstream.cause == "sleeps: nobody called it for 0.2 s (the next call wakes it up)"
+        assert upstream.cause == "sleeps: it was not called for 0.2 s (the next call wakes it up)"
         assert upstream.tools() == tools
         assert await pid_of(upstream) != first
         assert upstream.state is UpstreamState.READY
@@ -214,7 +214,7 @@ async def test_one_that_uses_too_much_memory_is_stopped_with_a_cause_and_started
         with suppress(UpstreamLost):  # it may be noticed before the answer is read, or after
             await call(upstream, "swell", size=300_000_000)
         await changes.until(lambda: upstream.state is UpstreamState.FAILED)
-        assert "more than the 200 MB that it may (limits.memory), and was stopped" in upstream.cause
+        assert "more than its limit of 200 MB (limits.memory), and was stopped" in upstream.cause
         assert "the next call starts it again" in upstream.cause
         assert upstream.tools()
         assert await pid_of(upstream) != before
@@ -264,7 +264,7 @@ def test_without_a_limit_it_is_restarted_for_ever() -> None:
 
 def test_why_it_is_left_alone_is_said_beside_what_happened() -> None:
     explained = Restarts(5, lambda: 0.0).explained(Failure(UpstreamLost, "exited with code 1", "set API_KEY"))
-    assert explained.words == "exited with code 1; it was started 5 times within an hour, and now it is left alone"
+    assert explained.words == "exited with code 1; it was started 5 times within an hour, and is not restarted for now"
     assert explained.remedy is not None
     assert explained.remedy.startswith("set API_KEY; the next call starts it once more")
 
@@ -274,9 +274,9 @@ async def test_one_over_its_restarts_is_left_alone_until_it_is_called(connect: A
         for _ in range(2):
             os.kill(await pid_of(upstream), signal.SIGKILL)
             await changes.until(lambda: upstream.state is UpstreamState.FAILED)
-            if "left alone" not in upstream.cause:
-                await changes.until(lambda: upstream.state is UpstreamState.READY or "left alone" in upstream.cause)
-        await changes.until(lambda: "left alone" in (upstream.cause or ""))
+            if "not restarted" not in upstream.cause:
+                await changes.until(lambda: upstream.state is UpstreamState.READY or "not restarted" in upstream.cause)
+        await changes.until(lambda: "not restarted" in (upstream.cause or ""))
         assert upstream.state is UpstreamState.FAILED
         assert await pid_of(upstream)  # asked again, it is started once more
 
@@ -318,7 +318,7 @@ async def test_one_that_wants_a_login_says_how_to_give_it(connect: Any, serve: A
         with pytest.raises(UpstreamUnavailable) as caught:
             await call(upstream, "odd")
         assert str(caught.value) == (
-            "upstream 'raw': is not available: answered HTTP 401: it wants to know who is calling "
+            "upstream 'raw': is not available: answered HTTP 401: it requires authentication "
             '(set a token: headers = { Authorization = "Bearer ..." })'
         )
 
