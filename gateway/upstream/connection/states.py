@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from gateway.errors import Failure
+
 
 class UpstreamState(StrEnum):
-    """Where an upstream stands; `Upstream.cause` says why, in words."""
+    """Where an upstream stands; `Upstream.cause` says why, in words, and `Upstream.failure` what failed."""
 
     STARTING = "starting"
     INSTALLING = "installing"
@@ -22,7 +24,7 @@ class UpstreamState(StrEnum):
         return self in (UpstreamState.STARTING, UpstreamState.INSTALLING)
 
 
-REMEDIES: Mapping[UpstreamState, str] = {
+_REMEDIES: Mapping[UpstreamState, str] = {
     UpstreamState.STARTING: "try again in a moment",
     UpstreamState.INSTALLING: "try again when it is installed: mcp-gateway status shows it",
     UpstreamState.READY: "try again",
@@ -33,4 +35,9 @@ REMEDIES: Mapping[UpstreamState, str] = {
     UpstreamState.DISABLED: "set upstreams.{name}.enabled = true in the configuration",
     UpstreamState.STOPPED: "start the gateway again",
 }
-"""What to do about a state whose cause brings no remedy of its own; `{name}` is the upstream's."""
+
+
+def what_to_do(name: str, state: UpstreamState, failure: Failure | None) -> str:
+    """What to do about an upstream that is not there: the remedy of its failure, else that of its state."""
+    own = failure.remedy if failure is not None else None
+    return own or _REMEDIES[state].format(name=name)

@@ -13,7 +13,13 @@ import pytest
 
 from gateway.config.schema import Timeouts, UpstreamSettings
 from gateway.core.model.caller import Caller
-from gateway.errors import UpstreamGarbage, UpstreamLost, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
+from gateway.errors import (
+    UpstreamGarbage,
+    UpstreamLost,
+    UpstreamRefused,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
 from gateway.upstream import Upstream, Upstreams, UpstreamState
 from gateway.upstream.connection.request_context import RequestContext
 from gateway.upstream.transports import processes
