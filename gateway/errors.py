@@ -2,6 +2,9 @@
 
     GatewayError
     ├── ConfigError              mcp-gateway.toml or a command line that cannot be used
+    │   ├── ConfigFileMissing
+    │   ├── ConfigFileUnreadable
+    │   └── ConfigMalformed      neither TOML nor JSON
     ├── ProfileError             a profile that does not exist or does not hold together
     ├── InvalidRequest           a host asked for something malformed
     │   ├── UnknownMethod
@@ -42,7 +45,7 @@ same as a value, with a `FailureCode` for programs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -61,11 +64,39 @@ class GatewayError(Exception):
 
 
 class ConfigError(GatewayError):
-    """The configuration cannot be used. `where` is the file and key, as `mcp-gateway.toml: upstreams.x.url`."""
+    """The configuration cannot be used. `where` is the file and key, as `mcp-gateway.toml: upstreams.x.url`.
 
-    def __init__(self, message: str, *, where: str | None = None, remedy: str | None = None) -> None:
+    `problems` are the errors that it stands for, each a line of its message: itself, where one thing is wrong.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: str | None = None,
+        remedy: str | None = None,
+        problems: Sequence[ConfigError] = (),
+    ) -> None:
         super().__init__(f"{where}: {message}" if where else message, remedy=remedy)
         self.where = where
+        self._several = tuple(problems)
+
+    @property
+    def problems(self) -> tuple[ConfigError, ...]:
+        """Each thing that is wrong."""
+        return self._several or (self,)
+
+
+class ConfigFileMissing(ConfigError):
+    """There is no such file."""
+
+
+class ConfigFileUnreadable(ConfigError):
+    """The file is there, and the system does not let it be read."""
+
+
+class ConfigMalformed(ConfigError):
+    """The file is not TOML, or not JSON."""
 
 
 class ProfileError(GatewayError):

@@ -34,12 +34,14 @@ def dotted(location: Sequence[str | int]) -> str:
 def config_error(source: str, problems: Sequence[Problem]) -> ConfigError:
     """One error for all that is wrong with `source` (a file, a flag): a line for each problem.
 
-    With one problem, `where` and `remedy` stand in the error's attributes; with several, in the lines of its message.
+    With several problems, `where` and `remedy` of each are those of the error's `problems`.
     """
     errors = [
         ConfigError(problem.what, where=_where(source, problem.location), remedy=problem.remedy) for problem in problems
     ]
-    return errors[0] if len(errors) == 1 else ConfigError("\n".join(str(error) for error in errors))
+    if len(errors) == 1:
+        return errors[0]
+    return ConfigError("\n".join(map(str, errors)), problems=errors)
 
 
 def _where(source: str, location: Location) -> str:

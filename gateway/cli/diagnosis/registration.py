@@ -19,7 +19,7 @@ from gateway.core.model.caller import Caller
 from gateway.core.profiles.match_profile import choose_profile
 from gateway.core.profiles.profile import Profile
 from gateway.core.wording import counted
-from gateway.errors import ConfigError, ProfileError
+from gateway.errors import ConfigError, ConfigFileUnreadable, ProfileError
 from gateway.hosts.config_files.gateway_entry import NAME
 from gateway.hosts.config_files.host_environment import missing_in_host
 from gateway.hosts.config_files.hosts import HOSTS, HostFormat
@@ -237,7 +237,7 @@ def _about(host: HostFormat) -> str:
 
 
 def _mended(one: Standing, error: ConfigError) -> str:
-    if "cannot be read" in error.message:
+    if isinstance(error, ConfigFileUnreadable):
         return f"make {one.file} a file that you can read"
     return f"mend it at this place: {one.host.title} may not read it either; then mcp-gateway install {one.host.name}"
 

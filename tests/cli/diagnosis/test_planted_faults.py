@@ -88,6 +88,15 @@ async def test_a_configuration_that_cannot_be_used_is_said_and_the_rest_examined
     assert {"environment", "serve --http", "store", "media"} <= {one.about for one in diagnosis.findings}
 
 
+async def test_several_faults_are_findings_with_a_remedy_each(examine):
+    diagnosis = await examine('[upstreams.x]\ncomand = "x"\ncommand = "x"\n[http]\nprot = 1\n')
+    problems = {one.text.partition(": ")[2]: one.cure for one in diagnosis.findings if one.about == "configuration"}
+    assert problems == {
+        "upstreams.x.comand: unknown key": "did you mean 'command'?",
+        "http.prot: unknown key": "did you mean 'port'?",
+    }
+
+
 async def test_a_comma_too_few_in_json_is_found_with_line_and_column(examine, found):
     text = '{\n  "mcpServers": {\n    "a": {"command": "x"}\n    "b": {"command": "y"}\n  }\n}'
     finding = found(await examine(text, name="servers.json"), "servers.json:4:5: is not JSON")
