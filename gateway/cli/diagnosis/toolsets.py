@@ -100,17 +100,17 @@ def offered(
 
 def beyond(offers: Iterable[HostOffer]) -> Iterator[CheckResult]:
     """Tools that a host is not offered because it takes only so many; and settings for tools that are not there."""
-    said: dict[str, list[str]] = {}
+    over_limit: dict[str, list[str]] = {}
+    unmatched: list[str] = []
     for offer in offers:
-        for note in offer.catalogue.problems:
-            if "beyond the host's limit" in note.text or note.text.startswith("upstreams."):
-                said.setdefault(note.text, []).append(offer.profile.name)
-    for text, hosts in said.items():
-        if text.startswith("upstreams."):
-            yield CheckResult("tools", "warning", text, "mend the name there, or take the line out")
-        else:
-            cure = "choose with upstreams.<name>.tools.include and exclude which ones matter"
-            yield CheckResult("tools", "warning", text, cure, tuple(hosts))
+        if (note := offer.catalogue.over_limit) is not None:
+            over_limit.setdefault(note.text, []).append(offer.profile.name)
+        unmatched += (note.text for note in offer.catalogue.unmatched)
+    for text, hosts in over_limit.items():
+        choose = "choose with upstreams.<name>.tools.include and exclude which ones matter"
+        yield CheckResult("tools", "warning", text, choose, tuple(hosts))
+    for text in dict.fromkeys(unmatched):
+        yield CheckResult("tools", "warning", text, "mend the name there, or take the line out")
 
 
 def _schemas(upstream: str, tools: Sequence[Mapping[str, Any]]) -> Iterator[CheckResult]:
