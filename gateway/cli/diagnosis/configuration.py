@@ -139,8 +139,8 @@ def _profiles(settings: Settings, profiles: Mapping[str, Profile]) -> Iterator[C
     for name in own:
         if not profiles[name].match and settings.gateway.profile != name and name not in variants:
             text = f"no client gets {name!r} by itself: it matches none"
-            cure = f'profiles.{name}.match = [{{ client_name = "..." }}], or choose it with --profile {name}'
-            yield CheckResult(_PROFILES, "warning", text, cure)
+            remedy = f'profiles.{name}.match = [{{ client_name = "..." }}], or choose it with --profile {name}'
+            yield CheckResult(_PROFILES, "warning", text, remedy)
 
 
 def _problems(about: str, error: GatewayError) -> Iterator[CheckResult]:

@@ -85,17 +85,17 @@ def offered(
     for tool, hosts in unfit.items():
         shown = plain(tool, _NAME)
         text = f"the name of the tool {shown!r} does not fit, and is shortened to {_first(hosts)!r}"
-        cure = (
+        remedy = (
             f"upstreams.{upstream}.tools.rename = {{ {_key(tool)} = "
             f'"at most {shortest[tool]} of letters, digits, _ and -" }}'
             if shortest[tool] >= 4
             else f"give the upstream {upstream!r} a shorter name"
         )
-        yield CheckResult(about, "warning", text, cure, tuple(hosts))
+        yield CheckResult(about, "warning", text, remedy, tuple(hosts))
     for tool, hosts in clash.items():
         text = f"another tool has the name of {plain(tool, _NAME)!r} already, so it is offered as {_first(hosts)!r}"
-        cure = f'upstreams.{upstream}.tools.rename = {{ {_key(tool)} = "another name" }}'
-        yield CheckResult(about, "warning", text, cure, tuple(hosts))
+        remedy = f'upstreams.{upstream}.tools.rename = {{ {_key(tool)} = "another name" }}'
+        yield CheckResult(about, "warning", text, remedy, tuple(hosts))
 
 
 def beyond(offers: Iterable[HostOffer]) -> Iterator[CheckResult]:
@@ -123,13 +123,13 @@ def _schemas(upstream: str, tools: Sequence[Mapping[str, Any]]) -> Iterator[Chec
             found = [fault for fault in faults(tool[member]) if fault.kind != "root"]
             if found:
                 text = f"{member} of {name!r}: {plain('; '.join(map(str, found[:3])), 400)}"
-                yield CheckResult(about, "problem", text, _schema_cure(upstream, str(tool["name"]), found))
+                yield CheckResult(about, "problem", text, _schema_remedy(upstream, str(tool["name"]), found))
             elif member == "outputSchema" and not is_object_schema(tool[member]):
                 text = f'outputSchema of {name!r} is none of type "object", and left out for hosts before 2026-07-28'
                 yield CheckResult(about, "warning", text, _AUTHOR)
 
 
-def _schema_cure(upstream: str, tool: str, found: Sequence[Fault]) -> str:
+def _schema_remedy(upstream: str, tool: str, found: Sequence[Fault]) -> str:
     exclude = f"until then: upstreams.{upstream}.tools.exclude = [{_key(tool, always=True)}]"
     if any(fault.kind == "external" for fault in found):
         return f"the server's author has to put what $ref names into $defs, since no host fetches it; {exclude}"

@@ -22,7 +22,6 @@ from gateway.errors import (
     UpstreamError,
     UpstreamGarbage,
     UpstreamLost,
-    UpstreamRefused,
     UpstreamTimeout,
     UpstreamUnavailable,
 )
@@ -323,7 +322,7 @@ TABLE: tuple[_Row, ...] = (
     _Row("httpx2.TransportError", UpstreamLost, _Said(FailureCode.CONNECTION_LOST, "{place} broke the connection")),
     _Row("httpx2.InvalidURL", UpstreamUnavailable, _Said(FailureCode.INVALID_URL, "its url cannot be used")),
     # The protocol.
-    _Row("mcp.MCPError", UpstreamRefused, _in_its_words(FailureCode.REFUSED)),
+    _Row("mcp.MCPError", UpstreamUnavailable, _in_its_words(FailureCode.REFUSED)),
     _Row("builtins.TimeoutError", UpstreamTimeout, _TIMED_OUT),
     _Row("builtins.OSError", UpstreamLost, _system_error),
 )

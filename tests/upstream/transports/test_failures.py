@@ -80,6 +80,7 @@ def test_every_error_of_the_http_client_is_explained_without_quoting_it(kind: ty
 def test_every_failure_of_our_own_and_of_the_system_has_words(failure: Exception) -> None:
     assert failure_of(failure, CHILD).message
     assert type(failure).__name__ not in failure_of(failure, CHILD).message
+    assert str(failure_of(failure, CHILD).error("x", "ping")).startswith("upstream 'x': ")
 
 
 def test_a_refused_connection_is_found_at_the_bottom_of_groups_and_chains() -> None:
