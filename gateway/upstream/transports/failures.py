@@ -216,11 +216,13 @@ def _asleep(exception: Exception, _: Subject) -> _Said:
     return _Said(FailureCode.ASLEEP, f"sleeps: nobody called it for {exception.seconds:g} s")
 
 
-def _missing(_: Exception, subject: Subject) -> _Said:
+def _missing(exception: Exception, subject: Subject) -> _Said:
     settings = subject.settings
+    if settings.command is None:  # a file that the HTTP client needs, such as the one that SSL_CERT_FILE names
+        return _system_error(exception, subject)
     if settings.cwd is not None and not Path(settings.cwd).is_dir():
         return _Said(FailureCode.FOLDER_NOT_FOUND, f"the folder {str(settings.cwd)!r} (cwd) does not exist")
-    if settings.command is not None and shutil.which(settings.command, path=settings.env.get("PATH")):
+    if shutil.which(settings.command, path=settings.env.get("PATH")):
         message = f"the interpreter that {subject.place} names in its first line was not found"
         return _Said(FailureCode.INTERPRETER_NOT_FOUND, message)
     return _Said(FailureCode.COMMAND_NOT_FOUND, f"the command {subject.place} was not found")

@@ -112,6 +112,12 @@ def test_a_missing_command_names_it_and_the_remedy() -> None:
     assert failure.kind is UpstreamUnavailable
 
 
+def test_a_missing_file_is_not_called_a_command_where_there_is_none() -> None:
+    failure = failure_of(FileNotFoundError(2, "No such file or directory", "/gone/ca.pem"), WEB)
+    assert failure.message == "https://mcp.example.org: No such file or directory"
+    assert failure.code is FailureCode.SYSTEM_ERROR
+
+
 def test_a_missing_folder_is_not_blamed_on_the_command(tmp_path: Path) -> None:
     subject = about(UpstreamSettings(command="python", cwd=tmp_path / "gone"))
     failure = failure_of(FileNotFoundError(2, "No such file or directory"), subject)
@@ -164,6 +170,12 @@ def test_two_transports_that_failed_differently_are_both_named() -> None:
     assert "405" in words
     assert "named an endpoint elsewhere" in words
     assert startup(failures[:1] * 2, WEB).message == failures[0].message
+
+
+def test_of_two_transports_the_one_that_was_refused_the_caller_has_the_remedy() -> None:
+    failures = [failure_of(HttpStatus(405), WEB), failure_of(HttpStatus(403), WEB)]
+    assert startup(failures, WEB).code is FailureCode.FORBIDDEN
+    assert startup(failures, WEB).remedy == "check the token in headers, and what it may do"
 
 
 def test_every_row_makes_an_upstream_error() -> None:
