@@ -33,7 +33,7 @@ _REMEDIES: Mapping[UpstreamState, str] = {
         "the gateway goes on trying; see upstreams.{name} in the configuration, or run mcp-gateway doctor"
     ),
     UpstreamState.DISABLED: "set upstreams.{name}.enabled = true in the configuration",
-    UpstreamState.STOPPED: "start the gateway again",
+    UpstreamState.STOPPED: "the gateway is stopping: start it again",
 }
 
 
