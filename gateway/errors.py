@@ -1,8 +1,11 @@
 """Every error that the gateway raises on purpose.
 
     GatewayError
-    ├── ConfigError              mcp-gateway.toml or a command line is invalid
-    ├── ProfileError             a profile does not exist or is inconsistent
+    ├── ConfigError              mcp-gateway.toml or a command line that cannot be used
+    │   ├── ConfigFileMissing
+    │   ├── ConfigFileUnreadable
+    │   └── ConfigMalformed      neither TOML nor JSON
+    ├── ProfileError             a profile that does not exist or does not hold together
     ├── InvalidRequest           a host asked for something malformed
     │   ├── UnknownMethod
     │   ├── UnknownTool
@@ -36,11 +39,16 @@
     │   └── FetchFailed          could not be fetched: no answer, a wrong one, too slow, too large
     └── MediaError               bytes could not be converted as requested
 
-A message says what happened and where; `remedy` says what to do about it.
+A message says what happened and where; `remedy` says what to do about it. An UpstreamError also has its `failure`: the
+same as a value, with a `FailureCode` for programs.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, ClassVar
 
 
 class GatewayError(Exception):
@@ -56,11 +64,39 @@ class GatewayError(Exception):
 
 
 class ConfigError(GatewayError):
-    """The configuration cannot be used. `where` is the file and key, such as `mcp-gateway.toml: upstreams.x.url`."""
+    """The configuration cannot be used. `where` is the file and key, as `mcp-gateway.toml: upstreams.x.url`.
 
-    def __init__(self, message: str, *, where: str | None = None, remedy: str | None = None) -> None:
+    `problems` are the errors that it stands for, each a line of its message: itself, where one thing is wrong.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: str | None = None,
+        remedy: str | None = None,
+        problems: Sequence[ConfigError] = (),
+    ) -> None:
         super().__init__(f"{where}: {message}" if where else message, remedy=remedy)
         self.where = where
+        self._several = tuple(problems)
+
+    @property
+    def problems(self) -> tuple[ConfigError, ...]:
+        """Each thing that is wrong."""
+        return self._several or (self,)
+
+
+class ConfigFileMissing(ConfigError):
+    """There is no such file."""
+
+
+class ConfigFileUnreadable(ConfigError):
+    """The file is there, and the system does not let it be read."""
+
+
+class ConfigMalformed(ConfigError):
+    """The file is not TOML, or not JSON."""
 
 
 class ProfileError(GatewayError):
@@ -87,35 +123,132 @@ class UnknownResource(InvalidRequest):
         self.uri = uri
 
 
-class UpstreamError(GatewayError):
-    """An upstream failed to answer; `upstream` is its name in the configuration."""
+class FailureCode(StrEnum):
+    """What kind of failure an upstream has, by which its remedy is found (`gateway.upstream.remedies`)."""
 
-    def __init__(self, upstream: str, message: str, *, remedy: str | None = None) -> None:
+    # Starting a program.
+    COMMAND_NOT_FOUND = "command_not_found"
+    INTERPRETER_NOT_FOUND = "interpreter_not_found"
+    FOLDER_NOT_FOUND = "folder_not_found"
+    NOT_A_FOLDER = "not_a_folder"
+    NOT_EXECUTABLE = "not_executable"
+    NOT_A_PROGRAM = "not_a_program"
+    # A program that was started.
+    START_TIMEOUT = "start_timeout"
+    EXITED = "exited"
+    MODULE_MISSING = "module_missing"
+    VARIABLE_MISSING = "variable_missing"
+    NOT_MCP_ON_STDOUT = "not_mcp_on_stdout"
+    MEMORY_EXCEEDED = "memory_exceeded"
+    # Reaching an address.
+    INVALID_URL = "invalid_url"
+    HOST_NOT_FOUND = "host_not_found"
+    CONNECTION_REFUSED = "connection_refused"
+    NO_CONNECTION = "no_connection"
+    CONNECT_TIMEOUT = "connect_timeout"
+    PROXY_REFUSED = "proxy_refused"
+    CERTIFICATE_REJECTED = "certificate_rejected"
+    TLS_FAILED = "tls_failed"
+    INVALID_HEADERS = "invalid_headers"
+    # Its answer over HTTP.
+    UNAUTHORIZED = "unauthorized"
+    FORBIDDEN = "forbidden"
+    NOT_FOUND = "not_found"
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    REQUEST_REFUSED = "request_refused"
+    PROXY_UNAUTHORIZED = "proxy_unauthorized"
+    TOO_MANY_REQUESTS = "too_many_requests"
+    SERVER_ERROR = "server_error"
+    HTTP_ERROR = "http_error"
+    NOT_AN_EVENT_STREAM = "not_an_event_stream"
+    # The protocol, over any transport.
+    NOT_MCP = "not_mcp"
+    MESSAGE_TOO_LARGE = "message_too_large"
+    REFUSED = "refused"
+    TIMED_OUT = "timed_out"
+    SESSION_EXPIRED = "session_expired"
+    CONNECTION_LOST = "connection_lost"
+    TOO_MUCH_WAITING = "too_much_waiting"
+    # What the gateway itself does.
+    STOPPING = "stopping"
+    RECONFIGURED = "reconfigured"
+    ASLEEP = "asleep"
+    VACATED = "vacated"
+    # Nothing more is known.
+    UNAVAILABLE = "unavailable"
+    SYSTEM_ERROR = "system_error"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failure of an upstream: which error it is for a running call, what happened, and what to do about it.
+
+    `message` does not name the upstream. `details` are what a remedy needs to know beside the code, such as the
+    `module` that is missing.
+    """
+
+    kind: type[UpstreamError]
+    code: FailureCode
+    message: str
+    remedy: str | None = None
+    details: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def cause(self) -> str:
+        """Message and remedy, for people."""
+        return f"{self.message} ({self.remedy})" if self.remedy else self.message
+
+    def error(self, upstream: str, doing: str | None = None) -> UpstreamError:
+        """The error to raise; `doing` is the method that was running, if one was."""
+        failure = replace(self, message=f"{self.message}, while {doing} was running") if doing else self
+        return self.kind(upstream, failure.message, remedy=self.remedy, failure=failure)
+
+
+class UpstreamError(GatewayError):
+    """An upstream could not do its part; `upstream` is its name in the configuration, `failure` what happened."""
+
+    usual: ClassVar[FailureCode] = FailureCode.UNKNOWN
+    """The code of an error that is raised without a `failure`."""
+
+    def __init__(
+        self, upstream: str, message: str, *, remedy: str | None = None, failure: Failure | None = None
+    ) -> None:
         super().__init__(f"upstream {upstream!r}: {message}", remedy=remedy)
         self.upstream = upstream
+        self.failure = failure or Failure(type(self), self.usual, message, remedy)
 
 
 class UpstreamUnavailable(UpstreamError):
     """The upstream is starting, stopped, disabled, or failed to start."""
 
+    usual = FailureCode.UNAVAILABLE
+
 
 class UpstreamTimeout(UpstreamError):
     """The upstream took longer than its configured limit."""
+
+    usual = FailureCode.TIMED_OUT
 
 
 class UpstreamLost(UpstreamError):
     """The upstream's process or connection ended while a call was running."""
 
+    usual = FailureCode.CONNECTION_LOST
+
 
 class UpstreamGarbage(UpstreamError):
     """The upstream answered with something that is not an MCP message, or is over a limit."""
+
+    usual = FailureCode.NOT_MCP
 
 
 class UpstreamRefused(UpstreamError):
     """The upstream answered with a JSON-RPC error, kept exactly as received."""
 
     def __init__(self, upstream: str, code: int, message: str, data: Any = None) -> None:
-        super().__init__(upstream, message)
+        said = f"answered with error {code}: {message}"
+        super().__init__(upstream, message, failure=Failure(UpstreamRefused, FailureCode.REFUSED, said))
         self.code = code
         self.wire_message = message
         self.data = data

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.core.model.json_values import is_dict
-from gateway.errors import ConfigError
+from gateway.errors import ConfigError, ConfigFileMissing, ConfigFileUnreadable, ConfigMalformed
 
 _TOML_PLACE = re.compile(r" ?\(at line (\d+), column (\d+)\)\Z")
 _TOML_END = " (at end of document)"
@@ -21,9 +21,10 @@ def read_document(path: Path) -> dict[str, Any]:
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        raise ConfigError("there is no such file", where=str(path)) from None
+        raise ConfigFileMissing("there is no such file", where=str(path)) from None
     except OSError as error:
-        raise ConfigError(f"cannot be read: {(error.strerror or 'unknown cause').lower()}", where=str(path)) from None
+        reason = (error.strerror or "unknown cause").lower()
+        raise ConfigFileUnreadable(f"cannot be read: {reason}", where=str(path)) from None
     text = decoded(content, str(path)).removeprefix("\ufeff")
     return from_json(text, str(path), strict=True) if path.suffix.lower() == ".json" else from_toml(text, str(path))
 
@@ -55,7 +56,7 @@ def from_toml(text: str, where: str, remedy: str | None = None) -> dict[str, Any
             line, message = f"{where}:{place[1]}:{place[2]}", message[: place.start()]
         else:
             line, message = f"{where}:{text.count(chr(10)) + 1}", message.removesuffix(_TOML_END)
-        raise ConfigError(f"is not TOML: {message[:1].lower()}{message[1:]}", where=line, remedy=remedy) from None
+        raise ConfigMalformed(f"is not TOML: {message[:1].lower()}{message[1:]}", where=line, remedy=remedy) from None
 
 
 def from_json(text: str, where: str, remedy: str | None = None, *, strict: bool = False) -> dict[str, Any]:
@@ -73,7 +74,7 @@ def from_json(text: str, where: str, remedy: str | None = None, *, strict: bool 
         document = jsonc.parse_jsonc(text, strict=strict)
     except jsonc.Malformed as error:
         place = f"{where}:{error.line}:{error.column}"
-        raise ConfigError(f"is not JSON: {error.what}", where=place, remedy=remedy) from None
+        raise ConfigMalformed(f"is not JSON: {error.what}", where=place, remedy=remedy) from None
     if not is_dict(document):
         raise ConfigError("is not a JSON object", where=where)
     return document

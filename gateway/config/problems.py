@@ -34,13 +34,14 @@ def dotted(location: Sequence[str | int]) -> str:
 def config_error(source: str, problems: Sequence[Problem]) -> ConfigError:
     """Combine all problems of `source` (a file, a flag) into one error, with a line for each.
 
-    With one problem, `where` and `remedy` are attributes of the error; with several, they are in the lines of its
-    message.
+    With several problems, `where` and `remedy` of each are those of the error's `problems`.
     """
     errors = [
         ConfigError(problem.what, where=_where(source, problem.location), remedy=problem.remedy) for problem in problems
     ]
-    return errors[0] if len(errors) == 1 else ConfigError("\n".join(str(error) for error in errors))
+    if len(errors) == 1:
+        return errors[0]
+    return ConfigError("\n".join(map(str, errors)), problems=errors)
 
 
 def _where(source: str, location: Location) -> str:

@@ -10,16 +10,7 @@ from gateway.core.wording import plain
 from gateway.errors import UpstreamUnavailable
 from gateway.routing.ports import UpstreamsPort
 from gateway.upstream import UpstreamState
-
-_REMEDIES = {
-    UpstreamState.STARTING: "try again in a moment",
-    UpstreamState.INSTALLING: "try again when it is installed: mcp-gateway status shows it",
-    UpstreamState.READY: "list the tools again",
-    UpstreamState.FAILED: "see upstreams.{name} in the configuration, or run mcp-gateway doctor",
-    UpstreamState.SLEEPING: "list the tools again",
-    UpstreamState.STOPPED: "the gateway is stopping",
-    UpstreamState.DISABLED: "set upstreams.{name}.enabled = true",
-}
+from gateway.upstream.connection.states import what_to_do
 
 
 class Availability:
@@ -75,6 +66,9 @@ class Availability:
     def unavailable(self, name: str, what: str) -> UpstreamUnavailable:
         """The error for something of an upstream that cannot be reached now."""
         upstream = self._upstreams[name]
-        cause = f": {plain(upstream.cause)}" if upstream.cause else ""
-        words = f"{what} cannot be reached, the upstream is {upstream.state.value}{cause}"
-        return UpstreamUnavailable(name, words, remedy=_REMEDIES[upstream.state].format(name=name))
+        failure = upstream.failure
+        said = failure.message if failure is not None else upstream.cause
+        words = f"{what} cannot be reached, the upstream is {upstream.state.value}{f': {plain(said)}' if said else ''}"
+        asleep = upstream.state is UpstreamState.SLEEPING  # what it has is known, and this is not a part of it
+        remedy = "list the tools again" if asleep else what_to_do(name, upstream.state, failure)
+        return UpstreamUnavailable(name, words, remedy=remedy, failure=failure)

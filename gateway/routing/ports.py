@@ -12,6 +12,7 @@ from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.arguments import ContentForm, Parameter
+from gateway.errors import Failure
 from gateway.upstream import UpstreamState
 from gateway.upstream.bridging.bridge import BridgedUpstream
 from gateway.upstream.connection.request_context import RequestContext
@@ -45,6 +46,8 @@ class UpstreamPort(BridgedUpstream, Protocol):
     def state(self) -> UpstreamState: ...
     @property
     def cause(self) -> str | None: ...
+    @property
+    def failure(self) -> Failure | None: ...
     @property
     def capabilities(self) -> Mapping[str, Any]: ...
     @property

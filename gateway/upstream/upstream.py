@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 from gateway.config.schema import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import Era
-from gateway.errors import UpstreamUnavailable
+from gateway.errors import Failure, UpstreamUnavailable
 from gateway.upstream.attendance import Attendance
 from gateway.upstream.catalogues import Catalogues, RememberedLists
 from gateway.upstream.connection.calls import CallLimits
@@ -25,7 +25,7 @@ from gateway.upstream.connection.first_start import LaunchTurns, longest_start
 from gateway.upstream.connection.negotiate_era import Opening
 from gateway.upstream.connection.request_context import RequestContext
 from gateway.upstream.connection.sessions import Eras, Sessions
-from gateway.upstream.connection.states import REMEDIES, UpstreamState
+from gateway.upstream.connection.states import UpstreamState
 from gateway.upstream.connection.supervised_connection import SupervisedConnection
 from gateway.upstream.connection.upstream_lists import KINDS, Lists, WireList
 from gateway.upstream.transports.failures import Subject
@@ -113,8 +113,13 @@ class Upstream:
 
     @property
     def cause(self) -> str | None:
-        """Why the upstream is not ready."""
+        """Why it is not ready, in words."""
         return self.default.cause
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why it is not ready, if something failed."""
+        return self.default.failure
 
     @property
     def longest_start(self) -> float:
@@ -206,6 +211,10 @@ class Upstream:
     async def ready(self, timeout: float) -> bool:
         """Wait at most `timeout` seconds while it is starting, and return whether it is ready."""
         return await self.default.ready(timeout)
+
+    def unavailable(self) -> UpstreamUnavailable:
+        """The error for a call while it is not connected."""
+        return self.default.status.unavailable()
 
     def wake(self) -> None:
         """Connect to the upstream if it sleeps."""
@@ -368,8 +377,7 @@ class Upstream:
 
     def _begin(self, connection: SupervisedConnection) -> None:
         if self.state in (UpstreamState.DISABLED, UpstreamState.STOPPED):
-            remedy = REMEDIES[self.state].format(name=self.name)
-            raise UpstreamUnavailable(self.name, f"is not available: {self.cause}", remedy=remedy)
+            raise self.unavailable()
         if self._tasks is None:
             self._early.append(connection)
         else:

@@ -25,7 +25,7 @@ def test_without_an_upstream_that_is_started_nothing_is_waited_for(command, tmp_
     assert command("doctor", "--config", path).err == ""
 
 
-def test_a_problem_is_exit_code_1_with_its_cure_below_it(command, pictures):
+def test_a_problem_is_exit_code_1_with_its_remedy_below_it(command, pictures):
     ended = command("doctor", "--config", pictures(DEAD))
     assert ended.code == 1
     assert ended.err.startswith("starting pics, dead, which may take ")

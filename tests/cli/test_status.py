@@ -30,6 +30,7 @@ def test_a_gateway_on_stdio_tells_of_its_host_and_of_each_upstream(start, pictur
     assert pics["memory_bytes"] > 1_000_000
     assert (gone["state"], gone["pid"]) == ("failed", None)
     assert "'no-such-program-anywhere' was not found" in gone["cause"]
+    assert (gone["code"], pics["code"]) == ("command_not_found", None)
     shown = command("status").out
     for words in (
         "mcp-gateway 0.",

@@ -13,7 +13,7 @@ from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
 from gateway.core.profiles.profile import AppRules, FeatureRules, Match, Profile, StructuredRules, ToolRules, WaitRules
 from gateway.core.results.lift_result import lift
-from gateway.errors import UnknownMethod, UnknownResource
+from gateway.errors import Failure, UnknownMethod, UnknownResource
 from gateway.routing import Router
 from gateway.upstream import RequestContext, UpstreamState
 
@@ -51,6 +51,7 @@ class FakeUpstream:
     settings: UpstreamSettings = field(default_factory=lambda: UpstreamSettings(command="fake"))
     state: UpstreamState = UpstreamState.READY
     cause: str | None = None
+    failure: Failure | None = None
     answer: Answer = lambda method, params: {"content": [{"type": "text", "text": "ok"}]}
     asked: list[tuple[str, Mapping[str, Any], Any]] = field(default_factory=list)
     asked_for: list[tuple[Any, Any]] = field(default_factory=list)

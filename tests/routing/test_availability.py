@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from gateway.core.model.caller import Caller
+from gateway.errors import Failure, FailureCode, UpstreamLost
 from gateway.routing.availability import Availability
 from gateway.upstream import UpstreamState
 
@@ -51,3 +52,15 @@ async def test_every_state_has_a_remedy(fake_upstream: Any, fake_upstreams: Any,
     error = Availability(members).unavailable("charts", "tool 'draw'")
     assert error.message == f"upstream 'charts': tool 'draw' cannot be reached, the upstream is {state.value}: because"
     assert error.remedy
+
+
+async def test_a_failure_is_told_with_its_own_remedy_and_only_with_that(
+    fake_upstream: Any, fake_upstreams: Any
+) -> None:
+    members = upstreams(fake_upstream, fake_upstreams, charts=UpstreamState.FAILED)
+    members["charts"].failure = Failure(UpstreamLost, FailureCode.NOT_FOUND, "answered HTTP 404", "check the path")
+    error = Availability(members).unavailable("charts", "tool 'draw'")
+    assert str(error) == (
+        "upstream 'charts': tool 'draw' cannot be reached, the upstream is failed: answered HTTP 404 (check the path)"
+    )
+    assert error.failure.code is FailureCode.NOT_FOUND

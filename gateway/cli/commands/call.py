@@ -36,7 +36,7 @@ from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
 from gateway.core.wording import plain
-from gateway.errors import UnknownTool, UpstreamUnavailable
+from gateway.errors import UnknownTool
 from gateway.runtime import Gateway, run_gateway
 
 
@@ -183,7 +183,7 @@ async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> Non
     owners = [name for name in upstreams if tool.startswith(rules.legal(name) + SEPARATOR)]
     await started(owners if route is None else [route.upstream])
     if route is not None and not is_there(upstreams[route.upstream]):
-        raise UpstreamUnavailable(route.upstream, f"is not available: {upstreams[route.upstream].cause}")
+        raise upstreams[route.upstream].unavailable()
     if tool not in router.catalogue(caller).routes and not owners:
         await started(upstreams)
 

@@ -94,7 +94,7 @@ _Line = tuple[str, str, str]
 
 
 def _lines(finding: CheckResult) -> Iterator[_Line]:
-    """Heading, words and style: the finding, and below it the cure."""
+    """Heading, words and style: the finding, and below it the remedy."""
     hosts = f" (for {', '.join(finding.hosts)})" if finding.hosts else ""
     yield finding.level, _harmless(finding.text + hosts), _STYLES[finding.level]
     if finding.advice:

@@ -1,14 +1,12 @@
 """The configuration and its profiles: found where, what is wrong, and what of it can be examined further."""
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from gateway.cli.diagnosis.check_context import CheckContext
 from gateway.cli.diagnosis.findings import CheckResult, list_names
-from gateway.cli.diagnosis.remedies import split_cause
 from gateway.config.builtin_profiles import builtin_profiles, load_profiles
 from gateway.config.find_config import FILE_NAME, config_candidates
 from gateway.config.load_settings import LoadedSettings, load_settings
@@ -16,7 +14,7 @@ from gateway.config.schema import Settings
 from gateway.core.profiles.match_profile import find_profile, known_name
 from gateway.core.profiles.profile import Profile
 from gateway.core.wording import counted
-from gateway.errors import ConfigError, GatewayError, ProfileError
+from gateway.errors import ConfigError, ConfigFileMissing, ConfigMalformed, GatewayError, ProfileError
 from gateway.hosts.config_files.hosts import HOSTS
 from gateway.hosts.config_files.machine import Machine
 
@@ -24,8 +22,15 @@ ABOUT = "configuration"
 EVERY_HOST = "all"
 """In place of a host's name: every host that is known, whether this machine has it or not."""
 _PROFILES = "profiles"
-_REMEDY = re.compile(r"(?:did you|known here|set|write|leave|give|save|a name is|a JSON file|there are)\b")
-"""How remedies begin: a line may end with another parenthesis, too."""
+
+_REMEDIES: Mapping[type[GatewayError], str] = {
+    ConfigFileMissing: f"write it, or leave --config out: ./{FILE_NAME} and the user's config folder are looked at",
+    ConfigMalformed: (
+        "mend the file at this line and column; often a comma, a quote or a bracket is missing just before"
+    ),
+}
+"""What mends an error that brings no remedy of its own."""
+_REMEDY = "mend it there; docs/configuration.md lists every key"
 
 
 def examine_configuration(
@@ -134,25 +139,12 @@ def _profiles(settings: Settings, profiles: Mapping[str, Profile]) -> Iterator[C
     for name in own:
         if not profiles[name].match and settings.gateway.profile != name and name not in variants:
             text = f"no client gets {name!r} by itself: it matches none"
-            cure = f'profiles.{name}.match = [{{ client_name = "..." }}], or choose it with --profile {name}'
-            yield CheckResult(_PROFILES, "warning", text, cure)
+            remedy = f'profiles.{name}.match = [{{ client_name = "..." }}], or choose it with --profile {name}'
+            yield CheckResult(_PROFILES, "warning", text, remedy)
 
 
 def _problems(about: str, error: GatewayError) -> Iterator[CheckResult]:
-    """A finding for each line of the error: one that has several problems has their remedies inside."""
-    lines = error.message.splitlines()
-    if len(lines) == 1:
-        yield CheckResult(about, "problem", error.message, error.remedy or _cure(error.message))
-        return
-    for line in lines:
-        words, remedy = split_cause(line)
-        told = remedy is not None and _REMEDY.match(remedy)
-        yield CheckResult(about, "problem", words if told else line, remedy if told else _cure(line))
-
-
-def _cure(words: str) -> str:
-    if "no such file" in words:
-        return f"write it, or leave --config out: ./{FILE_NAME} and the user's config folder are looked at"
-    if "is not JSON" in words or "is not TOML" in words:
-        return "mend the file at this line and column; often a comma, a quote or a bracket is missing just before"
-    return "mend it there; docs/configuration.md lists every key"
+    """A finding for each thing that is wrong."""
+    for problem in error.problems if isinstance(error, ConfigError) else (error,):
+        remedy = problem.remedy or _REMEDIES.get(type(problem), _REMEDY)
+        yield CheckResult(about, "problem", problem.message, remedy)

@@ -64,5 +64,5 @@ def _path(path: str | None, programs: Mapping[str, str | None]) -> Iterator[Chec
     bare = [f"{name} ({place})" for name, place in by_name.items() if place is not None]
     if bare:
         text = f"found on the PATH: {', '.join(bare)}"
-        cure = "a desktop program starts the gateway with a PATH of its own: absolute paths are safe there"
-        yield CheckResult(ABOUT, "ok", text, cure)
+        remedy = "a desktop program starts the gateway with a PATH of its own: absolute paths are safe there"
+        yield CheckResult(ABOUT, "ok", text, remedy)

@@ -1,4 +1,4 @@
-"""What an examination found: one finding for each thing that was looked at, with the cure where there is one."""
+"""What an examination found: one finding for each thing that was looked at, with the remedy where there is one."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,25 +15,25 @@ class CheckResult:
     """One finding.
 
     `about` is what was examined, as `configuration` or `upstream charts`: findings of one thing are shown together.
-    `cure` is the command or the edit that mends it; where all is well, one that makes it different, which people are
+    `remedy` is the command or the edit that mends it; where all is well, one that makes it different, which people are
     shown only where it `is_next_step`. `hosts` are the profiles that it is about; none: all of them.
     """
 
     about: str
     level: Level
     text: str
-    cure: str | None = None
+    remedy: str | None = None
     hosts: tuple[str, ...] = ()
     is_next_step: bool = False
 
     @property
     def advice(self) -> str | None:
-        """The cure, where there is something to be done."""
-        return self.cure if self.level != "ok" or self.is_next_step else None
+        """The remedy, where there is something to be done."""
+        return self.remedy if self.level != "ok" or self.is_next_step else None
 
     def to_json(self) -> dict[str, Any]:
-        """The finding for programs; `cure` and `hosts` only where there are any."""
-        more = {"cure": self.cure, "hosts": list(self.hosts)}
+        """The finding for programs; `cure`, which is the remedy, and `hosts` only where there are any."""
+        more = {"cure": self.remedy, "hosts": list(self.hosts)}
         base = {"about": self.about, "level": self.level, "text": self.text}
         return {**base, **{key: value for key, value in more.items() if value}}
 

@@ -60,10 +60,10 @@ async def check_media(patient: CheckContext) -> list[CheckResult]:
             shape = await media.fit_image(_SHAPE, "image/svg+xml", _TARGET)
             words = await media.fit_image(_WORDS, "image/svg+xml", _TARGET)
     except (MediaError, OSError) as error:
-        remedy = error.remedy if isinstance(error, MediaError) else None
+        own = error.remedy if isinstance(error, MediaError) else None
         limits = "take [media] memory_bytes, timeout and max_pixels out of the file: the defaults are enough"
-        cure = f"{limits}; else install the gateway anew" + (f" ({remedy})" if remedy else "")
-        return [CheckResult(MEDIA, "problem", f"a small picture cannot be handled: {error.args[0]}", cure)]
+        remedy = f"{limits}; else install the gateway anew" + (f" ({own})" if own else "")
+        return [CheckResult(MEDIA, "problem", f"a small picture cannot be handled: {error.args[0]}", remedy)]
     findings = [
         CheckResult(MEDIA, "ok", f"pictures are fitted and vector images drawn (the first after {seconds:.1f} s)")
     ]

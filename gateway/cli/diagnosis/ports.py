@@ -61,8 +61,8 @@ def _verdict(http: HttpSettings, failure: int | None, taken_by: Listener | None)
     if failure == errno.EACCES:
         return CheckResult(ABOUT, "warning", f"{place} may not be listened on", "http.port = 8484: any above 1023")
     why = os.strerror(failure).lower()
-    cure = 'http.bind = "127.0.0.1", or an address that this machine has'
-    return CheckResult(ABOUT, "problem", f"{place} cannot be listened on: {why}", cure)
+    remedy = 'http.bind = "127.0.0.1", or an address that this machine has'
+    return CheckResult(ABOUT, "problem", f"{place} cannot be listened on: {why}", remedy)
 
 
 def _bind(http: HttpSettings) -> int | None:

@@ -19,7 +19,7 @@ from gateway.core.model.caller import Caller
 from gateway.core.profiles.match_profile import choose_profile
 from gateway.core.profiles.profile import Profile
 from gateway.core.wording import counted
-from gateway.errors import ConfigError, ProfileError
+from gateway.errors import ConfigError, ConfigFileUnreadable, ProfileError
 from gateway.hosts.config_files.gateway_entry import NAME
 from gateway.hosts.config_files.host_environment import missing_in_host
 from gateway.hosts.config_files.hosts import HOSTS, HostFormat
@@ -63,14 +63,14 @@ def _host(one: Standing, patient: CheckContext) -> Iterator[CheckResult]:
     if len(one.own) > 1:
         text = f"the gateway is registered more than once ({list_names(one.own)}): every tool is there as often"
         spare = next(name for name in reversed(list(one.own)) if name != NAME)
-        cure = f"mcp-gateway uninstall {one.host.name} --name {shlex.quote(spare)}"
-        yield CheckResult(about, "warning", text, cure)
+        remedy = f"mcp-gateway uninstall {one.host.name} --name {shlex.quote(spare)}"
+        yield CheckResult(about, "warning", text, remedy)
     if one.others:
         text = f"beside the gateway {title} has {counted(len(one.others), 'other server')}: {list_names(one.others)}"
-        cure = (
+        remedy = (
             f"mcp-gateway import {one.host.name} puts them behind it; then mcp-gateway install {one.host.name} --only"
         )
-        yield CheckResult(about, "ok", text, cure)
+        yield CheckResult(about, "ok", text, remedy)
 
 
 def _entry(one: Standing, name: str, entry: Mapping[str, Any], patient: CheckContext) -> Iterator[CheckResult]:
@@ -122,9 +122,9 @@ def _variables(host: HostFormat, launch: Launch, name: str, patient: CheckContex
         missing = missing_in_host(patient.path, launch.env)
     except ConfigError:  # said of the configuration itself
         return
-    cure = f"{_install(host, name, patient)} {missing.options(patient.environ)}"
+    remedy = f"{_install(host, name, patient)} {missing.options(patient.environ)}"
     for sentence in missing.sentences(patient.path, host.title):
-        yield CheckResult(_about(host), "warning", sentence, cure)
+        yield CheckResult(_about(host), "warning", sentence, remedy)
 
 
 def _interpreter(script: Path) -> str | None:
@@ -158,8 +158,8 @@ def _configuration(
         )
     elif patient.path is not None and os.path.realpath(given) != os.path.realpath(patient.path):
         text = f"{name!r} has another configuration than the one examined here: {given}"
-        cure = f"mcp-gateway doctor --config {shlex.quote(given)} examines that one; {again} changes it"
-        yield CheckResult(_about(host), "warning", text, cure)
+        remedy = f"mcp-gateway doctor --config {shlex.quote(given)} examines that one; {again} changes it"
+        yield CheckResult(_about(host), "warning", text, remedy)
 
 
 def _profile(
@@ -199,8 +199,8 @@ def _patience(host: HostFormat, profile: Profile, patient: CheckContext) -> Iter
         text = (
             f"{host.title} gives a call up after {seconds:g} s, and more time is set for calls of {list_names(longer)}"
         )
-        cure = f"raise the limit in {host.title}, if it has one; upstreams.{longer[0]}.timeout.call cannot help it"
-        yield CheckResult(_about(host), "warning", text, cure)
+        remedy = f"raise the limit in {host.title}, if it has one; upstreams.{longer[0]}.timeout.call cannot help it"
+        yield CheckResult(_about(host), "warning", text, remedy)
 
 
 def _client_name(host: HostFormat) -> str | None:
@@ -237,7 +237,7 @@ def _about(host: HostFormat) -> str:
 
 
 def _mended(one: Standing, error: ConfigError) -> str:
-    if "cannot be read" in error.message:
+    if isinstance(error, ConfigFileUnreadable):
         return f"make {one.file} a file that you can read"
     return f"mend it at this place: {one.host.title} may not read it either; then mcp-gateway install {one.host.name}"
 

@@ -155,6 +155,9 @@ class _Check:
         """Wait until the server is there. Raises UpstreamUnavailable when it is not."""
         upstream = self._router.upstreams[self._server]
         if not await upstream.ready(longest_start(upstream.settings) + _PATIENCE):
+            failure = upstream.failure
+            if failure is not None:
+                raise UpstreamUnavailable(self._server, failure.message, remedy=failure.remedy, failure=failure)
             raise UpstreamUnavailable(self._server, upstream.cause or f"is {upstream.state.value}")
 
     @property

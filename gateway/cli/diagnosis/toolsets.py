@@ -85,32 +85,32 @@ def offered(
     for tool, hosts in unfit.items():
         shown = plain(tool, _NAME)
         text = f"the name of the tool {shown!r} does not fit, and is shortened to {_first(hosts)!r}"
-        cure = (
+        remedy = (
             f"upstreams.{upstream}.tools.rename = {{ {_key(tool)} = "
             f'"at most {shortest[tool]} of letters, digits, _ and -" }}'
             if shortest[tool] >= 4
             else f"give the upstream {upstream!r} a shorter name"
         )
-        yield CheckResult(about, "warning", text, cure, tuple(hosts))
+        yield CheckResult(about, "warning", text, remedy, tuple(hosts))
     for tool, hosts in clash.items():
         text = f"another tool has the name of {plain(tool, _NAME)!r} already, so it is offered as {_first(hosts)!r}"
-        cure = f'upstreams.{upstream}.tools.rename = {{ {_key(tool)} = "another name" }}'
-        yield CheckResult(about, "warning", text, cure, tuple(hosts))
+        remedy = f'upstreams.{upstream}.tools.rename = {{ {_key(tool)} = "another name" }}'
+        yield CheckResult(about, "warning", text, remedy, tuple(hosts))
 
 
 def beyond(offers: Iterable[HostOffer]) -> Iterator[CheckResult]:
     """Tools that a host is not offered because it takes only so many; and settings for tools that are not there."""
-    said: dict[str, list[str]] = {}
+    over_limit: dict[str, list[str]] = {}
+    unmatched: list[str] = []
     for offer in offers:
-        for note in offer.catalogue.problems:
-            if "beyond the host's limit" in note.text or note.text.startswith("upstreams."):
-                said.setdefault(note.text, []).append(offer.profile.name)
-    for text, hosts in said.items():
-        if text.startswith("upstreams."):
-            yield CheckResult("tools", "warning", text, "mend the name there, or take the line out")
-        else:
-            cure = "choose with upstreams.<name>.tools.include and exclude which ones matter"
-            yield CheckResult("tools", "warning", text, cure, tuple(hosts))
+        if (note := offer.catalogue.over_limit) is not None:
+            over_limit.setdefault(note.text, []).append(offer.profile.name)
+        unmatched += (note.text for note in offer.catalogue.unmatched)
+    for text, hosts in over_limit.items():
+        choose = "choose with upstreams.<name>.tools.include and exclude which ones matter"
+        yield CheckResult("tools", "warning", text, choose, tuple(hosts))
+    for text in dict.fromkeys(unmatched):
+        yield CheckResult("tools", "warning", text, "mend the name there, or take the line out")
 
 
 def _schemas(upstream: str, tools: Sequence[Mapping[str, Any]]) -> Iterator[CheckResult]:
@@ -123,13 +123,13 @@ def _schemas(upstream: str, tools: Sequence[Mapping[str, Any]]) -> Iterator[Chec
             found = [fault for fault in faults(tool[member]) if fault.kind != "root"]
             if found:
                 text = f"{member} of {name!r}: {plain('; '.join(map(str, found[:3])), 400)}"
-                yield CheckResult(about, "problem", text, _schema_cure(upstream, str(tool["name"]), found))
+                yield CheckResult(about, "problem", text, _schema_remedy(upstream, str(tool["name"]), found))
             elif member == "outputSchema" and not is_object_schema(tool[member]):
                 text = f'outputSchema of {name!r} is none of type "object", and left out for hosts before 2026-07-28'
                 yield CheckResult(about, "warning", text, _AUTHOR)
 
 
-def _schema_cure(upstream: str, tool: str, found: Sequence[Fault]) -> str:
+def _schema_remedy(upstream: str, tool: str, found: Sequence[Fault]) -> str:
     exclude = f"until then: upstreams.{upstream}.tools.exclude = [{_key(tool, always=True)}]"
     if any(fault.kind == "external" for fault in found):
         return f"the server's author has to put what $ref names into $defs, since no host fetches it; {exclude}"

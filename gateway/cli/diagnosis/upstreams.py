@@ -9,7 +9,6 @@ import anyio
 
 from gateway.cli.diagnosis.check_context import CheckContext
 from gateway.cli.diagnosis.findings import CheckResult, list_names
-from gateway.cli.diagnosis.remedies import cured
 from gateway.cli.diagnosis.toolsets import HostOffer, beyond, check_declared, offered
 from gateway.config.find_config import cache_folder
 from gateway.config.schema import UpstreamSettings
@@ -20,17 +19,17 @@ from gateway.core.tools.arguments import path_words
 from gateway.core.tools.catalogue import OWN, build
 from gateway.core.tools.catalogue.repair import unusable
 from gateway.core.wording import counted, plain
+from gateway.errors import Failure
 from gateway.routing.own_tools.declarations import TOOLS
 from gateway.upstream import Catalogues, Upstream, Upstreams, UpstreamState
 from gateway.upstream.connection.first_start import longest_start
+from gateway.upstream.remedies import ANOTHER_REQUEST_MAY_DO, full_remedy
 from gateway.upstream.transports.environment import held_back
 from gateway.upstream.transports.launchers import launcher_of
 
 _OTHER_WAYS_SECONDS = 6.0
 _MORE = 5.0
 """Seconds beyond that after which another way counts as hanging."""
-_ABOUT_THE_REQUEST = ("HTTP 400", "HTTP 404", "HTTP 405", "HTTP 406", "HTTP 415", "HTTP 422", "no event stream")
-"""Causes that another transport or path at the same server may not have."""
 
 
 async def check_upstreams(patient: CheckContext) -> list[CheckResult]:
@@ -51,11 +50,11 @@ async def check_upstreams(patient: CheckContext) -> list[CheckResult]:
         now = {name: _Seen.of(upstream) for name, upstream in upstreams.items()}
     # One that has failed is told by that, although it may be tried again by now.
     states = {name: seen if seen.state is UpstreamState.READY else first.get(name, seen) for name, seen in now.items()}
-    cures = await _other_ways(settings.upstreams, states)
+    other_ways = await _other_ways(settings.upstreams, states)
     offers = _offers(patient, states)
     findings: list[CheckResult] = []
     for name, seen in states.items():
-        findings += _state(name, seen, settings.upstreams[name], took[name], cures.get(name), patient.environ)
+        findings += _state(name, seen, settings.upstreams[name], took[name], other_ways.get(name), patient.environ)
         if seen.state is UpstreamState.READY:
             findings += _tools(name, seen, settings.upstreams[name], offers)
     return [*findings, *beyond(offers)]
@@ -67,6 +66,7 @@ class _Seen:
 
     state: UpstreamState
     cause: str | None
+    failure: Failure | None
     transport: str
     revision: str | None
     server: str
@@ -79,7 +79,8 @@ class _Seen:
         server = plain(f"{info.get('name', '')} {info.get('version', '')}", 80)
         transport = "stdio" if upstream.settings.command is not None else "HTTP"
         tools = upstream.tools() if upstream.state is UpstreamState.READY else ()
-        return _Seen(upstream.state, upstream.cause, transport, upstream.revision, server, tools, upstream.left_out)
+        why = upstream.cause, upstream.failure
+        return _Seen(upstream.state, *why, transport, upstream.revision, server, tools, upstream.left_out)
 
 
 def _nobody_listens(_name: str, _kind: str) -> None:
@@ -139,8 +140,8 @@ def _state(
             text = f"{seen.state.value} for {took.all:.0f} s{cause}"
             yield CheckResult(about, "warning", text, "run mcp-gateway doctor again, and let it wait")
         case _:
-            words, cure = cured(name, settings, seen.cause or f"is {seen.state.value}")
-            yield CheckResult(about, "problem", words, other_way or cure)
+            text = seen.failure.message if seen.failure is not None else seen.cause or f"is {seen.state.value}"
+            yield CheckResult(about, "problem", text, other_way or full_remedy(seen.failure, name, settings))
             if launcher_of(settings.command, settings.args) and (names := held_back(settings.env, environ)):
                 text = f"{', '.join(names)} did not reach it: a password is in it, which not every server is to get"
                 given = ", ".join(f'{each} = "${{{each}}}"' for each in names)
@@ -213,7 +214,8 @@ async def _other_ways(upstreams: Mapping[str, UpstreamSettings], states: Mapping
         for name, seen in states.items()
         if upstreams[name].url is not None
         and seen.state is UpstreamState.FAILED
-        and any(words in (seen.cause or "") for words in _ABOUT_THE_REQUEST)
+        and seen.failure is not None
+        and seen.failure.code in ANOTHER_REQUEST_MAY_DO
     }
     tried = {f"{name}-{place}": way for name, some in ways.items() for place, (way, _) in enumerate(some)}
     if not tried:

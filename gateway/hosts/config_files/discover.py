@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gateway.core.profiles.match_profile import known_name
-from gateway.errors import ConfigError
+from gateway.errors import ConfigError, ConfigFileMissing
 from gateway.hosts.config_files.documents import Document
 from gateway.hosts.config_files.files import decoded_text, read_bytes
 from gateway.hosts.config_files.hosts import HOSTS, ConfigPlace, HostFormat, find_host, host_of_file
@@ -60,7 +60,7 @@ def _look_in_file(source: str, at: Machine, looked: Looked) -> None:
     if content is None:
         if "/" not in source and "\\" not in source and "." not in source:
             find_host(source)
-        raise ConfigError("there is no such file", where=source)
+        raise ConfigFileMissing("there is no such file", where=source)
     looked.files.append(file)
     document = Document(decoded_text(content, file), "toml" if file.suffix.lower() == ".toml" else "json", str(file))
     found = host_of_file(file, document.data)

@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 from gateway.config.documents import decoded
-from gateway.errors import ConfigError
+from gateway.errors import ConfigError, ConfigFileUnreadable
 from gateway.system.files import replacing
 
 _NEW_FILE_MODE = 0o600
@@ -17,14 +17,14 @@ def read_bytes(path: Path) -> bytes | None:
     """Return the file's content, or None if there is no file.
 
     Raises:
-        ConfigError: it cannot be read.
+        ConfigFileUnreadable: it is there all the same.
     """
     try:
         return path.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise ConfigError(f"cannot be read: {_cause(error)}", where=str(path)) from None
+        raise ConfigFileUnreadable(f"cannot be read: {_cause(error)}", where=str(path)) from None
 
 
 def decoded_text(content: bytes | None, path: Path) -> str:

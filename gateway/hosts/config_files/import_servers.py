@@ -11,7 +11,7 @@ from gateway.config.logins import through_mcp_remote, url_behind, with_time_to_l
 from gateway.config.schema import OWN_NAME
 from gateway.config.toml_text import table_text
 from gateway.core.model.json_values import as_object, is_dict
-from gateway.errors import ConfigError
+from gateway.errors import ConfigError, ConfigMalformed
 from gateway.hosts.config_files.login_probe import at_a_url_without_credentials
 from gateway.hosts.config_files.servers import Server
 
@@ -182,7 +182,9 @@ def _upstreams(text: str, where: str) -> dict[str, Any]:
     try:
         table: Any = tomllib.loads(text.removeprefix("\ufeff")).get("upstreams", {})
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"is not TOML: {error}", where=where, remedy="mcp-gateway config check says more") from None
+        raise ConfigMalformed(
+            f"is not TOML: {error}", where=where, remedy="mcp-gateway config check says more"
+        ) from None
     if not is_dict(table):
         raise ConfigError("must be a table", where=f"{where}: upstreams")
     return table

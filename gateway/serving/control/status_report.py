@@ -138,6 +138,7 @@ def _upstream(upstream: "Upstream", memory: Mapping[int, int]) -> dict[str, Any]
         "name": upstream.name,
         "state": upstream.state.value,
         "cause": upstream.cause,
+        "code": upstream.failure.code.value if upstream.failure is not None else None,
         "since": moment(counts.since),
         "transport": "stdio" if settings.command is not None else settings.transport,
         "era": upstream.era,

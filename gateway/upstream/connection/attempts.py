@@ -1,4 +1,4 @@
-"""Attempts to connect: the outcome of one, and the error for a call without a connection."""
+"""Attempts to connect, and what came of one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
-from gateway.errors import UpstreamUnavailable
-from gateway.upstream.connection.states import REMEDIES, UpstreamState
-from gateway.upstream.transports.failures import Failure
+from gateway.errors import Failure, FailureCode, UpstreamUnavailable
 
 if TYPE_CHECKING:
     from gateway.upstream.connection.session import Session
@@ -39,15 +37,5 @@ class Attempt:
 
     @property
     def failure(self) -> Failure:
-        """The first failure."""
-        return self._failure or Failure(UpstreamUnavailable, "is being stopped")
-
-
-def unavailable(name: str, state: UpstreamState, cause: str | None, trouble: Failure | None) -> UpstreamUnavailable:
-    """Return the error for a call to an upstream that is not connected; `trouble` is the failure behind `cause`."""
-    words = f"is still {state.value}" if state.is_pending else "is not available"
-    said = trouble.words if trouble is not None else cause
-    remedy = trouble.remedy if trouble is not None else None
-    return UpstreamUnavailable(
-        name, f"{words}: {said}" if said else words, remedy=remedy or REMEDIES[state].format(name=name)
-    )
+        """What went wrong first."""
+        return self._failure or Failure(UpstreamUnavailable, FailureCode.STOPPING, "is being stopped")

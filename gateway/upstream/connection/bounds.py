@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 
 from gateway.core.wording import counted, size_words
-from gateway.errors import UpstreamError
+from gateway.errors import Failure, UpstreamError
 from gateway.upstream.connection.calls import Deadline, WaitReason
-from gateway.upstream.transports.failures import Failure, OverMemory, Resting
+from gateway.upstream.transports.failures import OverMemory, Resting
 from gateway.upstream.transports.platforms import resident_memory
 
 if TYPE_CHECKING:
@@ -179,11 +179,14 @@ class Restarts:
         return max(0.0, self._times[0] + HOUR - self._clock())
 
     def explained(self, failure: Failure) -> Failure:
-        """Return the failure with an explanation why the upstream is not restarted for now."""
-        often = f"it was started {counted(self._per_hour, 'time')} within an hour, and is not restarted for now"
-        words = f"{failure.words}; {often}"
+        """Why it is not started any more, for as long as that is so."""
+        often = f"it was started {counted(self._per_hour, 'time')} within an hour, and now it is left alone"
         remedy = "the next call starts it once more; limits.restarts is how often it may be started in an hour"
-        return Failure(failure.kind, words, f"{failure.remedy}; {remedy}" if failure.remedy else remedy)
+        return replace(
+            failure,
+            message=f"{failure.message}; {often}",
+            remedy=f"{failure.remedy}; {remedy}" if failure.remedy else remedy,
+        )
 
 
 async def rest_when_idle(session: Session, settings: UpstreamSettings, counts: Counts, last_use: list[float]) -> None:

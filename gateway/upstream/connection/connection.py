@@ -20,12 +20,13 @@ from gateway.upstream.connection.session import OnNotification, Session
 from gateway.upstream.transports.bounded import BoundedDispatcher
 from gateway.upstream.transports.channel import Channel
 from gateway.upstream.transports.failures import ConnectionEnded, Stopping, Subject
+from gateway.upstream.transports.printed import Hint
 from gateway.upstream.transports.stdio import open_stdio
 
 TransportName = Literal["stdio", "http", "sse"]
 
-OnHint = Callable[[Callable[[], str | None]], None]
-"""Called when a channel is open, with the function that returns a hint from what the upstream has printed."""
+OnHint = Callable[[Callable[[], Hint | None]], None]
+"""Given, as soon as a channel is open, the function that says what the upstream printed meanwhile."""
 
 
 @asynccontextmanager
@@ -41,7 +42,7 @@ async def connect(
 
     Requests from the upstream are answered by `host_requests`.
 
-    Raises whatever the transport raises, nested in groups; `failures.failure_of` explains it.
+    Raises whatever the transport raises, nested in groups; `failures.failure_of` understands it.
     """
     async with _channel(transport, subject) as channel, anyio.create_task_group() as tasks:
         on_hint(channel.hint)

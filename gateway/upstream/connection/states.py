@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from gateway.errors import Failure
+
 
 class UpstreamState(StrEnum):
-    """The state of an upstream; `Upstream.cause` explains it in words."""
+    """Where an upstream stands; `Upstream.cause` says why, in words, and `Upstream.failure` what failed."""
 
     STARTING = "starting"
     INSTALLING = "installing"
@@ -22,7 +24,7 @@ class UpstreamState(StrEnum):
         return self in (UpstreamState.STARTING, UpstreamState.INSTALLING)
 
 
-REMEDIES: Mapping[UpstreamState, str] = {
+_REMEDIES: Mapping[UpstreamState, str] = {
     UpstreamState.STARTING: "try again in a moment",
     UpstreamState.INSTALLING: "try again when it is installed: mcp-gateway status shows it",
     UpstreamState.READY: "try again",
@@ -31,6 +33,11 @@ REMEDIES: Mapping[UpstreamState, str] = {
         "the gateway goes on trying; see upstreams.{name} in the configuration, or run mcp-gateway doctor"
     ),
     UpstreamState.DISABLED: "set upstreams.{name}.enabled = true in the configuration",
-    UpstreamState.STOPPED: "start the gateway again",
+    UpstreamState.STOPPED: "the gateway is stopping: start it again",
 }
-"""What to do about each state if the cause has no remedy of its own; `{name}` is the upstream's name."""
+
+
+def what_to_do(name: str, state: UpstreamState, failure: Failure | None) -> str:
+    """What to do about an upstream that is not there: the remedy of its failure, else that of its state."""
+    own = failure.remedy if failure is not None else None
+    return own or _REMEDIES[state].format(name=name)

@@ -7,29 +7,46 @@ from collections.abc import Callable
 
 import anyio
 
+from gateway.errors import Failure, UpstreamUnavailable
 from gateway.upstream.connection.counters import Counts
-from gateway.upstream.connection.states import UpstreamState
-from gateway.upstream.transports.failures import Failure
+from gateway.upstream.connection.states import UpstreamState, what_to_do
 
 logger = logging.getLogger(__name__)
 
 
 class ConnectionStatus:
-    """The state and cause of a connection. `on_change` is called when one of them changes."""
+    """State of a connection, and why it is in it. `on_change` is called when one of them is another."""
 
     def __init__(self, name: str, counts: Counts, *, enabled: bool, on_change: Callable[[], None]) -> None:
         self.state = UpstreamState.STARTING if enabled else UpstreamState.DISABLED
-        self.cause: str | None = None if enabled else "disabled in the configuration (enabled = false)"
-        self.trouble: Failure | None = None
-        """The failure behind the cause."""
+        self.why: Failure | str | None = None if enabled else "disabled in the configuration (enabled = false)"
+        """A failure; or, in words, what is no failure."""
         self._name = name
         self._counts = counts
         self._on_change = on_change
         self._changed = anyio.Event()
 
-    def begin(self, state: UpstreamState, cause: str | None) -> None:
-        """Set the initial state and cause, without reporting a change."""
-        self.state, self.cause = state, cause
+    @property
+    def failure(self) -> Failure | None:
+        """Why it is not ready, if something failed."""
+        return self.why if isinstance(self.why, Failure) else None
+
+    @property
+    def cause(self) -> str | None:
+        """Why it is not ready, in words; those of a failure with its remedy."""
+        return self.why.cause if isinstance(self.why, Failure) else self.why
+
+    def unavailable(self) -> UpstreamUnavailable:
+        """The error for a call of an upstream that is not connected."""
+        words = f"is still {self.state.value}" if self.state.is_pending else "is not available"
+        failure = self.failure
+        said = failure.message if failure is not None else self.cause
+        remedy = what_to_do(self._name, self.state, failure)
+        return UpstreamUnavailable(self._name, f"{words}: {said}" if said else words, remedy=remedy, failure=failure)
+
+    def begin(self, state: UpstreamState, why: str) -> None:
+        """It stands there from the beginning, which is no news."""
+        self.state, self.why = state, why
 
     async def changed(self) -> None:
         """Wait for the next change, even one to the same state."""
@@ -42,20 +59,15 @@ class ConnectionStatus:
                 await self.changed()
         return self.state is UpstreamState.READY
 
-    def fail(self, failure: Failure, state: UpstreamState = UpstreamState.FAILED) -> None:
-        """Enter a state without a connection because of `failure`."""
-        self.enter(state, failure.cause)
-        self.trouble = failure
-
-    def enter(self, state: UpstreamState, cause: str | None) -> None:
-        """Enter a state, and report the change."""
-        news = (state, cause) != (self.state, self.cause)
+    def enter(self, state: UpstreamState, why: Failure | str | None = None) -> None:
+        """It stands there now."""
+        news = (state, why) != (self.state, self.why)
         if state is not self.state and not (state.is_pending and self.state.is_pending):  # one start, one clock
             self._counts.entered(ready=state is UpstreamState.READY)
-        self.state, self.cause, self.trouble = state, cause, None
+        self.state, self.why = state, why
         self._changed.set()
         self._changed = anyio.Event()
         if news:
             if state is UpstreamState.FAILED:
-                logger.warning("upstream %s: failed: %s", self._name, cause)
+                logger.warning("upstream %s: failed: %s", self._name, self.cause)
             self._on_change()

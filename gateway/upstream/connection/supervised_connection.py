@@ -13,8 +13,8 @@ import anyio.to_thread
 from gateway.config.schema import UpstreamSettings
 from gateway.core.model.revisions import Era
 from gateway.core.wording import counted
-from gateway.errors import UpstreamError, UpstreamLost, UpstreamRefused
-from gateway.upstream.connection.attempts import Attempt, Connect, machinery, unavailable
+from gateway.errors import Failure, UpstreamError, UpstreamLost, UpstreamRefused
+from gateway.upstream.connection.attempts import Attempt, Connect, machinery
 from gateway.upstream.connection.backoff import Backoff
 from gateway.upstream.connection.bounds import CallQueue, Restarts, end_over_memory, rest_when_idle
 from gateway.upstream.connection.calls import CallLimits, Deadline, WaitReason
@@ -28,7 +28,6 @@ from gateway.upstream.connection.status import ConnectionStatus
 from gateway.upstream.connection.subscriptions import ACKNOWLEDGED, UPDATED, Subscriptions
 from gateway.upstream.connection.upstream_lists import Lists
 from gateway.upstream.transports.failures import (
-    Failure,
     HttpStatus,
     NoAnswer,
     OverMemory,
@@ -41,6 +40,7 @@ from gateway.upstream.transports.failures import (
     startup,
 )
 from gateway.upstream.transports.launchers import Launcher
+from gateway.upstream.transports.printed import Hint
 
 if TYPE_CHECKING:
     from gateway.upstream.connection.connection import TransportName
@@ -118,13 +118,13 @@ class SupervisedConnection:
         self._turns = CallQueue(subject.settings.limits.calls)
         self._transport: TransportName | None = None
         self._session: Session | None = None
-        self._queued = ""
-        """The cause while it waits for another installation."""
+        self._is_queued = False
+        """Whether it waits for another to be installed."""
         self.waited = 0.0
         """Seconds that the last start waited for its turn; set when the turn has come."""
         self._waits_since = 0.0
         self._connecting: anyio.CancelScope | None = None
-        self._hint: Callable[[], str | None] = lambda: None
+        self._hint: Callable[[], Hint | None] = lambda: None
         self._ended: Exception | None = None  # what ended the last connection
         self._attempt = 0  # the number of the current attempt, or of the last one
         self._decided = 0  # the number of the last attempt with a known outcome
@@ -140,8 +140,13 @@ class SupervisedConnection:
 
     @property
     def cause(self) -> str | None:
-        """Why the connection is not ready."""
+        """Why it is not ready, in words."""
         return self.status.cause
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why it is not ready, if something failed."""
+        return self.status.failure
 
     @property
     def name(self) -> str:
@@ -240,7 +245,7 @@ class SupervisedConnection:
                 self._wanted = anyio.Event()
                 if held is not None:  # after a failed start, the state stays failed during the next attempt
                     awake = self.state is UpstreamState.SLEEPING
-                    self.status.enter(UpstreamState.STARTING, None if awake else self.cause)
+                    self.status.enter(UpstreamState.STARTING, None if awake else self.status.why)
                 failure, held = await self._live(connect)
                 self._decided = self._attempt
                 if self._stopping:
@@ -254,7 +259,7 @@ class SupervisedConnection:
     def wake(self) -> None:
         """Reopen the connection if it sleeps; its state is starting from now on."""
         if self.state is UpstreamState.SLEEPING:
-            self.status.enter(UpstreamState.STARTING, None)
+            self.status.enter(UpstreamState.STARTING)
             self._wanted.set()
 
     def stop(self, because: Exception | None = None) -> None:
@@ -314,24 +319,24 @@ class SupervisedConnection:
                 if self._attempt < awaited:
                     self._wanted.set()
                 await self.status.changed()
-        raise unavailable(self.name, self.state, self.cause, self.status.trouble)
+        raise self.status.unavailable()
 
     async def _pause(self, failure: Failure, backoff: Backoff, restarts: Restarts) -> None:
         """Report why there is no connection, and wait until the next attempt: for a while, or until a call."""
         if isinstance(self._ended, Vacated):
             return
         if isinstance(self._ended, Resting):
-            self.status.fail(failure, UpstreamState.SLEEPING)
+            self.status.enter(UpstreamState.SLEEPING, failure)
             await self._wanted.wait()
             return
-        self.status.fail(failure)
+        self.status.enter(UpstreamState.FAILED, failure)
         if isinstance(self._ended, OverMemory) or not self._is_default:
             await self._wanted.wait()
         else:
             with anyio.move_on_after(backoff.delay()):
                 await self._wanted.wait()
             if (pause := restarts.pause()) and not self._wanted.is_set():
-                self.status.fail(restarts.explained(failure))
+                self.status.enter(UpstreamState.FAILED, restarts.explained(failure))
                 with anyio.move_on_after(pause):
                     await self._wanted.wait()
         restarts.count()
@@ -382,11 +387,11 @@ class SupervisedConnection:
         limit: StartLimit,
         connecting: anyio.CancelScope,
     ) -> None:
-        self.waited = anyio.current_time() - self._waits_since if self._queued else 0.0
-        if self.status.cause == self._queued:  # its turn has come
-            self.status.enter(UpstreamState.STARTING, None)
-        self._queued = ""
-        self.identity, self.tried = self._next_identity(), self._first()
+        self.waited = anyio.current_time() - self._waits_since if self._is_queued else 0.0
+        if self._is_queued and self.state is UpstreamState.STARTING:  # its turn has come
+            self.status.enter(UpstreamState.STARTING)
+        self._is_queued = False
+        self.identity, self.tried = self._next_guise(), self._first()
         limit.begin(connecting)
         async with connect(
             transport, self.subject, self.identity, self.host_requests, self._notified, self._take_hint
@@ -412,13 +417,13 @@ class SupervisedConnection:
             if not self._stopping:
                 self.last_use[0] = anyio.current_time()
                 self._on_event(self, "opened")
-                self.status.enter(UpstreamState.READY, None)
+                self.status.enter(UpstreamState.READY)
                 self._log(f"ready, {counted(len(self.lists.tools), 'tool')}")
                 await self._tend(session)
                 self._ended = session.failure
                 life.failed(failure_of(session.failure or Stopping(), self.subject))
             if not self._stopping:
-                self.status.fail(life.failure, _AFTER.get(type(self._ended), UpstreamState.FAILED))
+                self.status.enter(_AFTER.get(type(self._ended), UpstreamState.FAILED), life.failure)
             connecting.deadline = anyio.current_time() + _LEAVING
 
     async def _tend(self, session: Session) -> None:
@@ -454,10 +459,10 @@ class SupervisedConnection:
         self.lists.notified(method, was_said=was_said)
 
     def _awaits_turn(self, launcher: Launcher) -> None:
-        self._queued = f"waits for its turn ({launcher.name})"
-        self._waits_since = anyio.current_time()
-        self.status.enter(UpstreamState.STARTING, self._queued)
-        self._log(self._queued)
+        cause = f"waits for its turn ({launcher.name})"
+        self._is_queued, self._waits_since = True, anyio.current_time()
+        self.status.enter(UpstreamState.STARTING, cause)
+        self._log(cause)
 
     def _installs(self, launcher: Launcher) -> None:
         cause = f"{launcher.name} may have to install it first"
@@ -468,5 +473,5 @@ class SupervisedConnection:
         """Log at INFO for the upstream's default connection, and at DEBUG for those of single hosts."""
         logger.log(logging.INFO if self._is_default else logging.DEBUG, "upstream %s: %s", self.name, words)
 
-    def _take_hint(self, hint: Callable[[], str | None]) -> None:
+    def _take_hint(self, hint: Callable[[], Hint | None]) -> None:
         self._hint = hint

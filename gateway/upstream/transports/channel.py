@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mcp_types import ErrorData
 
     from gateway.upstream.transports.platforms import Work
+    from gateway.upstream.transports.printed import Hint
 
 
 @dataclass
@@ -45,7 +46,7 @@ STREAM_CLOSED: ContextVar[Callable[[], Awaitable[None]]] = ContextVar("the host 
 runs."""
 
 
-def _nothing() -> str | None:
+def _nothing() -> Hint | None:
     return None
 
 
@@ -67,7 +68,7 @@ class Channel:
     write: WriteStream[SessionMessage]
     ending: Ending
     failure_in: Callable[[ErrorData], Exception | None]
-    hint: Callable[[], str | None] = _nothing
+    hint: Callable[[], Hint | None] = _nothing
     is_http: bool = False
     pid: int | None = None
     work: Callable[[], Work | None] = _idle

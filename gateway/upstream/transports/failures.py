@@ -1,4 +1,4 @@
-"""Explain failures between the gateway and an upstream: SDK, transport and system errors in one table.
+"""What goes wrong between the gateway and an upstream, as a `Failure`: SDK, transport and system errors in one table.
 
 Exceptions arrive as they were raised: nested in groups (a transport's task group), or chained (a refused connection
 below an HTTP client's error). They are flattened, and the first row of `TABLE` that matches one of them counts. Rows
@@ -7,22 +7,39 @@ refer to exceptions by qualified names, so that nothing heavy is imported to exp
 
 import errno
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
-from gateway.config.logins import Wants, login_command, sends_credentials, wanted_login
+from gateway.config.logins import Wants, sends_credentials, wanted_login
 from gateway.config.schema import UpstreamSettings
 from gateway.core.wording import size_words
 from gateway.errors import (
+    Failure,
+    FailureCode,
     UpstreamError,
     UpstreamGarbage,
     UpstreamLost,
-    UpstreamRefused,
     UpstreamTimeout,
     UpstreamUnavailable,
 )
+from gateway.upstream.remedies import ANOTHER_REQUEST_MAY_DO, FailedUpstream, brief_remedy
+from gateway.upstream.transports.printed import Hint
 from gateway.upstream.transports.redaction import Secrets, origin_of
+
+_STATUS: Mapping[int, tuple[FailureCode, str]] = {
+    401: (FailureCode.UNAUTHORIZED, "it wants to know who is calling"),
+    403: (FailureCode.FORBIDDEN, "it does not let this caller in"),
+    404: (FailureCode.NOT_FOUND, "there is no MCP server at this address"),
+    405: (FailureCode.METHOD_NOT_ALLOWED, "this address does not take MCP messages"),
+    407: (FailureCode.PROXY_UNAUTHORIZED, "a proxy on the way wants credentials"),
+    429: (FailureCode.TOO_MANY_REQUESTS, "it was asked too often"),
+    **dict.fromkeys((400, 406, 415, 422), (FailureCode.REQUEST_REFUSED, "it does not take the request")),
+}
+_OTHER_STATUS = FailureCode.HTTP_ERROR, "it does not take the request"
+_SERVER_ERROR = FailureCode.SERVER_ERROR, "a failure of its own"
 
 
 class HttpStatus(Exception):
@@ -36,8 +53,13 @@ class HttpStatus(Exception):
 
     @property
     def is_about_the_request(self) -> bool:
-        """Whether another kind of request may succeed: the address exists, and accepts this caller."""
-        return self.status in (400, 404, 405, 406, 415, 422)
+        """Whether another kind of request may do better: the address is there, and lets this caller in."""
+        return self.meaning[0] in ANOTHER_REQUEST_MAY_DO
+
+    @property
+    def meaning(self) -> tuple[FailureCode, str]:
+        """Which failure it is, and what that means."""
+        return _STATUS.get(self.status, _SERVER_ERROR if self.status >= 500 else _OTHER_STATUS)
 
 
 class SessionExpired(Exception):
@@ -57,7 +79,15 @@ class NotMcp(Exception):
 
 
 class ConnectionEnded(Exception):
-    """The connection or the process ended; the message says how, as in `exited with code 1: ...`."""
+    """The connection ended; the message says how, as in `closed its event stream`."""
+
+
+class ProcessEnded(Exception):
+    """The process ended, or closed its output: how, as in `exited with code 1`, and what it printed."""
+
+    def __init__(self, how: str, hint: Hint | None) -> None:
+        super().__init__(f"{how}: {hint.text}" if hint else how)
+        self.hint = hint
 
 
 class Stopping(Exception):
@@ -94,8 +124,8 @@ class Retired(Exception):
 class NoAnswer(Exception):
     """The upstream was not ready within its start limit; with the seconds, its output, and the limit's name."""
 
-    def __init__(self, seconds: float, hint: str | None, key: str = "timeout.start") -> None:
-        super().__init__(hint or "")
+    def __init__(self, seconds: float, hint: Hint | None, key: str = "timeout.start") -> None:
+        super().__init__(hint.text if hint else "")
         self.seconds = seconds
         self.hint = hint
         self.key = key
@@ -117,223 +147,186 @@ class Subject:
         return repr(self.settings.command)
 
 
-@dataclass(frozen=True)
-class Failure:
-    """One explained failure: the type of error for a running call, what happened, and what to do about it."""
+class _Said(NamedTuple):
+    """What an exception says of an upstream; `{place}` in the message is the upstream's command or origin."""
 
-    kind: type[UpstreamError]
-    words: str
-    remedy: str | None = None
-
-    @property
-    def cause(self) -> str:
-        """The words and the remedy, for the state of an upstream."""
-        return f"{self.words} ({self.remedy})" if self.remedy else self.words
-
-    def error(self, upstream: str, doing: str | None = None) -> UpstreamError:
-        """Return the error to raise; `doing` is the method that was running, if any."""
-        words = f"{self.words}, while {doing} was running" if doing else self.words
-        return self.kind(upstream, words, remedy=self.remedy)
+    code: FailureCode
+    message: str
+    details: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class _Row:
     exception: str
     kind: type[UpstreamError]
-    words: str | Callable[[Exception, Subject], str]
-    remedy: str | Callable[[Exception, Subject], str | None] | None = None
+    said: _Said | Callable[[Exception, Subject], _Said]
     only: Callable[[Exception], bool] = lambda _: True
 
 
-_STATUS: dict[int, tuple[str, str | None]] = {
-    401: ("HTTP 401: it requires authentication", 'set a token: headers = { Authorization = "Bearer ..." }'),
-    403: ("HTTP 403: it denies access", "check the token in headers, and its permissions"),
-    404: ("HTTP 404: there is no MCP server at this address", "check the path of the url"),
-    405: ("HTTP 405: this address does not take MCP messages", "check the path of the url, and transport"),
-    407: ("HTTP 407: a proxy requires credentials", "check HTTP_PROXY and HTTPS_PROXY"),
-    429: ("HTTP 429: it was asked too often", "wait, or ask its operator for a higher limit"),
-}
+def _status(exception: Exception, subject: Subject) -> _Said:
+    assert isinstance(exception, HttpStatus)
+    code, meaning = exception.meaning
+    if code is FailureCode.UNAUTHORIZED:
+        return _unauthorized(exception.wants, subject, meaning)
+    return _Said(code, f"answered HTTP {exception.status}: {meaning}")
 
 
-def _status_words(exception: Exception, subject: Subject) -> str:
-    if not isinstance(exception, HttpStatus):
-        return "answered with an error"
-    if exception.status == 401 and (said := _unauthorised(exception.wants, subject)) is not None:
-        return f"answered HTTP 401: {said[0]}"
-    words = "a failure of its own" if exception.status >= 500 else "it does not take the request"
-    return f"answered {_STATUS.get(exception.status, (f'HTTP {exception.status}: {words}', None))[0]}"
-
-
-def _status_remedy(exception: Exception, subject: Subject) -> str | None:
-    if not isinstance(exception, HttpStatus):
-        return None
-    if exception.status == 401 and (said := _unauthorised(exception.wants, subject)) is not None:
-        return said[1]
-    return _STATUS.get(exception.status, ("", None))[1]
-
-
-def _unauthorised(wants: Wants | None, subject: Subject) -> tuple[str, str] | None:
-    """Return the words and remedy for a 401; None if it does not say what it wants and no credentials were sent."""
-    login = f"mcp-remote can log in: {login_command(subject.name, subject.settings.url or '', replace=True)}"
+def _unauthorized(wants: Wants | None, subject: Subject, meaning: str) -> _Said:
     if sends_credentials(subject.settings.headers):
-        remedy = "get a new token for headers" + (f"; or, without one, {login}" if wants == "login" else "")
-        return "it does not accept the credentials in headers", remedy
-    match wants:
-        case "login":
-            return "it wants a login (OAuth), which the gateway cannot give by itself", login
-        case "token":
-            remedy = f'set a token: headers = {{ Authorization = "Bearer ..." }}; or {login}'
-            return "it wants a token, or a login (OAuth)", remedy
-        case None:
-            return None
+        meaning = "it does not accept the credentials in headers"
+    elif wants == "login":
+        meaning = "it wants a login (OAuth), which the gateway cannot give by itself"
+    elif wants == "token":
+        meaning = "it wants a token, or a login (OAuth)"
+    return _Said(FailureCode.UNAUTHORIZED, f"answered HTTP 401: {meaning}", {"wants": wants} if wants else {})
 
 
-def _limit_words(exception: Exception, subject: Subject) -> str:
+def _too_large(exception: Exception, subject: Subject) -> _Said:
     limit = exception.limit if isinstance(exception, MessageTooLarge) else subject.settings.max_message_bytes
-    return f"sent a message of more than {size_words(limit)}"
+    return _Said(FailureCode.MESSAGE_TOO_LARGE, f"sent a message of more than {size_words(limit)}")
 
 
-def _no_answer_words(exception: Exception, _: Subject) -> str:
-    seconds = exception.seconds if isinstance(exception, NoAnswer) else 0
-    hint = exception.hint if isinstance(exception, NoAnswer) else None
-    return f"was not ready within {round(seconds, 1):g} s" + (f"; {hint}" if hint else "")
+def _no_answer(exception: Exception, _: Subject) -> _Said:
+    assert isinstance(exception, NoAnswer)
+    hint = exception.hint
+    message = f"was not ready within {round(exception.seconds, 1):g} s" + (f"; {hint.text}" if hint else "")
+    code = FailureCode.START_TIMEOUT
+    if hint and hint.code is FailureCode.NOT_MCP_ON_STDOUT:  # other lines explain no silence
+        code = hint.code
+    return _Said(code, message, {"limit": exception.key})
 
 
-def _no_answer_remedy(exception: Exception, _: Subject) -> str:
-    return f"raise {exception.key if isinstance(exception, NoAnswer) else 'timeout.start'} if it is only slow"
+def _process_ended(exception: Exception, subject: Subject) -> _Said:
+    assert isinstance(exception, ProcessEnded)
+    hint = exception.hint or Hint("")
+    return _Said(hint.code or FailureCode.EXITED, _quoted(exception, subject), hint.details)
 
 
-def _said(exception: Exception, subject: Subject) -> str:
+def _in_its_words(code: FailureCode) -> Callable[[Exception, Subject], _Said]:
+    """The exception's message is what happened."""
+    return lambda exception, subject: _Said(code, _quoted(exception, subject))
+
+
+def _quoted(exception: Exception, subject: Subject) -> str:
     return subject.secrets.cause(str(exception), 600)
 
 
-def _missing_words(_: Exception, subject: Subject) -> str:
+def _asleep(exception: Exception, _: Subject) -> _Said:
+    assert isinstance(exception, Resting)
+    return _Said(FailureCode.ASLEEP, f"sleeps: nobody called it for {exception.seconds:g} s")
+
+
+def _missing(exception: Exception, subject: Subject) -> _Said:
     settings = subject.settings
+    if settings.command is None:  # a file that the HTTP client needs, such as the one that SSL_CERT_FILE names
+        return _system_error(exception, subject)
     if settings.cwd is not None and not Path(settings.cwd).is_dir():
-        return f"the folder {str(settings.cwd)!r} (cwd) does not exist"
-    if settings.command is not None and shutil.which(settings.command, path=settings.env.get("PATH")):
-        return f"the interpreter that {subject.place} names in its first line was not found"
-    return f"the command {subject.place} was not found"
+        return _Said(FailureCode.FOLDER_NOT_FOUND, f"the folder {str(settings.cwd)!r} (cwd) does not exist")
+    if shutil.which(settings.command, path=settings.env.get("PATH")):
+        message = f"the interpreter that {subject.place} names in its first line was not found"
+        return _Said(FailureCode.INTERPRETER_NOT_FOUND, message)
+    return _Said(FailureCode.COMMAND_NOT_FOUND, f"the command {subject.place} was not found")
 
 
-def _missing_remedy(_: Exception, subject: Subject) -> str:
-    if subject.settings.cwd is not None and not Path(subject.settings.cwd).is_dir():
-        return "make it, or change cwd"
-    return "install it, check PATH, or give its absolute path"
-
-
-def _system_words(exception: Exception, subject: Subject) -> str:
+def _system_error(exception: Exception, subject: Subject) -> _Said:
     reason = exception.strerror if isinstance(exception, OSError) and exception.strerror else type(exception).__name__
-    return f"{subject.place}: {subject.secrets.cause(reason)}"
+    return _Said(FailureCode.SYSTEM_ERROR, f"{subject.place}: {subject.secrets.cause(reason)}")
 
 
 def _is_not_runnable(exception: Exception) -> bool:
     return isinstance(exception, OSError) and exception.errno == errno.ENOEXEC
 
 
-def _tls_words(exception: Exception, subject: Subject) -> str:
-    reason = getattr(exception, "verify_message", None) or getattr(exception, "reason", None) or "no details"
-    return f"no secure connection to {subject.place}: {subject.secrets.cause(str(reason))}"
+def _insecure(code: FailureCode) -> Callable[[Exception, Subject], _Said]:
+    def said(exception: Exception, subject: Subject) -> _Said:
+        reason = getattr(exception, "verify_message", None) or getattr(exception, "reason", None) or "no details"
+        return _Said(code, f"no secure connection to {subject.place}: {subject.secrets.cause(str(reason))}")
+
+    return said
 
 
 def _exceeded(exception: Exception) -> bool:
-    return "exceeded" in str(exception)
+    return "exceeded" in str(exception)  # the HTTP client's own words
 
 
-_CHECK_URL = "check that the server runs, and the url"
-_MAX = "raise max_message_bytes if this is expected"
+_TIMED_OUT = _Said(FailureCode.TIMED_OUT, "{place} did not answer in time")
 
 TABLE: tuple[_Row, ...] = (
-    # Failures found by the gateway's own transports: the most specific, so they come first.
-    _Row("gateway.Stopping", UpstreamUnavailable, "is being stopped"),
-    _Row("gateway.Retired", UpstreamUnavailable, "was changed in the configuration, or taken out of it", "try again"),
-    _Row("gateway.MessageTooLarge", UpstreamGarbage, _limit_words, _MAX),
-    _Row("gateway.SessionExpired", UpstreamLost, "its session expired, or the server was restarted"),
+    # What the gateway's own transports found out: the most telling, so first.
+    _Row("gateway.Stopping", UpstreamUnavailable, _Said(FailureCode.STOPPING, "is being stopped")),
     _Row(
-        "gateway.Resting",
+        "gateway.Retired",
         UpstreamUnavailable,
-        lambda exception, _: f"sleeps: it was not called for {getattr(exception, 'seconds', 0):g} s",
-        "the next call wakes it up",
+        _Said(FailureCode.RECONFIGURED, "was changed in the configuration, or taken out of it"),
     ),
-    _Row("gateway.Vacated", UpstreamUnavailable, "is being restarted: the host that used it is gone"),
+    _Row("gateway.MessageTooLarge", UpstreamGarbage, _too_large),
     _Row(
-        "gateway.OverMemory",
+        "gateway.SessionExpired",
         UpstreamLost,
-        _said,
-        "the next call starts it again: ask it for less at once, or raise limits.memory",
+        _Said(FailureCode.SESSION_EXPIRED, "its session expired, or the server was started anew"),
     ),
+    _Row("gateway.Resting", UpstreamUnavailable, _asleep),
     _Row(
-        "gateway.TooMuchWaiting",
-        UpstreamLost,
-        _said,
-        "it is started again; report this to the developers of the server",
+        "gateway.Vacated",
+        UpstreamUnavailable,
+        _Said(FailureCode.VACATED, "is started anew: the host that used it is gone"),
     ),
-    _Row("gateway.HttpStatus", UpstreamUnavailable, _status_words, _status_remedy),
-    _Row("gateway.ConnectionEnded", UpstreamLost, _said),
-    _Row("gateway.NotMcp", UpstreamGarbage, _said),
-    _Row("gateway.NoAnswer", UpstreamTimeout, _no_answer_words, _no_answer_remedy),
+    _Row("gateway.OverMemory", UpstreamLost, _in_its_words(FailureCode.MEMORY_EXCEEDED)),
+    _Row("gateway.TooMuchWaiting", UpstreamLost, _in_its_words(FailureCode.TOO_MUCH_WAITING)),
+    _Row("gateway.HttpStatus", UpstreamUnavailable, _status),
+    _Row("gateway.ProcessEnded", UpstreamLost, _process_ended),
+    _Row("gateway.ConnectionEnded", UpstreamLost, _in_its_words(FailureCode.CONNECTION_LOST)),
+    _Row("gateway.NotMcp", UpstreamGarbage, _in_its_words(FailureCode.NOT_MCP)),
+    _Row("gateway.NoAnswer", UpstreamTimeout, _no_answer),
     # Starting a process.
-    _Row("builtins.FileNotFoundError", UpstreamUnavailable, _missing_words, _missing_remedy),
-    _Row(
-        "builtins.PermissionError",
-        UpstreamUnavailable,
-        lambda _, subject: f"{subject.place} may not be run",
-        "make it executable, and check who owns it",
-    ),
+    _Row("builtins.FileNotFoundError", UpstreamUnavailable, _missing),
+    _Row("builtins.PermissionError", UpstreamUnavailable, _Said(FailureCode.NOT_EXECUTABLE, "{place} may not be run")),
     _Row(
         "builtins.NotADirectoryError",
         UpstreamUnavailable,
-        lambda _, subject: f"a part of the path {subject.place}, or of cwd, is not a folder",
-        "check command and cwd",
+        _Said(FailureCode.NOT_A_FOLDER, "a part of the path {place}, or of cwd, is not a folder"),
     ),
     _Row(
         "builtins.OSError",
         UpstreamUnavailable,
-        lambda _, subject: f"{subject.place} is not a program that this system can run",
-        "begin the script with a #! line, or start its interpreter as the command",
+        _Said(FailureCode.NOT_A_PROGRAM, "{place} is not a program that this system can run"),
         only=_is_not_runnable,
     ),
     # Connecting over HTTP.
     _Row(
         "builtins.ConnectionRefusedError",
         UpstreamLost,
-        lambda _, subject: f"connection refused by {subject.place}",
-        _CHECK_URL,
+        _Said(FailureCode.CONNECTION_REFUSED, "connection refused by {place}"),
+    ),
+    _Row("socket.gaierror", UpstreamLost, _Said(FailureCode.HOST_NOT_FOUND, "the host name of {place} was not found")),
+    _Row("ssl.SSLCertVerificationError", UpstreamUnavailable, _insecure(FailureCode.CERTIFICATE_REJECTED)),
+    _Row("ssl.SSLError", UpstreamLost, _insecure(FailureCode.TLS_FAILED)),
+    _Row("httpx2.ConnectTimeout", UpstreamLost, _Said(FailureCode.CONNECT_TIMEOUT, "no connection to {place} in time")),
+    _Row("httpx2.TimeoutException", UpstreamTimeout, _TIMED_OUT),
+    _Row("httpx2.ProxyError", UpstreamUnavailable, _Said(FailureCode.PROXY_REFUSED, "the proxy on the way refused")),
+    _Row("httpx2.ConnectError", UpstreamLost, _Said(FailureCode.NO_CONNECTION, "no connection to {place}")),
+    _Row("httpx2.SSEError", UpstreamGarbage, _too_large, only=_exceeded),
+    _Row(
+        "httpx2.SSEError",
+        UpstreamGarbage,
+        _Said(FailureCode.NOT_AN_EVENT_STREAM, "answered with something that is not an event stream"),
     ),
     _Row(
-        "socket.gaierror",
-        UpstreamLost,
-        lambda _, subject: f"the host name of {subject.place} was not found",
-        "check the url, and the name service",
-    ),
-    _Row(
-        "ssl.SSLCertVerificationError",
+        "httpx2.LocalProtocolError",
         UpstreamUnavailable,
-        _tls_words,
-        "if its certificate is from your own authority, set SSL_CERT_FILE",
+        _Said(FailureCode.INVALID_HEADERS, "a request cannot be written"),
     ),
-    _Row("ssl.SSLError", UpstreamLost, _tls_words, "check whether the url should begin with http:// or https://"),
     _Row(
-        "httpx2.ConnectTimeout",
-        UpstreamLost,
-        lambda _, subject: f"no connection to {subject.place} in time",
-        _CHECK_URL,
+        "httpx2.DecodingError",
+        UpstreamGarbage,
+        _Said(FailureCode.NOT_MCP, "answered with compressed content that cannot be read"),
     ),
-    _Row("httpx2.TimeoutException", UpstreamTimeout, lambda _, subject: f"{subject.place} did not answer in time"),
-    _Row("httpx2.ProxyError", UpstreamUnavailable, "the proxy refused the connection", "check HTTP_PROXY and NO_PROXY"),
-    _Row("httpx2.ConnectError", UpstreamLost, lambda _, subject: f"no connection to {subject.place}", _CHECK_URL),
-    _Row("httpx2.SSEError", UpstreamGarbage, _limit_words, _MAX, only=_exceeded),
-    _Row("httpx2.SSEError", UpstreamGarbage, "answered with something that is not an event stream", "check the url"),
-    _Row(
-        "httpx2.LocalProtocolError", UpstreamUnavailable, "a request cannot be written", "check the values in headers"
-    ),
-    _Row("httpx2.DecodingError", UpstreamGarbage, "answered with compressed content that cannot be read"),
-    _Row("httpx2.TransportError", UpstreamLost, lambda _, subject: f"{subject.place} broke the connection"),
-    _Row("httpx2.InvalidURL", UpstreamUnavailable, "its url cannot be used", "check the url"),
+    _Row("httpx2.TransportError", UpstreamLost, _Said(FailureCode.CONNECTION_LOST, "{place} broke the connection")),
+    _Row("httpx2.InvalidURL", UpstreamUnavailable, _Said(FailureCode.INVALID_URL, "its url cannot be used")),
     # The protocol.
-    _Row("mcp.MCPError", UpstreamRefused, _said),
-    _Row("builtins.TimeoutError", UpstreamTimeout, lambda _, subject: f"{subject.place} did not answer in time"),
-    _Row("builtins.OSError", UpstreamLost, _system_words),
+    _Row("mcp.MCPError", UpstreamUnavailable, _in_its_words(FailureCode.REFUSED)),
+    _Row("builtins.TimeoutError", UpstreamTimeout, _TIMED_OUT),
+    _Row("builtins.OSError", UpstreamLost, _system_error),
 )
 
 
@@ -341,25 +334,36 @@ def failure_of(exception: BaseException, subject: Subject) -> Failure:
     """Return the failure that an exception, or a group or chain of exceptions, means for this upstream."""
     found = list(_flat(exception))
     for one in found:
-        if isinstance(one, UpstreamRefused):
-            return Failure(UpstreamRefused, f"answered with error {one.code}: {one.wire_message}")
-        if isinstance(one, UpstreamError):  # already ours
-            return Failure(type(one), one.message.removeprefix(f"upstream {subject.name!r}: "), one.remedy)
+        if isinstance(one, UpstreamError):
+            return one.failure
     for row in TABLE:
         for one in found:
             if row.exception in _names(one) and row.only(one):
-                words = row.words if isinstance(row.words, str) else row.words(one, subject)
-                remedy = row.remedy(one, subject) if callable(row.remedy) else row.remedy
-                return Failure(row.kind, words, remedy)
+                return _failure(row, one, subject)
     first = found[0] if found else exception
-    return Failure(UpstreamLost, subject.secrets.cause(f"{type(first).__name__}: {first}"))
+    return Failure(UpstreamLost, FailureCode.UNKNOWN, subject.secrets.cause(f"{type(first).__name__}: {first}"))
+
+
+def _failure(row: _Row, exception: Exception, subject: Subject) -> Failure:
+    if callable(row.said):
+        code, message, details = row.said(exception, subject)
+    else:
+        code, message, details = row.said
+        message = message.format(place=subject.place)
+    remedy = brief_remedy(code, FailedUpstream(subject.name, subject.settings, details))
+    return Failure(row.kind, code, message, remedy, details)
+
+
+_TELLING = (FailureCode.UNAUTHORIZED, FailureCode.FORBIDDEN, FailureCode.NOT_FOUND)
+"""What one transport was told is more than that the other one is not spoken there, in this order."""
 
 
 def startup(failures: Sequence[Failure], subject: Subject) -> Failure:
-    """Return why an upstream could not be connected to, from the failures of the transports in the order tried."""
-    words = [subject.secrets.cause(failure.words, 600) for failure in failures]
-    tried = words[0] if len(set(words)) == 1 else f"{words[0]}; over the older SSE transport: {'; '.join(words[1:])}"
-    return Failure(UpstreamUnavailable, tried, failures[0].remedy)
+    """Why an upstream could not be connected to: what each transport met that was tried, in order."""
+    met = [subject.secrets.cause(failure.message, 600) for failure in failures]
+    message = met[0] if len(set(met)) == 1 else f"{met[0]}; over the older SSE transport: {'; '.join(met[1:])}"
+    telling = (failure for code in _TELLING for failure in failures if failure.code is code)
+    return replace(next(telling, failures[0]), kind=UpstreamUnavailable, message=message)
 
 
 def _flat(exception: BaseException) -> Iterator[Exception]:

@@ -15,10 +15,11 @@ from mcp.shared.message import SessionMessage
 
 from gateway.config.schema import UpstreamSettings
 from gateway.upstream.transports.channel import Channel, Ending
-from gateway.upstream.transports.failures import ConnectionEnded, MessageTooLarge, NotMcp, Stopping
+from gateway.upstream.transports.failures import MessageTooLarge, NotMcp, ProcessEnded, Stopping
 from gateway.upstream.transports.launchers import launcher_of
 from gateway.upstream.transports.lines import LineReader, LongLine
 from gateway.upstream.transports.messages import answered_id, failed_answer, failure_in, read_messages, write_message
+from gateway.upstream.transports.printed import Hint, read_printed
 from gateway.upstream.transports.processes import GENTLE, HURRIED, LEISURELY, Child, end, exit_words, settled, spawn
 from gateway.upstream.transports.redaction import Secrets, last_meaningful_line
 
@@ -175,19 +176,11 @@ class _Pipes:
         with anyio.move_on_after(_LAST_WORDS):
             await self._stderr_ended.wait()
         code = self._process.returncode
-        words = "closed its output without exiting" if code is None else exit_words(code)
-        hint = self._hint()
-        self._ending.name(ConnectionEnded(f"{words}: {hint}" if hint else words))
+        how = "closed its output without exiting" if code is None else exit_words(code)
+        self._ending.name(ProcessEnded(how, self._hint()))
 
-    def _hint(self) -> str | None:
-        parts: list[str] = []
-        if (line := last_meaningful_line(self._stderr)) is not None:
-            parts.append(self._secrets.cause(line))
-        if self._garbage:
-            count = f"{self._garbage} line{'s' if self._garbage > 1 else ''}"
-            first = self._secrets.cause(self._first_garbage, 120)
-            parts.append(f"it printed {count} that {'are' if self._garbage > 1 else 'is'} not MCP, first {first!r}")
-        return "; ".join(parts) or None
+    def _hint(self) -> Hint | None:
+        return read_printed(last_meaningful_line(self._stderr), self._garbage, self._first_garbage, self._secrets)
 
 
 async def _chunks(stream: ByteReceiveStream) -> AsyncIterator[bytes]:

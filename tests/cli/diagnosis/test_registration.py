@@ -31,13 +31,13 @@ def config(tmp_path):
 
 @pytest.fixture
 def look(config):
-    """What is found in the hosts, as (about, level, text, cure); by default with the configuration `config`."""
+    """What is found in the hosts, as (about, level, text, remedy); by default with the configuration `config`."""
 
     async def run(*, file: Path | None = config, host: str | None = None):
         settings = load_settings(config).settings
         patient = CheckContext(settings, file, load_profiles(settings), os.environ, host)
         findings = await check_registration(patient)
-        return [(one.about.removeprefix("host "), one.level, one.text, one.cure) for one in findings]
+        return [(one.about.removeprefix("host "), one.level, one.text, one.remedy) for one in findings]
 
     return run
 
@@ -82,14 +82,14 @@ async def test_a_host_without_the_gateway_is_no_fault_and_told_the_command(look,
 async def test_the_servers_of_a_host_without_the_gateway_are_named_with_the_way_behind_it(look, config):
     file = own("zed", '{"context_servers": {"a": {"command": "a"}, "b": {"command": "b"}}}')
     text = f"Zed does not have the gateway ({file}; 2 servers of its own: a, b)"
-    cure = f"mcp-gateway import zed puts them behind the gateway; then {again('zed', config)}"
-    assert await look() == [("zed", "ok", text, cure)]
+    remedy = f"mcp-gateway import zed puts them behind the gateway; then {again('zed', config)}"
+    assert await look() == [("zed", "ok", text, remedy)]
 
 
 async def test_a_configuration_that_is_found_without_its_name_is_not_named_in_the_command(look, config, monkeypatch):
     monkeypatch.setenv("MCP_GATEWAY_CONFIG", str(config))
     own("codex", "")
-    assert [cure for *_, cure in await look()] == ["mcp-gateway install codex"]
+    assert [remedy for *_, remedy in await look()] == ["mcp-gateway install codex"]
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -116,10 +116,10 @@ async def test_the_profile_is_the_one_that_would_be_chosen(look, put, config):
 
 async def test_a_profile_that_is_gone_is_a_problem(look, put, config):
     put("codex", "--profile=codx")
-    about, level, text, cure = (await look())[1]
+    about, level, text, remedy = (await look())[1]
     assert (about, level) == ("codex", "problem")
     assert text == "'gateway' asks for a profile that does not exist: no profile is called 'codx'"
-    assert cure == f"did you mean 'codex'?; {again('codex', config)} leaves it to the host"
+    assert remedy == f"did you mean 'codex'?; {again('codex', config)} leaves it to the host"
 
 
 async def test_a_gateway_that_is_called_over_http_is_told_with_its_address(look):
@@ -132,8 +132,8 @@ async def test_a_gateway_that_is_called_over_http_is_told_with_its_address(look)
 async def test_servers_beside_the_gateway_are_named_with_the_command_that_moves_them(look, put):
     own("codex", '[mcp_servers.notes]\ncommand = "notes"\n')
     put("codex")
-    cure = "mcp-gateway import codex puts them behind it; then mcp-gateway install codex --only"
-    assert (await look())[-1] == ("codex", "ok", "beside the gateway Codex has 1 other server: notes", cure)
+    remedy = "mcp-gateway import codex puts them behind it; then mcp-gateway install codex --only"
+    assert (await look())[-1] == ("codex", "ok", "beside the gateway Codex has 1 other server: notes", remedy)
 
 
 async def test_a_second_registration_is_a_warning(look, put):
@@ -151,8 +151,8 @@ async def test_one_that_is_switched_off_is_a_warning(look, put):
 
 async def test_a_program_that_is_gone_is_a_problem_with_the_command_that_mends_it(look, put, config):
     put("codex", "--profile", "cline", command="/gone/python", name="g")
-    cure = f"mcp-gateway install codex --name g --config {config} --profile cline"
-    assert await look() == [("codex", "problem", "'g' starts /gone/python, which is not there", cure)]
+    remedy = f"mcp-gateway install codex --name g --config {config} --profile cline"
+    assert await look() == [("codex", "problem", "'g' starts /gone/python, which is not there", remedy)]
 
 
 async def test_a_program_is_looked_for_on_the_path_of_the_entry(look, put, tmp_path, config):
@@ -182,8 +182,8 @@ async def test_a_configuration_that_is_gone_is_a_problem(look, put, config):
     put("codex", file="/gone/mine.toml")
     text = "'gateway' names the configuration /gone/mine.toml, which is not there"
     assert await look() == [("codex", "problem", text, again("codex", config))]
-    cure = "mcp-gateway init writes a configuration; then mcp-gateway install codex"
-    assert await look(file=None) == [("codex", "problem", text, cure)]
+    remedy = "mcp-gateway init writes a configuration; then mcp-gateway install codex"
+    assert await look(file=None) == [("codex", "problem", text, remedy)]
 
 
 async def test_another_configuration_than_the_examined_one_is_a_warning(look, put, config, tmp_path):
@@ -193,8 +193,8 @@ async def test_another_configuration_than_the_examined_one_is_a_warning(look, pu
     (_, registered, _, _), found = await look()
     assert registered == "ok"
     text = f"'gateway' has another configuration than the one examined here: {other}"
-    cure = f"mcp-gateway doctor --config {other} examines that one; {again('codex', config)} changes it"
-    assert found == ("codex", "warning", text, cure)
+    remedy = f"mcp-gateway doctor --config {other} examines that one; {again('codex', config)} changes it"
+    assert found == ("codex", "warning", text, remedy)
 
 
 @pytest.mark.parametrize(
@@ -280,10 +280,10 @@ async def test_variables_that_the_host_may_not_have_are_named_with_the_command_t
     )
     put("zed")
     options = "--env A_TOKEN --env ANOTHER=VALUE"
-    cure = f"{again('zed', config)} {options}"
+    remedy = f"{again('zed', config)} {options}"
     assert [one for one in await look() if one[1] != "ok"] == [
-        ("zed", "warning", f"{config} needs A_TOKEN: where Zed does not have it, the gateway does not start", cure),
-        ("zed", "warning", f"{config} uses ANOTHER: where Zed does not have it, upstreams get an empty value", cure),
+        ("zed", "warning", f"{config} needs A_TOKEN: where Zed does not have it, the gateway does not start", remedy),
+        ("zed", "warning", f"{config} uses ANOTHER: where Zed does not have it, upstreams get an empty value", remedy),
     ]
     put("zed", env={"A_TOKEN": "x", "ANOTHER": "y"})
     assert [one for one in await look() if one[1] != "ok"] == []

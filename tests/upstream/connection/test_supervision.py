@@ -13,12 +13,11 @@ import pytest
 
 from gateway.config.schema import Timeouts, UpstreamLimits, UpstreamSettings
 from gateway.core.model.caller import Caller
-from gateway.errors import UpstreamLost, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
+from gateway.errors import Failure, FailureCode, UpstreamLost, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.upstream import Upstream, Upstreams, UpstreamState
 from gateway.upstream.connection import bounds
 from gateway.upstream.connection.bounds import HOUR, Restarts
 from gateway.upstream.connection.request_context import RequestContext
-from gateway.upstream.transports.failures import Failure
 
 pytestmark = pytest.mark.anyio
 
@@ -263,8 +262,10 @@ def test_without_a_limit_it_is_restarted_for_ever() -> None:
 
 
 def test_why_it_is_left_alone_is_said_beside_what_happened() -> None:
-    explained = Restarts(5, lambda: 0.0).explained(Failure(UpstreamLost, "exited with code 1", "set API_KEY"))
-    assert explained.words == "exited with code 1; it was started 5 times within an hour, and is not restarted for now"
+    explained = Restarts(5, lambda: 0.0).explained(
+        Failure(UpstreamLost, FailureCode.EXITED, "exited with code 1", "set API_KEY")
+    )
+    assert explained.message == "exited with code 1; it was started 5 times within an hour, and now it is left alone"
     assert explained.remedy is not None
     assert explained.remedy.startswith("set API_KEY; the next call starts it once more")
 

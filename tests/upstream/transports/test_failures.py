@@ -7,15 +7,23 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from gateway.config.schema import UpstreamSettings
-from gateway.errors import UpstreamError, UpstreamGarbage, UpstreamLost, UpstreamRefused, UpstreamUnavailable
+from gateway.errors import (
+    Failure,
+    FailureCode,
+    UpstreamError,
+    UpstreamGarbage,
+    UpstreamLost,
+    UpstreamRefused,
+    UpstreamUnavailable,
+)
 from gateway.upstream.transports.failures import (
     TABLE,
     ConnectionEnded,
-    Failure,
     HttpStatus,
     MessageTooLarge,
     NoAnswer,
     NotMcp,
+    ProcessEnded,
     SessionExpired,
     Stopping,
     Subject,
@@ -58,7 +66,8 @@ def test_every_error_of_the_http_client_is_explained_without_quoting_it(kind: ty
         MessageTooLarge(1_000_000),
         SessionExpired(),
         HttpStatus(503),
-        ConnectionEnded("exited with code 1"),
+        ConnectionEnded("closed its event stream"),
+        ProcessEnded("exited with code 1", None),
         NotMcp("answered nonsense"),
         NoAnswer(3, None),
         PermissionError(13, "Permission denied"),
@@ -69,8 +78,9 @@ def test_every_error_of_the_http_client_is_explained_without_quoting_it(kind: ty
     ],
 )
 def test_every_failure_of_our_own_and_of_the_system_has_words(failure: Exception) -> None:
-    assert failure_of(failure, CHILD).words
-    assert type(failure).__name__ not in failure_of(failure, CHILD).words
+    assert failure_of(failure, CHILD).message
+    assert type(failure).__name__ not in failure_of(failure, CHILD).message
+    assert str(failure_of(failure, CHILD).error("x", "ping")).startswith("upstream 'x': ")
 
 
 def test_a_refused_connection_is_found_at_the_bottom_of_groups_and_chains() -> None:
@@ -80,13 +90,13 @@ def test_a_refused_connection_is_found_at_the_bottom_of_groups_and_chains() -> N
     client = httpx2.ConnectError("All connection attempts failed")
     client.__context__, client.__suppress_context__ = os_error, True
     nested = ExceptionGroup("outer", [ExceptionGroup("inner", [client]), RuntimeError("noise")])
-    assert failure_of(nested, WEB).words == "connection refused by https://mcp.example.org"
+    assert failure_of(nested, WEB).message == "connection refused by https://mcp.example.org"
 
 
 def test_the_name_service_and_certificates_are_told_apart_from_a_plain_refusal() -> None:
     unknown = httpx2.ConnectError("x")
     unknown.__cause__ = socket.gaierror(-2, "Name or service not known")
-    assert "was not found" in failure_of(unknown, WEB).words
+    assert "was not found" in failure_of(unknown, WEB).message
     untrusted = httpx2.ConnectError("x")
     untrusted.__cause__ = ssl.SSLCertVerificationError(1, "certificate verify failed: self-signed certificate")
     assert "SSL_CERT_FILE" in (failure_of(untrusted, WEB).remedy or "")
@@ -97,16 +107,22 @@ def test_the_name_service_and_certificates_are_told_apart_from_a_plain_refusal()
 
 def test_a_missing_command_names_it_and_the_remedy() -> None:
     failure = failure_of(FileNotFoundError(2, "No such file or directory", "no-such-server"), CHILD)
-    assert failure.words == "the command 'no-such-server' was not found"
+    assert failure.message == "the command 'no-such-server' was not found"
     assert "absolute path" in (failure.remedy or "")
     assert failure.kind is UpstreamUnavailable
+
+
+def test_a_missing_file_is_not_called_a_command_where_there_is_none() -> None:
+    failure = failure_of(FileNotFoundError(2, "No such file or directory", "/gone/ca.pem"), WEB)
+    assert failure.message == "https://mcp.example.org: No such file or directory"
+    assert failure.code is FailureCode.SYSTEM_ERROR
 
 
 def test_a_missing_folder_is_not_blamed_on_the_command(tmp_path: Path) -> None:
     subject = about(UpstreamSettings(command="python", cwd=tmp_path / "gone"))
     failure = failure_of(FileNotFoundError(2, "No such file or directory"), subject)
-    assert "cwd" in failure.words
-    assert "gone" in failure.words
+    assert "cwd" in failure.message
+    assert "gone" in failure.message
 
 
 def test_a_missing_interpreter_is_not_blamed_on_the_command(tmp_path: Path) -> None:
@@ -116,13 +132,13 @@ def test_a_missing_interpreter_is_not_blamed_on_the_command(tmp_path: Path) -> N
     failure = failure_of(
         FileNotFoundError(2, "No such file or directory"), about(UpstreamSettings(command=str(script)))
     )
-    assert "interpreter" in failure.words
+    assert "interpreter" in failure.message
 
 
 @pytest.mark.parametrize(("status", "word"), [(401, "headers"), (403, "token"), (404, "path"), (429, "wait")])
 def test_a_status_says_what_to_do(status: int, word: str) -> None:
     failure = failure_of(HttpStatus(status), WEB)
-    assert f"HTTP {status}" in failure.words
+    assert f"HTTP {status}" in failure.message
     assert word in (failure.remedy or "")
 
 
@@ -134,13 +150,14 @@ def test_secrets_and_escapes_never_reach_a_cause() -> None:
 
 def test_our_own_errors_pass_through_as_they_are() -> None:
     lost = UpstreamLost("x", "went away", remedy="look")
-    assert failure_of(ExceptionGroup("g", [lost]), WEB) == Failure(UpstreamLost, "went away", "look")
+    assert failure_of(ExceptionGroup("g", [lost]), WEB) == lost.failure
+    assert lost.failure == Failure(UpstreamLost, FailureCode.CONNECTION_LOST, "went away", "look")
     refused = failure_of(UpstreamRefused("x", -32603, "no licence"), WEB)
-    assert refused.words == "answered with error -32603: no licence"
+    assert refused.message == "answered with error -32603: no licence"
 
 
 def test_a_running_call_is_named_and_a_failed_start_is_always_unavailability() -> None:
-    failure = failure_of(ConnectionEnded("exited with code 3"), CHILD)
+    failure = failure_of(ProcessEnded("exited with code 3", None), CHILD)
     error = failure.error("x", "tools/call")
     assert isinstance(error, UpstreamLost)
     assert str(error) == "upstream 'x': exited with code 3, while tools/call was running"
@@ -149,13 +166,19 @@ def test_a_running_call_is_named_and_a_failed_start_is_always_unavailability() -
 
 def test_two_transports_that_failed_differently_are_both_named() -> None:
     failures = [failure_of(HttpStatus(405), WEB), failure_of(NotMcp("named an endpoint elsewhere"), WEB)]
-    words = startup(failures, WEB).words
+    words = startup(failures, WEB).message
     assert "405" in words
     assert "named an endpoint elsewhere" in words
-    assert startup(failures[:1] * 2, WEB).words == failures[0].words
+    assert startup(failures[:1] * 2, WEB).message == failures[0].message
+
+
+def test_of_two_transports_the_one_that_was_refused_the_caller_has_the_remedy() -> None:
+    failures = [failure_of(HttpStatus(405), WEB), failure_of(HttpStatus(403), WEB)]
+    assert startup(failures, WEB).code is FailureCode.FORBIDDEN
+    assert startup(failures, WEB).remedy == "check the token in headers, and what it may do"
 
 
 def test_every_row_makes_an_upstream_error() -> None:
     assert all(issubclass(row.kind, UpstreamError) for row in TABLE)
     assert failure_of(MessageTooLarge(5_000_000), WEB).kind is UpstreamGarbage
-    assert "5.0 MB" in failure_of(MessageTooLarge(5_000_000), WEB).words
+    assert "5.0 MB" in failure_of(MessageTooLarge(5_000_000), WEB).message

@@ -13,7 +13,14 @@ import pytest
 
 from gateway.config.schema import Timeouts, UpstreamSettings
 from gateway.core.model.caller import Caller
-from gateway.errors import UpstreamGarbage, UpstreamLost, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
+from gateway.errors import (
+    FailureCode,
+    UpstreamGarbage,
+    UpstreamLost,
+    UpstreamRefused,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
 from gateway.upstream import Upstream, Upstreams, UpstreamState
 from gateway.upstream.connection.request_context import RequestContext
 from gateway.upstream.transports import processes
@@ -158,6 +165,7 @@ async def test_other_things_on_stdout_are_a_part_of_the_cause(connect: Any, stdi
         assert upstream.state is UpstreamState.FAILED
         assert "was not ready within 1 s" in upstream.cause
         assert "Welcome to raw server!" in upstream.cause
+        assert upstream.failure.code is FailureCode.NOT_MCP_ON_STDOUT
         assert upstream.cause.isprintable()
 
 
@@ -189,6 +197,8 @@ async def test_one_that_dies_at_once_is_named_with_the_last_line_of_its_stderr(c
     async with connect(stdio("die-at-start"), ready=False) as upstream:
         assert upstream.state is UpstreamState.FAILED
         assert upstream.cause == "exited with code 1: KeyError: 'API_KEY'"
+        assert upstream.failure.code is FailureCode.VARIABLE_MISSING
+        assert upstream.failure.details == {"variable": "API_KEY"}
         with pytest.raises(UpstreamUnavailable, match="API_KEY"):
             await call(upstream, "odd")
 
@@ -202,6 +212,7 @@ async def test_a_command_that_does_not_exist_is_named_with_a_remedy(connect: Any
     async with connect(UpstreamSettings(command="no-such-mcp-server"), ready=False) as upstream:
         assert upstream.state is UpstreamState.FAILED
         assert "'no-such-mcp-server' was not found" in upstream.cause
+        assert upstream.failure.code is FailureCode.COMMAND_NOT_FOUND
         assert "PATH" in upstream.cause
 
 
@@ -210,9 +221,11 @@ async def test_a_file_that_may_not_be_run_is_named(connect: Any, tmp_path: Path)
     plain.write_text("no program")
     async with connect(UpstreamSettings(command=str(plain)), ready=False) as upstream:
         assert "may not be run" in upstream.cause
+        assert upstream.failure.code is FailureCode.NOT_EXECUTABLE
     plain.chmod(0o755)
     async with connect(UpstreamSettings(command=str(plain)), ready=False) as upstream:
         assert "is not a program that this system can run" in upstream.cause
+        assert upstream.failure.code is FailureCode.NOT_A_PROGRAM
 
 
 async def test_death_in_mid_call_is_noticed_and_the_next_call_finds_a_new_process(connect: Any, stdio: Any) -> None:

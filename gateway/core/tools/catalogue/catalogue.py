@@ -65,4 +65,8 @@ class Catalogue:
     own_names: Mapping[str, tuple[Route, ...]] = field(default_factory=dict[str, tuple[Route, ...]])
     """For a host that shows pages: the selected tools that pages may call, by their upstreams' own names for them."""
     listed_for_pages: frozenset[str] = frozenset()
-    """The `own_names` that are listed too: one entry, whichever upstream a call of it is meant for."""
+    """Those of `own_names` that are listed too: one entry, whichever upstream is meant when it is called."""
+    over_limit: Note | None = None
+    """The one of `problems` that names the tools beyond the host's limit."""
+    unmatched: tuple[Note, ...] = ()
+    """Those of `problems` that are about a key of the configuration which names something that is not there."""

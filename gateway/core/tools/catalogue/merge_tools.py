@@ -107,6 +107,8 @@ class _Merger:
         self.routes: dict[str, Route] = {}
         self.notes: list[Note] = []
         self.problems: list[Note] = []
+        self.over_limit: Note | None = None
+        self.unmatched: list[Note] = []
         self.originals: dict[str, WireObject] = {}
         self.own_names: dict[str, tuple[Route, ...]] = {}
         self.listed: list[str] = []
@@ -116,9 +118,11 @@ class _Merger:
     def edit(self, offered: str, what: str) -> None:
         self.notes.append(Note(kind="schema", text=f"{offered}: {what}"))
 
-    def problem(self, kind: Literal["dropped", "schema"], text: str) -> None:
-        self.problems.append(Note(kind=kind, text=text))
-        self.notes.append(self.problems[-1])
+    def problem(self, kind: Literal["dropped", "schema"], text: str) -> Note:
+        note = Note(kind=kind, text=text)
+        self.problems.append(note)
+        self.notes.append(note)
+        return note
 
     def catalogue(self) -> Catalogue:
         takes = any(route.parameters for route in self.routes.values())
@@ -132,6 +136,8 @@ class _Merger:
             takes,
             self.own_names,
             frozenset(self.listed),
+            self.over_limit,
+            tuple(self.unmatched),
         )
 
     def candidates(self, upstream: str, tools: Sequence[WireObject], selection: Selection | None) -> list[_Candidate]:
@@ -161,9 +167,8 @@ class _Merger:
         for key, edits in by_name:
             for name in edits:
                 if name not in found:
-                    self.problem(
-                        "schema", f"upstreams.{upstream}.tools.{key}: no tool named {_quoted(name)} is offered"
-                    )
+                    words = f"upstreams.{upstream}.tools.{key}: no tool named {_quoted(name)} is offered"
+                    self.unmatched.append(self.problem("schema", words))
 
     def offer(self, candidates: Sequence[_Candidate], prefix: PrefixRule) -> None:
         names = Names(self.rules)
@@ -198,9 +203,8 @@ class _Merger:
             self._name_for_apps(candidates)
         if left_out:
             limit = self.profile.tools.max_tools
-            self.problem(
-                "dropped", f"{counted(len(left_out), 'tool')} beyond the host's limit of {limit}: {', '.join(left_out)}"
-            )
+            words = f"{counted(len(left_out), 'tool')} beyond the host's limit of {limit}: {', '.join(left_out)}"
+            self.over_limit = self.problem("dropped", words)
 
     def _is_offered(self, candidate: _Candidate) -> bool:
         """Whether the host is offered the tool: one that only pages may call is useless for a host without pages."""
@@ -321,7 +325,7 @@ class _Merger:
             self.edit(tool["name"], f"handles are taken for {named}")
         for missing in found.missing:
             words = f"upstreams.{candidate.upstream}.tools.{candidate.tool}.content: there is no argument"
-            self.problem("schema", f"{words} {_quoted(missing)}")
+            self.unmatched.append(self.problem("schema", f"{words} {_quoted(missing)}"))
         return found.parameters
 
     def _describe(self, tool: dict[str, Any], candidate: _Candidate, sentences: tuple[str, ...]) -> None:

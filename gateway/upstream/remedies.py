@@ -1,0 +1,236 @@
+"""What mends a failure of an upstream: one table, from its code to the command or the edit. Pure.
+
+A remedy is worded twice. The brief one goes with the failure wherever that is read: the answer to a host's call,
+`status`, `tools`, the log. The full one is for `doctor`, whose reader is about to mend it: it names the key in the
+configuration, or the command to run.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import NamedTuple
+
+from gateway.config.logins import login_command, sends_credentials
+from gateway.config.schema import UpstreamSettings
+from gateway.errors import Failure, FailureCode
+
+_INSTALLERS = {
+    "npx": "install Node.js",
+    "node": "install Node.js",
+    "npm": "install Node.js",
+    "uvx": "install uv",
+    "uv": "install uv",
+    "docker": "install Docker",
+    "bunx": "install Bun",
+    "deno": "install Deno",
+    "python": "use python3, or the gateway's own: ${MCP_GATEWAY_PYTHON}",
+}
+"""What brings a program that is often named as a command."""
+
+
+@dataclass(frozen=True)
+class FailedUpstream:
+    """An upstream with a failure: its name, its settings, and the details of the failure."""
+
+    name: str
+    settings: UpstreamSettings
+    details: Mapping[str, str]
+
+    def key(self, name: str) -> str:
+        """A key of its settings, as it is written in the file."""
+        return f"upstreams.{self.name}.{name}"
+
+    @property
+    def program(self) -> str:
+        """The command; never its arguments, which may hold secrets."""
+        return self.settings.command or ""
+
+    @property
+    def by_hand(self) -> str:
+        """How to start it without the gateway."""
+        arguments = " with its args" if self.settings.args else ""
+        folder = f" in {self.settings.cwd}" if self.settings.cwd is not None else ""
+        return f"run {self.program}{arguments} by hand{folder}"
+
+    @property
+    def login(self) -> str:
+        """The command that has mcp-remote log in for it."""
+        return login_command(self.name, self.settings.url or "URL", replace=True)
+
+
+Text = str | Callable[[FailedUpstream], str | None]
+"""In a string, `{upstream}` is the table in the configuration, as `upstreams.charts`, and `{program}` the command."""
+
+
+class Remedy(NamedTuple):
+    """What to do about a failure of one kind; where there is no full remedy, the brief one has to do."""
+
+    brief: Text | None = None
+    full: Text | None = None
+
+
+def brief_remedy(code: FailureCode, upstream: FailedUpstream) -> str | None:
+    """What to do about a failure, in the words that go with it; None where only the upstream itself can tell."""
+    return _worded(REMEDIES.get(code, Remedy()).brief, upstream)
+
+
+def full_remedy(failure: Failure | None, name: str, settings: UpstreamSettings) -> str:
+    """What to do about a failure, as precisely as possible: the failure's own remedy where nothing more is known."""
+    upstream = FailedUpstream(name, settings, failure.details if failure is not None else {})
+    if failure is not None:
+        full = _worded(REMEDIES.get(failure.code, Remedy()).full, upstream) or failure.remedy
+        if full:
+            return full
+    return f"{upstream.by_hand}, and see" if upstream.program else f"check {upstream.key('url')}"
+
+
+def _worded(text: Text | None, upstream: FailedUpstream) -> str | None:
+    if isinstance(text, str):
+        return text.format(upstream=f"upstreams.{upstream.name}", program=upstream.program)
+    return text(upstream) if text is not None else None
+
+
+def _missing_command(upstream: FailedUpstream) -> str:
+    program = PurePath(upstream.program).name
+    if PurePath(upstream.program).is_absolute() or "/" in upstream.program:
+        return f"mend the path in {upstream.key('command')}"
+    install = _INSTALLERS.get(program, f"install {program}")
+    return f"{install}, or set {upstream.key('command')} to its absolute path (`which {program}` tells it)"
+
+
+def _missing_folder(upstream: FailedUpstream) -> str:
+    return f"mkdir -p {upstream.settings.cwd}, or change {upstream.key('cwd')}"
+
+
+def _missing_module(upstream: FailedUpstream) -> str:
+    install = f"install {upstream.details['module']} for {upstream.program}"
+    return f"{install}, or set {upstream.key('command')} to the Python that has it"
+
+
+def _missing_variable(upstream: FailedUpstream) -> str:
+    name = upstream.details["variable"]
+    missing = f'{name} seems to be missing: {upstream.key("env")} = {{ {name} = "${{{name}}}" }}'
+    return f"{missing}, since few of your environment variables reach it; else {upstream.by_hand}"
+
+
+def _exited(upstream: FailedUpstream) -> str:
+    return (
+        f"{upstream.by_hand} to see all that it says; it gets few of your environment variables: "
+        f"what it needs goes into {upstream.key('env')}"
+    )
+
+
+def _prints_other_things(upstream: FailedUpstream) -> str:
+    return (
+        f"{upstream.by_hand}: its stdout may carry MCP and nothing else (logs belong on stderr); "
+        f"some servers need an argument as --stdio in {upstream.key('args')}"
+    )
+
+
+def _if_slow(upstream: FailedUpstream) -> str | None:
+    """For a start that was given up: `limit` is the key of the limit that it reached."""
+    limit = upstream.details.get("limit")
+    return f"raise {limit} if it is only slow" if limit else None
+
+
+def _start_timeout(upstream: FailedUpstream) -> str:
+    look = f"{upstream.by_hand} and see whether it answers" if upstream.program else f"check {upstream.key('url')}"
+    return f"{look}; if it is only slow, {upstream.key('timeout')} = {{ start = 120 }}"
+
+
+def _unauthorized_in_brief(upstream: FailedUpstream) -> str:
+    login = f"mcp-remote can log in: {upstream.login}"
+    wants = upstream.details.get("wants")
+    if sends_credentials(upstream.settings.headers):
+        return "get a new token for headers" + (f"; or, without one, {login}" if wants == "login" else "")
+    if wants == "login":
+        return login
+    set_header = 'set a token: headers = { Authorization = "Bearer ..." }'
+    return f"{set_header}; or {login}" if wants == "token" else set_header
+
+
+def _unauthorized(upstream: FailedUpstream) -> str:
+    wants = upstream.details.get("wants")
+    if sends_credentials(upstream.settings.headers):
+        renew = f"the token in {upstream.key('headers')} is not accepted: get a new one"
+        return f"{renew}, or let mcp-remote log in: {upstream.login}" if wants == "login" else renew
+    if wants == "login":
+        return f"{upstream.login} (mcp-remote logs in, in your browser)"
+    set_header = f'set {upstream.key("headers")} = {{ Authorization = "Bearer ${{TOKEN}}" }}, and the variable TOKEN'
+    return f"{set_header}; or let mcp-remote log in: {upstream.login}" if wants == "token" else set_header
+
+
+_OTHER_REQUESTS = 'check the path of {upstream}.url, and set {upstream}.transport = "auto"'
+_CHECK_URL = "check that the server runs, and the url"
+
+REMEDIES: Mapping[FailureCode, Remedy] = {
+    # Starting a program.
+    FailureCode.COMMAND_NOT_FOUND: Remedy("install it, check PATH, or give its absolute path", _missing_command),
+    FailureCode.INTERPRETER_NOT_FOUND: Remedy(
+        "install it, check PATH, or give its absolute path", "mend the #! line of {program}"
+    ),
+    FailureCode.FOLDER_NOT_FOUND: Remedy("make it, or change cwd", _missing_folder),
+    FailureCode.NOT_A_FOLDER: Remedy("check command and cwd", "check {upstream}.command and {upstream}.cwd"),
+    FailureCode.NOT_EXECUTABLE: Remedy("make it executable, and check who owns it", "chmod +x {program}"),
+    FailureCode.NOT_A_PROGRAM: Remedy(
+        "begin the script with a #! line, or start its interpreter as the command",
+        "begin {program} with a #! line, or make its interpreter {upstream}.command",
+    ),
+    # A program that was started.
+    FailureCode.START_TIMEOUT: Remedy(_if_slow, _start_timeout),
+    FailureCode.EXITED: Remedy(full=_exited),
+    FailureCode.MODULE_MISSING: Remedy(full=_missing_module),
+    FailureCode.VARIABLE_MISSING: Remedy(full=_missing_variable),
+    FailureCode.NOT_MCP_ON_STDOUT: Remedy(_if_slow, _prints_other_things),
+    FailureCode.MEMORY_EXCEEDED: Remedy(
+        "the next call starts it again: ask it for less at once, or raise limits.memory"
+    ),
+    # Reaching an address.
+    FailureCode.INVALID_URL: Remedy("check the url"),
+    FailureCode.HOST_NOT_FOUND: Remedy("check the url, and the name service", "mend the host in {upstream}.url"),
+    FailureCode.CONNECTION_REFUSED: Remedy(_CHECK_URL, "start the server, or mend host and port in {upstream}.url"),
+    FailureCode.NO_CONNECTION: Remedy(_CHECK_URL),
+    FailureCode.CONNECT_TIMEOUT: Remedy(_CHECK_URL),
+    FailureCode.PROXY_REFUSED: Remedy("check HTTP_PROXY and NO_PROXY"),
+    FailureCode.CERTIFICATE_REJECTED: Remedy(
+        "if its certificate is from your own authority, set SSL_CERT_FILE",
+        "set SSL_CERT_FILE to the certificate of your own authority, or have the server's renewed",
+    ),
+    FailureCode.TLS_FAILED: Remedy(
+        "check whether the url should begin with http:// or https://",
+        "begin {upstream}.url with http:// in place of https://, if the server speaks plain HTTP",
+    ),
+    FailureCode.INVALID_HEADERS: Remedy("check the values in headers", "check the values in {upstream}.headers"),
+    # Its answer over HTTP.
+    FailureCode.UNAUTHORIZED: Remedy(_unauthorized_in_brief, _unauthorized),
+    FailureCode.FORBIDDEN: Remedy(
+        "check the token in headers, and what it may do",
+        "check the token in {upstream}.headers, and what it may do",
+    ),
+    FailureCode.NOT_FOUND: Remedy(
+        "check the path of the url",
+        "mend the path of {upstream}.url: most servers have /mcp or /sse",
+    ),
+    FailureCode.METHOD_NOT_ALLOWED: Remedy("check the path of the url, and transport", _OTHER_REQUESTS),
+    FailureCode.REQUEST_REFUSED: Remedy(full=_OTHER_REQUESTS),
+    FailureCode.PROXY_UNAUTHORIZED: Remedy("check HTTP_PROXY and HTTPS_PROXY"),
+    FailureCode.TOO_MANY_REQUESTS: Remedy("wait, or ask its operator for a higher limit"),
+    FailureCode.NOT_AN_EVENT_STREAM: Remedy("check the url", _OTHER_REQUESTS),
+    # The protocol, over any transport.
+    FailureCode.MESSAGE_TOO_LARGE: Remedy("raise max_message_bytes if this is expected"),
+    FailureCode.TOO_MUCH_WAITING: Remedy("it is started again; report it to whoever makes the server"),
+    # What the gateway itself does.
+    FailureCode.RECONFIGURED: Remedy("try again"),
+    FailureCode.ASLEEP: Remedy("the next call wakes it up"),
+}
+"""A failure whose code is not here is mended nowhere in the gateway: what the upstream says has to do."""
+
+ANOTHER_REQUEST_MAY_DO = frozenset(
+    {
+        FailureCode.NOT_FOUND,
+        FailureCode.METHOD_NOT_ALLOWED,
+        FailureCode.REQUEST_REFUSED,
+        FailureCode.NOT_AN_EVENT_STREAM,
+    }
+)
+"""The address is there, and lets this caller in: another transport or path may be the right one."""

@@ -1,0 +1,43 @@
+"""What a program printed, read once for why it ended or is silent: in words, and as what a remedy needs to know."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gateway.core.wording import counted
+from gateway.errors import FailureCode
+from gateway.upstream.transports.redaction import Secrets
+
+_MODULE = re.compile(r"No module named '([\w.]+)'")
+_VARIABLE = re.compile(r"\b(?!ERR_)[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
+"""A program that ends naming what looks like an environment variable misses it; ERR_... are the codes of Node.js."""
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What a program printed that may explain its end, or its silence: for people, and as a failure, if it is known."""
+
+    text: str
+    code: FailureCode | None = None
+    details: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def read_printed(last_line: str | None, others: int, first_other: str, secrets: Secrets) -> Hint | None:
+    """What was printed, from the line of stderr that says best why, and the `others` on stdout that are not MCP.
+
+    None where nothing was printed.
+    """
+    last_line = secrets.cause(last_line) if last_line is not None else None
+    if not others:
+        return None if last_line is None else _read_line(last_line)
+    first = secrets.cause(first_other, 120)
+    text = f"it printed {counted(others, 'line')} that {'are' if others > 1 else 'is'} not MCP, first {first!r}"
+    return Hint(text if last_line is None else f"{last_line}; {text}", FailureCode.NOT_MCP_ON_STDOUT)
+
+
+def _read_line(line: str) -> Hint:
+    if module := _MODULE.search(line):
+        return Hint(line, FailureCode.MODULE_MISSING, {"module": module[1]})
+    if variable := _VARIABLE.search(line):
+        return Hint(line, FailureCode.VARIABLE_MISSING, {"variable": variable[0]})
+    return Hint(line)

@@ -1,0 +1,37 @@
+"""What a program printed is read once, for people and as a failure."""
+
+import pytest
+
+from gateway.config.schema import UpstreamSettings
+from gateway.errors import FailureCode
+from gateway.upstream.transports.printed import Hint, read_printed
+from gateway.upstream.transports.redaction import Secrets
+
+SECRETS = Secrets(UpstreamSettings(command="x", env={"API_TOKEN": "abc-123-secret"}))
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "details"),
+    [
+        ("ModuleNotFoundError: No module named 'yaml.cyaml'", FailureCode.MODULE_MISSING, {"module": "yaml.cyaml"}),
+        ("KeyError: 'API_KEY'", FailureCode.VARIABLE_MISSING, {"variable": "API_KEY"}),
+        ("Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'zod'", None, {}),
+        ("cannot open it (permission denied)", None, {}),
+        ("no licence", None, {}),
+    ],
+)
+def test_the_last_line_says_what_is_missing(line: str, code: FailureCode | None, details: dict[str, str]) -> None:
+    assert read_printed(line, 0, "", SECRETS) == Hint(line, code, details)
+
+
+def test_other_things_on_stdout_are_counted_and_say_the_most() -> None:
+    hint = read_printed("KeyError: 'API_KEY'", 2, "Listening on abc-123-secret", SECRETS)
+    text = "KeyError: 'API_KEY'; it printed 2 lines that are not MCP, first 'Listening on ***'"
+    assert hint == Hint(text, FailureCode.NOT_MCP_ON_STDOUT)
+    assert read_printed(None, 1, "Hello", SECRETS) == Hint(
+        "it printed 1 line that is not MCP, first 'Hello'", FailureCode.NOT_MCP_ON_STDOUT
+    )
+
+
+def test_one_that_printed_nothing_gives_no_hint() -> None:
+    assert read_printed(None, 0, "", SECRETS) is None
