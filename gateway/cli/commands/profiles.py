@@ -10,17 +10,17 @@ import typer
 from gateway.cli.command_context import AsJson, ConfigFile, settings_if_any
 from gateway.cli.completion import profile_names
 from gateway.cli.exit_codes import DONE
-from gateway.cli.terminal import say, say_json, say_table
+from gateway.cli.terminal import remark, say, say_json, say_table
 from gateway.config.builtin_profiles import builtin_profiles, load_profiles
 from gateway.core.profiles.host_profiles import PATHS, value_at
-from gateway.core.profiles.match_profile import find_profile
+from gateway.core.profiles.match_profile import find_profile, namesake
 from gateway.core.profiles.profile import Match, Profile
 
-_OF_THE_HOST = frozenset({"wait.call", "wait.start", "wait.progress_resets"})
+_OF_THE_HOST = frozenset({"wait.call", "wait.start", "wait.progress_resets", "apps.declares", "apps.shows"})
 """Values that say something of the host itself, and limit nothing."""
 
-_HEADINGS = ("profile", "host", "images", "text", "result", "based on", "chosen for clients")
-_WIDE = 140
+_HEADINGS = ("profile", "host", "images", "text", "result", "pages", "based on", "for clients named")
+_WIDE = 150
 """Columns of a terminal in which a row with all of these can still be read."""
 
 _NOT_SHOWN = {"line": "named in a line", "file": "as the path of a file"}
@@ -48,6 +48,9 @@ def list_profiles(config: ConfigFile = None, as_json: AsJson = False) -> int:
             say("more: `mcp-gateway profiles show NAME`, or this list in a wider terminal")
         else:
             say_table(_HEADINGS, rows)
+        for name in profiles:
+            if (other := namesake(profiles, name)) is not None:
+                remark(f"note: {_not_the_same(name, other)}")
     return DONE
 
 
@@ -68,6 +71,8 @@ def show(
         say(" ".join(profile.about.split()))
     say()
     say(f"chosen for  {', '.join(_clients(profile, profiles)) or 'nobody by itself'}")
+    for named, other in _namesakes(profile, profiles):
+        say(f"note        {_not_the_same(named, other)}")
     say(f"based on    {' > '.join(profile.lineage) or 'nothing'}")
     for variant, models in profile.variants.items():
         say(f"variant     {variant} {_for_models(models)}")
@@ -76,6 +81,18 @@ def show(
         for line in _explained(profile, path):
             say(line)
     return DONE
+
+
+def _namesakes(profile: Profile, profiles: Mapping[str, Profile]) -> Iterator[tuple[str, str]]:
+    """The profiles whose name is also that of clients that get another, where this is one of the two."""
+    for name in profiles:
+        other = namesake(profiles, name)
+        if other is not None and profile.name in (name, other):
+            yield name, other
+
+
+def _not_the_same(name: str, other: str) -> str:
+    return f"a client that calls itself {name!r} gets the profile {other!r}, not the one that is called {name!r}"
 
 
 def _explained(profile: Profile, path: str) -> Iterator[str]:
@@ -129,9 +146,17 @@ def _row(profile: Profile, profiles: Mapping[str, Profile]) -> tuple[str, ...]:
         "; ".join([kinds, *filter(None, limits)]) if image.show == "native" else _NOT_SHOWN[image.show],
         _limit(profile.text.max_chars),
         _limit(profile.limits.result_chars),
+        _pages(profile),
         profile.lineage[0] if profile.lineage else "",
         ", ".join(_clients(profile, profiles)),
     )
+
+
+def _pages(profile: Profile) -> str:
+    """Whether the host is known to show pages (MCP Apps)."""
+    if profile.apps.shows is None:
+        return "in results" if profile.apps.embedded == "always" else "?"
+    return "shown" if profile.apps.shows else "not shown"
 
 
 def _limit(characters: int | None) -> str:

@@ -199,10 +199,13 @@ class AppRules(Rules):
     `listed`, because the host looks a page's calls up in its list of tools: then tools that pages call are listed under
     their own names as well, for pages alone. `embedded`: whether a page inside a result (mcp-ui) goes to the host as it
     is: `with-pages`, where the host shows pages; `always`, because it shows these without showing the others; or
-    `never`. Otherwise it is a line.
+    `never`. Otherwise it is a line. `declares` and `shows`: whether the host is known to declare the extension, and to
+    show the pages of tools to its user (both are known of the host, and left out where nothing is; `host` is the rule).
     """
 
     host: Literal["declared", "always", "never"] = "declared"
+    declares: bool | None = None
+    shows: bool | None = None
     data: Literal["structured", "text"] = "structured"
     calls: Literal["any", "listed"] = "any"
     embedded: Literal["with-pages", "always", "never"] = "with-pages"
