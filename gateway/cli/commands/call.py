@@ -180,10 +180,10 @@ async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> Non
         await started(upstreams)
 
 
-def _sight(shaped: Shaped) -> tuple[list[str], list[str]]:
+def _sight(shaped: Shaped) -> tuple[str, list[str]]:
     """A result as people tell it from others: its lines, and its media."""
     sent = lift(shaped.result)
-    return list(result_lines(sent, {})), [found.data for _, found in media_of(sent)]
+    return "\n".join(result_lines(sent, {})), [found.data for _, found in media_of(sent)]
 
 
 def _saved(shaped: Shaped, tool: str, name: str, folder: Path | None, several: bool) -> Mapping[int, Path]:
