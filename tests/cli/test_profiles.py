@@ -104,10 +104,11 @@ def test_a_profile_says_what_is_known_of_pages(command):
     assert "\napps.shows = not known\n" in command("profiles", "show", "default").out
 
 
-def test_a_profile_is_not_taken_for_that_of_the_clients_of_its_name(command):
+def test_a_profile_is_not_taken_for_that_of_the_clients_of_its_name(command, monkeypatch):
     words = "a client that calls itself 'claude-ai' gets the profile 'claude-desktop', not the one that is called "
     words += "'claude-ai'"
-    assert command("profiles").err == f"note: {words}\n"
     for name in ("claude-ai", "claude-desktop"):
         assert f"\nnote        {words}\n" in command("profiles", "show", name).out
     assert "\nnote " not in command("profiles", "show", "codex").out
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert f"\nnote: {words}\n" in command("profiles").out

@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +10,7 @@ import typer
 from gateway.cli.command_context import AsJson, ConfigFile, settings_if_any
 from gateway.cli.completion import profile_names
 from gateway.cli.exit_codes import DONE
-from gateway.cli.terminal import remark, say, say_json, say_table
+from gateway.cli.terminal import say, say_json, say_table
 from gateway.config.builtin_profiles import builtin_profiles, load_profiles
 from gateway.core.profiles.host_profiles import PATHS, value_at
 from gateway.core.profiles.match_profile import find_profile, namesake
@@ -22,6 +22,8 @@ _OF_THE_HOST = frozenset({"wait.call", "wait.start", "wait.progress_resets", "ap
 _HEADINGS = ("profile", "host", "images", "text", "result", "pages", "based on", "for clients named")
 _WIDE = 150
 """Columns of a terminal in which a row with all of these can still be read."""
+_FIRST = 4
+"""How many of them are shown in a narrower one."""
 
 _NOT_SHOWN = {"line": "named in a line", "file": "as the path of a file"}
 
@@ -38,20 +40,27 @@ def listed(context: typer.Context, config: ConfigFile = None, as_json: AsJson = 
 def list_profiles(config: ConfigFile = None, as_json: AsJson = False) -> int:
     """List the host profiles; `profiles` alone does the same."""
     profiles = load_profiles(settings_if_any(config).settings)
+    rows = [_row(profile, profiles) for profile in profiles.values()]
     if as_json:
         say_json([_summary(profile) for profile in profiles.values()])
+    elif sys.stdout.isatty():
+        _say_to_people(rows, profiles)
     else:
-        rows = [_row(profile, profiles) for profile in profiles.values()]
-        if sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE:
-            say_table(_HEADINGS[:4], [row[:4] for row in rows])
-            say()
-            say("more: `mcp-gateway profiles show NAME`, or this list in a wider terminal")
-        else:
-            say_table(_HEADINGS, rows)
-        for name in profiles:
-            if (other := namesake(profiles, name)) is not None:
-                remark(f"note: {_not_the_same(name, other)}")
+        say_table(_HEADINGS, rows)
     return DONE
+
+
+def _say_to_people(rows: Sequence[tuple[str, ...]], profiles: Mapping[str, Profile]) -> None:
+    """The list as wide as the terminal is, and what in it may be misunderstood."""
+    is_wide = shutil.get_terminal_size().columns >= _WIDE
+    shown = len(_HEADINGS) if is_wide else _FIRST
+    say_table(_HEADINGS[:shown], [row[:shown] for row in rows])
+    say()
+    for name in profiles:
+        if (other := namesake(profiles, name)) is not None:
+            say(f"note: {_not_the_same(name, other)}")
+    if not is_wide:
+        say("more: `mcp-gateway profiles show NAME`, or this list in a wider terminal")
 
 
 @app.command("show")

@@ -254,9 +254,9 @@ class _Check:
 
     def _advised(self, call: PlannedCall, raw: Mapping[str, Any] | None) -> Sequence[Advice]:
         on_tool = list(advise_on_tool(call.tool, self._server, self._profiles())) if call.number == 1 else []
-        on_result: Sequence[Advice] = ()
-        if raw is not None and for_the_model(call.tool):  # its rules are for what models read
-            on_result = advise_on_result(raw, call.tool)
+        # The rules are for what models read.
+        read = raw if for_the_model(call.tool) else None
+        on_result = list(advise_on_result(read, call.tool)) if read is not None else []
         return unique([*on_result, *on_tool])
 
 

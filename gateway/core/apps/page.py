@@ -9,6 +9,7 @@ from gateway.core.model.json_values import as_list, as_object, is_list
 
 PAGE_TYPE = "text/html;profile=mcp-app"
 """The media type of pages: hosts show no other."""
+_OF_CHATGPT = "text/html+skybridge"
 
 _WIDGET_CSP = "openai/widgetCSP"
 
@@ -35,7 +36,9 @@ def page_facts(contents: Mapping[str, Any]) -> PageFacts:
     interface = as_object(meta.get("ui"))
     size = _byte_size(contents)
     faults: list[str] = []
-    if _plain_type(known) != PAGE_TYPE:
+    if _plain_type(known) == _OF_CHATGPT:
+        faults.append(f"its type is {known}, which ChatGPT alone shows; other hosts show {PAGE_TYPE}")
+    elif _plain_type(known) != PAGE_TYPE:
         faults.append(f"its type is {known or 'not given'}, and hosts show {PAGE_TYPE} alone")
     if size == 0:
         faults.append("it is empty")
