@@ -36,7 +36,7 @@ def logs(
     for line in last_lines(path, lines):
         say(line)
     if record is None:
-        remark(f"the gateway {_pid_of(path)} has ended; this was logged last, at {_changed(path)}")
+        remark(_ended(path))
         return DONE
     if not follow:
         return DONE
@@ -70,14 +70,14 @@ def _log(pid: int | None, name: str | None) -> tuple[Path, GatewayRecord | None]
     return left[0], None
 
 
-def _pid_of(path: Path) -> str:
-    """The process id that a log's name begins with."""
-    return path.name.partition("-")[0]
-
-
-def _changed(path: Path) -> str:
-    """When something was written to the log last, as the clock here shows it."""
-    return datetime.fromtimestamp(path.stat().st_mtime, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+def _ended(path: Path) -> str:
+    """That the gateway of this log has ended, and when it was heard of last."""
+    words = f"the gateway {path.name.partition('-')[0]} has ended"
+    try:
+        last = datetime.fromtimestamp(path.stat().st_mtime, UTC).astimezone()
+    except OSError:  # its log was removed meanwhile
+        return words
+    return f"{words}; this was logged last, at {last:%Y-%m-%d %H:%M:%S}"
 
 
 def _following(path: Path, start: int, goes_on: Callable[[], bool]) -> Iterator[str]:
