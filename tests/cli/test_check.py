@@ -341,7 +341,9 @@ def test_pages_that_only_hosts_with_the_extension_are_offered_are_missing_in_the
     words = ("--", sys.executable, str(SERVERS / "raw_stdio.py"), "apps", "apps-if-declared")
     [page] = command("check", "--timeout", "30", "--json", *words).json()["pages"]
     assert page["read"]["cursor"]["domains"] == {"connect": ["https://example.org"]}
-    assert page["read"]["vscode-copilot"] == {"failure": "the server offers this host no tool with it"}
+    assert page["read"]["vscode-copilot"] is None
+    said = "  in chatgpt, vscode-copilot: not offered: the server has it for hosts alone that declare the extension\n"
+    assert said in command("check", "--timeout", "30", *words).out
 
 
 def test_what_only_pages_read_is_called_where_it_is_asked_for_and_judged_for_no_model(command, server, tmp_path):

@@ -65,7 +65,7 @@ def check(
     """Call a server's tools, show what each host's model would see, and what to change in the server.
 
     Called are the tools that declare readOnlyHint, and those listed in --arguments. Exit codes: 0 through the gateway
-    everything is shown or kept at every host, no call failed and every page can be read, 1 otherwise, 3 the server
+    everything is shown or kept at every host, no call failed and no page is unreadable, 1 otherwise, 3 the server
     cannot be connected to.
 
     Pages of tools (MCP Apps) are read as by the hosts that are known to show them; they are not run.

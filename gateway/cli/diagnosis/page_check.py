@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from gateway.cli.pages import DECLARED, page_words
 from gateway.core import apps
@@ -17,17 +17,20 @@ from gateway.routing import Router
 HOST_PROFILE = "a host that shows pages"
 """The profile, among the settings of a check, of the hosts that the pages are read as."""
 
+_Read: TypeAlias = apps.PageFacts | str | None
+
 
 @dataclass(frozen=True)
 class CheckedPage:
     """One page: the tools that it belongs to, and what each host that shows pages gets when it reads it.
 
-    `uri` is the server's own. `read` is keyed by profile: the page, or why there is none.
+    `uri` is the server's own. `read` is keyed by profile: the page, or why it cannot be read; None where the server
+    offers that host no tool with it, as the extension has it for hosts that do not declare it.
     """
 
     uri: str
     tools: tuple[str, ...]
-    read: Mapping[str, apps.PageFacts | str]
+    read: Mapping[str, _Read]
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -37,8 +40,8 @@ class CheckedPage:
 
     @property
     def is_good(self) -> bool:
-        """Whether every host that shows pages can read it."""
-        return all(isinstance(page, apps.PageFacts) for page in self.read.values())
+        """Whether every host that is offered it can read it."""
+        return not any(isinstance(page, str) for page in self.read.values())
 
     def to_json(self) -> dict[str, Any]:
         """The page for programs."""
@@ -51,16 +54,13 @@ class CheckedPage:
 
     def words(self) -> Mapping[str, str]:
         """By profile, what its host gets, in a line."""
-        return {
-            name: page_words(page) if isinstance(page, apps.PageFacts) else f"cannot be read: {page}"
-            for name, page in self.read.items()
-        }
+        return {name: _words(page) for name, page in self.read.items()}
 
 
 @dataclass
 class _Found:
     tools: dict[str, None] = field(default_factory=dict[str, None])
-    read: dict[str, apps.PageFacts | str] = field(default_factory=dict[str, "apps.PageFacts | str"])
+    read: dict[str, _Read] = field(default_factory=dict[str, _Read])
 
 
 def showing_pages(profiles: Mapping[str, Profile]) -> Mapping[str, Profile]:
@@ -71,6 +71,11 @@ def showing_pages(profiles: Mapping[str, Profile]) -> Mapping[str, Profile]:
         for name, profile in profiles.items()
         if profile.apps.shows and profile.apps.host != "never" and name not in variants
     }
+
+
+def _declares(profile: Profile) -> bool:
+    """Whether the host is taken to declare the extension: where it is not known, whether it is shown pages for that."""
+    return profile.apps.host == "declared" if profile.apps.declares is None else profile.apps.declares
 
 
 def host_profile(seconds: float) -> ProfileSource:
@@ -88,17 +93,13 @@ async def check_pages(
     showing = showing_pages(profiles)
     found: dict[str, _Found] = {}
     for declares in (True, False):
-        names = [name for name, profile in showing.items() if (profile.apps.declares is not False) == declares]
+        names = [name for name, profile in showing.items() if _declares(profile) == declares]
         if names:
             caller = Caller(revision=NEWEST_HANDSHAKE, profile=HOST_PROFILE, capabilities=DECLARED if declares else {})
             await _read_all(router, server, caller, names, found, is_wanted)
     return [
-        CheckedPage(uri, tuple(one.tools), {name: one.read.get(name, _NOT_OFFERED) for name in showing})
-        for uri, one in found.items()
+        CheckedPage(uri, tuple(one.tools), {name: one.read.get(name) for name in showing}) for uri, one in found.items()
     ]
-
-
-_NOT_OFFERED = "the server offers this host no tool with it"
 
 
 async def _read_all(
@@ -111,7 +112,7 @@ async def _read_all(
 ) -> None:
     listed = await router.respond("tools/list", {}, caller)
     routes = router.catalogue(caller).routes
-    read: dict[str, apps.PageFacts | str] = {}
+    read: dict[str, _Read] = {}
     for tool in objects_in(listed["tools"]):
         route = routes.get(tool["name"])
         if route is None or route.upstream != server or not is_wanted(route.tool):
@@ -124,7 +125,7 @@ async def _read_all(
             page.read.update(dict.fromkeys(names, read[uri]))
 
 
-async def _read(router: Router, uri: str, caller: Caller) -> apps.PageFacts | str:
+async def _read(router: Router, uri: str, caller: Caller) -> _Read:
     try:
         result = await router.respond("resources/read", {"uri": uri}, caller)
     except GatewayError as error:
@@ -133,7 +134,15 @@ async def _read(router: Router, uri: str, caller: Caller) -> apps.PageFacts | st
     return apps.page_facts(contents[0]) if contents else "the server answers with nothing"
 
 
-def _as_json(page: apps.PageFacts | str) -> dict[str, Any]:
+def _words(page: _Read) -> str:
+    if page is None:
+        return "not offered: the server has it for hosts alone that declare the extension"
+    return f"cannot be read: {page}" if isinstance(page, str) else page_words(page)
+
+
+def _as_json(page: _Read) -> dict[str, Any] | None:
+    if page is None:
+        return None
     if isinstance(page, str):
         return {"failure": page}
     return {
