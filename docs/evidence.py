@@ -12,8 +12,8 @@ def facts(profile: Profile | ModelProfile, profiles: Mapping[str, Profile] | Map
     """Return the table of the values that the profile sets itself; empty if it sets none."""
     by_fact: dict[str, list[str]] = {}
     for path, fact in own_evidence(profile, profile.lineage, profiles).items():
-        by_fact.setdefault(_known(fact), []).append(path)
-    lines = ["| values | evidence |", "|---|---|"]
+        by_fact.setdefault(known_words_of(fact), []).append(path)
+    lines = ["| values | how they are known |", "|---|---|"]
     for known, paths in by_fact.items():
         values = [f"`{path} = {json.dumps(value_at(profile, path), default=list)}`" for path in paths]
         lines.append(f"| {'<br>'.join(values)} | {known} |")
@@ -33,7 +33,8 @@ def own_evidence(
     }
 
 
-def _known(fact: Evidence) -> str:
+def known_words_of(fact: Evidence) -> str:
+    """How a fact is known: the level, the day, the source, and the version of the host."""
     version = f" ({fact.host_version})" if fact.host_version and fact.host_version not in fact.source else ""
     source = fact.source.replace("|", "\\|")
     return f"**{fact.level.replace('_', ' ')}**, {fact.checked}: {source}{version}"

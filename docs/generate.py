@@ -1,8 +1,8 @@
 """Generate the parts of the documentation that come from data: `python docs/generate.py`; `--check` only compares.
 
-This generates the rooms in docs/architecture.md, docs/configuration.md, docs/cli.md, docs/envelope.md, docs/models/,
-docs/hosts/, the values in docs/profiles.md, docs/frameworks.md, the table of hosts in the README and that of clients in
-docs/proxy.md. A test compares them with the data.
+Generated are the rooms in docs/architecture.md, docs/configuration.md, docs/cli.md, docs/envelope.md, docs/models/,
+docs/hosts/, the values in docs/profiles.md, docs/frameworks.md, the tables of hosts in the README and docs/apps.md, and
+that of clients in docs/proxy.md. A test holds them to the data.
 """
 
 import json
@@ -24,7 +24,17 @@ DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS), str(DOCS.parent)]
 from evidence import facts  # noqa: E402 - the modules beside this one, and lab
 from frameworks_page import frameworks_page  # noqa: E402
-from host_matrix import characters, errors, evidence_page, hosts_page, images, known_words, popular, shown  # noqa: E402
+from host_matrix import (  # noqa: E402
+    characters,
+    errors,
+    evidence_page,
+    hosts_page,
+    images,
+    known_words,
+    pages_table,
+    popular,
+    shown,
+)
 from host_pages import host_pages  # noqa: E402
 from matrix_table import matrix_table  # noqa: E402
 from peer_tables import tables  # noqa: E402
@@ -38,6 +48,7 @@ def pages() -> dict[Path, str]:
     profiles = builtin_profiles()
     return {
         README: _filled(README, hosts=_hosts(profiles)),
+        DOCS / "apps.md": _filled(DOCS / "apps.md", hosts=pages_table(profiles)),
         DOCS / "proxy.md": _filled(DOCS / "proxy.md", clients=matrix_table()),
         DOCS / "configuration.md": _configuration(),
         DOCS / "profiles.md": _filled(DOCS / "profiles.md", values=describe_profile_keys().rstrip() + "\n"),

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from evidence import facts, own_evidence
+from evidence import facts, known_words_of, own_evidence
 
+from gateway.core.profiles.match_profile import namesake
 from gateway.core.profiles.profile import Profile
 from gateway.hosts.config_files.hosts import HOSTS
 
@@ -17,11 +18,13 @@ _SHOWN = {
     "inline": "their content",
 }
 _SEEN = {"same-turn": "at once", "next-turn": "a turn late", "unknown": "?"}
+_PAGES = ("apps.shows", "apps.declares", "apps.host", "apps.embedded")
+"""The values that say what becomes of pages."""
 _LAST = ("default", "passthrough", "text-only")
 """Profiles that do not belong to a host."""
 _HEADING = (
     "| host | registered with | known from | images | sound | PDF | links | structured data | errors | text "
-    "| names | seen |\n|---|---|---|---|---|---|---|---|---|---|---|---|"
+    "| names | seen | pages |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 NAMED = """- *named*: instead of the content, the model gets a line with its type, size and handle, such as
   `[image 1: image/png, 960x600, 34 KB (this host does not show images to its model); handle img_pj7mjs2v2zrc]`. The
@@ -42,6 +45,9 @@ server; the command is `mcp-gateway serve`.
 - *errors*: media in a result that reports an error is shown, shown with the error reported in the text, or named.
 - *text*: the most characters in a result; *names*: in the name of a tool, including the host's prefix.
 - *seen*: when the model sees an image.
+- *pages*: whether the host shows its user the pages of [MCP Apps](../apps.md#which-hosts-show-pages): `shown`, `not
+  shown`, or `in results`, which are those of mcp-ui alone; `?` where nothing is known. Where a host declares the
+  extension, it is sent them.
 
 `mcp-gateway profiles show NAME` shows every value of a profile. [Profiles](../profiles.md) explains the values, how a
 profile is chosen, and how to write your own.
@@ -122,6 +128,27 @@ def characters(count: int | None) -> str:
     return f"{count:,}" if count else "no limit"
 
 
+def pages(profile: Profile) -> str:
+    """Whether the host shows pages (MCP Apps)."""
+    if profile.apps.shows is None:
+        return "in results" if profile.apps.embedded == "always" else "?"
+    return "shown" if profile.apps.shows else "not shown"
+
+
+def pages_table(profiles: Mapping[str, Profile]) -> str:
+    """The hosts of which it is known whether they show pages or declare the extension, with the evidence."""
+    lines = ["| host | `--profile` | shows pages | declares the extension | how it is known |", "|---|---|---|---|---|"]
+    for name in _names(profiles):
+        profile = profiles[name]
+        evidence = own_evidence(profile, profile.lineage, profiles)
+        known = dict.fromkeys(known_words_of(evidence[path]) for path in _PAGES if path in evidence)
+        if known and name not in _LAST:
+            declares = "?" if profile.apps.declares is None else "yes" if profile.apps.declares else "no"
+            cells = (profile.title, f"`{name}`", pages(profile), declares, "; ".join(known))
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
 def _order(profile: Profile) -> tuple[bool, str]:
     return profile.name in _LAST, profile.title.casefold()
 
@@ -141,6 +168,7 @@ def _row(profile: Profile, profiles: Mapping[str, Profile]) -> str:
         characters(profile.text.max_chars),
         str(profile.tools.name_max),
         _SEEN[profile.shown] if profile.image.show == "native" else "-",
+        "" if profile.name in _LAST else pages(profile),
     )
     return f"| {' | '.join(cells)} |"
 
@@ -148,8 +176,8 @@ def _row(profile: Profile, profiles: Mapping[str, Profile]) -> str:
 def _section(profile: Profile, profiles: Mapping[str, Profile]) -> list[str]:
     lines = [f'<a id="{profile.name}"></a>\n', f"## {profile.title} (`{profile.name}`)\n", _about(profile)]
     if known_from(profile, profiles) is None and profile.name not in (*_LAST, "inspector"):
-        lines.append("**Nothing is known about what it shows its model**: it is sent what unknown clients are sent.\n")
-    lines.append(f"{_chosen(profile)}{_based(profile)}\n")
+        lines.append("**Nothing is known of what it shows its model**: it is sent what every host is sent.\n")
+    lines.append(f"{_chosen(profile)}{_namesake(profile, profiles)}{_based(profile)}\n")
     page = _page(profile)
     if page is not None:
         lines.append(f"To register the gateway there, see [{HOSTS[page].title}]({page}.md).\n")
@@ -176,6 +204,14 @@ def _chosen(profile: Profile) -> str:
     if not how:
         return "" if profile.name in _LAST else f"Chosen by name only: `--profile {profile.name}`. "
     return f"Chosen for {' or '.join(how)}. "
+
+
+def _namesake(profile: Profile, profiles: Mapping[str, Profile]) -> str:
+    """Whose profile it is not, where clients of another host call themselves by its name."""
+    other = namesake(profiles, profile.name)
+    if other is None:
+        return ""
+    return f"**Not** for clients that call themselves `{profile.name}`: those are [{profiles[other].title}](#{other}). "
 
 
 def _based(profile: Profile) -> str:

@@ -97,7 +97,16 @@ def _shows(profile: Profile) -> list[str]:
         f"| links | {_SHOWN[profile.link.show]} |",
         f"| structured data | {'unchanged' if profile.structured.send == 'always' else 'as text, once'} |",
         f"| errors | {_error(profile)} |",
+        f"| pages ([MCP Apps](../apps.md)) | {_pages(profile)} |",
     ]
+
+
+def _pages(profile: Profile) -> str:
+    """What is known of whether the host shows pages; one that declares the extension is sent them."""
+    apps = profile.apps
+    shows = {True: "shown to the user", False: "not shown", None: "not known whether they are shown"}[apps.shows]
+    declares = {True: ", the extension is declared", False: ", the extension is not declared", None: ""}[apps.declares]
+    return shows + declares
 
 
 def _error(profile: Profile) -> str:

@@ -23,6 +23,7 @@ from gateway.cli.commands import (
     logs,
     profiles,
     proxy,
+    read,
     reload,
     serve,
     status,
@@ -64,6 +65,7 @@ app.command("install", short_help="Register the gateway in a host.")(install.ins
 app.command("uninstall", short_help="Remove the gateway from a host.")(install.uninstall)
 app.command("tools", short_help="List the tools that a host is offered.")(tools.tools)
 app.command("call", short_help="Call a tool, and show what a host is sent.")(call.call)
+app.command("read", short_help="Read a resource, such as the page of a tool.")(read.read)
 app.command("explain", short_help="Show step by step how a result is shaped for a host.")(explain.explain)
 app.add_typer(profiles.app, name="profiles", short_help="List the host profiles, or show one.")
 app.add_typer(config.app, name="config", short_help="Check the configuration.")

@@ -43,6 +43,9 @@ _OWN_PROFILE = "the command line"
 ALL = "all"
 """In place of a profile's name: every one."""
 
+AS_GIVEN = "passthrough"
+"""The profile that changes nothing."""
+
 ConfigFile = Annotated[
     Path | None,
     typer.Option("--config", metavar="FILE", help=f"Configuration file. Default: ${FILE_VARIABLE}, ./{FILE_NAME}."),
@@ -126,7 +129,7 @@ def with_raw_profile(settings: Settings, names_of: Profile) -> tuple[Settings, C
     tools = names_of.tools
     names = {"name_max": tools.name_max, "host_prefix": tools.host_prefix, "name_chars": tools.name_chars}
     sets = {"wait.tools_list": 0.0, "tools": {**names, "helpers": True}, "apps.host": "always"}
-    return _calling(settings, "passthrough", sets, NEWEST_HANDSHAKE)
+    return _calling(settings, AS_GIVEN, sets, NEWEST_HANDSHAKE)
 
 
 def _calling(settings: Settings, extends: str, sets: Mapping[str, Any], revision: str) -> tuple[Settings, Caller]:

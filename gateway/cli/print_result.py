@@ -15,6 +15,8 @@ _SHOWN_CHARS = 2_000
 _SHOWN_BASE64 = 300
 """Characters without a blank from which on a text is taken for encoded bytes."""
 
+_LONGEST_KEY = 80
+
 Shown = TypeVar("Shown")
 
 
@@ -29,6 +31,13 @@ def result_lines(envelope: Envelope, saved: Mapping[int, Path]) -> Iterator[str]
         yield json.dumps(_readable(envelope.structured_content), indent=2, ensure_ascii=False)
     if not envelope.blocks and not envelope.has_structured_content:
         yield "(nothing)"
+    if envelope.meta:
+        yield meta_words(envelope.meta)
+
+
+def meta_words(meta: Mapping[str, Any]) -> str:
+    """That there is a `_meta`, with the names of its keys: it may hold anything, and is for no model."""
+    return f"(_meta: {', '.join(plain(key, _LONGEST_KEY) for key in meta)}; --json shows it)"
 
 
 def _readable(value: Any) -> Any:
@@ -63,6 +72,8 @@ def block_lines(envelope: Envelope) -> Iterator[str]:
             yield f"{index}  {_line(block, None)[1:-1]}"
     if envelope.has_structured_content:
         yield f"-  structured content: {plain(json.dumps(envelope.structured_content, ensure_ascii=False), 80)}"
+    if envelope.meta:
+        yield f"-  {meta_words(envelope.meta)[1:-1]}"
     if envelope.is_error:
         yield "-  marked as an error"
 

@@ -212,8 +212,8 @@ class Offering:
             return self._availability.unavailable(owner, f"tool {shown!r}")
         if several := catalogue.own_names.get(name):
             return _ambiguous(shown, several, catalogue)
-        routes = catalogue.routes
-        likely = [offered for offered, route in routes.items() if route.upstream == owner] or list(routes)
+        offered = _callable(catalogue)
+        likely = [each for each in offered if catalogue.routes[each].upstream == owner] or offered
         near = get_close_matches(shown, likely[:_COMPARED], n=3)
         hint = f"; the nearest: {', '.join(repr(match) for match in near)}" if near else ""
         absent = self._availability.missing()
@@ -223,10 +223,15 @@ class Offering:
 
 def _ambiguous(name: str, several: Sequence[Route], catalogue: Catalogue) -> UnknownTool:
     meant = {(route.upstream, route.tool) for route in several}
-    offered = [name for name, route in catalogue.routes.items() if (route.upstream, route.tool) in meant]
-    # Where hosts are listed the names that pages know, the refused name is one that is offered.
-    names = ", ".join(repr(each) for each in offered[:_COMPARED] if each not in catalogue.listed_for_pages)
+    routes = ((each, catalogue.routes[each]) for each in _callable(catalogue))
+    offered = [each for each, route in routes if (route.upstream, route.tool) in meant]
+    names = f"; their names here: {', '.join(map(repr, offered[:_COMPARED]))}" if offered else ""
     return UnknownTool(
-        f"{name!r} is a tool of {', '.join(sorted({route.upstream for route in several}))}; their names here: {names}",
-        remedy="call one of these, or open the page that calls it first",
+        f"{name!r} is a tool of {', '.join(sorted({route.upstream for route in several}))}{names}",
+        remedy=f"{'call one of these, or ' if offered else ''}open the page that calls it first",
     )
+
+
+def _callable(catalogue: Catalogue) -> list[str]:
+    """The names that the host has in its list, without those that only its pages call: some hosts call no others."""
+    return [name for tool in catalogue.tools if (name := tool["name"]) not in catalogue.listed_for_pages]

@@ -1,12 +1,18 @@
-"""`mcp-gateway tools --app` and `call --app`: what a host that shows pages is offered, and what a page is sent."""
+"""Pages on the command line: what a host that shows them is offered, and what a page is sent, as the commands say."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 SERVERS = Path(__file__).parents[1] / "servers"
+
+
+def without_handles(text):
+    """Handles are another in every run of the gateway."""
+    return re.sub(r"\b(img|aud|doc|txt|blob|file)_[0-9a-z]{12}\b", "a handle", text)
 
 
 @pytest.fixture
@@ -94,6 +100,46 @@ def test_for_all_profiles_what_only_pages_call_is_shown_for_the_hosts_that_show_
     assert "codex" not in names
 
 
+def test_who_is_left_out_and_why_is_one_line(command, raw):
+    raw.write_text(raw.read_text().replace("apps-if-declared", "apps"))
+    ended = command("call", "raw__chunk", "--config", raw, "--profile", "all")
+    assert ended.err.count("\n") == 1
+    assert ended.err.startswith("left out: ag2, ")
+    assert " codex, " in ended.err
+    assert " vscode-copilot, " not in ended.err
+    why = "only pages call this tool, and these hosts show none unless they declare it: add --app"
+    assert ended.err.endswith(f" ({why})\n")
+    assert command("call", "raw__chunk", "--config", raw, "--profile", "all", "--app").err == ""
+    raw.write_text(raw.read_text() + '[profiles.blind]\nsets.apps.host = "never"\n')
+    blind = command("call", "raw__chunk", "--config", raw, "--profile", "all", "--app")
+    assert blind.err == "left out: blind (only pages call this tool, and these hosts show none)\n"
+
+
+@pytest.mark.parametrize("tool", ["raw__chunk", "raw__board", "raw__card"])
+@pytest.mark.parametrize("app", [True, False])
+def test_what_is_explained_of_a_recorded_call_is_what_was_called(command, raw, tool, app):
+    raw.write_text(raw.read_text().replace("apps-if-declared", "apps"))
+    recorded = raw.parent / "recorded.json"
+    recorded.write_text(command("call", tool, "--config", raw, "--app", "--json").out)
+    options = ["--profile", "all", *(["--app"] if app else [])]
+    called = command("call", tool, "--config", raw, "--json", *options)
+    explained = command("explain", recorded, "--json", *options)
+    results = [
+        {one["profile"]: one["result"] for one in json.loads(without_handles(ended.out))}
+        for ended in (called, explained)
+    ]
+    assert results[0] == results[1]
+    assert called.err == explained.err
+
+
+def test_a_recorded_result_for_pages_alone_is_refused_to_a_host_without_pages(command, raw):
+    recorded = raw.parent / "recorded.json"
+    recorded.write_text(command("call", "raw__chunk", "--config", raw, "--app", "--json").out)
+    ended = command("explain", recorded, "--profile", "codex")
+    assert (ended.code, ended.out) == (2, "")
+    assert "no tool is named 'raw__chunk': only pages call it by this name (add --app" in ended.err
+
+
 def test_the_page_of_each_tool_is_shown(command, raw):
     ended = command("tools", "--config", raw, "--app")
     heading, *lines = ended.out.splitlines()
@@ -102,6 +148,16 @@ def test_the_page_of_each_tool_is_shown(command, raw):
     assert by_name["raw__board"].split()[1] == "ui://raw/raw/board"
     assert "ui://" not in by_name["raw__chunk"]
     assert "page" not in command("tools", "--config", raw).out.splitlines()[0].split()
+
+
+def test_on_a_terminal_a_tool_is_told_in_its_first_sentence(command, raw, monkeypatch):
+    whole = command("tools", "--config", raw).out
+    assert "The answer says how its coordinates map back to the original." in whole
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "300")
+    short = command("tools", "--config", raw).out
+    assert "scaled down or named by a handle." in short
+    assert "The answer says" not in short
 
 
 def test_that_the_page_gets_the_shaped_content_is_said_where_something_in_it_was_cut_or_named(command, tmp_path):
@@ -125,3 +181,11 @@ def test_a_list_is_one_hosts(command, raw):
     ended = command("tools", "--config", raw, "--profile", "all")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err == "error: --profile: a list of tools is one host's (name a profile: mcp-gateway profiles)\n"
+
+
+def test_what_a_result_says_to_nobody_is_named_by_its_keys(command, raw):
+    called = command("call", "raw__board", "--config", raw, "--app")
+    assert called.out.endswith("\n(_meta: k; --json shows it)\n")
+    recorded = raw.parent / "recorded.json"
+    recorded.write_text(command("call", "raw__board", "--config", raw, "--app", "--json").out)
+    assert "\n  -  _meta: k; --json shows it\n" in command("explain", recorded, "--app").out

@@ -83,6 +83,21 @@ def test_hosts_that_are_sent_the_same_are_shown_together(command, pictures, tmp_
     assert (tmp_path / "out" / f"pics__picture-{shown[0]}-1.png").exists()
 
 
+def test_where_nothing_is_there_to_be_saved_it_is_said(command, pictures, tmp_path):
+    def told(tool, *options):
+        return command("call", tool, "--config", pictures(), "--save", tmp_path / "out", *options).err
+
+    nothing = "no pictures, sound or files are sent there"
+    given = f"{nothing} (what the server gave: --profile passthrough)\n"
+    assert told("pics__picture", "--profile", "cline") == f"nothing to save for cline: {given}"
+    assert told("pics__picture", "--profile", "cline", "--json") == f"nothing to save for cline: {given}"
+    assert told("pics__echo") == f"nothing to save for default: {nothing}\n"
+    everybody = told("pics__picture", "--profile", "all")
+    assert everybody.endswith(given)
+    assert " cline, " in everybody
+    assert " codex" not in everybody
+
+
 @pytest.mark.parametrize("profile", ["default", "passthrough", "all"])
 def test_a_tool_that_reports_an_error_is_exit_code_1_however_the_host_is_told(command, pictures, profile):
     ended = command("call", "pics__fail", "--config", pictures(), "--profile", profile)

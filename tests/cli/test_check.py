@@ -41,8 +41,9 @@ def server(tmp_path):
     class Server:
         path = tmp_path / "script.json"
 
-        def __call__(self, *tools, **results):
-            self.path.write_text(json.dumps({"tools": tools, "results": results}))
+        def __call__(self, *tools, resources=None, **results):
+            more = {} if resources is None else {"resources": resources}
+            self.path.write_text(json.dumps({"tools": tools, "results": results, **more}))
             return ("--", sys.executable, str(SERVERS / "scripted_stdio.py"), str(self.path))
 
         @property
@@ -284,3 +285,76 @@ def test_a_host_that_is_not_simulated_is_said_with_where_it_stands(command, host
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
     for each in words:
         assert each in ended.err
+
+
+PAGE = "text/html;profile=mcp-app"
+SHOWING = ["chatgpt", "claude-ai", "claude-desktop", "cursor", "goose", "inspector", "vscode-copilot"]
+
+
+def test_pages_are_read_as_by_the_hosts_that_show_them(command, server):
+    asks = {"ui": {"csp": {"connectDomains": ["https://a.example"], "resourceDomains": ["https://b.example"]}}}
+    words = server(
+        tool("show", _meta={"ui": {"resourceUri": "ui://page"}, "ui/resourceUri": "ui://page"}),
+        tool("next", _meta={"ui": {"resourceUri": "ui://page", "visibility": ["app"]}}),
+        show={"content": [TEXT]},
+        resources={"ui://page": {"mimeType": PAGE, "text": "<p>x</p>", "_meta": asks}},
+    )
+    ended = command("check", "--strict", *words)
+    assert ended.code == 0, ended.out
+    assert "\nui://page: the page of show, next\n" in ended.out
+    about = f"{PAGE}, 8 bytes, connects to https://a.example, loads from https://b.example"
+    assert f"  in {', '.join(SHOWING)}: {about}\n" in ended.out
+    assert "6 of 6 shown or kept, 6 seen; 1 page; no things to change" in ended.out
+    [page] = command("check", "--json", *words).json()["pages"]
+    assert (page["uri"], page["tools"], page["faults"]) == ("ui://page", ["show", "next"], [])
+    assert sorted(page["read"]) == SHOWING
+    assert page["read"]["cursor"] == {
+        "mime_type": PAGE,
+        "bytes": 8,
+        "domains": {"connect": ["https://a.example"], "resource": ["https://b.example"]},
+        "permissions": [],
+    }
+    assert command("check", "--json", "--tool", "other*", *server(tool("other"), other={})).json()["pages"] == []
+
+
+def test_a_page_that_hosts_do_not_show_is_a_thing_to_change(command, server):
+    words = server(
+        tool("show", _meta={"ui": {"resourceUri": "ui://page"}}),
+        show={"content": [TEXT]},
+        resources={"ui://page": {"mimeType": "text/html", "text": "<p>x</p>"}},
+    )
+    ended = command("check", *words)
+    assert ended.code == 0
+    assert f"  change   its type is text/html, and hosts show {PAGE} alone\n" in ended.out
+    assert "1 page; 1 thing to change" in ended.out
+    assert command("check", "--strict", *words).code == 1
+
+
+def test_a_page_that_cannot_be_read_is_exit_code_1(command, server):
+    words = server(tool("show", _meta={"ui": {"resourceUri": "ui://page"}}), show={"content": [TEXT]}, resources={})
+    ended = command("check", *words)
+    assert ended.code == 1
+    assert f"  in {', '.join(SHOWING)}: cannot be read: " in ended.out
+
+
+def test_pages_that_only_hosts_with_the_extension_are_offered_are_missing_in_the_others(command):
+    words = ("--", sys.executable, str(SERVERS / "raw_stdio.py"), "apps", "apps-if-declared")
+    [page] = command("check", "--timeout", "30", "--json", *words).json()["pages"]
+    assert page["read"]["cursor"]["domains"] == {"connect": ["https://example.org"]}
+    assert page["read"]["vscode-copilot"] is None
+    said = "  in chatgpt, vscode-copilot: not offered: the server has it for hosts alone that declare the extension\n"
+    assert said in command("check", "--timeout", "30", *words).out
+
+
+def test_what_only_pages_read_is_called_where_it_is_asked_for_and_judged_for_no_model(command, server, tmp_path):
+    long = {"content": [{"type": "text", "text": "word " * 40_000}]}
+    words = server(tool("next", _meta={"ui": {"visibility": ["app"]}}), next=long)
+    assert "next: only pages call it (MCP Apps), no model" in command("check", *words).out
+    given = tmp_path / "arguments.json"
+    given.write_text('{"next": {}}')
+    ended = command("check", "--arguments", given, *words)
+    assert ended.code == 0
+    assert "next: text of 200,000 characters\n  only pages read this: they get it as it came\n" in ended.out
+    assert "\n1 call; no things to change\n" in ended.out
+    words = server(tool("next", _meta={"ui": {"visibility": ["app"]}}), next={"content": [TEXT], "isError": True})
+    assert command("check", "--arguments", given, *words).code == 1

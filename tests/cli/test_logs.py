@@ -1,6 +1,7 @@
 """`mcp-gateway logs`: what a gateway logged, while it runs and after."""
 
 import os
+import re
 
 import pytest
 
@@ -25,9 +26,16 @@ def test_the_log_is_shown_while_the_gateway_runs_and_after(start, pictures, comm
     process.process.stdin.close()
     assert process.wait() == 0
     after = command("logs")
-    assert after.err == f"no gateway is running; this is what the last one, {process.process.pid}, left\n"
+    none, ended = after.err.splitlines()
+    assert none == "no gateway is running; this is what the last one left"
+    assert re.fullmatch(
+        rf"the gateway {process.process.pid} has ended; this was logged last, at \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d",
+        ended,
+    )
     assert shown.out.splitlines()[0] in after.out
-    assert command("logs", "--pid", str(process.process.pid)).out == after.out
+    by_pid = command("logs", "--pid", str(process.process.pid))
+    assert (by_pid.out, by_pid.err) == (after.out, f"{ended}\n")
+    assert command("logs", "--follow") == after
     assert command("logs", "--pid", "1").err.startswith("error: no gateway is running")
 
 
@@ -44,6 +52,12 @@ def test_what_is_written_is_followed_until_the_gateway_ends(start, pictures, com
     assert command("stop").code == 0
     assert follower.wait() == 0
     assert any("asked to stop" in line for line in follower.rest(follower.out))
+    told = list(follower.rest(follower.err))
+    pid = gateway.process.pid
+    assert told == [
+        f"the gateway {pid} runs; waiting for what it logs (Ctrl-C ends this)",
+        f"the gateway {pid} has ended",
+    ]
 
 
 def test_without_any_log_it_says_so(command):

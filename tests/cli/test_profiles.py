@@ -91,3 +91,24 @@ def test_ones_own_variants_are_profiles_too(command, tmp_path):
     assert rows[-1].startswith("mine-small ")
     assert "mine with the model *-mini" in rows[-1]
     assert "as the path of a file" in rows[-1]
+
+
+def test_a_profile_says_what_is_known_of_pages(command):
+    rows = {line.split()[0]: line for line in command("profiles").out.splitlines()}
+    pages = rows["profile"].index("pages")
+    shown = {name: rows[name][pages:].split("  ")[0] for name in ("cursor", "claude-code", "librechat", "zed")}
+    assert shown == {"cursor": "shown", "claude-code": "not shown", "librechat": "in results", "zed": "?"}
+    vscode = command("profiles", "show", "vscode-copilot").out
+    assert "\napps.declares = false\n    user report on 1.109.0" in vscode
+    assert "\napps.shows = true\n" in vscode
+    assert "\napps.shows = not known\n" in command("profiles", "show", "default").out
+
+
+def test_a_profile_is_not_taken_for_that_of_the_clients_of_its_name(command, monkeypatch):
+    words = "a client that calls itself 'claude-ai' gets the profile 'claude-desktop', not the one that is called "
+    words += "'claude-ai'"
+    for name in ("claude-ai", "claude-desktop"):
+        assert f"\nnote        {words}\n" in command("profiles", "show", name).out
+    assert "\nnote " not in command("profiles", "show", "codex").out
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert f"\nnote: {words}\n" in command("profiles").out

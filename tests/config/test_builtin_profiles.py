@@ -212,6 +212,8 @@ def test_the_default_is_what_the_design_says():
         "wait.start": None,
         "wait.list": None,
         "apps.host": "declared",
+        "apps.declares": None,
+        "apps.shows": None,
         "apps.data": "structured",
         "apps.calls": "any",
         "apps.embedded": "with-pages",
@@ -376,7 +378,7 @@ def test_hosts_that_lose_images_or_pour_them_out_as_text_get_a_line_instead(name
 
 def test_the_inspector_is_shown_everything():
     plain, inspector = PROFILES["passthrough"], PROFILES["inspector"]
-    told = {"structured.host", "wait.progress_resets"}
+    told = {"structured.host", "wait.progress_resets", "apps.declares", "apps.shows"}
     assert {path for path in PATHS if value_at(plain, path) != value_at(inspector, path)} == told
 
 

@@ -278,3 +278,26 @@ def test_a_tool_for_pages_alone_is_listed_once_under_the_name_that_they_know(mos
 
 def test_the_revisions_that_are_tried_are_those_with_structured_content():
     assert REVISIONS[-3:] == ("2025-06-18", "2025-11-25", "2026-07-28")
+
+
+def test_a_page_is_known_by_its_type_its_size_and_what_it_asks_for():
+    meta = {
+        "ui": {"csp": {"connectDomains": ["https://a"], "frameDomains": [], "odd": 5}, "permissions": {"camera": {}}}
+    }
+    page = apps.page_facts({"mimeType": "text/html; profile=MCP-app", "text": "ä", "_meta": meta})
+    assert (page.byte_size, page.faults, page.permissions) == (2, (), ("camera",))
+    assert page.domains == {"connect": ("https://a",)}
+    older = {"openai/widgetCSP": {"connect_domains": ["https://b"], "resource_domains": ["https://c"]}}
+    page = apps.page_facts({"mimeType": "text/html+skybridge", "blob": "AAAA", "_meta": older})
+    assert page.byte_size == 3
+    assert page.domains == {"connect": ("https://b",), "resource": ("https://c",)}
+    [fault] = page.faults
+    assert fault == (
+        "its type is text/html+skybridge, which ChatGPT alone shows; other hosts show text/html;profile=mcp-app"
+    )
+
+
+@pytest.mark.parametrize("contents", [{}, {"mimeType": 5, "text": None, "_meta": []}, {"_meta": {"ui": {"csp": [1]}}}])
+def test_whatever_a_server_gives_for_a_page_is_looked_at(contents: dict[str, Any]):
+    faults = ("its type is not given, and hosts show text/html;profile=mcp-app alone", "it is empty")
+    assert apps.page_facts(contents).faults == faults

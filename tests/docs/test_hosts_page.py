@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from gateway.config.builtin_profiles import builtin_profiles
+from gateway.core.model.apps_extension import declares
+from gateway.hosts.simulators.hosts import SIMULATORS
 
 HOSTS = Path(__file__).parents[2] / "docs" / "hosts"
 TABLE = (HOSTS / "README.md").read_text("utf-8")
@@ -25,6 +27,34 @@ def test_a_host_of_which_nothing_is_known_is_said_to_be_one():
     assert "**Nothing is known" in SECTIONS["jetbrains-ai"]
     assert "| nothing |" in next(line for line in TABLE.splitlines() if "](evidence.md#jetbrains-ai) |" in line)
     assert "**Nothing is known" not in SECTIONS["codex"]
+
+
+def test_which_hosts_show_pages_and_which_declare_the_extension_is_told_with_the_evidence():
+    apps = (HOSTS.parent / "apps.md").read_text("utf-8")
+    rows = {cells[2].strip(" `"): cells for line in apps.splitlines() if len(cells := line.split("|")) == 7}
+    known = {name: tuple(cell.strip() for cell in cells[3:5]) for name, cells in rows.items()}
+    assert known["claude-code"] == ("not shown", "no")
+    assert known["cursor"] == known["goose"] == ("shown", "yes")
+    assert known["vscode-copilot"] == ("shown", "no")
+    assert known["qwen-code"] == ("not shown", "yes")
+    assert known["librechat"] == ("in results", "?")
+    for name, profile in builtin_profiles().items():
+        if profile.name in known and profile.apps.shows is not None:
+            assert "**, 20" in rows[name][5]
+            assert re.search(rf"\]\(evidence.md#{name}\) \|.*\| (not )?shown \|$", TABLE, re.MULTILINE)
+
+
+def test_what_a_host_was_measured_to_declare_its_simulator_declares():
+    profiles = builtin_profiles()
+    measured = {
+        name: evidence.level == "measured"
+        for name in SIMULATORS
+        if name in profiles and (evidence := profiles[name].evidence.get("apps.declares"))
+    }
+    assert {"codex", "qwen-code"} <= {name for name, is_measured in measured.items() if is_measured}
+    for name, is_measured in measured.items():
+        if is_measured:
+            assert declares(SIMULATORS[name].capabilities) == profiles[name].apps.declares, name
 
 
 @pytest.mark.parametrize("name", ["codex", "qwen-code-text"])

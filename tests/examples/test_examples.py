@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = ("charts", "documents", "sounds")
+EXAMPLES = ("charts", "daylight", "documents", "sounds")
 CHECKED = (*EXAMPLES, "analyze_photo")
 
 

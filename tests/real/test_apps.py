@@ -1,4 +1,4 @@
-"""MCP Apps through the gateway: pages of the extension's own example servers, in frames of a real browser.
+"""MCP Apps through the gateway: pages of the extension's own example servers and of ours, in frames of a real browser.
 
 The browser plays the host, with the extension's module for hosts (`apps/host.mjs`). Its requests go to the gateway over
 Streamable HTTP, on a connection that is opened in the name of a real host. `clock` and `watch` are the same server, so
@@ -8,6 +8,7 @@ that two upstreams have the same tools and the same page.
 import json
 import queue
 import subprocess
+import sys
 import threading
 from collections.abc import Generator
 from contextlib import ExitStack
@@ -25,6 +26,7 @@ from gateway.hosts.simulators.hosts import SIMULATORS
 
 PATIENCE = 120
 APPS = Path(__file__).parent / "apps"
+ROOT = Path(__file__).parents[2]
 UI = {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}}
 TYPES = {".html": "text/html", ".mjs": "text/javascript", ".js": "text/javascript"}
 
@@ -112,7 +114,8 @@ def gateway(served: Any, node_modules: Path, tmp_path_factory: pytest.TempPathFa
     clock = {"command": str(programs / "mcp-server-basic-vanillajs"), "args": ["--stdio"]}
     log = tmp_path_factory.mktemp("debug") / "debug.log"
     debug = {"command": str(programs / "mcp-server-debug"), "args": ["--stdio", f"--log-file={log}"]}
-    with served({"clock": clock, "watch": clock, "debug": debug}) as address:
+    daylight = {"command": sys.executable, "args": ["-m", "examples.daylight"], "cwd": str(ROOT)}
+    with served({"clock": clock, "watch": clock, "debug": debug, "daylight": daylight}) as address:
         yield f"{address}/mcp"
 
 
@@ -166,13 +169,16 @@ def test_every_page_shows_its_data_and_its_button_works(shown: dict[str, Any], n
     told = shown[name]
     assert "error" not in told, told.get("error")
     pages = told["pages"]
-    assert set(pages) == {"clock__get-time", "watch__get-time", "debug__debug-tool"}
+    assert set(pages) == {"clock__get-time", "watch__get-time", "debug__debug-tool", "daylight__daylight"}
     for tool in ("clock__get-time", "watch__get-time"):
         page = pages[tool]
         assert page["before"] == page["result"]["structuredContent"]["time"]
         [call] = page["calls"]
         assert call["name"] == "get-time"
         assert page["after"] == call["answer"]["structuredContent"]["time"] != page["before"]
+    [call] = pages["daylight__daylight"]["calls"]
+    assert call["answer"]["structuredContent"]["month"] == "February"
+    assert "28. " in pages["daylight__daylight"]["after"]
     [call] = [call for call in pages["debug__debug-tool"]["calls"] if call["name"] == "debug-refresh"]
     assert set(call["answer"]["structuredContent"]) == {"timestamp", "counter"}
     assert call["answer"]["content"] == [
@@ -207,4 +213,5 @@ def test_a_host_without_pages_is_not_told_of_tools_that_only_pages_call(gateway:
     with start_blocking_portal() as portal:
         tools = portal.call(listed)
     assert "debug__debug-tool" in tools
-    assert not [name for name in tools if "refresh" in name or "log" in name]
+    assert "daylight__daylight" in tools
+    assert not [name for name in tools if "refresh" in name or "log" in name or "days" in name]

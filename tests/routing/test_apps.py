@@ -98,14 +98,21 @@ async def test_a_name_that_may_be_that_of_several_is_refused_with_the_names_they
     assert "'a__refresh', 'b__refresh'" in str(caught.value)
 
 
-async def test_a_refused_name_is_not_among_the_names_to_call(router: Any, fake_upstream: Any):
-    """Cursor lists the names that pages know, so the name that is refused is one of those offered."""
+async def test_a_refused_name_leads_to_names_in_the_hosts_list_alone(router: Any, fake_upstream: Any):
+    """Cursor lists the names that pages know, refuses what is not listed, and is not listed `a__refresh`."""
     gateway = router(clock(fake_upstream, "a"), clock(fake_upstream, "b"), profile="listed")
-    assert "refresh" in [tool["name"] for tool in (await gateway.respond("tools/list", {}, HOST))["tools"]]
-    for name in ("refresh", "show"):
+    listed = [tool["name"] for tool in (await gateway.respond("tools/list", {}, HOST))["tools"]]
+    assert "refresh" in listed
+    for name, told in (
+        ("refresh", "'refresh' is a tool of a, b (open the page that calls it first)"),
+        ("show", "'show' is a tool of a, b; their names here: 'a__show', 'b__show' (call one of these, or open"),
+    ):
         with pytest.raises(UnknownTool) as caught:
             await call(gateway, name)
-        assert f"their names here: 'a__{name}', 'b__{name}' (" in str(caught.value)
+        assert told in str(caught.value)
+    with pytest.raises(UnknownTool) as caught:
+        await call(gateway, "a__refrehs")
+    assert "a__refresh" not in str(caught.value)
 
 
 async def test_an_exposed_name_comes_first(router: Any, fake_upstream: Any):

@@ -1,7 +1,8 @@
 """A stdio server that does what a file says, from the standard library alone: `python scripted_stdio.py FILE`.
 
 FILE is JSON: `tools` as tools/list gives them, `results` by tool (one with `refusal` is answered with that JSON-RPC
-error; `echo` gives the arguments as text). Every call is written to FILE.calls, a line of JSON each.
+error; `echo` gives the arguments as text); `resources` by uri, as items of `contents`. Every call is written to
+FILE.calls, a line of JSON each.
 """
 
 import json
@@ -15,9 +16,12 @@ with open(path, encoding="utf-8") as file:
 def answer(method, params):
     if method == "initialize":
         server = {"name": "scripted", "version": "1"}
-        return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": server}
+        able = {"tools": {}, "resources": {}} if "resources" in script else {"tools": {}}
+        return {"protocolVersion": params["protocolVersion"], "capabilities": able, "serverInfo": server}
     if method == "tools/list":
         return {"tools": script["tools"]}
+    if method == "resources/read" and params["uri"] in script.get("resources", {}):
+        return {"contents": [{"uri": params["uri"], **script["resources"][params["uri"]]}]}
     if method != "tools/call":
         return {"refusal": {"code": -32601, "message": "Method not found"}}
     with open(path + ".calls", "a", encoding="utf-8") as calls:

@@ -11,6 +11,7 @@ import typer
 
 from gateway.cli.command_context import (
     ALL,
+    AS_GIVEN,
     AsJson,
     ConfigFile,
     Revision,
@@ -23,29 +24,30 @@ from gateway.cli.command_context import (
 )
 from gateway.cli.completion import profile_names
 from gateway.cli.exit_codes import DONE, FAILED, refuse
-from gateway.cli.pages import WithPages, as_it_came, declaring, expected, shaped_for_page, shows_pages
+from gateway.cli.pages import WithPages, callers, declaring, expected, shaped_for
 from gateway.cli.print_result import grouped, result_lines
 from gateway.cli.progress import Wait, is_there
 from gateway.cli.save_media import media_of, save_media
-from gateway.cli.terminal import say, say_json
+from gateway.cli.terminal import remark, say, say_json
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
+from gateway.core.apps import Audience
 from gateway.core.model.caller import Caller
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
-from gateway.core.wording import plain
-from gateway.errors import UnknownTool
+from gateway.errors import UpstreamUnavailable
 from gateway.runtime import Gateway, run_gateway
 
 
 @dataclass(frozen=True)
 class _Called:
-    """What came of the call: the result as the server gave it, and in the shape of every profile."""
+    """What came of the call: the result as the server gave it, in the shape of every profile, and who reads it."""
 
     raw: Mapping[str, Any]
     shaped: Mapping[str, Shaped]
+    audience: Audience
 
 
 def call(
@@ -84,16 +86,23 @@ def call(
     if isinstance(ended, int):
         return ended
     several = profile == ALL
+    unsaved: list[str] = []
     if as_json:
-        shown = [
-            _as_json(name, shaped, _saved(shaped, tool, name, save, several)) for name, shaped in ended.shaped.items()
-        ]
+        shown: list[dict[str, Any]] = []
+        for name, shaped in ended.shaped.items():
+            saved = _saved(shaped, tool, name, save, several)
+            unsaved += [] if saved else [name]
+            shown.append(_as_json(name, shaped, saved, tool, ended.audience))
         # Among several there is `passthrough`; a single one would leave `explain` without what it starts from.
         say_json(shown if several else {**shown[0], "original": ended.raw})
     else:
         for names, _ in grouped({name: _sight(shaped) for name, shaped in ended.shaped.items()}):
             shaped = ended.shaped[names[0]]
-            _say(names, lift(shaped.result), _saved(shaped, tool, names[0], save, several), several)
+            saved = _saved(shaped, tool, names[0], save, several)
+            unsaved += [] if saved else names
+            _say(names, lift(shaped.result), saved, several)
+    if save is not None and unsaved:
+        remark(_nothing_saved(unsaved, lift(ended.raw)))
     return FAILED if ended.raw.get("isError") is True else DONE
 
 
@@ -120,7 +129,7 @@ async def _called(
     ):
         await _woken(gateway, tool, caller, wait)
         if _is_for_pages_alone(gateway, tool, caller):
-            profiles = _showing(profiles, tool, app)
+            profiles = callers(profiles, tool, app)
         said: list[str] = []
 
         async def on_progress(done: float, of: float | None, words: str | None) -> None:
@@ -133,12 +142,10 @@ async def _called(
         owner, route = Caller().principal, gateway.router.catalogue(caller).routes.get(tool)
         audience = "app" if route is None else route.audience
         shaped = {
-            name: as_it_came(raw)
-            if audience == "app" and shows_pages(profile, app)
-            else await shaped_for_page(shaper, raw, profile, owner, app=app, has_page=audience == "both")
+            name: await shaped_for(shaper, raw, profile, owner, app=app, audience=audience)
             for name, profile in profiles.items()
         }
-        return _Called(raw, shaped)
+        return _Called(raw, shaped, audience)
 
 
 def _is_for_pages_alone(gateway: Gateway, tool: str, caller: Caller) -> bool:
@@ -146,19 +153,6 @@ def _is_for_pages_alone(gateway: Gateway, tool: str, caller: Caller) -> bool:
     catalogue = gateway.router.catalogue(caller)
     route = catalogue.routes.get(tool)
     return tool in catalogue.own_names if route is None else route.audience == "app"
-
-
-def _showing(profiles: Mapping[str, Profile], tool: str, app: bool) -> Mapping[str, Profile]:
-    """The profiles whose hosts show pages: the others know no tool of this name.
-
-    Raises:
-        UnknownTool: there are none.
-    """
-    showing = {name: profile for name, profile in profiles.items() if shows_pages(profile, app)}
-    if not showing:
-        remedy = "choose a profile whose host shows pages" if app else "add --app, as for a host that shows pages"
-        raise UnknownTool(f"no tool is named {plain(tool, 100)!r}: only pages call it by this name", remedy=remedy)
-    return showing
 
 
 async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> None:
@@ -188,15 +182,21 @@ async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> Non
         await started(upstreams)
 
 
-def _sight(shaped: Shaped) -> tuple[list[str], list[str]]:
+def _sight(shaped: Shaped) -> tuple[str, list[str]]:
     """A result as people tell it from others: its lines, and its media."""
     sent = lift(shaped.result)
-    return list(result_lines(sent, {})), [found.data for _, found in media_of(sent)]
+    return "\n".join(result_lines(sent, {})), [found.data for _, found in media_of(sent)]
 
 
 def _saved(shaped: Shaped, tool: str, name: str, folder: Path | None, several: bool) -> Mapping[int, Path]:
     """The files that the media of a result were saved as, by the block's place."""
     return save_media(lift(shaped.result), folder, f"{tool}-{name}" if several else tool) if folder is not None else {}
+
+
+def _nothing_saved(names: Sequence[str], given: Envelope) -> str:
+    """Why there is no file for the hosts of these profiles."""
+    words = f"nothing to save for {', '.join(names)}: no pictures, sound or files are sent there"
+    return f"{words} (what the server gave: --profile {AS_GIVEN})" if any(media_of(given)) else words
 
 
 def _say(names: Sequence[str], sent: Envelope, saved: Mapping[int, Path], several: bool) -> None:
@@ -209,9 +209,11 @@ def _say(names: Sequence[str], sent: Envelope, saved: Mapping[int, Path], severa
         say()
 
 
-def _as_json(name: str, shaped: Shaped, saved: Mapping[int, Path]) -> dict[str, Any]:
+def _as_json(name: str, shaped: Shaped, saved: Mapping[int, Path], tool: str, audience: Audience) -> dict[str, Any]:
     return {
         "profile": name,
+        "tool": tool,
+        "audience": audience,
         "result": shaped.result,
         "notes": [note.model_dump(exclude_none=True) for note in shaped.notes],
         "files": [str(path) for path in saved.values()],

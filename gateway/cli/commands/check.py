@@ -12,6 +12,7 @@ import typer
 from gateway.cli.command_context import AsJson, ConfigFile, run_until_signal, settings_for
 from gateway.cli.completion import simulated_hosts
 from gateway.cli.exit_codes import DONE, FAILED, refuse
+from gateway.cli.print_result import grouped
 from gateway.cli.terminal import remark, say, say_json
 from gateway.config.schema import Settings
 from gateway.core.profiles.match_profile import known_name
@@ -20,6 +21,8 @@ from gateway.core.wording import counted, plain
 from gateway.errors import ConfigError
 
 if TYPE_CHECKING:
+    from gateway.cli.demo.cases import Case
+    from gateway.cli.diagnosis.page_check import CheckedPage
     from gateway.cli.diagnosis.server_check import Checkup
     from gateway.hosts.simulators.host import SimulatedHost
 
@@ -63,8 +66,11 @@ def check(
 ) -> int:
     """Call a server's tools, and show what each host's model would see and what to change in the server.
 
-    Only tools that declare readOnlyHint, and those listed in --arguments, are called. Exit codes: 0 no call failed and
-    the gateway shows or keeps everything on every host, 1 otherwise, 3 the server cannot be connected to.
+    Called are the tools that declare readOnlyHint, and those listed in --arguments. Exit codes: 0 through the gateway
+    everything is shown or kept at every host, no call failed and no page is unreadable, 1 otherwise, 3 the server
+    cannot be connected to.
+
+    Pages of tools (MCP Apps) are read as by the hosts that are known to show them; they are not run.
     """
     # Imported here, so that the other commands do not pay for what only a check needs.
     from gateway.cli.diagnosis.selection import read_arguments
@@ -157,20 +163,17 @@ def _say(checkup: "Checkup") -> None:
 
     if checkup.outcome.cells:
         print_table(checkup.outcome)
-    for case in checkup.outcome.cases:
+    for case in (*checkup.outcome.cases, *checkup.for_pages):
         say()
-        say(f"{case.name}: {case.shows}")
-        if case.name in checkup.failed:
-            say(f"  failed   {checkup.failed[case.name]}")
-        if any(cell.direct.seen for cell in checkup.outcome.row(case)):
-            _say_sides(checkup, case.name)
-        for advice in checkup.advice.get(case.name, ()):
-            say(f"  change   {advice}")
+        _say_case(checkup, case)
     for name, some in checkup.on_tools.items():
         say()
         say(f"{name}: not called")
         for advice in some:
             say(f"  change   {advice}")
+    for page in checkup.pages:
+        say()
+        _say_page(page)
     if checkup.skipped:
         say()
         say("not called:")
@@ -178,6 +181,26 @@ def _say(checkup: "Checkup") -> None:
             say(f"  {one.tool}: {one.why}")
     say()
     say(_summary(checkup))
+
+
+def _say_case(checkup: "Checkup", case: "Case") -> None:
+    say(f"{case.name}: {case.shows}")
+    if case.name in checkup.failed:
+        say(f"  failed   {checkup.failed[case.name]}")
+    elif case in checkup.for_pages:
+        say("  only pages read this: they get it as it came")
+    if any(cell.direct.seen for cell in checkup.outcome.row(case)):
+        _say_sides(checkup, case.name)
+    for advice in checkup.advice.get(case.name, ()):
+        say(f"  change   {advice}")
+
+
+def _say_page(page: "CheckedPage") -> None:
+    say(f"{plain(page.uri)}: the page of {plain(', '.join(page.tools), 200)}")
+    for hosts, words in grouped(page.words()):
+        say(f"  in {', '.join(hosts)}: {words}")
+    for fault in page.faults:
+        say(f"  change   {plain(fault)}")
 
 
 def _say_sides(checkup: "Checkup", name: str) -> None:
@@ -197,9 +220,12 @@ def _say_sides(checkup: "Checkup", name: str) -> None:
 
 
 def _summary(checkup: "Checkup") -> str:
-    if not checkup.outcome.cases:
+    if not checkup.outcome.cases and not checkup.for_pages:
         return "no tool was called, so nothing is known: list tools in --arguments, or use --all"
     failed = f", {len(checkup.failed)} failed" if checkup.failed else ""
     outcome, advised = checkup.outcome, counted(checkup.advised, "thing")
-    through = f"{outcome.count('through')} of {len(outcome.cells)} shown or kept, {outcome.count_seen('through')} seen"
-    return f"{counted(len(outcome.cases), 'call')}{failed}; through the gateway {through}; {advised} to change"
+    shown = f"{outcome.count('through')} of {len(outcome.cells)} shown or kept, {outcome.count_seen('through')} seen"
+    through = f"; through the gateway {shown}" if outcome.cells else ""
+    pages = f"; {counted(len(checkup.pages), 'page')}" if checkup.pages else ""
+    calls = counted(len(outcome.cases) + len(checkup.for_pages), "call")
+    return f"{calls}{failed}{through}{pages}; {advised} to change"

@@ -13,21 +13,20 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile, settings_if_any
 from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.running_gateways import Name, Pid, the_one
+from gateway.cli.saved_file import SavedFile
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
 from gateway.core.wording import size_words
 from gateway.errors import ConfigError
 from gateway.serving.control import transfer_content
 from gateway.serving.control.client import ask
 from gateway.serving.control.records import GatewayRecord, running
-from gateway.system.files import replacing
 
 if TYPE_CHECKING:
     from gateway.cli.direct_store import StoreItself
@@ -121,7 +120,7 @@ def get(
         refuse("--json and --to - both write to stdout")
     target = to or Path(_asked({"do": "describe", "handle": handle, "owner": owner}, pid, gateway, config)["file"])
     record = _running(pid, gateway, config)
-    with _Saving(target, force) as saving:
+    with SavedFile(target, force) as saving:
         if record is not None:
             told = transfer_content.download_content(record, handle, owner, saving.write, _progress("get"))
         else:
@@ -148,35 +147,6 @@ def rm(
     if as_json:
         say_json({"removed": handles})
     return DONE
-
-
-class _Saving:
-    """A file that is there when it is whole, and not before; or stdout, for `-`."""
-
-    def __init__(self, target: Path, force: bool) -> None:
-        self._target = target
-        self._is_stdout = str(target) == "-"
-        if not self._is_stdout and target.exists() and not force:
-            refuse(f"{target} exists: give another --to, or --force")
-        self._stack = ExitStack()
-        self._file: IO[bytes] = sys.stdout.buffer
-
-    def __enter__(self) -> "_Saving":
-        if not self._is_stdout:
-            try:
-                self._file = self._stack.enter_context(replacing(self._target))
-            except OSError as error:
-                raise ConfigError(f"cannot write {self._target}: {error.strerror or error}") from None
-        return self
-
-    def write(self, piece: bytes) -> None:
-        self._file.write(piece)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.flush()
-        self._stack.__exit__(kind, error, trace)
 
 
 def _source(file: Path, stack: ExitStack) -> tuple[BinaryIO, int]:

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +11,7 @@ import typer
 
 from gateway.cli.command_context import (
     ALL,
+    AS_GIVEN,
     AsJson,
     ConfigFile,
     Revision,
@@ -21,11 +22,12 @@ from gateway.cli.command_context import (
 )
 from gateway.cli.completion import profile_names
 from gateway.cli.exit_codes import DONE
-from gateway.cli.pages import WithPages, shaped_for_page
+from gateway.cli.pages import WithPages, callers, shaped_for
 from gateway.cli.print_result import block_lines, grouped
 from gateway.cli.terminal import remark, say, say_json
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
+from gateway.core.apps import Audience
 from gateway.core.model.caller import Caller
 from gateway.core.model.effects import (
     AudioTarget,
@@ -52,7 +54,7 @@ from gateway.core.model.effects import (
     WriteFile,
     Written,
 )
-from gateway.core.model.json_values import is_dict, is_list
+from gateway.core.model.json_values import as_object, is_dict, is_list
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
@@ -61,8 +63,7 @@ from gateway.errors import ConfigError
 
 _DATA = frozenset({"data", "contents", "texts"})
 """Fields of effects and outcomes that hold content: they stand in the envelope and in the result already."""
-_AS_GIVEN = "passthrough"
-"""The profile that changes nothing."""
+_AUDIENCES: tuple[Audience, ...] = ("model", "both", "app")
 _MEMBERS = frozenset({"content", "structuredContent", "isError", "resultType", "_meta"})
 """Of these a CallToolResult has one at least."""
 
@@ -89,13 +90,18 @@ def explain(
     """Show how a recorded result is read, how it is changed, and what a host would be sent.
 
     Without a file, the result is read from a pipe: mcp-gateway call TOOL --json | mcp-gateway explain --profile codex
+
+    What `call --json` printed says whether the tool has a page, or is for pages alone. Of any other result, --app takes
+    it that its tool has one.
     """
     if file is None and sys.stdin.isatty():
         raise typer.TyperException("Missing argument 'FILE': a recorded result; or pipe one in.")
-    result = _recorded(file or "-")
+    recorded = _recorded(file or "-")
     settings = settings_if_any(config).settings
     profiles = chosen_profiles(settings, profile, revision)
-    ended = run_until_signal(lambda: _shaped(settings, result, profiles, app))
+    if recorded.audience == "app":
+        profiles = callers(profiles, recorded.tool, app)
+    ended = run_until_signal(lambda: _shaped(settings, recorded, profiles, app))
     if isinstance(ended, int):
         return ended
     if as_json:
@@ -110,7 +116,16 @@ def explain(
     return DONE
 
 
-def _recorded(file: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Recorded:
+    """A recorded result; with what `call --json` says beside it: the tool, and who reads its results."""
+
+    result: dict[str, Any]
+    tool: str = ""
+    audience: Audience | None = None
+
+
+def _recorded(file: str) -> _Recorded:
     """The result in the file: as it is, inside a JSON-RPC response, or among what `call --json` printed."""
     where = "stdin" if file == "-" else file
     try:
@@ -123,38 +138,38 @@ def _recorded(file: str) -> dict[str, Any]:
         recorded: Any = json.loads(content)
     except ValueError as error:
         raise ConfigError(f"is not JSON: {error}", where=where) from None
-    result = _result_in(recorded)
+    if is_list(recorded):  # of several profiles' the one as the server gave it, else the first
+        several = [one for one in recorded if is_dict(one)]
+        recorded = next((one for one in several if one.get("profile") == AS_GIVEN), several[0] if several else None)
+    found = as_object(recorded)
+    result = _result_in(found)
     if result is None:
         raise ConfigError("does not hold a CallToolResult", where=where, remedy='an object with a list "content"')
-    return result
+    audience: Audience | None = next((known for known in _AUDIENCES if known == found.get("audience")), None)
+    return _Recorded(result, str(found.get("tool", "")), audience)
 
 
-def _result_in(recorded: Any) -> dict[str, Any] | None:
-    """The CallToolResult, bare or wrapped; of several profiles' the one as the server gave it, else the first."""
-    if is_list(recorded):
-        several = [one for one in recorded if is_dict(one)]
-        recorded = next((one for one in several if one.get("profile") == _AS_GIVEN), several[0] if several else None)
-    if not is_dict(recorded):
-        return None
-    found = recorded
+def _result_in(found: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The CallToolResult, bare or wrapped."""
     if "jsonrpc" in found:
         return found["result"] if isinstance(found.get("result"), dict) else None
     if isinstance(found.get("result"), dict) and isinstance(found.get("profile"), str):
         if isinstance(found.get("original"), dict):
             return found["original"]
-        if found["profile"] != _AS_GIVEN:
+        if found["profile"] != AS_GIVEN and found.get("audience") != "app":
             remark(f"note: this result was shaped for {found['profile']!r} already; what the server gave is not known")
         return found["result"]
-    return found if not _MEMBERS.isdisjoint(found) else None
+    return dict(found) if not _MEMBERS.isdisjoint(found) else None
 
 
 async def _shaped(
-    settings: Settings, result: dict[str, Any], profiles: Mapping[str, Profile], app: bool
+    settings: Settings, recorded: _Recorded, profiles: Mapping[str, Profile], app: bool
 ) -> Mapping[str, Shaped]:
+    audience = recorded.audience or ("both" if app else "model")
     async with open_shaper(settings) as shaper:
         owner = Caller().principal
         return {
-            name: await shaped_for_page(shaper, result, profile, owner, app=app, has_page=app)
+            name: await shaped_for(shaper, recorded.result, profile, owner, app=app, audience=audience)
             for name, profile in profiles.items()
         }
 

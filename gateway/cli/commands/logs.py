@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -26,18 +27,26 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new lines.")] = False,
     lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="Number of lines to show.")] = 50,
 ) -> int:
-    """Show the log of a gateway, or of the last one if none is running."""
+    """Show what a gateway has logged; when none is running, the log of the last one.
+
+    Whether the gateway has ended, or more is waited for, is said on stderr.
+    """
     path, record = _log(pid, name)
     size = _size(path)
     for line in last_lines(path, lines):
         say(line)
-    if not follow or record is None:
+    if record is None:
+        remark(_ended(path))
         return DONE
+    if not follow:
+        return DONE
+    remark(f"the gateway {record.pid} runs; waiting for what it logs (Ctrl-C ends this)")
     try:
         for text in _following(path, size, lambda: _runs(record)):
             say(text)
     except KeyboardInterrupt:
         return INTERRUPTED
+    remark(f"the gateway {record.pid} has ended")
     return DONE
 
 
@@ -53,13 +62,22 @@ def _log(pid: int | None, name: str | None) -> tuple[Path, GatewayRecord | None]
         ended = [path for path in left_logs() if pid is not None and path.name.startswith(f"{pid}-")]
         if not ended:
             raise
-        remark(f"the gateway {pid} has ended")
         return ended[0], None
     left = left_logs()
     if not left:
         raise GatewayError("no gateway is running, and none has left a log")
-    remark(f"no gateway is running; this is what the last one, {left[0].name.partition('-')[0]}, left")
+    remark("no gateway is running; this is what the last one left")
     return left[0], None
+
+
+def _ended(path: Path) -> str:
+    """That the gateway of this log has ended, and when it was heard of last."""
+    words = f"the gateway {path.name.partition('-')[0]} has ended"
+    try:
+        last = datetime.fromtimestamp(path.stat().st_mtime, UTC).astimezone()
+    except OSError:  # its log was removed meanwhile
+        return words
+    return f"{words}; this was logged last, at {last:%Y-%m-%d %H:%M:%S}"
 
 
 def _following(path: Path, start: int, goes_on: Callable[[], bool]) -> Iterator[str]:

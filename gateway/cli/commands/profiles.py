@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -13,15 +13,17 @@ from gateway.cli.exit_codes import DONE
 from gateway.cli.terminal import say, say_json, say_table
 from gateway.config.builtin_profiles import builtin_profiles, load_profiles
 from gateway.core.profiles.host_profiles import PATHS, value_at
-from gateway.core.profiles.match_profile import find_profile
+from gateway.core.profiles.match_profile import find_profile, namesake
 from gateway.core.profiles.profile import Match, Profile
 
-_OF_THE_HOST = frozenset({"wait.call", "wait.start", "wait.progress_resets"})
+_OF_THE_HOST = frozenset({"wait.call", "wait.start", "wait.progress_resets", "apps.declares", "apps.shows"})
 """Values that say something of the host itself, and limit nothing."""
 
-_HEADINGS = ("profile", "host", "images", "text", "result", "based on", "chosen for clients")
-_WIDE = 140
+_HEADINGS = ("profile", "host", "images", "text", "result", "pages", "based on", "for clients named")
+_WIDE = 150
 """Columns of a terminal in which a row with all of these can still be read."""
+_FIRST = 4
+"""How many of them are shown in a narrower one."""
 
 _NOT_SHOWN = {"line": "named in a line", "file": "as the path of a file"}
 
@@ -38,17 +40,27 @@ def listed(context: typer.Context, config: ConfigFile = None, as_json: AsJson = 
 def list_profiles(config: ConfigFile = None, as_json: AsJson = False) -> int:
     """List the host profiles, as `profiles` alone does."""
     profiles = load_profiles(settings_if_any(config).settings)
+    rows = [_row(profile, profiles) for profile in profiles.values()]
     if as_json:
         say_json([_summary(profile) for profile in profiles.values()])
+    elif sys.stdout.isatty():
+        _say_to_people(rows, profiles)
     else:
-        rows = [_row(profile, profiles) for profile in profiles.values()]
-        if sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE:
-            say_table(_HEADINGS[:4], [row[:4] for row in rows])
-            say()
-            say("more: `mcp-gateway profiles show NAME`, or this list in a wider terminal")
-        else:
-            say_table(_HEADINGS, rows)
+        say_table(_HEADINGS, rows)
     return DONE
+
+
+def _say_to_people(rows: Sequence[tuple[str, ...]], profiles: Mapping[str, Profile]) -> None:
+    """The list as wide as the terminal is, and what in it may be misunderstood."""
+    is_wide = shutil.get_terminal_size().columns >= _WIDE
+    shown = len(_HEADINGS) if is_wide else _FIRST
+    say_table(_HEADINGS[:shown], [row[:shown] for row in rows])
+    say()
+    for name in profiles:
+        if (other := namesake(profiles, name)) is not None:
+            say(f"note: {_not_the_same(name, other)}")
+    if not is_wide:
+        say("more: `mcp-gateway profiles show NAME`, or this list in a wider terminal")
 
 
 @app.command("show")
@@ -68,6 +80,8 @@ def show(
         say(" ".join(profile.about.split()))
     say()
     say(f"chosen for  {', '.join(_clients(profile, profiles)) or 'nobody by itself'}")
+    for named, other in _namesakes(profile, profiles):
+        say(f"note        {_not_the_same(named, other)}")
     say(f"based on    {' > '.join(profile.lineage) or 'nothing'}")
     for variant, models in profile.variants.items():
         say(f"variant     {variant} {_for_models(models)}")
@@ -76,6 +90,18 @@ def show(
         for line in _explained(profile, path):
             say(line)
     return DONE
+
+
+def _namesakes(profile: Profile, profiles: Mapping[str, Profile]) -> Iterator[tuple[str, str]]:
+    """The profiles whose name is also that of clients that get another, where this is one of the two."""
+    for name in profiles:
+        other = namesake(profiles, name)
+        if other is not None and profile.name in (name, other):
+            yield name, other
+
+
+def _not_the_same(name: str, other: str) -> str:
+    return f"a client that calls itself {name!r} gets the profile {other!r}, not the one that is called {name!r}"
 
 
 def _explained(profile: Profile, path: str) -> Iterator[str]:
@@ -129,9 +155,17 @@ def _row(profile: Profile, profiles: Mapping[str, Profile]) -> tuple[str, ...]:
         "; ".join([kinds, *filter(None, limits)]) if image.show == "native" else _NOT_SHOWN[image.show],
         _limit(profile.text.max_chars),
         _limit(profile.limits.result_chars),
+        _pages(profile),
         profile.lineage[0] if profile.lineage else "",
         ", ".join(_clients(profile, profiles)),
     )
+
+
+def _pages(profile: Profile) -> str:
+    """Whether the host is known to show pages (MCP Apps)."""
+    if profile.apps.shows is None:
+        return "in results" if profile.apps.embedded == "always" else "?"
+    return "shown" if profile.apps.shows else "not shown"
 
 
 def _limit(characters: int | None) -> str:

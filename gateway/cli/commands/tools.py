@@ -1,5 +1,7 @@
 """`mcp-gateway tools`: what a host would be offered."""
 
+import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -42,7 +44,8 @@ def tools(
 ) -> int:
     """List the tools of all upstreams, as a host would be offered them.
 
-    Every upstream is started, and given its own time limit to become ready. Ctrl-C lists the tools known so far.
+    Every upstream is started and waited for, as long as its own limit allows. A Ctrl-C lists what is there. On a
+    terminal, descriptions end after their first sentence; --json has all of everything.
     """
     settings = settings_for(config, upstream)
     name = profile or settings.gateway.profile or "default"
@@ -62,7 +65,7 @@ def tools(
         say_json({"profile": chosen, "tools": ended.tools, "remembered": remembered, "missing": ended.missing})
     else:
         marks = dict.fromkeys(ended.remembered, REMEMBERED)
-        words = [marks.get(tool["name"], "") + _mark(tool) + _first_line(tool) for tool in ended.tools]
+        words = [marks.get(tool["name"], "") + _mark(tool) + _what_it_does(tool) for tool in ended.tools]
         columns = {"tool": [tool["name"] for tool in ended.tools], "what it does": words}
         if shows_pages(rules, app):
             uris = [next(iter(pages(tool)), "-") for tool in ended.tools]
@@ -72,6 +75,8 @@ def tools(
         complain(f"upstream {name}: {cause}")
     return UNAVAILABLE if ended.missing else DONE
 
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 
 REMEMBERED = "(as last known) "
 """Before what a tool does whose upstream is not there: it may have another name by now, or be gone."""
@@ -105,6 +110,9 @@ def _mark(tool: dict[str, Any]) -> str:
     return "" if for_the_model(tool) else FOR_PAGES
 
 
-def _first_line(tool: dict[str, Any]) -> str:
+def _what_it_does(tool: dict[str, Any]) -> str:
+    """The first line of its description; on a terminal, where a long one would push the others away, its first
+    sentence."""
     lines = str(tool.get("description") or tool.get("title") or "").strip().splitlines()
-    return lines[0] if lines else ""
+    line = lines[0] if lines else ""
+    return _SENTENCE_END.split(line, maxsplit=1)[0] if sys.stdout.isatty() else line

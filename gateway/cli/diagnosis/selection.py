@@ -98,7 +98,7 @@ def select(
             skipped.append(Skipped(shown_name(tool, place), f"the gateway withholds it: {reason}"))
             continue
         name = str(tool["name"])
-        if only and not any(fnmatchcase(name, pattern) for pattern in only):
+        if not matches(name, only):
             continue
         if name in seen or name not in callable_names:
             why = "the gateway withholds it: another tool has its name" if name in seen else "it is not offered"
@@ -119,6 +119,11 @@ def select(
                     Skipped(plain(name, _NAME), f"no arguments could be made up ({plain(str(error), 200)}): {_LIST}")
                 )
     return calls, skipped
+
+
+def matches(name: str, only: Sequence[str]) -> bool:
+    """Whether a tool is one of `only`, which are shell globs; where there are none, every tool is."""
+    return not only or any(fnmatchcase(name, pattern) for pattern in only)
 
 
 def _dangerous(tool: Mapping[str, Any]) -> str | None:

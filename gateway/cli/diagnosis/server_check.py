@@ -10,11 +10,14 @@ from anyio import to_thread
 
 from gateway.cli.demo.cases import Case
 from gateway.cli.demo.outcome import Cell, Outcome, Side, side
-from gateway.cli.diagnosis.selection import Arguments, PlannedCall, Skipped, select
+from gateway.cli.diagnosis.page_check import HOST_PROFILE, CheckedPage, check_pages, host_profile
+from gateway.cli.diagnosis.selection import Arguments, PlannedCall, Skipped, matches, select
+from gateway.config.builtin_profiles import load_profiles
 from gateway.config.schema import Settings
 from gateway.content.media import MediaWorkers
 from gateway.content.shaping import Shaper
 from gateway.content.store import MemoryStore
+from gateway.core.apps import for_the_model
 from gateway.core.model.blocks import Block, ResourceBlock, TextBlock, UnknownBlock
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object
@@ -53,9 +56,11 @@ class CheckOptions:
 
 @dataclass(frozen=True)
 class Checkup:
-    """What came of it. `outcome` has a case for every call; `advice` and `failed` are keyed by the case's name.
+    """What came of it. `outcome` has a case for every call whose result a model reads, `for_pages` are those of the
+    others; `advice` and `failed` are keyed by the case's name.
 
     `on_tools` is advice on tools that were not called. `failed` says why: an error of the tool's, or of the protocol.
+    `pages` are those of the tools that have one, called or not.
     """
 
     server: str
@@ -64,16 +69,20 @@ class Checkup:
     on_tools: Mapping[str, Sequence[Advice]]
     failed: Mapping[str, str]
     skipped: Sequence[Skipped]
+    pages: Sequence[CheckedPage] = ()
+    for_pages: Sequence[Case] = ()
 
     @property
     def is_good(self) -> bool:
-        """Whether something was called, no call failed, and through the gateway every host's model sees it all."""
-        return self.outcome.is_good and not self.failed
+        """Whether something was called, no call failed, through the gateway every host's model sees it all, and every
+        page can be read."""
+        shown = self.outcome.is_good if self.outcome.cells else bool(self.for_pages)
+        return shown and not self.failed and all(page.is_good for page in self.pages)
 
     @property
     def advised(self) -> int:
         """How many pieces of advice there are."""
-        return sum(map(len, (*self.advice.values(), *self.on_tools.values())))
+        return sum(map(len, (*self.advice.values(), *self.on_tools.values(), *(page.faults for page in self.pages))))
 
     def to_json(self) -> dict[str, Any]:
         """The checkup for programs."""
@@ -86,6 +95,8 @@ class Checkup:
                 tool: [one.to_json() for one in some] for tool, some in {**self.advice, **self.on_tools}.items() if some
             },
             "skipped": [{"tool": one.tool, "why": one.why} for one in self.skipped],
+            "pages": [page.to_json() for page in self.pages],
+            "for_pages": [{"tool": case.tool, "result": case.shows} for case in self.for_pages],
         }
 
 
@@ -108,7 +119,9 @@ async def check_server(settings: Settings, wanted: CheckOptions, say: Say) -> Ch
             for call in calls:
                 say(f"calling {call.title}({_shown(call.arguments)})")
                 await check.call(call, shaper)
-    return check.done(skipped, monotonic() - started)
+        profiles = load_profiles(settings)
+        pages = await check_pages(router, server, profiles, lambda name: matches(name, wanted.only))
+    return check.done(skipped, pages, monotonic() - started)
 
 
 @asynccontextmanager
@@ -121,7 +134,8 @@ async def _opened(settings: Settings, seconds: float) -> AsyncGenerator[Router]:
         for name, one in settings.upstreams.items()
     }
     gateway = settings.gateway.model_copy(update={"profile": None})
-    update = {"upstreams": upstreams, "gateway": gateway, "profiles": {**settings.profiles, _RAW: as_it_came}}
+    own = {_RAW: as_it_came, HOST_PROFILE: host_profile(seconds)}
+    update = {"upstreams": upstreams, "gateway": gateway, "profiles": {**settings.profiles, **own}}
     async with open_gateway(settings.model_copy(update=update)) as router:
         yield router
 
@@ -148,6 +162,7 @@ class _Check:
         }
         self._cells: list[Cell] = []
         self._cases: list[Case] = []
+        self._for_pages: list[Case] = []
         self._advice: dict[str, Sequence[Advice]] = {}
         self._failed: dict[str, str] = {}
 
@@ -174,19 +189,18 @@ class _Check:
     async def call(self, call: PlannedCall, shaper: Shaper) -> None:
         """Make one call, and have every host look at its result."""
         request = {"name": self.names[call.tool_name], "arguments": dict(call.arguments)}
+        hosts = self._hosts if for_the_model(call.tool) else ()
         try:
             raw = await self._router.respond("tools/call", request, self._raw)
         except GatewayError as error:
             failure = plain(str(error), 600)
             self._failed[call.title] = failure
             case = self._case(call, "no result")
-            self._cells += [
-                Cell(host, case, Side(None, None, failure), Side(None, None, failure)) for host in self._hosts
-            ]
+            self._cells += [Cell(host, case, Side(None, None, failure), Side(None, None, failure)) for host in hosts]
             self._advice[call.title] = self._advised(call, None)
             return
         case = self._case(call, describe_result(raw))
-        for host in self._hosts:
+        for host in hosts:
             self._cells.append(await self._cell(host, case, call, raw, shaper))
         if raw.get("isError") is True:
             made_up = " (its arguments were made up: give real ones with --arguments)" if call.made_up else ""
@@ -213,9 +227,9 @@ class _Check:
         through = await to_thread.run_sync(side, original, shaped.result, tool, host)
         return Cell(host, case, direct, through)
 
-    def done(self, skipped: Sequence[Skipped], seconds: float) -> Checkup:
+    def done(self, skipped: Sequence[Skipped], pages: Sequence[CheckedPage], seconds: float) -> Checkup:
         """Everything that came of it."""
-        called = {case.tool for case in self._cases}
+        called = {case.tool for case in (*self._cases, *self._for_pages)}
         on_tools = {
             name: advice
             for tool in self.tools
@@ -223,13 +237,15 @@ class _Check:
             and (advice := unique(advise_on_tool(tool, self._server, self._profiles())))
         }
         outcome = Outcome(tuple(self._hosts), tuple(self._cases), tuple(self._cells), seconds)
-        return Checkup(self._server, outcome, self._advice, on_tools, self._failed, skipped)
+        return Checkup(
+            self._server, outcome, self._advice, on_tools, self._failed, skipped, pages, tuple(self._for_pages)
+        )
 
     def _case(self, call: PlannedCall, shows: str) -> Case:
         case = Case(
             call.title, shows, self._server, call.title, {key: _short(value) for key, value in call.arguments.items()}
         )
-        self._cases.append(case)
+        (self._cases if for_the_model(call.tool) else self._for_pages).append(case)
         return case
 
     def _profiles(self) -> list[Profile]:
@@ -241,7 +257,9 @@ class _Check:
 
     def _advised(self, call: PlannedCall, raw: Mapping[str, Any] | None) -> Sequence[Advice]:
         on_tool = list(advise_on_tool(call.tool, self._server, self._profiles())) if call.number == 1 else []
-        on_result = list(advise_on_result(raw, call.tool)) if raw is not None else []
+        # The rules are for what models read.
+        read = raw if for_the_model(call.tool) else None
+        on_result = list(advise_on_result(read, call.tool)) if read is not None else []
         return unique([*on_result, *on_tool])
 
 

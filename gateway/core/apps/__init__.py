@@ -4,6 +4,7 @@ Sources: https://github.com/modelcontextprotocol/ext-apps/blob/main/specificatio
 https://developers.openai.com/apps-sdk/reference (the keys of its predecessor, which ChatGPT still reads).
 """
 
+from gateway.core.apps.page import PAGE_TYPE, PageFacts, page_facts
 from gateway.core.apps.results import AS_IT_CAME, AppResult, Mirrored, for_app, mirrored
 from gateway.core.apps.tools import (
     Audience,
@@ -30,10 +31,12 @@ from gateway.core.apps.uris import (
 
 __all__ = [
     "AS_IT_CAME",
+    "PAGE_TYPE",
     "SCHEME",
     "AppResult",
     "Audience",
     "Mirrored",
+    "PageFacts",
     "address_in_list",
     "audience",
     "for_app",
@@ -48,6 +51,7 @@ __all__ = [
     "outward_meta",
     "outward_prompt",
     "outward_result",
+    "page_facts",
     "pages",
     "shows_apps",
     "split",

@@ -25,6 +25,7 @@ __all__ = [
     "find_profile",
     "glob_of",
     "known_name",
+    "namesake",
     "normalise_client_name",
     "specificity",
 ]
@@ -116,6 +117,13 @@ def find_profile(profiles: Mapping[str, Profile], name: str) -> Profile:
         remedy = did_you_mean(name, profiles) or f"there are: {', '.join(sorted(profiles))}"
         raise ProfileError(f"no profile is called {name[:LOOKED_AT]!a}", remedy=remedy)
     return profiles[known]
+
+
+def namesake(profiles: Mapping[str, Profile], name: str) -> str | None:
+    """The profile, another one, of the clients that call themselves as this profile is called: Claude Desktop calls
+    itself `claude-ai`, and the profile `claude-ai` is that of the web."""
+    found = _closest(profiles, _by_name(profiles, normalise_client_name(name), Caller(), ()))
+    return found.name if found is not None and found.name != name else None
 
 
 def known_name(names: Collection[str], given: str) -> str | None:

@@ -194,17 +194,20 @@ class StructuredRules(Rules):
 class AppRules(Rules):
     """MCP Apps: pages (`ui://`) that a host shows in addition to what its model reads.
 
-    `host`: whether it shows them: as `declared` (the extension `io.modelcontextprotocol/ui`), `always`, because it
-    shows them without declaring it, or `never`. `data`: where its pages find the data of the result that opened them:
-    in the structured content, or in `text`, because the host loses structured content on the way to the page; then it
-    is the first text block too. `calls`: which tools its pages can call: `any`, or only those that are `listed`,
-    because the host looks a page's calls up in its list of tools; then tools that pages call are also listed under
-    their own names, for pages alone. `embedded`: whether a page inside a result (mcp-ui) goes to the host unchanged:
-    `with-pages`, if the host shows pages; `always`, because it shows these without showing the others; or `never`.
-    Otherwise it is a line.
+    `host`: whether it shows them: as it has `declared` (the extension `io.modelcontextprotocol/ui`), `always`, because
+    it shows them without declaring it, or `never`. `data`: where its pages find the data of the result that opened
+    them: in the structured content, or in `text`, because the host loses structured content on the way to the page:
+    then it is the first text block too. `calls`: which tools its pages can call: `any`, or only those that are
+    `listed`, because the host looks a page's calls up in its list of tools: then tools that pages call are listed under
+    their own names as well, for pages alone. `embedded`: whether a page inside a result (mcp-ui) goes to the host as it
+    is: `with-pages`, where the host shows pages; `always`, because it shows these without showing the others; or
+    `never`. Otherwise it is a line. `declares` and `shows`: whether the host is known to declare the extension, and to
+    show the pages of tools to its user (both are known of the host, and left out where nothing is; `host` is the rule).
     """
 
     host: Literal["declared", "always", "never"] = "declared"
+    declares: bool | None = None
+    shows: bool | None = None
     data: Literal["structured", "text"] = "structured"
     calls: Literal["any", "listed"] = "any"
     embedded: Literal["with-pages", "always", "never"] = "with-pages"

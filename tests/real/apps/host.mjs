@@ -14,6 +14,13 @@ const PAGES = {
     isData: (shown) => /^\d{4}-\d\d-\d\dT/.test(shown),
     isAnswered: (shown, before) => shown !== before && !shown.includes("ERROR"),
   },
+  daylight: {
+    shows: (page) => page.body.innerText,
+    button: "button[value='2']",
+    calls: "days_of_month",
+    isData: (shown) => shown.includes("Hours of daylight at 52.5°"),
+    isAnswered: (shown) => /February: 1\. .* 28\. /.test(shown),
+  },
   "debug-tool": {
     shows: (page) => page.querySelector("#event-log").textContent,
     button: "#call-debug-refresh-btn",

@@ -1,0 +1,1 @@
+"""The daylight server: a tool with a page (MCP Apps)."""

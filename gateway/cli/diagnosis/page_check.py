@@ -1,0 +1,153 @@
+"""Checking the pages of a server (MCP Apps): whether each can be read, and what it is, in the hosts that show pages."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from gateway.cli.pages import DECLARED, page_words
+from gateway.core import apps
+from gateway.core.model.caller import Caller
+from gateway.core.model.json_values import objects_in
+from gateway.core.model.revisions import NEWEST_HANDSHAKE
+from gateway.core.profiles.profile import Profile, ProfileSource
+from gateway.core.wording import plain
+from gateway.errors import GatewayError
+from gateway.routing import Router
+
+HOST_PROFILE = "a host that shows pages"
+"""The profile, among the settings of a check, of the hosts that the pages are read as."""
+
+_Read: TypeAlias = apps.PageFacts | str | None
+
+
+@dataclass(frozen=True)
+class CheckedPage:
+    """One page: the tools that it belongs to, and what each host that shows pages gets when it reads it.
+
+    `uri` is the server's own. `read` is keyed by profile: the page, or why it cannot be read; None where the server
+    offers that host no tool with it, as the extension has it for hosts that do not declare it.
+    """
+
+    uri: str
+    tools: tuple[str, ...]
+    read: Mapping[str, _Read]
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What keeps hosts from showing it, each once."""
+        found = (fault for page in self.read.values() if isinstance(page, apps.PageFacts) for fault in page.faults)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def is_good(self) -> bool:
+        """Whether every host that is offered it can read it."""
+        return not any(isinstance(page, str) for page in self.read.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """The page for programs."""
+        return {
+            "uri": self.uri,
+            "tools": list(self.tools),
+            "faults": list(self.faults),
+            "read": {name: _as_json(page) for name, page in self.read.items()},
+        }
+
+    def words(self) -> Mapping[str, str]:
+        """By profile, what its host gets, in a line."""
+        return {name: _words(page) for name, page in self.read.items()}
+
+
+@dataclass
+class _Found:
+    tools: dict[str, None] = field(default_factory=dict[str, None])
+    read: dict[str, _Read] = field(default_factory=dict[str, _Read])
+
+
+def showing_pages(profiles: Mapping[str, Profile]) -> Mapping[str, Profile]:
+    """The profiles of the hosts that are known to show pages; of each host one."""
+    variants = {variant for profile in profiles.values() for variant in profile.variants}
+    return {
+        name: profile
+        for name, profile in profiles.items()
+        if profile.apps.shows and profile.apps.host != "never" and name not in variants
+    }
+
+
+def _declares(profile: Profile) -> bool:
+    """Whether the host is taken to declare the extension: where it is not known, whether it is shown pages for that."""
+    return profile.apps.host == "declared" if profile.apps.declares is None else profile.apps.declares
+
+
+def host_profile(seconds: float) -> ProfileSource:
+    """What `HOST_PROFILE` is to be: it waits so long for the list that a server has for such hosts."""
+    return ProfileSource(extends="passthrough", sets={"wait.tools_list": seconds, "apps.host": "always"})
+
+
+async def check_pages(
+    router: Router, server: str, profiles: Mapping[str, Profile], is_wanted: Callable[[str], bool]
+) -> Sequence[CheckedPage]:
+    """Read the pages of the tools that are wanted, as the hosts do that show pages.
+
+    What a server gives them differs by whether they declare the extension, so it is asked once each way.
+    """
+    showing = showing_pages(profiles)
+    found: dict[str, _Found] = {}
+    for declares in (True, False):
+        names = [name for name, profile in showing.items() if _declares(profile) == declares]
+        if names:
+            caller = Caller(revision=NEWEST_HANDSHAKE, profile=HOST_PROFILE, capabilities=DECLARED if declares else {})
+            await _read_all(router, server, caller, names, found, is_wanted)
+    return [
+        CheckedPage(uri, tuple(one.tools), {name: one.read.get(name) for name in showing}) for uri, one in found.items()
+    ]
+
+
+async def _read_all(
+    router: Router,
+    server: str,
+    caller: Caller,
+    names: Collection[str],
+    found: dict[str, _Found],
+    is_wanted: Callable[[str], bool],
+) -> None:
+    listed = await router.respond("tools/list", {}, caller)
+    routes = router.catalogue(caller).routes
+    read: dict[str, _Read] = {}
+    for tool in objects_in(listed["tools"]):
+        route = routes.get(tool["name"])
+        if route is None or route.upstream != server or not is_wanted(route.tool):
+            continue
+        for uri in dict.fromkeys(apps.pages(tool)):
+            if uri not in read:
+                read[uri] = await _read(router, uri, caller)
+            page = found.setdefault(apps.inward(server, uri), _Found())
+            page.tools[route.tool] = None
+            page.read.update(dict.fromkeys(names, read[uri]))
+
+
+async def _read(router: Router, uri: str, caller: Caller) -> _Read:
+    try:
+        result = await router.respond("resources/read", {"uri": uri}, caller)
+    except GatewayError as error:
+        return plain(str(error), 600)
+    contents = objects_in(result.get("contents"))
+    return apps.page_facts(contents[0]) if contents else "the server answers with nothing"
+
+
+def _words(page: _Read) -> str:
+    if page is None:
+        return "not offered: the server has it for hosts alone that declare the extension"
+    return f"cannot be read: {page}" if isinstance(page, str) else page_words(page)
+
+
+def _as_json(page: _Read) -> dict[str, Any] | None:
+    if page is None:
+        return None
+    if isinstance(page, str):
+        return {"failure": page}
+    return {
+        "mime_type": page.media_type,
+        "bytes": page.byte_size,
+        "domains": {what_for: list(domains) for what_for, domains in page.domains.items()},
+        "permissions": list(page.permissions),
+    }
