@@ -37,7 +37,6 @@ from gateway.core.model.envelope import Envelope
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
-from gateway.errors import UpstreamUnavailable
 from gateway.runtime import Gateway, run_gateway
 
 

@@ -306,7 +306,7 @@ def _unescaped(step: str) -> str:
 def _described(node: Mapping[str, Any]) -> dict[str, str]:
     """Return the description, with the limits that strict mode cannot express."""
     taken = {*_numbers(node), *_of_text(node)}
-    given = [key for key in _TOLD if key not in taken and node.get(key) is not None]
+    given = [key for key in _DESCRIBED if key not in taken and node.get(key) is not None]
     limits = {key: compact_json(node[key]) for key in given}
     description = node.get("description")
     text = with_limits(description if isinstance(description, str) else "", limits)
