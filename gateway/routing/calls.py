@@ -1,4 +1,4 @@
-"""Calls of tools: to whoever has the tool, and the result in the shape that the host shows best."""
+"""Tool calls: send each to the upstream that has the tool, and shape its result for the host."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Done(NamedTuple):
-    """The result for a host, what was changed in it, and whether it is an error."""
+    """A result for a host, the notes of what was changed in it, and whether it is an error."""
 
     result: dict[str, Any]
     notes: Sequence[Note]
@@ -51,7 +51,7 @@ class _Done(NamedTuple):
 
 
 class Calls:
-    """Answers `tools/call`, and the requests about tasks. `read` reads a resource on the way to an answer."""
+    """Answers `tools/call` and requests about tasks. `read` reads a resource for one of the gateway's own tools."""
 
     def __init__(
         self,
@@ -84,17 +84,17 @@ class Calls:
         self._arguments = arguments
 
     def reconfigure(self, settings: Settings, shaper: ShaperPort) -> None:
-        """Take over other settings; calls that are running go on with what they began with."""
+        """Apply changed settings. Calls that are running keep those that they began with."""
         self._settings, self._shaper = settings, shaper
         if self._arguments is not None:
             self._arguments.reconfigure(settings.limits)
 
     async def call(self, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
-        """The shaped result; to a host of 2026-07-28 also one that asks for input.
+        """Call a tool and return the shaped result, which asks a host of 2026-07-28 for input if the upstream does.
 
         Raises:
             InvalidRequest: malformed, or no such tool.
-            UpstreamError: whoever was asked could not answer.
+            UpstreamError: the upstream could not answer.
         """
         name, arguments = params.get("name"), params.get("arguments")
         if not isinstance(name, str):
@@ -126,7 +126,7 @@ class Calls:
             return done.result
 
     async def task(self, method: str, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
-        """What the upstream says of a task that it has given this caller; its result, once there, shaped as a call's.
+        """Return the upstream's answer about a task of this caller, with the task's result, if included, shaped.
 
         Raises:
             InvalidRequest: malformed, or no task of this caller.
@@ -152,14 +152,14 @@ class Calls:
     async def _for_host(
         self, result: Mapping[str, Any], route: Route, context: RequestContext, profile: Profile, shaper: ShaperPort
     ) -> _Done:
-        """A tool's result as its host gets it. What it names is kept in mind, for who asks for it later."""
-        if route.audience == "app":  # no model reads it, so there is nobody to shape it for
+        """Return a tool's result as its host gets it, and remember the resources that it names for later requests."""
+        if route.audience == "app":  # no model reads it, so it needs no shaping
             is_error = result.get("isError") is True
             return _Done(self._as_it_came(result, route, context.caller), (apps.AS_IT_CAME,), is_error)
         if route.shows_page:
             self._opened.add(route.upstream, context.caller)
         whole, notes = await self._with_named_files(result, route)
-        if self._calibrates(route):  # the host is what is measured, so nothing may be changed for it
+        if self._calibrates(route):  # the host itself is measured, so the result must stay unchanged
             profile = narrow(EVERYTHING_AS_IT_IS, context.caller.revision)
         shaped = await shaper.shape(
             whole,
@@ -199,11 +199,11 @@ class Calls:
         return await to_thread.run_sync(with_named_files, raw, settings.files, settings.cwd)
 
     def _as_it_came(self, result: Mapping[str, Any], route: Route, caller: Caller) -> dict[str, Any]:
-        """A result for a page alone. What it names is kept in mind, as of every other result."""
+        """Return a result for a page unchanged, and remember the resources that it names."""
         content = result.get("content")
         blocks = as_list(content)
         blocks = blocks[: self._settings.limits.blocks]
-        # Without their bytes: nothing of them is looked at here.
+        # Only the URIs matter here, so the blocks go in without their bytes.
         links = [{"type": "resource_link", "name": "", "uri": uri} for uri in _named(blocks)]
         if links:
             self._resources.remember(route.upstream, lift({"content": links}), caller)
@@ -231,19 +231,19 @@ class Calls:
 
 
 def _onward(params: Mapping[str, Any], route: Route) -> dict[str, Any]:
-    """The params of a call as its upstream gets them."""
+    """Return the params of a call as its upstream gets them."""
     passed = {**params, "name": route.tool}
     if passed.get("arguments") is None:
         passed.pop("arguments", None)
-    # The tasks of 2025-11-25 are not carried, so an upstream must not be asked to make the call one.
+    # The tasks of 2025-11-25 are not supported, so an upstream must not be asked to turn the call into one.
     passed.pop("task", None)
     return passed
 
 
 def _shaped_by(context: RequestContext, catalogue: Catalogue) -> Profile:
-    """The profile that a result is shaped by, with what only this host decides: its pages, and the tools it is offered.
+    """Return the profile to shape a result by, adjusted to this host's support for pages and the tools it is offered.
 
-    Handles that are named where that is `useful` are named always where some tool takes them.
+    `handles = "useful"` becomes `"always"` if one of these tools takes content.
     """
     profile = context.profile
     if profile.handles == "useful" and catalogue.takes_content:
@@ -252,7 +252,7 @@ def _shaped_by(context: RequestContext, catalogue: Catalogue) -> Profile:
 
 
 def _named(blocks: list[Any]) -> list[str]:
-    """The uris that blocks of a result name: of links, and of embedded resources."""
+    """The URIs of the links and embedded resources among the blocks of a result."""
     objects = objects_in(blocks)
     resources = [block.get("resource") for block in objects if block.get("type") == "resource"]
     embedded = objects_in(resources)
@@ -261,13 +261,13 @@ def _named(blocks: list[Any]) -> list[str]:
 
 
 async def _size(value: Any) -> Size:
-    """The size of a JSON value; counted in a thread when it has many values."""
+    """Return the size of a JSON value, measured in a thread if it has many values."""
     size = size_of(value, most_values=MANY_VALUES)
     return size if size.is_whole else await to_thread.run_sync(size_of, value)
 
 
 async def _outward(route: Route, result: Mapping[str, Any], size: Size) -> Mapping[str, Any]:
-    """The result with the uris of pages as hosts know them; in a thread when it has many values."""
+    """Return the result with the URIs of pages as hosts know them, rewritten in a thread if it has many values."""
     if size.values > MANY_VALUES:
         return await to_thread.run_sync(apps.outward_result, route.upstream, result)
     return apps.outward_result(route.upstream, result)

@@ -1,4 +1,4 @@
-"""The four lists that a host may ask for: each merged over all upstreams, as one page."""
+"""The four lists that a host may request, each merged from all upstreams into one page."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,11 +17,11 @@ LISTS: Mapping[str, str] = {
     "resources/templates/list": "resources",
     "prompts/list": "prompts",
 }
-"""The methods that are served here, each with what is announced when its list has changed."""
+"""The list methods, each with the name of the change notification for its list."""
 
 
 class Listing:
-    """Puts a list together with what is said of it as a whole."""
+    """Builds merged lists with their cache hints."""
 
     def __init__(self, upstreams: UpstreamsPort, builtin: OwnTools, resources: Resources, prompts: Prompts) -> None:
         self._upstreams = upstreams
@@ -30,7 +30,7 @@ class Listing:
         self._prompts = prompts
 
     async def result(self, method: str, context: RequestContext, catalogue: Catalogue) -> dict[str, Any]:
-        """The raw result of one of `LISTS`; `catalogue` is the caller's tools."""
+        """Return the raw result of a method in `LISTS`. `catalogue` has the caller's tools."""
         caller = context.caller
         match method:
             case "tools/list":

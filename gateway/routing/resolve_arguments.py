@@ -1,4 +1,4 @@
-"""An upstream that is given content where the host gave a handle. What cannot be given is told in a result."""
+"""Replace handles in the arguments of a call with content, or answer with an error result where that fails."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,10 +16,10 @@ _LONGEST = 1_000
 
 
 class WithContent:
-    """Stands before an upstream for the calls of one tool.
+    """Wraps an upstream for the calls of one tool.
 
-    Placed below retries and suspension: so each time that the upstream is asked, handles stand for what they stand
-    for then, files last exactly as long as the call does there, and nothing else ever holds the content.
+    It is below retries and suspension, so handles are resolved each time that the upstream is asked, files exist
+    exactly as long as the upstream's call runs, and nothing else holds the content.
     """
 
     def __init__(self, upstream: UpstreamPort, route: Route, arguments: "TheArguments") -> None:
@@ -44,7 +44,7 @@ class WithContent:
         context: RequestContext,
         timeout: CallLimits | None = None,
     ) -> dict[str, Any]:
-        """The upstream's raw result; a failed one of ours, where an argument names content that it cannot be given."""
+        """Return the upstream's raw result, or an error result of our own if an argument's content cannot be given."""
         arguments = as_object(params.get("arguments"))
         owner = context.caller.principal
         try:

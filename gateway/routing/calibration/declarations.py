@@ -1,4 +1,4 @@
-"""The calibrating tools as hosts list them."""
+"""Declarations of the calibration tools, as listed to hosts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The upstream that is the gateway itself: its tools, and stored content as resources."""
+"""The gateway as an upstream of its own: its tools, and stored content as resources."""
 
 import logging
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ _SHOWS_ALL = Profile(name="passthrough")
 
 
 class Builtin:
-    """An upstream in process. It is asked like any other, and told whose content is meant and what the host shows."""
+    """An in-process upstream, asked like any other, but also given the owner of the content and the host's profile."""
 
     name = OWN
 
@@ -59,7 +59,7 @@ class Builtin:
         """The owner's stored content as resources, a directory of it first, as raw wire JSON."""
         try:
             kept = await self._store.list(owner=owner)
-        except StoreUnavailable as error:  # the resources of all upstreams are listed along with these
+        except StoreUnavailable as error:  # the other upstreams' resources must still be listed
             logger.warning("stored content is not listed: %s", error)
             return ()
         return (RESOURCE, *map(_resource, kept)) if kept else ()
@@ -77,13 +77,13 @@ class Builtin:
         profile: Profile = _SHOWS_ALL,
         read: ReadResource | None = None,
     ) -> dict[str, Any]:
-        """The raw result of `tools/call`, `resources/read` or `prompts/get`.
+        """Return the raw result of `tools/call`, `resources/read` or `prompts/get`.
 
-        `read` reads resources of upstreams for whoever is calling. A tool that fails says so in a result with
-        `isError`, in words that a model can act on.
+        `read` reads resources of upstreams for the caller. A tool that fails returns a result with `isError`, in words
+        that a model can act on.
 
         Raises:
-            UnknownMethod, UnknownTool: nothing that is offered here.
+            UnknownMethod, UnknownTool: the method or tool does not exist.
             UnknownResource: no content of this owner has the uri.
         """
         match method:
@@ -138,7 +138,7 @@ def _value(stored: Stored, content: bytes) -> dict[str, str]:
         try:
             return {"text": content.decode()}
         except UnicodeDecodeError:
-            pass  # Not one byte of a resource is lost: what is not UTF-8 goes as bytes.
+            pass  # Content that is not UTF-8 is sent as bytes, so that none are lost.
     return {"blob": pybase64.b64encode_as_string(content)}
 
 
