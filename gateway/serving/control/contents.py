@@ -1,12 +1,12 @@
-"""Stored content at the control socket: the gateway's user uploads, lists, downloads and removes it.
+"""Stored content over the control socket: upload, list, download and remove it.
 
 {"command": "content", "do": "put", "size": 3, "name": "a.txt", "media_type": "text/plain"} and 3 bytes
-{"command": "content", "do": "get", "handle": "txt_..."}       answered by a line, and the bytes after it
+{"command": "content", "do": "get", "handle": "txt_..."}       answered by a line, followed by the bytes
 {"command": "content", "do": "describe", "handle": "txt_..."}
 {"command": "content", "do": "list"}
 {"command": "content", "do": "delete", "handle": "txt_..."}
 
-`owner` says whose; left out: that of the hosts that are served.
+`owner` is the owner of the content; by default that of the hosts that are served.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -22,17 +22,17 @@ from gateway.errors import ContentTooLarge, InvalidRequest
 from gateway.serving.control import protocol
 
 MOST_LISTED = 2_000
-"""So many pieces are listed, the newest: an answer is one line."""
+"""Maximum number of items listed, the newest: an answer is one line."""
 
 
 class LinkSigner(Protocol):
-    """Makes links to stored content; None where there is no HTTP side."""
+    """Makes links to stored content; None if content is not served over HTTP."""
 
     def link(self, stored: Stored, owner: str) -> str | None: ...
 
 
 class Contents:
-    """The commands about content. `owner` is whose it is where nobody says."""
+    """The commands about content. `owner` is the default owner."""
 
     def __init__(self, store: ContentStore, links: LinkSigner, max_bytes: int, owner: str = Caller().principal) -> None:
         self._store = store
@@ -41,9 +41,9 @@ class Contents:
         self._owner = owner
 
     async def answer(self, request: dict[str, Any], incoming: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-        """The reply to one request, in pieces: its line, and the content after it where it was asked for.
+        """Yield the reply to a request in pieces: its line, and then the content if it was requested.
 
-        Raises GatewayError, before the first piece or while content is read.
+        Raises GatewayError before the first piece or while content is read.
         """
         owner = _text(request, "owner") or self._owner
         match request.get("do"):
@@ -69,7 +69,7 @@ class Contents:
                 raise InvalidRequest("what is to be done with content is put, get, describe, list or delete")
 
     async def put(self, request: dict[str, Any], incoming: AsyncIterator[bytes], owner: str) -> Stored:
-        """Keep the `size` bytes that come."""
+        """Keep the `size` bytes that follow the request."""
         size = request.get("size")
         if not isinstance(size, int) or size < 0:
             raise InvalidRequest("the size of the content is missing")

@@ -1,7 +1,7 @@
-"""Calibrating the hosts of running gateways, at the wish of the command line, and of those that start meanwhile.
+"""Calibrate the hosts of running gateways, and of those that start soon, at the command line's request.
 
-A gateway that is served over stdio is started by its host. So the wish is also left in the folder of what runs: a host
-that has to be restarted before it sees new tools finds them in the gateway that it then starts.
+A gateway on stdio is started by its host. So the request is also saved in the runtime directory: a host that must be
+restarted to see new tools finds them in the gateway that it then starts.
 """
 
 import json
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LONGEST_SECONDS = 24 * 3_600.0
-"""For how long a wish may be good."""
+"""Maximum time for which a request is valid."""
 
 _FILE = "calibrate.wish"
 _LARGEST = 4_096
 
 
 def answer(calibration: "Calibration", request: Mapping[str, Any]) -> dict[str, Any]:
-    """Begin or go on calibrating (`until`, `host`), or end it (`close`); how far each host is.
+    """Begin or continue calibrating (`until`, `host`), or end it (`close`). Return the progress of each host.
 
-    Raises InvalidRequest: it does not say until when.
+    Raises InvalidRequest if `until` is missing or invalid.
     """
     if request.get("close") is True:
         calibration.close()
@@ -44,7 +44,7 @@ def answer(calibration: "Calibration", request: Mapping[str, Any]) -> dict[str, 
 
 
 def leave_wish(folder: Path, until: float, host: str | None) -> Path:
-    """Have gateways that start until then calibrate their hosts. Raises OSError."""
+    """Save a request for gateways that start until then to calibrate their hosts. Raises OSError."""
     path = folder / _FILE
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
     with os.fdopen(descriptor, "wb") as file:
@@ -53,7 +53,7 @@ def leave_wish(folder: Path, until: float, host: str | None) -> Path:
 
 
 def apply_pending_calibration(folder: Path, calibration: "Calibration") -> None:
-    """Begin calibrating, if that is wished for. What cannot be read, or is past, is no wish."""
+    """Begin calibrating if there is a valid saved request."""
     with suppress(OSError, ValueError, InvalidRequest):
         with (folder / _FILE).open("rb") as file:
             wish = protocol.parse_line(file.read(_LARGEST))

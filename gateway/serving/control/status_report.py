@@ -1,4 +1,4 @@
-"""What a running gateway says about itself, as JSON: names, states and numbers; no content, no secrets."""
+"""The status of a running gateway as JSON: names, states and numbers, but no content and no secrets."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Running(Protocol):
-    """The gateway that is reported on (`gateway.runtime.Gateway` is one)."""
+    """The gateway to report on (implemented by `gateway.runtime.Gateway`)."""
 
     @property
     def router(self) -> "Router": ...
@@ -45,7 +45,7 @@ class Running(Protocol):
 
 
 class AGuest(Protocol):
-    """A host that is connected."""
+    """A connected host (implemented by `gateway.serving.mcp.presence.ConnectedHost`)."""
 
     @property
     def caller(self) -> Caller: ...
@@ -58,13 +58,13 @@ class AGuest(Protocol):
 
 
 def no_hosts() -> Iterable[AGuest]:
-    """No hosts: as long as nothing serves them yet."""
+    """Return no hosts. Used until something serves them."""
     return ()
 
 
 @dataclass
 class Serving:
-    """How the gateway is served: its file, and, once they are known, its transports and its hosts."""
+    """How the gateway is served: its configuration file and, once known, its transports and its hosts."""
 
     config: Path | None
     started: float
@@ -72,11 +72,11 @@ class Serving:
     guests: Callable[[], Iterable[AGuest]] = no_hosts
     log: Path | None = None
     principal: str = Caller().principal
-    """Whose content the hosts' is."""
+    """The owner of the hosts' content."""
 
 
 async def report(running: Running, serving: Serving, reloader: Reloader) -> dict[str, Any]:
-    """All of it."""
+    """Return the whole report."""
     upstreams = list(running.upstreams.values())
     groups = [upstream.pid for upstream in upstreams if upstream.pid is not None]
     memory = await anyio.to_thread.run_sync(memory_of_groups, groups)
@@ -101,7 +101,7 @@ async def report(running: Running, serving: Serving, reloader: Reloader) -> dict
 
 
 def moment(seconds: float) -> str:
-    """Seconds since 1970 as `2026-11-20T09:30:00Z`."""
+    """Format seconds since 1970 as `2026-11-20T09:30:00Z`."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
@@ -119,7 +119,7 @@ def _host(guest: AGuest, router: "Router") -> dict[str, Any]:
     caller = guest.caller
     try:
         profile = router.profile_of(caller).name
-    except GatewayError:  # it asked for one that is not there, or not any more
+    except GatewayError:  # it asked for a profile that does not exist, or no longer does
         profile = None
     return {
         "name": caller.client_name,

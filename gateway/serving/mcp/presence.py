@@ -1,4 +1,4 @@
-"""Which hosts are connected: those of the handshake era while their connection lives, the others while they ask."""
+"""Connected hosts: those of the handshake era by their connections, those of the modern era by recent requests."""
 
 import time
 from collections import OrderedDict
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from gateway.core.model.caller import Caller
 
 STATELESS_SECONDS = 300.0
-"""A host of the stateless era has no connection: it counts as connected for so long after it last asked."""
+"""Seconds for which a host of the modern era, which has no connection, counts as connected after a request."""
 
 _MOST = 1_000
 
 
 @dataclass
 class ConnectedHost:
-    """A host: who it says it is, since when it is there (seconds since 1970), and what it has asked."""
+    """A connected host: its identity, its first and last request (seconds since 1970), and their number."""
 
     caller: Caller
     since: float
@@ -25,7 +25,7 @@ class ConnectedHost:
 
 
 class Presence:
-    """Told of every request; bounded, since hosts name themselves and may never say goodbye."""
+    """Tracks connected hosts by their requests. Bounded, because hosts choose their names and may never disconnect."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -33,21 +33,21 @@ class Presence:
         self._stateless: OrderedDict[Hashable, ConnectedHost] = OrderedDict()
 
     def asked(self, caller: Caller, connection: Hashable = None, ending: AsyncExitStack | None = None) -> None:
-        """A host has asked something, over a connection that `ending` is left with, or without one."""
+        """Record a request, over a connection whose exit stack is `ending`, or without a connection."""
         if ending is None:
             self._saw(self._stateless, _known_by(caller), caller)
         elif self._saw(self._connected, connection, caller):
             ending.callback(self._connected.pop, connection, None)
 
     def guests(self) -> list[ConnectedHost]:
-        """The hosts that are connected, in the order in which they came."""
+        """The connected hosts, in order of arrival."""
         recent = self._clock() - STATELESS_SECONDS
         for key in [key for key, guest in self._stateless.items() if guest.last < recent]:
             del self._stateless[key]
         return sorted((*self._connected.values(), *self._stateless.values()), key=lambda guest: guest.since)
 
     def _saw(self, guests: OrderedDict[Hashable, ConnectedHost], key: Hashable, caller: Caller) -> bool:
-        """Whether it is a new one."""
+        """Record a request of a host, and return whether the host is new."""
         now = self._clock()
         guest = guests.get(key)
         is_new = guest is None
