@@ -1,4 +1,4 @@
-"""`mcp-gateway calibrate`: have a host's model say what it sees, and keep what follows as a profile."""
+"""`mcp-gateway calibrate`: ask a host's model what it sees, and save the findings as a profile."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ def calibrate(
     try:
         ended = _awaited(wished)
     finally:
-        with suppress(OSError):  # it is past in a while
+        with suppress(OSError):  # the request expires by itself
             wish.unlink(missing_ok=True)
         wished.close()
     if as_json:
@@ -75,7 +75,7 @@ def calibrate(
 
 @dataclass
 class _Wished:
-    """What is wished for, and of which of the running gateways."""
+    """A request to calibrate, and the running gateways that it is for."""
 
     until: float
     host: str | None
@@ -85,7 +85,7 @@ class _Wished:
     _asked: dict[int, GatewayRecord] = field(default_factory=dict[int, GatewayRecord])
 
     def progress(self) -> Iterator[Mapping[str, Any]]:
-        """How far each host of each gateway is. One that cannot be asked now is asked again."""
+        """The progress of each host of each gateway. A gateway that cannot be reached now is asked again."""
         for record in running():
             if self._fits(record):
                 self._asked[record.pid] = record
@@ -93,7 +93,7 @@ class _Wished:
                     yield from ask(record, "calibrate", until=self.until, host=self.host)["hosts"]
 
     def close(self) -> None:
-        """Take the tools away again."""
+        """End the request, so that the tools are no longer offered."""
         for record in self._asked.values():
             with suppress(GatewayError):
                 ask(record, "calibrate", close=True)
@@ -111,7 +111,7 @@ def _left(until: float, host: str | None) -> Path:
 
 
 def _awaited(wished: _Wished) -> Mapping[str, Any] | None:
-    """The first host that is done with it; None when there is none in time."""
+    """Wait for the first host that has finished; None if none does in time."""
     told: dict[str, str] = {}
     while time.time() < wished.until:
         for host in wished.progress():

@@ -1,4 +1,4 @@
-"""`mcp-gateway call`: call a tool once, and see what each host would get of the result."""
+"""`mcp-gateway call`: call a tool once, and show what each host would get of the result."""
 
 import json
 import sys
@@ -42,7 +42,7 @@ from gateway.runtime import Gateway, run_gateway
 
 @dataclass(frozen=True)
 class _Called:
-    """What came of the call: the result as the server gave it, and in the shape of every profile."""
+    """The outcome of the call: the server's raw result, and the result shaped for each profile."""
 
     raw: Mapping[str, Any]
     shaped: Mapping[str, Shaped]
@@ -86,7 +86,7 @@ def call(
         shown = [
             _as_json(name, shaped, _saved(shaped, tool, name, save, several)) for name, shaped in ended.shaped.items()
         ]
-        # Among several there is `passthrough`; a single one would leave `explain` without what it starts from.
+        # Several include `passthrough`; with a single one `explain` would lack the raw result that it starts from.
         say_json(shown if several else {**shown[0], "original": ended.raw})
     else:
         for names, _ in grouped({name: _sight(shaped) for name, shaped in ended.shaped.items()}):
@@ -109,7 +109,7 @@ def _arguments(given: str) -> dict[str, Any]:
 async def _called(
     settings: Settings, tool: str, arguments: dict[str, Any], profiles: Mapping[str, Profile], wait: Wait, app: bool
 ) -> _Called:
-    """Call once, take the result as it came, and shape it for every profile."""
+    """Call once, take the raw result, and shape it for every profile."""
     raw_settings, caller = with_raw_profile(settings, next(iter(profiles.values())))
     caller = declaring(caller, app)
     async with (
@@ -140,17 +140,17 @@ async def _called(
 
 
 def _is_for_pages_alone(gateway: Gateway, tool: str, caller: Caller) -> bool:
-    """Whether only a page calls by this name: the tool's audience says so, or it is a name that only pages know."""
+    """Whether only a page calls the tool by this name: the tool is for pages, or only pages know the name."""
     catalogue = gateway.router.catalogue(caller)
     route = catalogue.routes.get(tool)
     return tool in catalogue.own_names if route is None else route.audience == "app"
 
 
 def _showing(profiles: Mapping[str, Profile], tool: str, app: bool) -> Mapping[str, Profile]:
-    """The profiles whose hosts show pages: the others know no tool of this name.
+    """Return the profiles whose hosts show pages: for the others there is no tool of this name.
 
     Raises:
-        UnknownTool: there are none.
+        UnknownTool: none of the profiles' hosts shows pages.
     """
     showing = {name: profile for name, profile in profiles.items() if shows_pages(profile, app)}
     if not showing:
@@ -160,7 +160,7 @@ def _showing(profiles: Mapping[str, Profile], tool: str, app: bool) -> Mapping[s
 
 
 async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> None:
-    """Start the upstreams that a tool's name needs: the one that has it, as last known or by its prefix; else all."""
+    """Start the upstreams needed for a tool: the one that last had it or whose prefix it has, or else all."""
     from gateway.core.tools.catalogue import OWN
     from gateway.core.tools.catalogue.names import SEPARATOR, NameRules
     from gateway.upstream import UpstreamState
@@ -174,7 +174,7 @@ async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> Non
         await wait.settled(asleep)
 
     route = router.catalogue(caller).routes.get(tool)
-    if route is not None and route.upstream == OWN:  # which may read what any of them has
+    if route is not None and route.upstream == OWN:  # which may read resources of any upstream
         await started(upstreams)
         return
     rules = NameRules.of(router.profile_of(caller).tools, gateway.settings.gateway.name)
@@ -187,18 +187,18 @@ async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> Non
 
 
 def _sight(shaped: Shaped) -> tuple[list[str], list[str]]:
-    """A result as people tell it from others: its lines, and its media."""
+    """What distinguishes results for people: their lines and their media."""
     sent = lift(shaped.result)
     return list(result_lines(sent, {})), [found.data for _, found in media_of(sent)]
 
 
 def _saved(shaped: Shaped, tool: str, name: str, folder: Path | None, several: bool) -> Mapping[int, Path]:
-    """The files that the media of a result were saved as, by the block's place."""
+    """Save the media of a result, and return the files by block index."""
     return save_media(lift(shaped.result), folder, f"{tool}-{name}" if several else tool) if folder is not None else {}
 
 
 def _say(names: Sequence[str], sent: Envelope, saved: Mapping[int, Path], several: bool) -> None:
-    """Say what the hosts of these profiles, which get the same, would be sent."""
+    """Print what the hosts of these profiles, which all get the same, would be sent."""
     if several:
         say(f"== {', '.join(names)}")
     for line in result_lines(sent, saved):

@@ -1,4 +1,4 @@
-"""`mcp-gateway check`: for people who write servers. What each host's model would see, and what to change."""
+"""`mcp-gateway check`: show people who write servers what each host's model would see, and what to change."""
 
 import json
 import tomllib
@@ -64,7 +64,7 @@ def check(
     Called are the tools that declare readOnlyHint, and those listed in --arguments. Exit codes: 0 through the gateway
     everything is shown or kept at every host and no call failed, 1 otherwise, 3 the server cannot be connected to.
     """
-    # Imported here, so that the other commands do not pay for what only a check needs.
+    # Imported here, so that other commands do not load modules that only a check needs.
     from gateway.cli.diagnosis.selection import read_arguments
     from gateway.cli.diagnosis.server_check import CheckOptions, check_server
 
@@ -84,7 +84,7 @@ def check(
 
 
 def _settings(server: Sequence[str], config: Path | None, upstream: str | None) -> Settings:
-    """Settings with the one server that is to be checked."""
+    """Return settings with only the server to check."""
     if upstream is None:
         if config is not None:
             refuse("--config needs --upstream NAME: one server is checked at a time")
@@ -106,7 +106,7 @@ def _settings(server: Sequence[str], config: Path | None, upstream: str | None) 
 def _document(path: Path) -> Any:
     try:
         text = path.read_text("utf-8")
-        # Dates are the only values of TOML that JSON does not have; a tool gets them as text.
+        # Dates are the only TOML values that JSON does not have; a tool gets them as text.
         return json.loads(json.dumps(tomllib.loads(text), default=str) if path.suffix == ".toml" else text)
     except OSError as error:
         raise ConfigError(f"cannot be read: {(error.strerror or 'unknown cause').lower()}", where=str(path)) from None
@@ -125,7 +125,7 @@ def _hosts(names: Sequence[str]) -> "tuple[SimulatedHost, ...]":
 
 
 def _not_simulated(name: str, simulated: Collection[str]) -> str:
-    """Why a host cannot be checked: it is not known at all, or it has a profile and no simulator."""
+    """Explain why a host cannot be checked: it is unknown, or it has a profile but no simulator."""
     from gateway.config.builtin_profiles import builtin_profiles
 
     every = f"simulated are {', '.join(simulated)}"
@@ -179,7 +179,7 @@ def _say(checkup: "Checkup") -> None:
 
 
 def _say_sides(checkup: "Checkup", name: str) -> None:
-    """What is wrong at which hosts, directly and through the gateway."""
+    """Print the problems and their hosts, directly and through the gateway."""
     for heading, which in (("directly", "direct"), ("through", "through")):
         problems: dict[str, list[str]] = {}
         for cell in checkup.outcome.cells:

@@ -1,4 +1,4 @@
-"""`mcp-gateway explain`: a recorded result, step by step, as a profile shapes it."""
+"""`mcp-gateway explain`: show step by step how a profile shapes a recorded result."""
 
 import json
 import sys
@@ -60,11 +60,11 @@ from gateway.core.wording import counted, join_facts, pixel_words, plain, probed
 from gateway.errors import ConfigError
 
 _DATA = frozenset({"data", "contents", "texts"})
-"""Fields of effects and outcomes that hold content: they stand in the envelope and in the result already."""
+"""Fields of effects and outcomes with content, which is already in the envelope and in the result."""
 _AS_GIVEN = "passthrough"
 """The profile that changes nothing."""
 _MEMBERS = frozenset({"content", "structuredContent", "isError", "resultType", "_meta"})
-"""Of these a CallToolResult has one at least."""
+"""A CallToolResult has at least one of these members."""
 
 
 def explain(
@@ -106,7 +106,7 @@ def explain(
 
 
 def _recorded(file: str) -> dict[str, Any]:
-    """The result in the file: as it is, inside a JSON-RPC response, or among what `call --json` printed."""
+    """Read the result in the file: bare, inside a JSON-RPC response, or in the output of `call --json`."""
     where = "stdin" if file == "-" else file
     try:
         content = sys.stdin.read() if file == "-" else Path(file).read_bytes()
@@ -125,7 +125,7 @@ def _recorded(file: str) -> dict[str, Any]:
 
 
 def _result_in(recorded: Any) -> dict[str, Any] | None:
-    """The CallToolResult, bare or wrapped; of several profiles' the one as the server gave it, else the first."""
+    """Find the CallToolResult, bare or wrapped; among several profiles' the server's raw one, or else the first."""
     if is_list(recorded):
         several = [one for one in recorded if is_dict(one)]
         recorded = next((one for one in several if one.get("profile") == _AS_GIVEN), several[0] if several else None)
@@ -254,7 +254,7 @@ def _as_json(name: str, shaped: Shaped) -> dict[str, Any]:
 
 
 def _told(value: Effect | Outcome) -> dict[str, Any]:
-    """The fields of an effect or outcome that are not content."""
+    """Return the fields of an effect or outcome that are not content."""
     if isinstance(value, Rendered):
         return {"images": [{"outcome": type(image).__name__, **_told(image)} for image in value.images]}
     told = {field.name: getattr(value, field.name) for field in fields(value) if field.name not in _DATA}

@@ -1,4 +1,4 @@
-"""`mcp-gateway install` and `uninstall`: the gateway in a host's own configuration file."""
+"""`mcp-gateway install` and `uninstall`: add the gateway to a host's own configuration file, or remove it."""
 
 import json
 import os
@@ -44,7 +44,7 @@ HostFile = Annotated[
 EntryName = Annotated[str, typer.Option("--name", metavar="NAME", help="What the gateway is called there.")]
 _NEVER_STARTED = "not yet started by the gateway, and a host may give up before a first start is over"
 _SHORTEST_SECRET = 8
-"""Characters of a value that is hidden wherever it stands in a diff; shorter ones may be anything else."""
+"""Minimum length of a value that is redacted anywhere in a diff; shorter ones may be unrelated text."""
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the change as a diff, and change nothing.")]
 
@@ -86,7 +86,7 @@ def install(
     before = _given_before(known, target, name)
     given = {**before, **_given(env or (), at)}
     changed = {key for key, value in given.items() if before.get(key) != value}
-    # A diff is for people, and values that were given are secrets, as a rule.
+    # A diff is for people, and the given values are usually secrets.
     shown = {**given, **dict.fromkeys(changed, HIDDEN)} if dry_run else given
     launch = own_launch(configuration, profile, given=shown)
     others = _others(known, target, at, configuration) if only else Others()
@@ -134,7 +134,7 @@ def uninstall(
 
 
 def _configuration(asked: Path | None, profile: str | None) -> tuple[Path, Settings]:
-    """The configuration that the host will start the gateway with, and its settings: it has to be in order now."""
+    """Return the configuration that the host will start the gateway with, and its settings. It must be valid now."""
     loaded = load_settings(asked)
     if loaded.path is None:
         remedy = "`mcp-gateway init` writes one, `mcp-gateway import` one with the servers of your hosts"
@@ -146,7 +146,7 @@ def _configuration(asked: Path | None, profile: str | None) -> tuple[Path, Setti
 
 
 def _given(env: Sequence[str], at: Machine) -> dict[str, str]:
-    """The variables of `--env`, with a value or as they are here."""
+    """The variables of `--env`, with the given values or those of this environment."""
     given: dict[str, str] = {}
     for one in env:
         name, has_value, value = one.partition("=")
@@ -159,7 +159,7 @@ def _given(env: Sequence[str], at: Machine) -> dict[str, str]:
 
 
 def _given_before(host: HostFormat, file: Path, name: str) -> dict[str, str]:
-    """The variables that the host's entry of ours has already."""
+    """The variables that the host's entry for the gateway already has."""
     document, _ = host_document(host, file)
     entry = (document.table(host.table) or {}).get(name)
     launch = launch_in(cast("Mapping[str, Any]", entry)) if is_own(entry) else None
@@ -167,9 +167,9 @@ def _given_before(host: HostFormat, file: Path, name: str) -> dict[str, str]:
 
 
 def _say_variables(host: HostFormat, configuration: Path, launch: Launch, at: Machine, again: str) -> None:
-    """Which variables of the configuration the host may start the gateway without, and how it gets them.
+    """Print the configuration's variables that the host may not pass to the gateway, and how to pass them.
 
-    `again` is the command line that installs once more, as it was given.
+    `again` is the command line to repeat the installation, as it was given.
     """
     missing = missing_in_host(configuration, launch.env)
     for sentence in missing.sentences(configuration, host.title):
@@ -182,11 +182,11 @@ def _say_variables(host: HostFormat, configuration: Path, launch: Launch, at: Ma
 
 
 def _say_first_starts(settings: Settings, config: Path | None) -> None:
-    """Which upstreams a host would have to wait for, because nobody has started them yet: some hosts give up soon."""
-    from gateway.upstream import Catalogues  # the commands beside this one do without the SDK
+    """Print the upstreams that have never been started, for which hosts would have to wait: some time out early."""
+    from gateway.upstream import Catalogues  # the other commands do without the SDK
 
     cache = cache_folder(os.environ)
-    if cache is None:  # nothing is remembered from one start to the next
+    if cache is None:  # lists are not kept between starts
         return
     catalogues = Catalogues(cache / "catalogues")
     new = [name for name, one in settings.upstreams.items() if one.enabled and catalogues.recall(one) is None]
@@ -205,7 +205,7 @@ def _say_registered(done: Registered, host: HostFormat, name: str, configuration
 
 
 def _say_others(done: Registered, host: HostFormat, others: "Others") -> None:
-    """What becomes of the host's other servers, and which of them the gateway does not have."""
+    """Print what happens to the host's other servers, and which of these the gateway does not have."""
     beside = [name for name in done.installation.beside if name not in others.login]
     if beside:
         say(f"its other servers stay beside it: {', '.join(beside)}")
@@ -231,8 +231,11 @@ def _say_kept(done: Registered, host: HostFormat, others: "Others") -> None:
 
 @dataclass(frozen=True)
 class Others:
-    """Servers in the host's file, by name, that `--only` is careful with: `login` want one (OAuth), which the gateway
-    cannot give; the configuration has no equal of those that are `lost`, and does not enable those that are `off`."""
+    """Names of servers in the host's file that `--only` treats with care.
+
+    Servers in `login` want a login (OAuth) that the gateway cannot do; those in `lost` are not in the configuration,
+    and those in `off` are not enabled there.
+    """
 
     login: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
@@ -240,7 +243,7 @@ class Others:
 
 
 def _others(host: HostFormat, file: Path, at: Machine, configuration: Path) -> Others:
-    """The host's own servers, compared with the configuration, and asked whether they want a login."""
+    """Compare the host's own servers with the configuration, and ask them whether they want a login."""
     document, _ = host_document(host, file)
     servers = [one for one in read_servers(document, host, at) if not one.own and not one.project]
     is_json = configuration.suffix.lower() == ".json"

@@ -1,4 +1,4 @@
-"""`mcp-gateway profiles`: which hosts are known, and what is known of each."""
+"""`mcp-gateway profiles`: list the known hosts, and show what is known of each."""
 
 import shutil
 import sys
@@ -17,11 +17,11 @@ from gateway.core.profiles.match_profile import find_profile
 from gateway.core.profiles.profile import Match, Profile
 
 _OF_THE_HOST = frozenset({"wait.call", "wait.start", "wait.progress_resets"})
-"""Values that say something of the host itself, and limit nothing."""
+"""Values that describe the host itself, and are not limits."""
 
 _HEADINGS = ("profile", "host", "images", "text", "result", "based on", "chosen for clients")
 _WIDE = 140
-"""Columns of a terminal in which a row with all of these can still be read."""
+"""Width of a terminal, in columns, from which rows with all of these are readable."""
 
 _NOT_SHOWN = {"line": "named in a line", "file": "as the path of a file"}
 
@@ -91,7 +91,7 @@ def _explained(profile: Profile, path: str) -> Iterator[str]:
 
 
 def shown(value: Any) -> str:
-    """A value as it would be written in TOML."""
+    """Format a value as in TOML."""
     match value:
         case None:
             return "no limit"
@@ -139,7 +139,7 @@ def _limit(characters: int | None) -> str:
 
 
 def _clients(profile: Profile, profiles: Mapping[str, Profile]) -> list[str]:
-    """The clients that get it by themselves; for a variant, its host and the models."""
+    """The clients for which the profile is chosen by default; for a variant, its host and models."""
     host = profiles.get(profile.lineage[0]) if profile.lineage else None
     models = host.variants.get(profile.name) if host else None
     of_host = [f"{host.name} {_for_models(models)}"] if host and models else []

@@ -1,4 +1,4 @@
-"""`mcp-gateway serve`: the gateway itself, over stdio or HTTP."""
+"""`mcp-gateway serve`: run the gateway over stdio or HTTP."""
 
 import logging
 import os
@@ -40,7 +40,7 @@ You may want one of these instead:
   mcp-gateway install HOST    register the gateway in a host, which starts it
   mcp-gateway serve --http    serve hosts over HTTP
   mcp-gateway tools           list the tools that a host is offered"""
-"""For people who start `serve` in a terminal, where it would look hung."""
+"""Printed for people who start `serve` in a terminal, where it would seem to hang."""
 
 
 def serve(
@@ -120,7 +120,7 @@ def _logging(settings: Settings, log_format: LogFormat | None, level: LogLevel |
 
 
 def _opening(settings: Settings) -> "EarlyStdio":
-    """For whoever calls the command without `main`, which opens the connection before anything is imported."""
+    """Open the connection if the command was not started by `main`, which opens it before anything is imported."""
     from gateway.serving.mcp.early_stdio import EarlyStdio
     from gateway.serving.mcp.handshake import Identity
 
