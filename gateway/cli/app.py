@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gateway._version import __version__
-from gateway.cli.command_context import Started
+from gateway.cli.command_context import CommandContext
 from gateway.cli.commands import (
     add,
     calibrate,
@@ -105,9 +105,9 @@ def run(arguments: Sequence[str], opening: "EarlyStdio | None" = None) -> int:
     forgive_encodings()
     # `serve` configures logging again as soon as it knows the configuration.
     log = configure_logging(Settings(logging=LoggingSettings(level="error")), debug=debug)
-    started = Started(opening, debug, after_dashes=bool(rest))
+    invocation = CommandContext(opening, debug, after_dashes=bool(rest))
     try:
-        return ending(lambda: app(given, prog_name="mcp-gateway", standalone_mode=False, obj=started), debug=debug)
+        return ending(lambda: app(given, prog_name="mcp-gateway", standalone_mode=False, obj=invocation), debug=debug)
     finally:
         log.flush()
 

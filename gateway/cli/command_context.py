@@ -60,7 +60,7 @@ Returned = TypeVar("Returned")
 
 
 @dataclass(frozen=True)
-class Started:
+class CommandContext:
     """State from before the command: the host's stdio connection, if it is already answered, and `--debug`.
 
     `after_dashes`: whether a program's command line was given after `--`.

@@ -56,7 +56,7 @@ class HostFacingState:
     def serves(self, downstream: "Downstream") -> None:
         """Set the server that serves the hosts from now on."""
         self._downstream = downstream
-        self._serving.guests = downstream.presence.guests
+        self._serving.connected_hosts = downstream.presence.connected_hosts
 
     def applied(self, settings: Settings) -> None:
         """Update the identity for changed settings, for hosts that connect from now on."""
@@ -71,7 +71,7 @@ class HostFacingState:
 
 
 @asynccontextmanager
-async def attended_gateway(
+async def controlled_gateway(
     start: Start,
     serving: Serving,
     *,
@@ -85,12 +85,12 @@ async def attended_gateway(
 
     `on_introduced` is called with the upstreams' instructions for models, now and whenever they change.
     """
-    from gateway.serving.control.control_plane import attended
+    from gateway.serving.control.control_plane import under_control
 
     load = start.load if start.path is not None else None
     async with (
         run_gateway(start.settings, profile=start.profile, expected=expected, over_http=over_http) as gateway,
-        attended(gateway, serving, stop=stop, load=load, seen=start.seen, on_applied=on_applied),
+        under_control(gateway, serving, stop=stop, load=load, seen=start.seen, on_applied=on_applied),
     ):
 
         def introduced(others: Introductions) -> None:

@@ -17,7 +17,7 @@ from gateway.serving.control import protocol
 from gateway.serving.control.contents import Contents
 
 
-class StoreItself:
+class DirectStore:
     """Handles the content commands as a running gateway does over its control socket. Each method opens the store."""
 
     def __init__(self, settings: Settings) -> None:

@@ -26,12 +26,12 @@ from gateway.routing.check_arguments import ArgumentChecks
 from gateway.routing.keepalive import keeping_alive
 from gateway.routing.named_files import with_named_files
 from gateway.routing.pages import OpenPages
-from gateway.routing.ports import Calibrating, OwnTools, ShaperPort, TheArguments, UpstreamsPort
+from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, ShaperPort, UpstreamsPort
 from gateway.routing.resolve_arguments import WithContent
 from gateway.routing.resources import Resources
 from gateway.routing.result_context import reach
 from gateway.routing.tasks import TASK, Tasks
-from gateway.routing.tool_catalogues import Offering
+from gateway.routing.tool_catalogues import ToolCatalogues
 from gateway.telemetry import Telemetry
 from gateway.upstream import RequestContext
 from gateway.upstream.bridging.bridge import Bridge
@@ -42,7 +42,7 @@ from gateway.upstream.connection.request_context import EVERYTHING_AS_IT_IS
 logger = logging.getLogger(__name__)
 
 
-class _Done(NamedTuple):
+class _Shaped(NamedTuple):
     """A result for a host, the notes of what was changed in it, and whether it is an error."""
 
     result: dict[str, Any]
@@ -56,22 +56,22 @@ class Calls:
     def __init__(
         self,
         upstreams: UpstreamsPort,
-        builtin: OwnTools,
+        own_tools: OwnTools,
         bridge: Bridge,
-        offering: Offering,
+        catalogues: ToolCatalogues,
         resources: Resources,
         telemetry: Telemetry,
         shaper: ShaperPort,
         settings: Settings,
         opened: OpenPages,
         read: Callable[[RequestContext, str], Awaitable[Mapping[str, Any]]],
-        calibration: Calibrating | None = None,
-        arguments: TheArguments | None = None,
+        calibration: CalibrationPort | None = None,
+        arguments: ArgumentsPort | None = None,
     ) -> None:
         self._upstreams = upstreams
-        self._builtin = builtin
+        self._own_tools = own_tools
         self._bridge = bridge
-        self._offering = offering
+        self._catalogues = catalogues
         self._resources = resources
         self._telemetry = telemetry
         self._opened = opened
@@ -106,7 +106,7 @@ class Calls:
             media_share(host_of(context.caller), is_result=True),
         ):
             call.asked(params.get("arguments"), (await _size(params.get("arguments") or {})).characters)
-            route, catalogue = await self._offering.route(name, context)
+            route, catalogue = await self._catalogues.route(name, context)
             call.routed(route.upstream, route.tool)
             shaper, profile = self._shaper, _shaped_by(context, catalogue)
             passed = _onward(params, route)
@@ -144,18 +144,18 @@ class Calls:
         size = await _size(result)
         limited = self._within_limit(result, size, route, f"task {plain(task_id, 100)}")
         bounded = await _outward(route, limited, size)
-        profile = _shaped_by(context, await self._offering.offered(context))
+        profile = _shaped_by(context, await self._catalogues.offered(context))
         with media_share(host_of(context.caller), is_result=True):
             done = await self._for_host(bounded, route, context, profile, self._shaper)
         return {**state, "result": done.result}
 
     async def _for_host(
         self, result: Mapping[str, Any], route: Route, context: RequestContext, profile: Profile, shaper: ShaperPort
-    ) -> _Done:
+    ) -> _Shaped:
         """Return a tool's result as its host gets it, and remember the resources that it names for later requests."""
         if route.audience == "app":  # no model reads it, so it needs no shaping
             is_error = result.get("isError") is True
-            return _Done(self._as_it_came(result, route, context.caller), (apps.AS_IT_CAME,), is_error)
+            return _Shaped(self._as_it_came(result, route, context.caller), (apps.AS_IT_CAME,), is_error)
         if route.shows_page:
             self._opened.add(route.upstream, context.caller)
         whole, notes = await self._with_named_files(result, route)
@@ -172,7 +172,7 @@ class Calls:
         )
         if route.upstream != OWN:
             self._resources.remember(route.upstream, shaped.envelope, context.caller)
-        return _Done(shaped.result, shaped.notes, shaped.envelope.is_error)
+        return _Shaped(shaped.result, shaped.notes, shaped.envelope.is_error)
 
     async def _asked(
         self, route: Route, params: Mapping[str, Any], context: RequestContext, profile: Profile
@@ -182,7 +182,7 @@ class Calls:
             return await self._calibration.call(route.tool, arguments, context.caller, profile)
         if route.upstream == OWN:
             owner, read = context.caller.principal, partial(self._read, replace(context, is_part=True))
-            return await self._builtin.request("tools/call", params, owner=owner, profile=profile, read=read)
+            return await self._own_tools.request("tools/call", params, owner=owner, profile=profile, read=read)
         upstream = self._upstreams[route.upstream]
         if route.parameters and self._arguments is not None:
             upstream = WithContent(upstream, route, self._arguments)

@@ -20,12 +20,12 @@ LISTS: Mapping[str, str] = {
 """The list methods, each with the name of the change notification for its list."""
 
 
-class Listing:
+class MergedLists:
     """Builds merged lists with their cache hints."""
 
-    def __init__(self, upstreams: UpstreamsPort, builtin: OwnTools, resources: Resources, prompts: Prompts) -> None:
+    def __init__(self, upstreams: UpstreamsPort, own_tools: OwnTools, resources: Resources, prompts: Prompts) -> None:
         self._upstreams = upstreams
-        self._builtin = builtin
+        self._own_tools = own_tools
         self._resources = resources
         self._prompts = prompts
 
@@ -39,7 +39,7 @@ class Listing:
                 prompts = list(self._prompts.catalogue(context).prompts)
                 return {"prompts": prompts, **hints_of(self._upstreams, "prompts", caller)}
             case "resources/list":
-                own = await self._builtin.resources(owner=caller.principal)
+                own = await self._own_tools.resources(owner=caller.principal)
                 hints = hints_of(self._upstreams, "resources", caller, own=bool(own))
                 return {"resources": [*self._resources.listed(caller), *own], **hints}
             case "resources/templates/list":

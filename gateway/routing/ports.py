@@ -23,7 +23,7 @@ ReadResource = Callable[[str], Awaitable[Mapping[str, Any]]]
 """Reads an upstream's resource by URI in the caller's own session; returns the raw result of `resources/read`."""
 
 
-class TheLists(Protocol):
+class ListsPort(Protocol):
     """An upstream's latest lists, unmodified. `hints` has the cache hints of each list."""
 
     @property
@@ -52,7 +52,7 @@ class UpstreamPort(BridgedUpstream, Protocol):
     @property
     def instructions(self) -> str | None: ...
 
-    def lists_for(self, caller: Caller | None = None) -> TheLists: ...
+    def lists_for(self, caller: Caller | None = None) -> ListsPort: ...
     async def ready(self, timeout: float) -> bool: ...
     async def prepare(self, caller: Caller, seconds: float = 0.0, *, hears: bool = True) -> None: ...
     async def subscribe(self, uri: str, caller: Caller) -> Callable[[], None]: ...
@@ -79,7 +79,7 @@ class OwnTools(Protocol):
     ) -> dict[str, Any]: ...
 
 
-class Calibrating(Protocol):
+class CalibrationPort(Protocol):
     """The calibration tools, for the hosts that are to be calibrated now."""
 
     def tools(self, caller: Caller, profile: Profile) -> Sequence[WireObject]: ...
@@ -88,7 +88,7 @@ class Calibrating(Protocol):
     ) -> dict[str, Any]: ...
 
 
-class TheArguments(Protocol):
+class ArgumentsPort(Protocol):
     """Puts content into the arguments of calls (implemented by `gateway.content.arguments.Arguments`)."""
 
     def giving(self, settings: UpstreamSettings) -> ContentForm: ...
@@ -104,7 +104,7 @@ class TheArguments(Protocol):
     ) -> AbstractAsyncContextManager[Mapping[str, Any]]: ...
 
 
-class AShaped(Protocol):
+class ShapedPort(Protocol):
     """A shaped result, the notes of what was changed in it, and the envelope that it was made from."""
 
     @property
@@ -128,4 +128,4 @@ class ShaperPort(Protocol):
         reach: Reach | None = None,
         origin: str | None = None,
         app: bool = False,
-    ) -> AShaped: ...
+    ) -> ShapedPort: ...

@@ -8,7 +8,7 @@ from gateway.core.model.json_values import as_object
 from gateway.core.tools.catalogue import Route
 from gateway.core.wording import failure_text, plain
 from gateway.errors import ArgumentError
-from gateway.routing.ports import TheArguments, UpstreamPort
+from gateway.routing.ports import ArgumentsPort, UpstreamPort
 from gateway.upstream.connection.calls import CallLimits
 from gateway.upstream.connection.request_context import RequestContext
 
@@ -22,7 +22,7 @@ class WithContent:
     exactly as long as the upstream's call runs, and nothing else holds the content.
     """
 
-    def __init__(self, upstream: UpstreamPort, route: Route, arguments: "TheArguments") -> None:
+    def __init__(self, upstream: UpstreamPort, route: Route, arguments: "ArgumentsPort") -> None:
         self._upstream = upstream
         self._route = route
         self._arguments = arguments

@@ -20,7 +20,7 @@ from gateway.errors import UnknownResource, UpstreamError, UpstreamRefused
 from gateway.routing.log_once import Problems
 from gateway.routing.pages import OpenPages
 from gateway.routing.per_caller import PerCaller
-from gateway.routing.ports import Ask, TheLists, UpstreamsPort
+from gateway.routing.ports import Ask, ListsPort, UpstreamsPort
 from gateway.routing.templates import closest_first
 from gateway.upstream.connection.owners import host_of, owner_by_session
 from gateway.upstream.connection.request_context import RequestContext
@@ -197,14 +197,14 @@ class Resources:
         declared = {name: as_object(self._upstreams[name].capabilities.get("resources")) for name in self._upstreams}
         return [name for name, resources in declared.items() if resources.get("subscribe") is True]
 
-    def _lists(self, name: str, caller: Caller) -> TheLists:
+    def _lists(self, name: str, caller: Caller) -> ListsPort:
         return self._upstreams[name].lists_for(caller)
 
     def _tools(self, name: str, caller: Caller) -> Sequence[WireObject]:
         return self._lists(name, caller).tools
 
     def _merged(
-        self, key: str, caller: Caller, declared: Callable[[TheLists], Sequence[WireObject]]
+        self, key: str, caller: Caller, declared: Callable[[ListsPort], Sequence[WireObject]]
     ) -> list[dict[str, Any]]:
         merged: dict[str, dict[str, Any]] = {}
         owners: dict[str, str] = {}

@@ -21,13 +21,13 @@ from gateway.errors import InvalidRequest, ProfileError, UnknownMethod
 from gateway.routing.availability import Availability
 from gateway.routing.calls import Calls
 from gateway.routing.completions import Completions
-from gateway.routing.lists import LISTS, Listing
+from gateway.routing.lists import LISTS, MergedLists
 from gateway.routing.pages import OpenPages
-from gateway.routing.ports import Calibrating, OwnTools, ShaperPort, TheArguments, UpstreamsPort
+from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, ShaperPort, UpstreamsPort
 from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
 from gateway.routing.tasks import METHODS as TASK_METHODS
-from gateway.routing.tool_catalogues import Offering
+from gateway.routing.tool_catalogues import ToolCatalogues
 from gateway.routing.upstream_instructions import introductions
 from gateway.telemetry import Telemetry
 from gateway.upstream import ProgressCallback, RequestContext
@@ -52,31 +52,31 @@ class Router:
     def __init__(
         self,
         upstreams: UpstreamsPort,
-        builtin: OwnTools,
+        own_tools: OwnTools,
         shaper: ShaperPort,
         profiles: Mapping[str, Profile],
         settings: Settings,
         profile: str | None = None,
         telemetry: Telemetry | None = None,
         bridge: Bridge | None = None,
-        calibration: Calibrating | None = None,
-        arguments: TheArguments | None = None,
+        calibration: CalibrationPort | None = None,
+        arguments: ArgumentsPort | None = None,
     ) -> None:
         self._upstreams = upstreams
-        self._builtin = builtin
+        self._own_tools = own_tools
         self._profiles = profiles
         self._settings = settings
         self._profile = profile
         self._configured = profile or settings.gateway.profile
         self._availability = Availability(upstreams)
         opened = OpenPages()
-        self._offering = Offering(
-            upstreams, builtin, settings.gateway, self._availability, opened, calibration, arguments
+        self._catalogues = ToolCatalogues(
+            upstreams, own_tools, settings.gateway, self._availability, opened, calibration, arguments
         )
         self._resources = Resources(upstreams, opened)
         self._prompts = Prompts(upstreams, settings.gateway, self._availability, self._own_prompts)
         self._completions = Completions(upstreams, self._prompts, self._resources)
-        self._listing = Listing(upstreams, builtin, self._resources, self._prompts)
+        self._lists = MergedLists(upstreams, own_tools, self._resources, self._prompts)
         self._introductions = introductions(upstreams, profiles, self._configured)
         self._introduced: Callable[[Introductions], None] | None = None
         self._chosen: dict[tuple[str | None, ...], Profile] = {}
@@ -85,9 +85,9 @@ class Router:
         self._bridge = bridge or Bridge()
         self._calls = Calls(
             upstreams,
-            builtin,
+            own_tools,
             self._bridge,
-            self._offering,
+            self._catalogues,
             self._resources,
             self._telemetry,
             shaper,
@@ -152,7 +152,7 @@ class Router:
                 _refuse_cursor(params)
                 hears = f"{LISTS[method]}_list_changed" not in profile.features.broken
                 await self._availability.first(profile.name, profile.wait.for_list(waited), caller, hears=hears)
-                return await self._listing.result(method, context, await self._offering.offered(context))
+                return await self._lists.result(method, context, await self._catalogues.offered(context))
             case _:
                 raise UnknownMethod(f"{plain(method, 100)!r} is not served")
 
@@ -160,7 +160,7 @@ class Router:
         """Ask an upstream, or the gateway itself, for anything but tool calls."""
         if name == OWN:
             owner = context.caller.principal
-            return await self._builtin.request(method, params, owner=owner, profile=context.profile)
+            return await self._own_tools.request(method, params, owner=owner, profile=context.profile)
         return await self._bridge.request(self._upstreams[name], method, params, context)
 
     async def _read_part(self, context: RequestContext, uri: str) -> Mapping[str, Any]:
@@ -171,8 +171,8 @@ class Router:
     def _own_prompts(self, context: RequestContext) -> Sequence[WireObject]:
         """The gateway's own prompts, if the caller is offered a tool that takes content."""
         helpers = context.profile.tools.helpers
-        useful = helpers and self._offering.catalogue(context.listed, context.caller).takes_content
-        return self._builtin.prompts() if useful else ()
+        useful = helpers and self._catalogues.catalogue(context.listed, context.caller).takes_content
+        return self._own_tools.prompts() if useful else ()
 
     def profile_of(self, caller: Caller) -> Profile:
         """Return the profile in force for a caller, as the variant for its model and narrowed to its revision.
@@ -194,7 +194,7 @@ class Router:
 
     def catalogue(self, caller: Caller) -> Catalogue:
         """Return the caller's catalogue, without waiting for upstreams, with notes of what was changed or left out."""
-        return self._offering.catalogue(self._listed(caller), self._able(caller))
+        return self._catalogues.catalogue(self._listed(caller), self._able(caller))
 
     def _listed(self, caller: Caller) -> Profile:
         """The profile for listing a caller's tools: the same for every call, whatever model each names."""
@@ -205,7 +205,7 @@ class Router:
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """Return the input schema of a tool by its offered name; None if no host has been offered it yet."""
-        return self._offering.input_schema(name)
+        return self._catalogues.input_schema(name)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Notify `listener` of changed lists. Return a function that ends the subscription."""
@@ -259,7 +259,7 @@ class Router:
         """Handle a change in an upstream (`gateway.upstream.upstream.OnChange`); called by the upstreams' owner."""
         logger.debug("upstream %s: %s changed", upstream, kind)
         if kind in ("tools", "state"):
-            self._offering.forget()
+            self._catalogues.forget()
         if kind == "state":
             self._introduce()
         else:
@@ -281,7 +281,7 @@ class Router:
         self._telemetry.content = settings.logging.content
         self._chosen.clear()
         self._availability.forget()
-        self._offering.reconfigure(settings.gateway)
+        self._catalogues.reconfigure(settings.gateway)
         self._prompts.reconfigure(settings.gateway)
         self._introduce()
         if anew:

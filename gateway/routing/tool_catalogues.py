@@ -23,7 +23,7 @@ from gateway.errors import GatewayError, UnknownTool
 from gateway.routing.availability import Availability
 from gateway.routing.log_once import Problems
 from gateway.routing.pages import OpenPages
-from gateway.routing.ports import Calibrating, OwnTools, TheArguments, UpstreamsPort
+from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, UpstreamsPort
 from gateway.upstream import RequestContext, UpstreamState
 
 _Tools = Mapping[str, Sequence[WireObject]]
@@ -55,7 +55,7 @@ class _Wanted(NamedTuple):
     gateway: GatewaySettings
 
 
-class Offering:
+class ToolCatalogues:
     """The catalogues in use, and the routes from offered names to upstreams."""
 
     def __init__(
@@ -65,8 +65,8 @@ class Offering:
         settings: GatewaySettings,
         availability: Availability,
         opened: OpenPages,
-        calibration: Calibrating | None = None,
-        arguments: TheArguments | None = None,
+        calibration: CalibrationPort | None = None,
+        arguments: ArgumentsPort | None = None,
     ) -> None:
         self._upstreams = upstreams
         self._own = own
@@ -75,7 +75,7 @@ class Offering:
         self._opened = opened
         self._calibration = calibration
         self._arguments = arguments
-        self._catalogues: OrderedDict[tuple[object, ...], tuple[_Tools, Catalogue]] = OrderedDict()
+        self._cache: OrderedDict[tuple[object, ...], tuple[_Tools, Catalogue]] = OrderedDict()
         self._schemas: dict[str, Mapping[str, Any]] = {}
         self._problems = Problems()
         self._faults = FaultMemo()
@@ -88,7 +88,7 @@ class Offering:
 
     def forget(self) -> None:
         """Discard the catalogues, so that they are rebuilt. Called when an upstream's list or state has changed."""
-        self._catalogues.clear()
+        self._cache.clear()
         self._schemas.clear()
         self._faults = FaultMemo()
 
@@ -126,18 +126,18 @@ class Offering:
         return _Wanted(key, lists, calibrating, profile, revision, shows_apps, settings, self._settings)
 
     def _remembered(self, wanted: "_Wanted") -> Catalogue | None:
-        found = self._catalogues.get(wanted.key)
+        found = self._cache.get(wanted.key)
         if found is None:
             return None
-        self._catalogues.move_to_end(wanted.key)
+        self._cache.move_to_end(wanted.key)
         return found[1]
 
     def _kept(self, wanted: "_Wanted", catalogue: Catalogue) -> Catalogue:
-        self._catalogues[wanted.key] = (wanted.lists, catalogue)
+        self._cache[wanted.key] = (wanted.lists, catalogue)
         self._schemas.update((tool["name"], tool["inputSchema"]) for tool in catalogue.tools)
         self._report(catalogue, wanted.profile.name)
-        while len(self._catalogues) > _KEPT:
-            self._catalogues.popitem(last=False)
+        while len(self._cache) > _KEPT:
+            self._cache.popitem(last=False)
         return catalogue
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, cast
 
 import typer
 
-from gateway.cli.command_context import ConfigFile, Started
+from gateway.cli.command_context import CommandContext, ConfigFile
 from gateway.cli.configuration_file import ConfigurationFile
 from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.terminal import remark, say
@@ -55,7 +55,7 @@ def add(
     mcp-gateway add docs https://example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'
     """
     words = server or []
-    if words and not _is_url(words[0]) and not cast("Started", context.obj).after_dashes:
+    if words and not _is_url(words[0]) and not cast("CommandContext", context.obj).after_dashes:
         refuse("put -- before the command line, so that its options are not taken for this command's own")
     upstream = _upstream(words, env or (), header or (), cwd, kind)
     file = _file(config, yes)

@@ -30,7 +30,7 @@ from gateway.serving.control.records import GatewayRecord, running
 from gateway.system.files import replacing
 
 if TYPE_CHECKING:
-    from gateway.cli.direct_store import StoreItself
+    from gateway.cli.direct_store import DirectStore
 
 app = typer.Typer(name="content", help="Stored content: list it, save it, remove it.", invoke_without_command=True)
 
@@ -212,7 +212,7 @@ def _asked(request: dict[str, Any], pid: int | None, name: str | None, config: P
     return _store(config).line(request)
 
 
-def _store(config: Path | None) -> "StoreItself":
+def _store(config: Path | None) -> "DirectStore":
     """Return the store of the configuration, used without a gateway. It must be one that lasts."""
     settings = settings_if_any(config).settings
     if settings.store.url.startswith("memory:"):
@@ -220,9 +220,9 @@ def _store(config: Path | None) -> "StoreItself":
             "no gateway is running, and its store would be in memory",
             remedy="start one, or name a store that lasts: [store] url",
         )
-    from gateway.cli.direct_store import StoreItself  # here, because it takes as long to import as a gateway
+    from gateway.cli.direct_store import DirectStore  # here, because it takes as long to import as a gateway
 
-    return StoreItself(settings)
+    return DirectStore(settings)
 
 
 # -- for people --------------------------------------------------------------------------------------------------------

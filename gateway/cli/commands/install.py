@@ -89,7 +89,7 @@ def install(
     # A diff is for people, and the given values are usually secrets.
     shown = {**given, **dict.fromkeys(changed, HIDDEN)} if dry_run else given
     launch = own_launch(configuration, profile, given=shown)
-    others = _others(known, target, at, configuration) if only else Others()
+    others = _others(known, target, at, configuration) if only else _OtherServers()
     done = register(known, target, launch, Backups.of_user(), name=name, only=only, kept=others.login, dry_run=dry_run)
     if dry_run:
         values = (json.dumps(value, ensure_ascii=False)[1:-1] for value in (*before.values(), *given.values()))
@@ -204,7 +204,7 @@ def _say_registered(done: Registered, host: HostFormat, name: str, configuration
         say(f"what it was before is kept in {done.backup}; `mcp-gateway uninstall {host.name}` gives it back")
 
 
-def _say_others(done: Registered, host: HostFormat, others: "Others") -> None:
+def _say_others(done: Registered, host: HostFormat, others: "_OtherServers") -> None:
     """Print what happens to the host's other servers, and which of these the gateway does not have."""
     beside = [name for name in done.installation.beside if name not in others.login]
     if beside:
@@ -221,7 +221,7 @@ def _say_others(done: Registered, host: HostFormat, others: "Others") -> None:
         remark(f"warning: not enabled behind the gateway: {names} (`mcp-gateway enable NAME` switches one on)")
 
 
-def _say_kept(done: Registered, host: HostFormat, others: "Others") -> None:
+def _say_kept(done: Registered, host: HostFormat, others: "_OtherServers") -> None:
     kept = [name for name in others.login if name in done.installation.beside]
     if kept:
         names = ", ".join(kept)
@@ -230,7 +230,7 @@ def _say_kept(done: Registered, host: HostFormat, others: "Others") -> None:
 
 
 @dataclass(frozen=True)
-class Others:
+class _OtherServers:
     """Names of servers in the host's file that `--only` treats with care.
 
     Servers in `login` want a login (OAuth) that the gateway cannot do; those in `lost` are not in the configuration,
@@ -242,7 +242,7 @@ class Others:
     off: tuple[str, ...] = ()
 
 
-def _others(host: HostFormat, file: Path, at: Machine, configuration: Path) -> Others:
+def _others(host: HostFormat, file: Path, at: Machine, configuration: Path) -> _OtherServers:
     """Compare the host's own servers with the configuration, and ask them whether they want a login."""
     document, _ = host_document(host, file)
     servers = [one for one in read_servers(document, host, at) if not one.own and not one.project]
@@ -253,7 +253,7 @@ def _others(host: HostFormat, file: Path, at: Machine, configuration: Path) -> O
     logins = [url for url, wants in answers.items() if wants]
     login = tuple(one.name for one in open_ones if wants_login(one, logins))
     rest = [] if is_json else [one for one in servers if one.name not in login]
-    return Others(
+    return _OtherServers(
         login,
         tuple(one.name for one in rest if not known.has(one)),
         tuple(one.name for one in rest if known.is_off(one)),

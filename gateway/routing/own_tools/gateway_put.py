@@ -31,7 +31,7 @@ _LONGEST_URI = 1_000
 _SOURCES = ("data", "url", "path")
 
 
-class Putting:
+class PutTool:
     """The tool as configured: without `fetch` it takes no URLs, without `folders` no paths."""
 
     def __init__(

@@ -76,8 +76,8 @@ async def read(arguments: Mapping[str, Any], sources: Sources, profile: Profile,
     offset = number_in(arguments, "offset", least=0) or 0
     limit = number_in(arguments, "limit", least=1) or DEFAULT_LIMIT
     words = text_in(arguments, "search")
-    desk = _Desk(sources, profile, owner)
-    found = await desk.resource(uri) if uri is not None else await desk.stored(handle or "")
+    finder = _TextFinder(sources, profile, owner)
+    found = await finder.resource(uri) if uri is not None else await finder.stored(handle or "")
     if found.is_line:
         shown = found.text
     elif words is not None:
@@ -94,7 +94,7 @@ class _Found(NamedTuple):
     is_line: bool = False
 
 
-class _Desk:
+class _TextFinder:
     """Finds the content to read, for one caller."""
 
     def __init__(self, sources: Sources, profile: Profile, owner: str) -> None:

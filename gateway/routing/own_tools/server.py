@@ -24,7 +24,7 @@ from gateway.errors import (
 )
 from gateway.routing.own_tools.declarations import TOOLS
 from gateway.routing.own_tools.directory import DIRECTORY_URI, PROMPTS, RESOURCE, directory_prompt, read_directory
-from gateway.routing.own_tools.gateway_put import Putting
+from gateway.routing.own_tools.gateway_put import PutTool
 from gateway.routing.own_tools.gateway_read import MOST_BYTES, Sources, is_text, read
 from gateway.routing.own_tools.gateway_view import view
 from gateway.routing.ports import ReadResource
@@ -35,7 +35,7 @@ _LONGEST_MESSAGE = 1_000
 _SHOWS_ALL = Profile(name="passthrough")
 
 
-class Builtin:
+class OwnToolsServer:
     """An in-process upstream, asked like any other, but also given the owner of the content and the host's profile."""
 
     name = OWN
@@ -44,10 +44,10 @@ class Builtin:
         self,
         store: ContentStore,
         media: MediaWork,
-        putting: Putting | None = None,
+        put_tool: PutTool | None = None,
     ) -> None:
-        self._putting = putting
-        self._tools = TOOLS if putting is None else (*TOOLS, putting.declaration())
+        self._put_tool = put_tool
+        self._tools = TOOLS if put_tool is None else (*TOOLS, put_tool.declaration())
         self._store = store
         self._media = media
 
@@ -108,9 +108,9 @@ class Builtin:
             if given is not None and not isinstance(given, Mapping):
                 raise InvalidRequest("arguments must be an object")
             arguments = cast("Mapping[str, Any]", given or {})
-            if name == PUT_TOOL and self._putting is not None:
+            if name == PUT_TOOL and self._put_tool is not None:
                 viewable = profile.image.show == "native" and profile.tools.helpers
-                return await self._putting.put(arguments, owner=owner, viewable=viewable)
+                return await self._put_tool.put(arguments, owner=owner, viewable=viewable)
             if name == VIEW_TOOL:
                 return {"content": await view(arguments, self._store, self._media, profile, owner=owner)}
             sources = Sources(self._store, self._media, read_resource)

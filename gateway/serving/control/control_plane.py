@@ -22,7 +22,7 @@ from gateway.serving.control.log_file import LogFile, log_path, prune
 from gateway.serving.control.pending_calibration import answer, apply_pending_calibration
 from gateway.serving.control.records import GatewayRecord, running, stem, write_record
 from gateway.serving.control.reload_config import Load, Reloader
-from gateway.serving.control.server import Commands, attend
+from gateway.serving.control.server import Commands, answer_callers
 from gateway.serving.control.status_report import Running, Serving, report
 from gateway.serving.control.watch_config import watch
 from gateway.system.background_tasks import background_tasks
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def attended(
+async def under_control(
     gateway: Running,
     serving: Serving,
     *,
@@ -115,7 +115,7 @@ async def _answer(folder: Path, serving: Serving, gateway: Running, commands: Co
     record: Path | None = None
     try:
         record = write_record(folder, _record(serving, gateway.settings.gateway.name, endpoint))
-        await attend(listener, endpoint, commands)
+        await answer_callers(listener, endpoint, commands)
     except Exception as error:  # as above
         logger.warning("the control endpoint is closed: %s", error)
     finally:

@@ -38,12 +38,12 @@ def answer(calibration: "Calibration", request: Mapping[str, Any]) -> dict[str, 
     if request.get("close") is True:
         calibration.close()
     else:
-        until, host = _wished(request)
+        until, host = _read_request(request)
         calibration.open(until, host)
     return calibration.progress()
 
 
-def leave_wish(folder: Path, until: float, host: str | None) -> Path:
+def save_pending_calibration(folder: Path, until: float, host: str | None) -> Path:
     """Save a request for gateways that start until then to calibrate their hosts. Raises OSError."""
     path = folder / _FILE
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
@@ -56,13 +56,13 @@ def apply_pending_calibration(folder: Path, calibration: "Calibration") -> None:
     """Begin calibrating if there is a valid saved request."""
     with suppress(OSError, ValueError, InvalidRequest):
         with (folder / _FILE).open("rb") as file:
-            wish = protocol.parse_line(file.read(_LARGEST))
-        until, host = _wished(wish)
+            pending = protocol.parse_line(file.read(_LARGEST))
+        until, host = _read_request(pending)
         calibration.open(until, host)
-        logger.info("calibrating %s, as `mcp-gateway calibrate` asks for", json.dumps(host) if host else "any host")
+        logger.info("calibrating %s, as requested by `mcp-gateway calibrate`", json.dumps(host) if host else "any host")
 
 
-def _wished(said: Mapping[str, Any]) -> tuple[float, str | None]:
+def _read_request(said: Mapping[str, Any]) -> tuple[float, str | None]:
     until, host = said.get("until"), said.get("host")
     if isinstance(until, bool) or not isinstance(until, int | float) or not math.isfinite(until):
         raise InvalidRequest("calibrating needs a time until when")

@@ -45,7 +45,7 @@ class Commands:
     content: Transfer | None = None
 
 
-async def attend(listener: SocketListener, endpoint: Endpoint, commands: Commands) -> None:
+async def answer_callers(listener: SocketListener, endpoint: Endpoint, commands: Commands) -> None:
     """Answer callers until cancelled. A caller that misbehaves does not affect others."""
     callers: set[SocketStream] = set()
     silent: Silent = {}

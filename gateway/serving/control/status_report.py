@@ -44,7 +44,7 @@ class Running(Protocol):
     def apply(self, settings: Settings) -> Difference: ...
 
 
-class AGuest(Protocol):
+class ConnectedHostPort(Protocol):
     """A connected host (implemented by `gateway.serving.mcp.presence.ConnectedHost`)."""
 
     @property
@@ -57,7 +57,7 @@ class AGuest(Protocol):
     def requests(self) -> int: ...
 
 
-def no_hosts() -> Iterable[AGuest]:
+def no_hosts() -> Iterable[ConnectedHostPort]:
     """Return no hosts. Used until something serves them."""
     return ()
 
@@ -69,7 +69,7 @@ class Serving:
     config: Path | None
     started: float
     transports: list[str] = field(default_factory=list[str])
-    guests: Callable[[], Iterable[AGuest]] = no_hosts
+    connected_hosts: Callable[[], Iterable[ConnectedHostPort]] = no_hosts
     log: Path | None = None
     principal: str = Caller().principal
     """The owner of the hosts' content."""
@@ -95,7 +95,7 @@ async def report(running: Running, serving: Serving, reloader: Reloader) -> dict
             "restart_needed": list(reloader.restart_needed),
         },
         "store": _store(running),
-        "hosts": [_host(guest, running.router) for guest in serving.guests()],
+        "hosts": [_host(host, running.router) for host in serving.connected_hosts()],
         "upstreams": [_upstream(upstream, memory) for upstream in upstreams],
     }
 
@@ -115,8 +115,8 @@ def _store(running: Running) -> dict[str, Any]:
     }
 
 
-def _host(guest: AGuest, router: "Router") -> dict[str, Any]:
-    caller = guest.caller
+def _host(host: ConnectedHostPort, router: "Router") -> dict[str, Any]:
+    caller = host.caller
     try:
         profile = router.profile_of(caller).name
     except GatewayError:  # it asked for a profile that does not exist, or no longer does
@@ -126,9 +126,9 @@ def _host(guest: AGuest, router: "Router") -> dict[str, Any]:
         "version": caller.client_version,
         "revision": caller.revision,
         "profile": profile,
-        "since": moment(guest.since),
-        "last_request": moment(guest.last),
-        "requests": guest.requests,
+        "since": moment(host.since),
+        "last_request": moment(host.last),
+        "requests": host.requests,
     }
 
 

@@ -39,25 +39,25 @@ class Presence:
         elif self._saw(self._connected, connection, caller):
             ending.callback(self._connected.pop, connection, None)
 
-    def guests(self) -> list[ConnectedHost]:
+    def connected_hosts(self) -> list[ConnectedHost]:
         """The connected hosts, in order of arrival."""
         recent = self._clock() - STATELESS_SECONDS
-        for key in [key for key, guest in self._stateless.items() if guest.last < recent]:
+        for key in [key for key, host in self._stateless.items() if host.last < recent]:
             del self._stateless[key]
-        return sorted((*self._connected.values(), *self._stateless.values()), key=lambda guest: guest.since)
+        return sorted((*self._connected.values(), *self._stateless.values()), key=lambda host: host.since)
 
-    def _saw(self, guests: OrderedDict[Hashable, ConnectedHost], key: Hashable, caller: Caller) -> bool:
+    def _saw(self, hosts: OrderedDict[Hashable, ConnectedHost], key: Hashable, caller: Caller) -> bool:
         """Record a request of a host, and return whether the host is new."""
         now = self._clock()
-        guest = guests.get(key)
-        is_new = guest is None
-        if guest is None:
-            guest = guests[key] = ConnectedHost(caller, now, now)
-            if len(guests) > _MOST:
-                guests.popitem(last=False)
-        guest.caller, guest.last = caller, now
-        guest.requests += 1
-        guests.move_to_end(key)
+        host = hosts.get(key)
+        is_new = host is None
+        if host is None:
+            host = hosts[key] = ConnectedHost(caller, now, now)
+            if len(hosts) > _MOST:
+                hosts.popitem(last=False)
+        host.caller, host.last = caller, now
+        host.requests += 1
+        hosts.move_to_end(key)
         return is_new
 
 

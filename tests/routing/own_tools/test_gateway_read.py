@@ -12,7 +12,7 @@ from gateway.content.store import MemoryStore
 from gateway.core.model.effects import Crop, DocumentRead, Fitted, ImageTarget
 from gateway.core.profiles.profile import ImageRules, LimitRules, Profile, TextRules
 from gateway.errors import MediaError, UnknownResource, UpstreamRefused
-from gateway.routing.own_tools import Builtin
+from gateway.routing.own_tools import OwnToolsServer
 
 pytestmark = pytest.mark.anyio
 
@@ -55,11 +55,11 @@ def reader(store: MemoryStore, resources: dict[str, Any]) -> Read:
             raise found
         return found
 
-    builtin = Builtin(store, NoImages())
+    own_tools = OwnToolsServer(store, NoImages())
 
     async def call(profile: Profile = SHOWS_ALL, owner: str = "ann", **arguments: Any) -> dict[str, Any]:
         params = {"name": "gateway_read", "arguments": arguments}
-        return await builtin.request("tools/call", params, owner=owner, profile=profile, read=read_resource)
+        return await own_tools.request("tools/call", params, owner=owner, profile=profile, read=read_resource)
 
     return call
 
