@@ -126,7 +126,11 @@ class Calibration:
 
     def progress(self) -> dict[str, Any]:
         """The progress of each host, as JSON."""
-        return {"open": self.is_open, "host": self._host, "hosts": [_told(host) for host in self._hosts.values()]}
+        return {
+            "open": self.is_open,
+            "host": self._host,
+            "hosts": [_progress_of(host) for host in self._hosts.values()],
+        }
 
     async def call(self, tool: str, arguments: Mapping[str, Any], caller: Caller, profile: Profile) -> dict[str, Any]:
         """Return a calibration tool's raw result. It must reach the host unchanged: the host is what is measured."""
@@ -138,14 +142,14 @@ class Calibration:
                 self._hosts.popitem(last=False)
             if tool == SHOW_TOOL:
                 return await self._show(host, arguments)
-            return _said(await self._report(host, arguments, caller, profile))
+            return _text_result(await self._report(host, arguments, caller, profile))
         except GatewayError as error:
-            return {**_said(failure_text(plain(error.message, 1_000), error.remedy)), "isError": True}
+            return {**_text_result(failure_text(plain(error.message, 1_000), error.remedy)), "isError": True}
 
     async def _show(self, host: _Host, arguments: Mapping[str, Any]) -> dict[str, Any]:
         part = _part_in(arguments) or host.session.next_part
         if part is None or host.finished is not None:
-            return _said(wording.WAIT if host.finished is None else wording.OVER)
+            return _text_result(wording.WAIT if host.finished is None else wording.OVER)
         from gateway.routing.calibration.parts import result_of  # draws with Pillow, which most gateways never need
 
         return await result_of(part, host.session.show(part), self._media)
@@ -222,7 +226,7 @@ def _codes_in(arguments: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(_CODE.findall(text)))
 
 
-def _said(text: str) -> dict[str, Any]:
+def _text_result(text: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}]}
 
 
@@ -233,7 +237,7 @@ def _phase(host: _Host) -> str:
     return "saving" if host.session.phase == "over" else host.session.phase
 
 
-def _told(host: _Host) -> dict[str, Any]:
+def _progress_of(host: _Host) -> dict[str, Any]:
     session, finished = host.session, host.finished or Finished()
     return {
         "name": plain(host.client_name, 100) or None,

@@ -1,4 +1,4 @@
-"""The gateway's own tools as an in-process upstream: view kept images, read kept texts and resources, keep content."""
+"""The gateway's own tools as an in-process upstream: view images, read texts and resources, keep content."""
 
 from gateway.routing.own_tools.server import OwnToolsServer
 

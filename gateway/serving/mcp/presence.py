@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gateway.core.model.caller import Caller
 
-STATELESS_SECONDS = 300.0
+PRESENCE_SECONDS = 300.0
 """Seconds for which a host of the modern era, which has no connection, counts as connected after a request."""
 
 _MOST = 1_000
@@ -30,21 +30,21 @@ class Presence:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._connected: OrderedDict[Hashable, ConnectedHost] = OrderedDict()
-        self._stateless: OrderedDict[Hashable, ConnectedHost] = OrderedDict()
+        self._recent: OrderedDict[Hashable, ConnectedHost] = OrderedDict()
 
     def asked(self, caller: Caller, connection: Hashable = None, ending: AsyncExitStack | None = None) -> None:
         """Record a request, over a connection whose exit stack is `ending`, or without a connection."""
         if ending is None:
-            self._saw(self._stateless, _known_by(caller), caller)
+            self._saw(self._recent, _known_by(caller), caller)
         elif self._saw(self._connected, connection, caller):
             ending.callback(self._connected.pop, connection, None)
 
     def connected_hosts(self) -> list[ConnectedHost]:
         """The connected hosts, in order of arrival."""
-        recent = self._clock() - STATELESS_SECONDS
-        for key in [key for key, host in self._stateless.items() if host.last < recent]:
-            del self._stateless[key]
-        return sorted((*self._connected.values(), *self._stateless.values()), key=lambda host: host.since)
+        recent = self._clock() - PRESENCE_SECONDS
+        for key in [key for key, host in self._recent.items() if host.last < recent]:
+            del self._recent[key]
+        return sorted((*self._connected.values(), *self._recent.values()), key=lambda host: host.since)
 
     def _saw(self, hosts: OrderedDict[Hashable, ConnectedHost], key: Hashable, caller: Caller) -> bool:
         """Record a request of a host, and return whether the host is new."""

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from gateway.core.model.caller import Caller
-from gateway.serving.mcp.presence import STATELESS_SECONDS, Presence
+from gateway.serving.mcp.presence import PRESENCE_SECONDS, Presence
 
 pytestmark = pytest.mark.anyio
 
@@ -35,9 +35,9 @@ async def test_a_host_without_a_connection_is_there_as_long_as_it_asks_now_and_t
     clock = Clock()
     presence = Presence(clock)
     presence.asked(NEW)
-    clock.now += STATELESS_SECONDS / 2
+    clock.now += PRESENCE_SECONDS / 2
     presence.asked(NEW)
-    clock.now += STATELESS_SECONDS - 10
+    clock.now += PRESENCE_SECONDS - 10
     assert [host.requests for host in presence.connected_hosts()] == [2]
     clock.now += 20
     assert presence.connected_hosts() == []
