@@ -85,7 +85,7 @@ class _OverHttp:
         """Wait for the first connection. Raises GatewayUnreachable."""
         if not await self._upstream.ready(self._upstream.settings.timeout.start):
             why = self._upstream.cause or "it does not answer"
-            raise GatewayUnreachable(f"no gateway is reached: {why}", remedy=_REMEDY)
+            raise GatewayUnreachable(f"the gateway cannot be reached: {why}", remedy=_REMEDY)
 
     async def offer(self, providers: Collection[str] | None) -> Offer:
         """Return what is offered now. The gateway itself waits a little for upstreams that are starting.
@@ -117,7 +117,7 @@ class _OverHttp:
     def store(self) -> ContentStore:
         """Raises ConfigError: the store is in another process."""
         raise ConfigError(
-            "the store of a gateway that is connected to is in another process",
+            "the store of a connected gateway is in another process",
             remedy="use `put`, or open the same store with gateway.open_store",
         )
 

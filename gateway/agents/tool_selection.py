@@ -37,7 +37,7 @@ class Chosen:
             raise ToolNotAllowed(f"the tool {shown!r} is not allowed", remedy="call one of those that you were given")
         near = get_close_matches(shown, list(self.tools)[:500], n=3)
         hint = f"; the nearest: {', '.join(map(repr, near))}" if near else ""
-        raise UnknownTool(f"no tool is named {shown!r}{hint}", remedy="call one of those that you were given")
+        raise UnknownTool(f"there is no tool named {shown!r}{hint}", remedy="call one of those that you were given")
 
 
 def choose_tools(

@@ -76,7 +76,7 @@ def _say(error: Exception) -> int:
     if isinstance(known, GatewayError):
         complain(str(known))
         return exit_code(known)
-    complain(f"{type(known).__name__}: {known}", remedy="a mistake of the gateway's; --debug shows where")
+    complain(f"{type(known).__name__}: {known}", remedy="an internal error of the gateway; --debug shows where")
     return FAILED
 
 

@@ -70,7 +70,7 @@ def block_lines(envelope: Envelope) -> Iterator[str]:
 def _line(block: Block, path: Path | None) -> str:
     saved = f" saved as {path}" if path is not None else ""
     if isinstance(block, UnknownBlock):
-        return f"[a block of no known kind: {plain(json.dumps(block.value, ensure_ascii=False), 200)}]"
+        return f"[a block of an unknown kind: {plain(json.dumps(block.value, ensure_ascii=False), 200)}]"
     if isinstance(block, LinkBlock):
         about = join_facts(plain(block.uri), plain(block.name or ""), block.mime_type and plain(block.mime_type))
         return f"[link: {about}]"

@@ -97,7 +97,7 @@ class Prompts:
             return self._availability.unavailable(owner, f"prompt {shown!r}")
         near = get_close_matches(shown, list(self.catalogue(context).routes)[:_COMPARED], n=3)
         hint = f"; the nearest: {', '.join(repr(match) for match in near)}" if near else ""
-        return InvalidRequest(f"no prompt is named {shown!r}{hint}", remedy="list the prompts again")
+        return InvalidRequest(f"there is no prompt named {shown!r}{hint}", remedy="list the prompts again")
 
 
 def _same(before: Mapping[str, Sequence[Any]], now: Mapping[str, Sequence[Any]]) -> bool:

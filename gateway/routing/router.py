@@ -337,4 +337,4 @@ class Router:
 
 def _refuse_cursor(params: Mapping[str, Any]) -> None:
     if params.get("cursor") is not None:
-        raise InvalidRequest("there is no further page", remedy="ask without a cursor: the whole list is one page")
+        raise InvalidRequest("there are no more pages", remedy="ask without a cursor: the whole list is one page")

@@ -43,5 +43,5 @@ class Tasks:
         """
         route = self._owners.get(client_of(caller), task_id)
         if route is None:
-            raise InvalidRequest(f"no task of this caller is {plain(task_id, 100)!r}", remedy="call the tool again")
+            raise InvalidRequest(f"this caller has no task {plain(task_id, 100)!r}", remedy="call the tool again")
         return route

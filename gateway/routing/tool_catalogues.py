@@ -219,7 +219,7 @@ class ToolCatalogues:
         hint = f"; the nearest: {', '.join(repr(match) for match in near)}" if near else ""
         absent = self._availability.missing()
         why = f"; not there now: {', '.join(absent)}" if absent else ""
-        return UnknownTool(f"no tool is named {shown!r}{hint}{why}", remedy="list the tools again")
+        return UnknownTool(f"there is no tool named {shown!r}{hint}{why}", remedy="list the tools again")
 
 
 def _ambiguous(name: str, several: Sequence[Route], catalogue: Catalogue) -> UnknownTool:

@@ -21,8 +21,8 @@ RULES: Mapping[str, str] = {
     "image-broken": "The data of an image is standard base64, without `data:` and without line breaks.",
     "image-type": "Images are PNG, JPEG, GIF or WebP: other types are shown by almost no host.",
     "image-large": "Images have at most 2,000 pixels on the longer edge, and at most 1 MB.",
-    "text-missing": "Beside an image stands a text that says what it is: for hosts and models that cannot see it.",
-    "base64-in-text": "Base64 does not belong into text: a model pays for every character, and sees nothing.",
+    "text-missing": "An image needs a text beside it that says what it is: for hosts and models that cannot see it.",
+    "base64-in-text": "Base64 does not belong in text: a model pays for every character, and sees nothing.",
     "text-long": "Text over 40,000 characters is cut by most hosts.",
     "text-empty": "An empty text block is refused by some model APIs.",
     "audio-unseen": "Almost no host plays sound to its model: return what matters in it as text, or as a picture.",
@@ -90,7 +90,7 @@ def advise_on_tool(tool: Any, server: str, profiles: Iterable[Profile]) -> Itera
     for member in ("inputSchema", "outputSchema"):
         if member in declared:
             for fault in faults(declared[member])[:3]:
-                change = "move what it names into $defs" if fault.kind == "external" else "mend the schema"
+                change = "move what it names into $defs" if fault.kind == "external" else "fix the schema"
                 yield Advice("schema", member, plain(str(fault), 200), change)
 
 

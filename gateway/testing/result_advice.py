@@ -32,7 +32,7 @@ MAX_RESULT = 1_048_576
 SHOWN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 _AS_IMAGE = 'return {"type": "image", "data": <base64>, "mimeType": "%s"}'
-_BESIDE = "return the text of it, or pictures of its pages, as blocks beside it"
+_BESIDE = "return its text, or pictures of its pages, as blocks beside it"
 
 
 def advise_on_result(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Iterator[Advice]:
@@ -100,11 +100,11 @@ def _on_image(block: ImageBlock, where: str) -> Iterator[Advice]:
         change = f'set mimeType = "{found.media_type}"' if known else "set the mimeType of the bytes"
         yield Advice("image-no-type", where, "it has no mimeType, so typed clients refuse the whole result", change)
     elif known and normalise(block.mime_type) != found.media_type:
-        now = f"it says {plain(block.mime_type, 60)}, and its bytes are {found.media_type}"
+        now = f"it says {plain(block.mime_type, 60)}, but its bytes are {found.media_type}"
         yield Advice("image-wrong-type", where, now, f'set mimeType = "{found.media_type}"')
     elif not known:
         now = "its bytes are not a known image"
-        yield Advice("image-broken", where, now, "see that the whole file is read, and encoded once")
+        yield Advice("image-broken", where, now, "make sure that the whole file is read, and encoded once")
     yield from _on_pixels(found, where)
 
 

@@ -107,7 +107,7 @@ def _left(until: float, host: str | None) -> Path:
     try:
         return save_pending_calibration(own_folder(), until, host)
     except OSError as error:
-        raise GatewayError(f"there is no place to find running gateways in: {error.strerror or error}") from None
+        raise GatewayError(f"running gateways cannot be found: {error.strerror or error}") from None
 
 
 def _awaited(request: _CalibrationRequest) -> Mapping[str, Any] | None:

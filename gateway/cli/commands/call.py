@@ -155,7 +155,9 @@ def _showing(profiles: Mapping[str, Profile], tool: str, app: bool) -> Mapping[s
     showing = {name: profile for name, profile in profiles.items() if shows_pages(profile, app)}
     if not showing:
         remedy = "choose a profile whose host shows pages" if app else "add --app, as for a host that shows pages"
-        raise UnknownTool(f"no tool is named {plain(tool, 100)!r}: only pages call it by this name", remedy=remedy)
+        raise UnknownTool(
+            f"there is no tool named {plain(tool, 100)!r}: only pages call it by this name", remedy=remedy
+        )
     return showing
 
 

@@ -77,7 +77,7 @@ def configuration(asked: Path | None) -> Path:
 
 def _agreed(count: int, target: Path) -> bool:
     if not sys.stdin.isatty():
-        refuse("there is nobody to ask: --yes writes, --dry-run only shows")
+        refuse("nobody can be asked here: --yes writes, --dry-run only shows")
     return typer.confirm(f"Put {counted(count, 'server')} into {target}?", default=True)
 
 

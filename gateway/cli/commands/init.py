@@ -39,7 +39,7 @@ def init(
     file = _file(path)
     before = read_bytes(file)
     if before is not None and not force:
-        raise ConfigError("is there already", where=str(file), remedy="--force writes over it")
+        raise ConfigError("exists already", where=str(file), remedy="--force overwrites it")
     upstreams = upstreams_of(upstream or (), command or ())
     asks = not upstreams and not yes and sys.stdin.isatty()
     found = _found(file, probe=asks) if not upstreams else ImportPlan((), "")
@@ -91,7 +91,7 @@ def _say_next(file: Path, found: ImportPlan | None) -> None:
 
 def _asked() -> dict[str, dict[str, Any]]:
     """Ask for servers until the answer is empty."""
-    say("The MCP servers behind the gateway, one by one: a command line, or a URL. Nothing more: Enter.")
+    say("The MCP servers behind the gateway, one by one: a command line, or a URL. Press Enter to finish.")
     upstreams: dict[str, dict[str, Any]] = {}
     while line := typer.prompt("command line or URL", default="", show_default=False).strip():
         try:

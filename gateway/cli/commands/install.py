@@ -103,7 +103,7 @@ def install(
     again += ["--file", str(file)] if file is not None else []
     _say_variables(known, configuration, launch, at, shlex.join(again))
     if lives_in_cache():
-        remark("warning: this gateway was started with uvx, and goes when uv's cache is cleaned: `uv tool install` it")
+        remark("warning: this gateway was started with uvx, and disappears with uv's cache: use `uv tool install`")
     _say_first_starts(settings, config)
     return DONE
 
@@ -127,9 +127,9 @@ def uninstall(
     elif done.exact:
         say(f"{target}: as it was before, byte for byte")
     else:
-        say(f"{target}: the gateway's entry is taken out; the file was changed by others since it was registered")
+        say(f"{target}: the gateway's entry was removed; the file has been changed by others since it was registered")
         if done.backup is not None:
-            say(f"what it was before is kept in {done.backup}")
+            say(f"the previous version is kept in {done.backup}")
     return DONE
 
 
@@ -201,7 +201,7 @@ def _say_registered(done: Registered, host: HostFormat, name: str, configuration
         return
     say(f"{done.file}: the gateway is registered in {host.title} as {name!r}, with {configuration} ({host.after})")
     if done.backup is not None:
-        say(f"what it was before is kept in {done.backup}; `mcp-gateway uninstall {host.name}` gives it back")
+        say(f"the previous version is kept in {done.backup}; `mcp-gateway uninstall {host.name}` restores it")
 
 
 def _say_others(done: Registered, host: HostFormat, others: "_OtherServers") -> None:

@@ -66,7 +66,7 @@ async def _serve(settings: Settings, *, explain: bool) -> int:
 
     proxied = settings.model_proxy
     if proxied.to is None:
-        raise ConfigError("there is no model API to stand before", where="model_proxy.to", remedy="give --to URL")
+        raise ConfigError("no model API is given", where="model_proxy.to", remedy="give --to URL")
     check_proxy_bind(proxied)
     async with (
         open_store(settings.store) as store,

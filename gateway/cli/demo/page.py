@@ -147,7 +147,7 @@ def _image(image: SeenImage, host: SimulatedHost, gallery: Gallery) -> str:
     caption = f"{escape(image.media_type)}, {pixels}{size}{where}{note}"
     shown = gallery.add(image)
     if shown is None:
-        return f'<figure class="broken"><div>not to be decoded</div><figcaption>{caption}</figcaption></figure>'
+        return f'<figure class="broken"><div>cannot be decoded</div><figcaption>{caption}</figcaption></figure>'
     name, aspect = shown
     warning = " refused" if refused else ""
     return (

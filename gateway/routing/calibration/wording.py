@@ -55,13 +55,13 @@ NOTHING_SHOWN = f"Nothing has been shown yet. Call {SHOW_TOOL} first."
 
 REFUSED = (
     "The calibration is over, without a profile: not even the code in plain text was reported, so nothing can be "
-    "concluded. Tell the user so; it is begun again with `mcp-gateway calibrate`."
+    "concluded. Tell the user; `mcp-gateway calibrate` starts it again."
 )
 
 
 WHY_NOT_USED = "another one is chosen explicitly, or the host's name does not tell it from others"
 
-OVER = "The calibration of this host is over. It is begun again with `mcp-gateway calibrate`."
+OVER = "The calibration of this host is over. `mcp-gateway calibrate` starts it again."
 
 
 def finished(name: str, place: str, learned: list[str], *, used: bool) -> str:
@@ -77,7 +77,7 @@ def finished(name: str, place: str, learned: list[str], *, used: bool) -> str:
 
 def unsaved(why: str) -> str:
     """The last answer if the profile could not be saved."""
-    return f"The calibration is done, but its profile could not be kept: {why}. Tell the user so."
+    return f"The calibration is done, but its profile could not be kept: {why}. Tell the user."
 
 
 def _codes(count: int) -> str:

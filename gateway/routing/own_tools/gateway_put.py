@@ -85,7 +85,7 @@ class PutTool:
         """
         given = {key: value for key in _SOURCES if (value := text_in(arguments, key)) is not None}
         if len(given) != 1:
-            raise InvalidRequest("what is to be kept is not clear", remedy="give exactly one of data, url and path")
+            raise InvalidRequest("it is not clear what to keep", remedy="give exactly one of data, url and path")
         ((source, value),) = given.items()
         name, declared = clean_name(text_in(arguments, "name")), text_in(arguments, "media_type")
         match source:
@@ -110,7 +110,7 @@ class PutTool:
 
     async def _put_url(self, url: str, name: str | None, owner: str) -> Stored:
         if self._fetch is None:
-            raise InvalidRequest("nothing is fetched from URLs here", remedy="give the content as base64 in data")
+            raise InvalidRequest("URLs are not fetched here", remedy="give the content as base64 in data")
         async with self._fetch(url) as fetched:
             chunks, media_type = fetched.chunks, fetched.media_type
             return await self._store.put(chunks, owner=owner, media_type=media_type, name=name or fetched.name)
@@ -149,7 +149,7 @@ def _opened(path: str, folders: Sequence[Path]) -> tuple[BinaryIO, Path]:
     """Open a file and resolve its path. All paths outside the folders, existing or not, raise the same error."""
     outside = InvalidRequest(
         f"{plain(path, 200)} is not a file in the folders that content may be taken from",
-        remedy="the folders are named in [content] folders" if folders else "there are none: see [content] folders",
+        remedy="the folders are named in [content] folders" if folders else "none is allowed: see [content] folders",
     )
     try:
         given = unquote(urlsplit(path).path) if path.startswith("file://") else path
@@ -168,5 +168,8 @@ def _opened(path: str, folders: Sequence[Path]) -> tuple[BinaryIO, Path]:
 _DATA: dict[str, Any] = {"type": "string", "description": "The content in base64, or as a data: URI."}
 _URL: dict[str, Any] = {"type": "string", "description": "Where to fetch it; only some addresses are allowed."}
 _PATH: dict[str, Any] = {"type": "string", "description": "The full path of a file; only some folders are allowed."}
-_NAME: dict[str, Any] = {"type": "string", "description": "A file name, as chart.png."}
-_MEDIA_TYPE: dict[str, Any] = {"type": "string", "description": "As text/csv, where the content does not show it."}
+_NAME: dict[str, Any] = {"type": "string", "description": "A file name, for example chart.png."}
+_MEDIA_TYPE: dict[str, Any] = {
+    "type": "string",
+    "description": "For example text/csv, if the content does not show it.",
+}

@@ -71,7 +71,7 @@ async def view(
     try:
         fitted = await media.fit_image(content, media_type, target, crop)
     except MediaError as error:
-        raise MediaError(f"{handle} cannot be shown so: {error.message}", remedy=error.remedy) from error
+        raise MediaError(f"{handle} cannot be shown this way: {error.message}", remedy=error.remedy) from error
     return _blocks(fitted.data, fitted.media_type, _caption(handle, fitted, crop))
 
 

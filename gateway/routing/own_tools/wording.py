@@ -51,8 +51,8 @@ def page_as_text(handle: str, page: int, pages: int, text: str) -> str:
 def places(words: str, found: int, listed: int, on: int | None) -> str:
     """The first line of a search: how often the words occur, and the offset (`on`) at which to continue."""
     if not found:
-        return f"[{plain(words, 100)!r} is not found]"
-    more = f"; look on with offset {on}" if on is not None else ""
+        return f"[{plain(words, 100)!r} not found]"
+    more = f"; continue with offset {on}" if on is not None else ""
     shown = f", the first {listed:,} are shown" if listed < found else ""
     return f"[{plain(words, 100)!r} is found {counted(found, 'time')}{shown}{more}]"
 

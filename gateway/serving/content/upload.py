@@ -71,7 +71,7 @@ class Upload:
             body.check(headers)
             stored = await self._put(body, owner, None if declared.startswith(_FORMS) else declared, _name(request))
         except TimeoutError:
-            return JSONResponse({"error": f"nothing came for {_SILENCE_SECONDS} s"}, 408)
+            return JSONResponse({"error": f"no data was received for {_SILENCE_SECONDS} s"}, 408)
         except ContentError as error:
             status = next(status for kind, status in _STATUS if isinstance(error, kind))
             return JSONResponse({"error": str(error)}, status)

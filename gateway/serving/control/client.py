@@ -33,7 +33,7 @@ def ask(record: GatewayRecord, command: Command, seconds: float = STATUS_SECONDS
     except TimeoutError:
         raise ControlUnanswered(f"the gateway {record.pid} did not answer within {seconds:g} s") from None
     except (OSError, ValueError) as error:
-        raise ControlUnanswered(f"the gateway {record.pid} cannot be asked: {error}") from None
+        raise ControlUnanswered(f"the gateway {record.pid} cannot be reached: {error}") from None
     if reply.get("ok") is True and isinstance(reply.get("result"), dict):
         return reply["result"]
     raise GatewayError(str(reply.get("error") or "the gateway refused"))

@@ -66,7 +66,7 @@ class Contents:
                 await self._store.delete(_handle(request), owner=owner)
                 yield protocol.result({})
             case _:
-                raise InvalidRequest("what is to be done with content is put, get, describe, list or delete")
+                raise InvalidRequest("`do` must be put, get, describe, list or delete")
 
     async def put(self, request: dict[str, Any], incoming: AsyncIterator[bytes], owner: str) -> Stored:
         """Keep the `size` bytes that follow the request."""
@@ -100,7 +100,7 @@ async def _exactly(incoming: AsyncIterator[bytes], size: int) -> AsyncGenerator[
 def _handle(request: dict[str, Any]) -> str:
     handle = _text(request, "handle")
     if handle is None:
-        raise InvalidRequest("which content is meant is missing")
+        raise InvalidRequest("the handle of the content is missing")
     return handle
 
 

@@ -65,7 +65,7 @@ def apply_pending_calibration(folder: Path, calibration: "Calibration") -> None:
 def _read_request(said: Mapping[str, Any]) -> tuple[float, str | None]:
     until, host = said.get("until"), said.get("host")
     if isinstance(until, bool) or not isinstance(until, int | float) or not math.isfinite(until):
-        raise InvalidRequest("calibrating needs a time until when")
+        raise InvalidRequest("calibrating needs an end time (until)")
     if not 0 < until - time.time() <= LONGEST_SECONDS:
-        raise InvalidRequest("that time is past, or too far away")
+        raise InvalidRequest("the end time is past, or too far away")
     return float(until), host if isinstance(host, str) and host else None

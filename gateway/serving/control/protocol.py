@@ -32,7 +32,7 @@ def parse_line(line: bytes) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not is_dict(value):
-        raise ValueError("no JSON object")
+        raise ValueError("not a JSON object")
     return value
 
 

@@ -51,7 +51,7 @@ class Reloader:
                 difference = self._apply(settings)
             except GatewayError as error:
                 self.problem = str(error)
-                logger.error("the changed configuration is refused, and the one before stays in force: %s", error)
+                logger.error("the changed configuration is refused, and the previous one stays in force: %s", error)
                 raise
             self.problem = None
             self.applied_at = time.time()
@@ -75,7 +75,7 @@ def lines_of(difference: dict[str, Any]) -> list[str]:
     words = {
         "added": "upstream {} added",
         "removed": "upstream {} removed",
-        "restarted": "upstream {} started anew",
+        "restarted": "upstream {} restarted",
         "adjusted": "upstream {} adjusted",
         "applied": "{} applied",
         "restart_needed": "{} needs a restart of the gateway",

@@ -58,7 +58,7 @@ async def answer_callers(listener: SocketListener, endpoint: Endpoint, commands:
                 is_out = False
             except OSError as error:  # no free file descriptors, for instance
                 if not is_out:  # one line each time would fill the log
-                    logger.warning("the control endpoint cannot take a caller: %s", error.strerror or error)
+                    logger.warning("the control endpoint cannot accept a connection: %s", error.strerror or error)
                 is_out = True
                 await anyio.sleep(_PAUSE)
                 continue
@@ -186,7 +186,7 @@ async def _transfer(stream: SocketStream, rest: bytes, request: dict[str, Any], 
         except Exception as error:
             # As in `_reply`: no error in it may end the gateway.
             logger.exception("content at the control endpoint failed")
-            said = f"a mistake of the gateway's: {type(error).__name__}, see its log"
+            said = f"internal error of the gateway: {type(error).__name__}, see its log"
         if begun:  # the caller sees that there is less than announced
             logger.warning("content broke off at the control endpoint: %s", said)
             return
@@ -229,7 +229,7 @@ async def _reply(request: dict[str, Any], commands: Commands) -> tuple[bytes, bo
     except Exception as error:
         # Nothing catches errors after this, and no error in an answer may end the gateway.
         logger.exception("a command of the control endpoint failed")
-        return protocol.refusal_reply(f"a mistake of the gateway's: {type(error).__name__}, see its log"), False
+        return protocol.refusal_reply(f"internal error of the gateway: {type(error).__name__}, see its log"), False
 
 
 def _bounded(reply: bytes) -> bytes:

@@ -43,7 +43,7 @@ def upload_content(
         except (BrokenPipeError, ConnectionResetError):
             pass  # the gateway may have sent the reason
         except TimeoutError:
-            raise ControlUnanswered(f"the gateway {record.pid} took nothing for {SILENCE_SECONDS:g} s") from None
+            raise ControlUnanswered(f"the gateway {record.pid} accepted no data for {SILENCE_SECONDS:g} s") from None
         return _reply(record, connection)[0]
 
 
@@ -84,7 +84,7 @@ def _asked(record: GatewayRecord, request: dict[str, Any]) -> socket.socket:
     try:
         connection = record.endpoint.connect(SILENCE_SECONDS)
     except OSError as error:
-        raise ControlUnanswered(f"the gateway {record.pid} cannot be asked: {error}") from None
+        raise ControlUnanswered(f"the gateway {record.pid} cannot be reached: {error}") from None
     try:
         connection.sendall(format_line(whole))
     except BaseException:
@@ -108,7 +108,7 @@ def _reply(record: GatewayRecord, connection: socket.socket) -> tuple[dict[str, 
     try:
         reply = parse_line(line)
     except ValueError as error:
-        raise ControlUnanswered(f"the gateway {record.pid} cannot be understood: {error}") from None
+        raise ControlUnanswered(f"the gateway {record.pid} sent an answer that cannot be read: {error}") from None
     if reply.get("ok") is True and isinstance(reply.get("result"), dict):
         return reply["result"], rest
     raise GatewayError(str(reply.get("error") or "the gateway refused"))
@@ -118,6 +118,6 @@ def _received(record: GatewayRecord, connection: socket.socket) -> bytes:
     try:
         return connection.recv(_PIECE)
     except TimeoutError:
-        raise ControlUnanswered(f"the gateway {record.pid} said nothing for {SILENCE_SECONDS:g} s") from None
+        raise ControlUnanswered(f"the gateway {record.pid} sent nothing for {SILENCE_SECONDS:g} s") from None
     except OSError as error:
-        raise ControlUnanswered(f"the gateway {record.pid} cannot be asked: {error}") from None
+        raise ControlUnanswered(f"the gateway {record.pid} cannot be reached: {error}") from None

@@ -56,16 +56,14 @@ class Connections:
         """Accept a connection if there is room, or if another can be closed for it."""
         if len(self._open) >= self._most:
             why = "" if self._most == self.limits.connections else ", for want of files (ulimit -n)"
-            self._lines.warn(
-                "all", f"{counted(self._most, 'connection')} open, as many as may be{why}: idle ones make way"
-            )
+            self._lines.warn("all", f"{counted(self._most, 'connection')} open, the maximum{why}: idle ones are closed")
             if not self._make_way(1):
                 return False
         most = self.limits.connections_per_address
         if self._by_address[new.address] >= most and self._counts_for(new.address):
             self._lines.warn(
                 "address",
-                f"{new.address} has {counted(most, 'connection')} open, as many as it may have: idle ones make way",
+                f"{new.address} has {counted(most, 'connection')} open, its maximum: idle ones are closed",
             )
             if not self._make_way(1, new.address):
                 return False
@@ -105,7 +103,7 @@ class Connections:
     def out_of_files(self, reason: str) -> int:
         """Log now and then that no connection can be accepted, close some idle ones, and return how many."""
         made = self._make_way(_MAKING_WAY)
-        self._lines.warn("files", f"no connection can be taken for now: {reason}; {made} idle ones were closed")
+        self._lines.warn("files", f"no connection can be accepted for now: {reason}; {made} idle ones were closed")
         return made
 
     def _make_way(self, count: int, address: str | None = None) -> int:

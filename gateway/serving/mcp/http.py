@@ -117,7 +117,7 @@ def _front_page(identity: Identity, _: Request) -> Response:
 
 
 def _not_found(_: Request, __: Exception) -> Response:
-    return refused_response(404, "nothing is here; the endpoints are /mcp and /sse")
+    return refused_response(404, "not found; the endpoints are /mcp and /sse")
 
 
 def _not_allowed(_: Request, error: Exception) -> Response:

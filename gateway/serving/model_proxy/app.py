@@ -122,7 +122,7 @@ class _Proxy:
 
     def __init__(self, settings: ModelProxySettings, repairer: Repairer, owner: str, explain: Explain | None) -> None:
         if settings.to is None:
-            raise ConfigError("there is no model API to stand before", where="model_proxy.to")
+            raise ConfigError("no model API is given", where="model_proxy.to")
         self._to = settings.to.rstrip("/")
         self._url = httpx2.URL(self._to)
         self._settings = settings

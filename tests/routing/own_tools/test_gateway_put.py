@@ -180,4 +180,4 @@ async def test_the_tool_offers_only_what_the_configuration_allows(own_tools, sto
         assert tool["annotations"]["destructiveHint"] is False
     assert (wide["annotations"]["openWorldHint"], narrow["annotations"]["openWorldHint"]) == (True, False)
     assert "fetched" in await refused(bare, url=ALLOWED)
-    assert "There are none" in await refused(bare, path="/etc/passwd")
+    assert "None is allowed" in await refused(bare, path="/etc/passwd")
