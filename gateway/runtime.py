@@ -140,8 +140,8 @@ async def run_gateway(
     from gateway.core.profiles.match_profile import able, choose_profile, find_profile
     from gateway.routing import Router
     from gateway.routing.calibration import Calibration
-    from gateway.routing.own_tools import Builtin
-    from gateway.routing.own_tools.gateway_put import Putting
+    from gateway.routing.own_tools import OwnToolsServer
+    from gateway.routing.own_tools.gateway_put import PutTool
     from gateway.telemetry import Telemetry
     from gateway.upstream import Catalogues, RequestContext, Upstreams
 
@@ -176,13 +176,13 @@ async def run_gateway(
     telemetry.metrics.upstreams = upstreams
     async with _opened(settings, telemetry, call_tool) as rooms:
         fetch, limits = _fetching(settings), settings.limits
-        putting = Putting(rooms.store, rooms.links, folders=settings.content.folders, fetch=fetch)
-        builtin = Builtin(rooms.store, rooms.media, putting)
+        put_tool = PutTool(rooms.store, rooms.links, folders=settings.content.folders, fetch=fetch)
+        own_tools = OwnToolsServer(rooms.store, rooms.media, put_tool)
         calibration = Calibration(rooms.media, _surroundings(lambda: gateway))
         links = rooms.links if over_http else None
         arguments = Arguments(rooms.store, limits, rooms.temporary, fetch=fetch, links=links)
         answering = (telemetry, rooms.bridge, calibration, arguments)
-        router = Router(upstreams, builtin, rooms.shaper(settings), profiles, settings, profile, *answering)
+        router = Router(upstreams, own_tools, rooms.shaper(settings), profiles, settings, profile, *answering)
         gateway = Gateway(router, upstreams, settings, calibration, rooms)
         async with upstreams:
             try:

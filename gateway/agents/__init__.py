@@ -1,4 +1,4 @@
-"""The agent-loop API: a gateway's tools in a model API's format, a completion in, the next messages out."""
+"""API for agent loops: offer a gateway's tools in a model API's format, and turn completions into the next messages."""
 
 from gateway.agents.responded import Responded, ToolResult
 from gateway.agents.toolset import OpenGateway, Toolset

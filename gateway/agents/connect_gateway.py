@@ -1,7 +1,7 @@
-"""A toolset over a gateway that runs already: `gateway.connect`.
+"""Toolsets over a gateway that is already running: `gateway.connect`.
 
-To a program the gateway is what an upstream is to the gateway: results raw, sessions renewed, a lost connection opened
-again, secrets hidden in every cause.
+The program connects to the gateway as the gateway connects to an upstream: results are raw, sessions are renewed, lost
+connections are reopened, and secrets are redacted in every cause.
 """
 
 from collections.abc import AsyncGenerator, Collection, Mapping
@@ -31,18 +31,18 @@ _PATH = "/mcp"
 _REMEDY = "start one with `mcp-gateway serve --http`, and give `connect` its token"
 _MAX_PAGES = 100
 _MAX_MESSAGE_BYTES = 128 * 1024 * 1024
-"""Above the largest result that a gateway takes by default."""
+"""Larger than the largest result that a gateway accepts by default."""
 
 
 def connect(url: str, token: str | None = None) -> GatewayContext:
-    """A gateway that runs already (`mcp-gateway serve --http`), at its url: `http://127.0.0.1:8484/mcp`.
+    """Connect to a running gateway (`mcp-gateway serve --http`) at its URL: `http://127.0.0.1:8484/mcp`.
 
-    To be entered, or awaited and closed, as `gateway.open`. `token` is the one that it asks for. Results arrive as the
-    upstreams gave them, whoever else it serves.
+    Enter the result, or await and close it, as for `gateway.open`. `token` is the one that the gateway requires.
+    Results arrive as the upstreams gave them, whatever other hosts the gateway serves.
 
     Raises, on entering:
         ConfigError: `url` is not the address of a gateway.
-        GatewayUnreachable: nothing answers there, or it refuses; the message shows no token.
+        GatewayUnreachable: nothing answers there, or it refuses. The message never contains the token.
     """
     return GatewayContext(lambda: _connected(url, token))
 
@@ -57,7 +57,7 @@ async def _connected(url: str, token: str | None) -> AsyncGenerator[OpenGateway]
             await source.reached()
             yield OpenGateway(source)
         except Exception as error:
-            # Raised below, once all is closed: the task groups here would wrap it in groups of their own.
+            # Raised below, once everything is closed: the task groups here would wrap it in groups of their own.
             raised = error
     if raised is not None:
         raise raised
@@ -76,7 +76,7 @@ def _settings(url: str, token: str | None) -> UpstreamSettings:
 
 
 class _OverHttp:
-    """The gateway at a url. Its upstreams are known by the prefixes of their tools."""
+    """The gateway at a URL. Its upstreams are recognised by the prefixes of their tools."""
 
     def __init__(self, upstream: Upstream) -> None:
         self._upstream = upstream
@@ -85,13 +85,13 @@ class _OverHttp:
         """Wait for the first connection. Raises GatewayUnreachable."""
         if not await self._upstream.ready(self._upstream.settings.timeout.start):
             why = self._upstream.cause or "it does not answer"
-            raise GatewayUnreachable(f"no gateway is reached: {why}", remedy=_REMEDY)
+            raise GatewayUnreachable(f"the gateway cannot be reached: {why}", remedy=_REMEDY)
 
     async def offer(self, providers: Collection[str] | None) -> Offer:
-        """What is offered now; the gateway itself waits a little for upstreams that are starting.
+        """Return what is offered now. The gateway itself waits a little for upstreams that are starting.
 
         Raises:
-            GatewayUnreachable: it cannot be asked.
+            GatewayUnreachable: the gateway cannot be reached.
         """
         tools: list[Offered] = []
         cursor: Any = None
@@ -109,20 +109,20 @@ class _OverHttp:
         return Offer(tools, list(dict.fromkeys(tool.provider for tool in tools if tool.provider)))
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> WireObject:
-        """The raw result."""
+        """Call a tool and return its raw result."""
         params = {"name": name, "arguments": dict(arguments)}
         return await self._upstream.request("tools/call", params, timeout=_CALLING)
 
     @property
     def store(self) -> ContentStore:
-        """None that could be reached."""
+        """Raises ConfigError: the store is in another process."""
         raise ConfigError(
-            "the store of a gateway that is connected to is in another process",
+            "the store of a connected gateway is in another process",
             remedy="use `put`, or open the same store with gateway.open_store",
         )
 
     async def put(self, content: bytes, media_type: str | None, name: str | None) -> StoredContent:
-        """Keep content, by the gateway's own tool."""
+        """Keep content by means of the gateway's own tool."""
         given = {"data": pybase64.b64encode_as_string(content), "media_type": media_type, "name": name}
         arguments = {key: value for key, value in given.items() if value is not None}
         result = await self.call(PUT_TOOL, arguments)
@@ -141,11 +141,11 @@ def _first_text(result: WireObject) -> str:
 
 
 def _ignore(_upstream: str, _kind: str) -> None:
-    """A changed list is seen when it is asked for: `schemas` asks anew."""
+    """Ignore changes: `schemas` requests the list again each time."""
 
 
 def _is_tool(tool: Any) -> bool:
-    """Whether it is a tool of an upstream: the gateway's own are for hosts, and for `put`."""
+    """Whether this is a tool of an upstream: the gateway's own tools are for hosts, and for `put`."""
     name = as_object(tool).get("name")
     return isinstance(name, str) and name not in OWN_TOOLS
 

@@ -1,4 +1,4 @@
-"""A gateway that is opened for a block, or until it is closed: `async with`, or `await` and `aclose()`."""
+"""A gateway opened for a block, or until it is closed: `async with`, or `await` and `aclose()`."""
 
 import asyncio
 from collections.abc import Callable, Generator
@@ -10,7 +10,7 @@ from gateway.agents.toolset import OpenGateway
 
 
 class GatewayContext:
-    """What `gateway.open` and `gateway.connect` return: to be entered, or awaited, once."""
+    """The object that `gateway.open` and `gateway.connect` return. It can be entered, or awaited, once."""
 
     def __init__(self, make: Callable[[], AbstractAsyncContextManager[OpenGateway]]) -> None:
         self._make = make
@@ -30,7 +30,7 @@ class GatewayContext:
         return self._held().__await__()
 
     async def _held(self) -> OpenGateway:
-        """The gateway, held open by a task of its own: the task groups inside end in the task that began them."""
+        """Hold the gateway open in a task of its own, because task groups must end in the task that began them."""
         loop = asyncio.get_running_loop()
         opened: asyncio.Future[OpenGateway] = loop.create_future()
         ending = asyncio.Event()

@@ -1,4 +1,4 @@
-"""A gateway in this process, for a program that talks to models itself: `gateway.open`."""
+"""A gateway in this process, for programs that talk to models themselves: `gateway.open`."""
 
 import os
 from collections.abc import AsyncGenerator, Collection, Mapping
@@ -26,17 +26,17 @@ _PATIENCE_SECONDS = 60.0
 
 
 def open(settings: Settings | Path | str | None = None) -> GatewayContext:
-    """A gateway in this process: `async with gateway.open(...) as gw`; its upstreams run until the block is left.
+    """Open a gateway in this process: `async with gateway.open(...) as gw`. Its upstreams run until the block ends.
 
-    In a notebook, where a block cannot span cells: `gw = await gateway.open(...)`, and later `await gw.aclose()`.
+    In a notebook, where a block cannot span cells, use `gw = await gateway.open(...)`, and later `await gw.aclose()`.
 
-    `settings` is the configuration's file, or its content; None: the file that `mcp-gateway serve` would find. Results
-    reach the program as the upstreams gave them, whatever `[gateway] profile` says: they are lowered for the model.
-    Only where a tool takes content, media is kept and named by its handle, so that the model can pass it on.
+    `settings` is the configuration's path or its content; None: the file that `mcp-gateway serve` would find. Results
+    reach the program as the upstreams gave them, whatever `[gateway] profile` is, and are then lowered for the model.
+    Media is kept and named by its handle only if a tool takes content, so that the model can pass it on.
 
     Raises, on entering:
-        ConfigError: the configuration is not there, or cannot be used. No message shows a value.
-        ProfileError: a profile does not hold together.
+        ConfigError: the configuration is missing or invalid. No message contains a value.
+        ProfileError: a profile is inconsistent.
     """
     return GatewayContext(lambda: _opened(settings))
 
@@ -56,7 +56,7 @@ def _read(path: Path | str | None) -> Settings:
 
 
 class _InProcess:
-    """The router of this process, asked as one caller who gets everything as it is."""
+    """The router of this process, called as a caller whose profile leaves results unchanged."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._router = gateway.router
@@ -66,7 +66,7 @@ class _InProcess:
         self._waited: set[str] = set()
 
     async def offer(self, providers: Collection[str] | None) -> Offer:
-        """What is offered; each upstream that is asked for is waited for once."""
+        """Return what is offered. Each requested upstream is waited for once."""
         wanted = [name for name in self._router.upstreams if providers is None or name in providers]
         starting = [name for name in self._availability.starting() if name in wanted and name not in self._waited]
         await self._availability.wait(starting, _PATIENCE_SECONDS)
@@ -77,13 +77,13 @@ class _InProcess:
         return Offer(tools, list(self._router.upstreams), self._availability.missing())
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> WireObject:
-        """The raw result, through the router: with its limits, logs and metrics."""
+        """Call a tool through the router, with its limits, logs and metrics, and return the raw result."""
         params = {"name": name, "arguments": dict(arguments)}
         return await self._router.respond("tools/call", params, self._caller)
 
     @property
     def store(self) -> ContentStore:
-        """Where the gateway keeps content."""
+        """The store in which the gateway keeps content."""
         return self._gateway.store
 
     async def put(self, content: bytes, media_type: str | None, name: str | None) -> StoredContent:

@@ -1,4 +1,4 @@
-"""What comes of a completion: the messages for the history, and the results beside them."""
+"""The response to a completion: messages for the history, and the results of the calls."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from gateway.errors import GatewayError
 
 @dataclass(frozen=True)
 class ToolResult:
-    """One call and what came of it: the whole result, before it was written for the model's API.
+    """One call and its whole result, before it was written for the model's API.
 
-    `error` is why there is no result of the tool itself; then the envelope holds the text that the model is told.
+    `error` is the reason why there is no result of the tool itself; then the envelope has the text for the model.
     """
 
     call: ToolCall
@@ -23,20 +23,20 @@ class ToolResult:
 
     @property
     def structured_content(self) -> Any:
-        """The result's structured content; None where it has none."""
+        """The result's structured content, or None."""
         return self.envelope.structured_content
 
     @property
     def is_error(self) -> bool:
-        """Whether the call failed, for the tool or before it."""
+        """Whether the call failed, in the tool or before it was called."""
         return self.envelope.is_error
 
 
 class Responded(list[Any]):
     """The messages to append to the history, as plain JSON values: the assistant's, then the results.
 
-    `results` are the calls in the order of the assistant, `notes` what was changed for the API, and `refused` says that
-    nothing was called. Where the API itself keeps the history (OpenAI's `previous_response_id`), only `after` is sent.
+    `results` are the calls in the assistant's order, `notes` are the changes made for the API, and `refused` is true if
+    nothing was called. If the API itself keeps the history (OpenAI's `previous_response_id`), send only `after`.
     """
 
     def __init__(
@@ -56,5 +56,5 @@ class Responded(list[Any]):
 
     @property
     def errors(self) -> tuple[GatewayError, ...]:
-        """Why calls got no result of their tools, for loops that rather end than let the model go on."""
+        """The errors of calls without a result of their tool, for loops that end on these instead of going on."""
         return tuple(result.error for result in self.results if result.error is not None)

@@ -1,4 +1,4 @@
-"""What a toolset needs of a gateway, in process or over HTTP."""
+"""Protocol for what a toolset needs of a gateway, in process or over HTTP."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from gateway.content.store import ContentStore
 from gateway.core.model.wire import WireObject
 
 PROFILE = "agent-loop"
-"""The built-in profile of programs that lower results themselves."""
+"""The built-in profile for programs that lower results themselves."""
 
 
 @dataclass(frozen=True)
 class StoredContent:
-    """Content that was put into a gateway: `handle` is what the model passes to tools. `size` in bytes."""
+    """Content that was put into a gateway. The model passes `handle` to tools. `size` is in bytes."""
 
     handle: str
     media_type: str
@@ -25,7 +25,7 @@ class StoredContent:
 
 @dataclass(frozen=True)
 class Offered:
-    """One tool that the gateway offers: as tools/list describes it, the provider it is of, and its name there."""
+    """One tool that the gateway offers: its description from tools/list, its provider, and its name there."""
 
     tool: WireObject
     provider: str
@@ -33,13 +33,13 @@ class Offered:
 
     @property
     def name(self) -> str:
-        """The name that the gateway offers it by."""
+        """The name under which the gateway offers it."""
         return str(self.tool["name"])
 
 
 @dataclass(frozen=True)
 class Offer:
-    """The tools, the providers that there are, and those of them that are not there now, each with its cause."""
+    """The tools, all providers, and the providers that are not available now, each with its cause."""
 
     tools: Sequence[Offered]
     providers: Collection[str]
@@ -47,19 +47,19 @@ class Offer:
 
 
 class Source(Protocol):
-    """A gateway that is running."""
+    """A running gateway."""
 
     async def offer(self, providers: Collection[str] | None) -> Offer:
-        """What is offered now; waits for those of `providers` (None: of all) that are still starting."""
+        """Return what is offered now. Wait for those of `providers` (None: of all) that are still starting."""
         ...
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> WireObject:
-        """The raw CallToolResult of a tool, by the name that it is offered by. Raises GatewayError."""
+        """Call a tool by its offered name and return the raw CallToolResult. Raises GatewayError."""
         ...
 
     @property
     def store(self) -> ContentStore:
-        """Where the gateway keeps content. Raises ConfigError where it is not in this process."""
+        """The store in which the gateway keeps content. Raises ConfigError if it is not in this process."""
         ...
 
     async def put(self, content: bytes, media_type: str | None, name: str | None) -> StoredContent:

@@ -1,4 +1,4 @@
-"""The library for programs without async: the same names, blocking.
+"""Blocking versions of the library's functions, under the same names, for programs without async.
 
     from gateway import sync
 
@@ -7,7 +7,7 @@
         completion = client.chat.completions.create(messages=messages, tools=tools.schemas(), ...)
         messages += tools.respond(completion)
 
-Each gateway runs in an event loop in a thread of its own. Not to be called from async code: that would block its loop.
+Each gateway runs in an event loop in a thread of its own. Do not call this from async code: that would block its loop.
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence

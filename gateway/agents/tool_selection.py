@@ -1,4 +1,4 @@
-"""Which of a gateway's tools a toolset has, and under which names its model knows them. Pure."""
+"""Select a toolset's tools from those of a gateway, and the names by which its model knows them. Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ from gateway.errors import ConfigError, ToolNotAllowed, ToolNotOffered, ToolOffe
 
 @dataclass(frozen=True)
 class Chosen:
-    """The tools of a toolset by the names that the model knows, and the names of those that it may not call."""
+    """The tools of a toolset by their names for the model, and the names of tools that the model may not call."""
 
     tools: Mapping[str, Offered]
     others: Collection[str] = ()
 
     def described(self) -> list[dict[str, Any]]:
-        """The tools as tools/list describes them, under the names for the model."""
+        """The tools as described by tools/list, under their names for the model."""
         return [{**offered.tool, "name": name} for name, offered in self.tools.items()]
 
     def find(self, name: str) -> Offered:
-        """The tool that a model calls by this name.
+        """Return the tool that a model calls by this name.
 
         Raises:
-            ToolNotAllowed: there is one, and it is none of this toolset.
-            UnknownTool: there is none.
+            ToolNotAllowed: the tool exists, but is not in this toolset.
+            UnknownTool: there is no such tool.
         """
         found = self.tools.get(name)
         if found is not None:
@@ -37,20 +37,20 @@ class Chosen:
             raise ToolNotAllowed(f"the tool {shown!r} is not allowed", remedy="call one of those that you were given")
         near = get_close_matches(shown, list(self.tools)[:500], n=3)
         hint = f"; the nearest: {', '.join(map(repr, near))}" if near else ""
-        raise UnknownTool(f"no tool is named {shown!r}{hint}", remedy="call one of those that you were given")
+        raise UnknownTool(f"there is no tool named {shown!r}{hint}", remedy="call one of those that you were given")
 
 
 def choose_tools(
     offer: Offer, providers: Collection[str] | None, allow: Collection[str] | None, rules: NameRules, who: str
 ) -> Chosen:
-    """The tools of `providers` that are allowed. `allow` holds names as offered, or as the upstreams call them.
+    """Choose the allowed tools of `providers`. `allow` has names as offered, or the upstreams' own names.
 
     A name does not depend on what else is allowed. `who` begins every message.
 
     Raises:
         ConfigError: a provider does not exist.
-        ToolNotOffered: an allowed tool is offered by none of the providers.
-        ToolOfferedTwice: an allowed name stands for several tools, or the gateway lists two tools of one name.
+        ToolNotOffered: none of the providers offers an allowed tool.
+        ToolOfferedTwice: an allowed name matches several tools, or the gateway lists two tools of the same name.
     """
     unknown = [name for name in providers or () if name not in offer.providers]
     if unknown:
@@ -68,7 +68,7 @@ def choose_tools(
 
 
 def _allowed(tools: Sequence[Offered], allow: Collection[str], absent: Sequence[str], who: str) -> set[str]:
-    """The offered names of the tools that are allowed."""
+    """Return the offered names of the allowed tools."""
     found: set[str] = set()
     missing: list[str] = []
     for wanted in allow:

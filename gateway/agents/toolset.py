@@ -1,4 +1,4 @@
-"""The toolset: schemas for the model, its completion in, the messages that go on with the conversation out."""
+"""The toolset: schemas for the model, and the messages that answer its completions."""
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ _WriteSchemas: TypeAlias = Callable[[Sequence[Mapping[str, Any]]], list[dict[str
 
 
 class Toolset:
-    """The tools of a gateway for ONE conversation with a model; `fresh()` gives the same for another conversation.
+    """The tools of a gateway for ONE conversation with a model. `fresh()` returns a toolset for another conversation.
 
         messages = [{"role": "user", "content": "..."}]
         while True:
@@ -38,7 +38,7 @@ class Toolset:
             if not tools.has_tool_calls(completion):
                 break
 
-    Completions are the official SDK's objects or their JSON. `OpenGateway.toolset` says what the options mean.
+    Completions are the official SDK's objects or their JSON. `OpenGateway.toolset` describes the options.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class Toolset:
         self.timeout = timeout
         self.strict = strict
         self.turns = 0
-        """Turns with tool calls so far; parallel calls are one turn."""
+        """Number of turns with tool calls so far. Parallel calls are one turn."""
         self._refused = False
         self._chosen: Chosen | None = None
 
     def fresh(self) -> "Toolset":
-        """The same toolset for another conversation: no turn is spent."""
+        """Return the same toolset for another conversation, with no turns used."""
         api, model, base_url = self._target
         return Toolset(
             self._source,
@@ -97,24 +97,24 @@ class Toolset:
 
     @property
     def providers(self) -> tuple[str, ...] | None:
-        """The upstreams whose tools it has; None: all."""
+        """The upstreams whose tools are in the toolset; None: all."""
         return self._providers
 
     @property
     def allow_tools(self) -> tuple[str, ...] | None:
-        """The tools that it has, as they were named; None: all of its providers."""
+        """The names of the allowed tools, as given; None: all tools of the providers."""
         return self._allow
 
     async def schemas(self) -> list[dict[str, Any]]:
-        """The tools as the API's `tools` takes them, asked of the gateway anew.
+        """Return the tools for the API's `tools` parameter, from a new request to the gateway.
 
-        Waits for providers that are still starting, each within its own limit.
+        Wait for providers that are still starting, each within its own limit.
 
         Raises:
             ConfigError: a provider does not exist.
-            ToolNotOffered: an allowed tool is offered by none of the providers.
-            ToolOfferedTwice: an allowed name stands for several tools.
-            GatewayUnreachable: the gateway is gone.
+            ToolNotOffered: none of the providers offers an allowed tool.
+            ToolOfferedTwice: an allowed name matches several tools.
+            GatewayUnreachable: the gateway cannot be reached.
         """
         chosen = await self._choose()
         return self._write_schemas(chosen.described())
@@ -127,35 +127,34 @@ class Toolset:
         return STRICT_APIS[writing].strict_schemas
 
     def joined(self, chunks: Iterable[Any]) -> dict[str, Any]:
-        """The completion that the chunks or events of a streamed answer come to, for `respond` and the others.
+        """Join the chunks or events of a streamed answer into a completion, for `respond` and the other methods.
 
-        `chunks` are all of them, in order, as the official SDK gives them or as JSON.
+        `chunks` are all chunks, in order, as objects of the official SDK or as JSON.
 
         Raises:
-            InvalidRequest: there is none, or one of them is not a chunk.
+            InvalidRequest: there are no chunks, or an item is not a chunk.
         """
         return self._api.joined(chunks)
 
     def tool_call_count(self, completion: Any) -> int:
-        """How many tools the model calls. Raises InvalidRequest: `completion` is none."""
+        """Return the number of tool calls. Raises InvalidRequest if `completion` is not a completion."""
         return len(self._api.tool_calls(completion))
 
     def has_tool_calls(self, completion: Any) -> bool:
-        """Whether the model calls any tool. Raises InvalidRequest: `completion` is none."""
+        """Whether the model calls any tool. Raises InvalidRequest if `completion` is not a completion."""
         return self.tool_call_count(completion) > 0
 
     async def respond(self, completion: Any) -> Responded:
-        """Make the calls of a completion, all at once, and give the messages that go into the history.
+        """Make the calls of a completion, all at once, and return the messages to append to the history.
 
-        The assistant's message, with its reasoning, comes first; without tool calls it is all. A call that fails (a
-        tool that is unknown or not allowed, malformed arguments, a timeout, an upstream that is away) is an error text
-        for the model, and its `results[n].error` says why; the other calls are not touched by it. When
-        `max_tool_call_turns` are spent, nothing is called and the answer is that of `refuse`.
+        The assistant's message, with its reasoning, comes first, and is the only one if there are no tool calls. A call
+        that fails (an unknown or not allowed tool, malformed arguments, a time-out, an unavailable upstream) becomes an
+        error text for the model, and `results[n].error` is the reason; other calls are not affected. After
+        `max_tool_call_turns` turns, nothing is called and the answer is that of `refuse`.
 
         Raises:
-            InvalidRequest: `completion` is none.
-            TurnsSpent: the model calls tools after it was refused already.
-            ConfigError, ToolsetError: as `schemas`.
+            InvalidRequest: `completion` is not a completion.
+            TurnsSpent: the model calls tools again after a refusal. ConfigError, ToolsetError: as for `schemas`.
         """
         calls = self._api.tool_calls(completion)
         if not calls:
@@ -179,10 +178,10 @@ class Toolset:
         return Responded(self._api.assistant_messages(completion), turn.messages, in_order, turn.notes)
 
     def refuse(self, completion: Any, message: str | None = None) -> Responded:
-        """The same messages with a refusal for every call, and nothing called; counts as no turn.
+        """Return the same messages, but with a refusal for every call, calling nothing and counting no turn.
 
         Raises:
-            InvalidRequest: `completion` is none.
+            InvalidRequest: `completion` is not a completion.
         """
         envelope = _text(message or CALLS_REFUSED)
         results = [ToolResult(call, envelope) for call in self._api.tool_calls(completion)]
@@ -208,7 +207,7 @@ class Toolset:
         return self._chosen
 
     async def _made(self, call: ToolCall, chosen: Chosen) -> ToolResult:
-        """One call; whatever goes wrong with it is its result."""
+        """Make one call. Any failure of it becomes its result."""
         if call.malformed is not None:
             told = malformed_arguments(call.malformed)
             return ToolResult(call, _text(told, is_error=True), InvalidRequest("the arguments are not a JSON object"))
@@ -226,7 +225,7 @@ class Toolset:
             except GatewayError:
                 raise
             except Exception as error:
-                # Whatever is wrong with one call, the others of the turn are still answered.
+                # If one call fails unexpectedly, the others of the turn are still answered.
                 logger.exception("a call of %s failed", plain(tool.name))
                 raise GatewayError(f"the call failed: {type(error).__name__}") from error
         raise UpstreamTimeout(tool.provider, f"{tool.own_name} took longer than {self.timeout:g} s")
@@ -240,18 +239,18 @@ class OpenGateway:
         self._close: Callable[[], Awaitable[None]] | None = None
 
     def on_close(self, close: Callable[[], Awaitable[None]]) -> None:
-        """`close` is what `aclose` does: for whoever holds the gateway open."""
+        """Set the function that `aclose` calls. Used by the context that holds the gateway open."""
         self._close = close
 
     async def aclose(self) -> None:
-        """End a gateway that was awaited (`gw = await gateway.open(...)`). Nothing happens where a block holds it."""
+        """Close a gateway that was awaited (`gw = await gateway.open(...)`). Does nothing if a block holds it open."""
         close, self._close = self._close, None
         if close is not None:
             await close()
 
     @property
     def store(self) -> ContentStore:
-        """Where the gateway keeps content; what is in it belongs to the owner `local`.
+        """The store in which the gateway keeps content, all of it with the owner `local`.
 
         Raises:
             ConfigError: the gateway is in another process (`gateway.connect`); `put` works there too.
@@ -259,13 +258,13 @@ class OpenGateway:
         return self._source.store
 
     async def put(self, content: bytes, *, media_type: str | None = None, name: str | None = None) -> StoredContent:
-        """Keep content under a handle, which tools of this gateway take wherever they want bytes.
+        """Keep content under a handle, which tools of this gateway accept wherever they take bytes.
 
-        `media_type` is found out from the content where it is not given or says nothing; `name` is a file's name.
+        `media_type` is detected from the content if it is missing or generic; `name` is a file name.
 
         Raises:
-            ContentError: it cannot be kept: too large, or the store is away.
-            GatewayError: the gateway cannot be asked.
+            ContentError: it is too large, or the store is not available.
+            GatewayError: the gateway cannot be reached.
         """
         return await self._source.put(content, media_type, name)
 
@@ -283,26 +282,25 @@ class OpenGateway:
         files: Files | None = None,
         strict: bool = False,
     ) -> Toolset:
-        """Tools for one conversation with a model.
+        """Return the tools for one conversation with a model.
 
         Args:
             api: the model's API, any target of `lower_turn`: `openai_chat`, `openai_responses`, `anthropic_messages`,
                 `gemini`, `bedrock_boto3`, `mistral`, `cohere`, `ollama`, ...
-            model: the model's name, where it decides what the API takes.
-            base_url: the API's address, where it decides.
-            alias: what messages call this toolset.
-            providers: the upstreams whose tools it has, by their names; None: all of them.
-            allow_tools: the tools that it has, by the names that the gateway offers or that the upstreams use; None:
-                every one.
-            max_tool_call_turns: how many completions with tool calls are answered; further ones are refused.
+            model: the model's name, if the API's abilities depend on it.
+            base_url: the API's address, if its abilities depend on it.
+            alias: the toolset's name in messages.
+            providers: the names of the upstreams whose tools to include; None: all.
+            allow_tools: the names of the tools to include, as offered or as the upstreams call them; None: all.
+            max_tool_call_turns: maximum number of completions with tool calls to answer; further ones are refused.
             timeout: seconds for each call; None: the upstream's own limits.
-            files: the files of model APIs' providers, as for `lower_turn`; they stay open as long as the toolset.
-            strict: tools in strict mode, for OpenAI's Chat Completions and Responses; the SDK's `parse` and `stream`
-                ask for it.
+            files: provider files, as for `lower_turn`; they stay open as long as the toolset.
+            strict: use strict mode, for OpenAI's Chat Completions and Responses; the SDK's `parse` and `stream` require
+            it.
 
         Raises:
             ProfileError: there is no such API.
-            ConfigError: an option makes no sense.
+            ConfigError: an option is invalid.
         """
         return Toolset(
             self._source,

@@ -1,1 +1,1 @@
-"""The command `mcp-gateway`, one module per command. Nothing is imported here: `serve` has to start fast."""
+"""The command `mcp-gateway`, one module per command. This module imports nothing, so that `serve` starts fast."""

@@ -1,4 +1,4 @@
-"""The commands put together, and what they share: options of all, errors, logging."""
+"""The command line application: its commands, common options, error handling and logging."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gateway._version import __version__
-from gateway.cli.command_context import Started
+from gateway.cli.command_context import CommandContext
 from gateway.cli.commands import (
     add,
     calibrate,
@@ -95,26 +95,26 @@ def common(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Log everything, and show the traceback of an error.")] = False,
 ) -> None:
-    """Options of every command: here to be listed. `_version` has acted, and `run` looks for `--debug` everywhere."""
+    """Declare the common options for --help. `_version` has already acted, and `run` finds `--debug` anywhere."""
     help_without_command(context)
 
 
 def run(arguments: Sequence[str], opening: "EarlyStdio | None" = None) -> int:
-    """Run the command line; returns the exit code. `opening` is the stdio connection that was opened already."""
+    """Run the command line and return the exit code. `opening` is the stdio connection if it is already open."""
     before, rest = _split(arguments)
     debug = "--debug" in before
     given = [*(word for word in before if word != "--debug"), *rest]
     forgive_encodings()
-    # `serve` configures it anew, as soon as it knows the configuration.
+    # `serve` configures logging again as soon as it knows the configuration.
     log = configure_logging(Settings(logging=LoggingSettings(level="error")), debug=debug)
-    started = Started(opening, debug, after_dashes=bool(rest))
+    invocation = CommandContext(opening, debug, after_dashes=bool(rest))
     try:
-        return ending(lambda: app(given, prog_name="mcp-gateway", standalone_mode=False, obj=started), debug=debug)
+        return ending(lambda: app(given, prog_name="mcp-gateway", standalone_mode=False, obj=invocation), debug=debug)
     finally:
         log.flush()
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The command's own arguments, and from `--` on those of an upstream's program."""
+    """Split off the arguments from `--` on, which belong to an upstream's program."""
     end = list(arguments).index("--") if "--" in arguments else len(arguments)
     return list(arguments[:end]), list(arguments[end:])

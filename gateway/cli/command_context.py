@@ -1,4 +1,4 @@
-"""What a command starts from: the connection opened before it, the settings, and a running gateway."""
+"""Shared set-up of commands: the connection opened before, the settings, profiles, and running until a signal."""
 
 import gc
 import os
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gateway.serving.mcp.early_stdio import EarlyStdio
 
 _COLLECT = (50_000, 20, 20)
-"""Thresholds of the garbage collector: far higher than by default (700, 10, 10).
+"""Thresholds of the garbage collector: much higher than the default (700, 10, 10).
 
 A full collection stops everything, and a result with millions of values triggers many: parsing
 8 MB of empty lists takes 0.1 s with this and 1.0 s without (measured, CPython 3.11).
@@ -41,7 +41,7 @@ A full collection stops everything, and a result with millions of values trigger
 _OWN_PROFILE = "the command line"
 
 ALL = "all"
-"""In place of a profile's name: every one."""
+"""Used in place of a profile's name: all profiles."""
 
 AS_GIVEN = "passthrough"
 """The profile that changes nothing."""
@@ -63,10 +63,10 @@ Returned = TypeVar("Returned")
 
 
 @dataclass(frozen=True)
-class Started:
-    """What was there before the command: the host's stdio connection, if it is answered already, and `--debug`.
+class CommandContext:
+    """State from before the command: the host's stdio connection, if it is already answered, and `--debug`.
 
-    `after_dashes`: whether a program's command line was given, after `--`.
+    `after_dashes`: whether a program's command line was given after `--`.
     """
 
     opening: "EarlyStdio | None" = None
@@ -75,15 +75,15 @@ class Started:
 
 
 def settings_for(config: Path | None, urls: Sequence[str] | None, command: Sequence[str] | None = None) -> Settings:
-    """The settings of the file, or of the upstreams that the command line names; see `loaded_for`."""
+    """Return the settings of the file, or of the upstreams named on the command line; see `loaded_for`."""
     return loaded_for(config, urls, command).settings
 
 
 def loaded_for(config: Path | None, urls: Sequence[str] | None, command: Sequence[str] | None = None) -> LoadedSettings:
-    """The settings of the file, or of the upstreams that the command line names: then there is no file.
+    """Load the settings of the file, or make settings of the upstreams named on the command line.
 
     Raises:
-        ConfigError: there is neither, or what there is cannot be used.
+        ConfigError: there is neither, or it is invalid.
     """
     if urls or command:
         if config is not None:
@@ -100,12 +100,12 @@ def loaded_for(config: Path | None, urls: Sequence[str] | None, command: Sequenc
 
 
 def settings_if_any(config: Path | None) -> LoadedSettings:
-    """The settings, or the defaults where no file is found."""
+    """Return the settings, or the defaults if no file is found."""
     return load_settings(config)
 
 
 def chosen_profiles(settings: Settings, name: str, revision: str) -> Mapping[str, Profile]:
-    """The profile of this name, as it is for gateway.model; or every one for `all`; narrowed to the revision."""
+    """Return the profile of this name for gateway.model, or all profiles for `all`, narrowed to the revision."""
     if revision not in REVISIONS:
         refuse(f"--revision: there are {', '.join(REVISIONS)}")
     profiles = load_profiles(settings)
@@ -114,18 +114,18 @@ def chosen_profiles(settings: Settings, name: str, revision: str) -> Mapping[str
 
 
 def _for_the_model(settings: Settings, profiles: Mapping[str, Profile], name: str) -> str:
-    """The profile of this name, or the variant of it that is for gateway.model."""
+    """Return the profile of this name, or its variant for gateway.model."""
     return choose_profile(profiles, Caller(profile=name), None, settings.gateway.model).profile.name
 
 
 def without_waiting(settings: Settings, profile: str, revision: str) -> tuple[Settings, Caller]:
-    """Settings and a caller whose list of tools waits for nobody: whoever asks for it has waited already."""
+    """Return settings and a caller for listing tools without waiting, for commands that have already waited."""
     extends = _for_the_model(settings, load_profiles(settings), profile)
     return _calling(settings, extends, {"wait.tools_list": 0.0}, revision)
 
 
 def with_raw_profile(settings: Settings, names_of: Profile) -> tuple[Settings, Caller]:
-    """Settings and a caller who gets results as they came, from tools under the names that `names_of` gives them."""
+    """Return settings and a caller that gets raw results, with tools under the names that `names_of` gives them."""
     tools = names_of.tools
     names = {"name_max": tools.name_max, "host_prefix": tools.host_prefix, "name_chars": tools.name_chars}
     sets = {"wait.tools_list": 0.0, "tools": {**names, "helpers": True}, "apps.host": "always"}
@@ -140,7 +140,7 @@ def _calling(settings: Settings, extends: str, sets: Mapping[str, Any], revision
 
 @asynccontextmanager
 async def open_shaper(settings: Settings) -> "AsyncGenerator[Shaper]":
-    """What shapes results, with a store and media workers of its own."""
+    """Open a shaper of results, with a store and media workers of its own."""
     from gateway.content.media import MediaWorkers
     from gateway.content.shaping import Shaper
     from gateway.content.store import MemoryStore
@@ -152,10 +152,10 @@ async def open_shaper(settings: Settings) -> "AsyncGenerator[Shaper]":
 def run_until_signal(
     work: Callable[[], Awaitable[Returned]], *, fast_loop: bool = False, interrupt: Callable[[], bool] | None = None
 ) -> Returned | int:
-    """Run `work` to its end; a signal cancels it, so that no process is left behind, and its exit code is returned.
+    """Run `work` to its end. A signal cancels it, so that no process is left behind, and sets the exit code.
 
-    `fast_loop`: for a command that serves others. `interrupt` is called for a Ctrl-C before that, and returns whether
-    it ended something else, so that `work` goes on.
+    `fast_loop`: for a command that serves hosts. On Ctrl-C, `interrupt` is called first; if it returns true, it has
+    ended something else and `work` goes on.
     """
     if fast_loop:
         gc.set_threshold(*_COLLECT)
@@ -177,15 +177,15 @@ async def _until_signal(
 async def _cancel_on_signal(
     scope: anyio.CancelScope, outcome: "list[Returned | int]", interrupt: Callable[[], bool] | None
 ) -> None:
-    # Left after the signal that ends it: another one ends the process, whatever it is doing.
+    # After the signal that ends the work, another one ends the process, whatever it is doing.
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for number in signals:
             if number == signal.SIGINT and interrupt is not None and interrupt():
                 continue
             outcome.append(INTERRUPTED if number == signal.SIGINT else TERMINATED)
             break
-    # Not by a KeyboardInterrupt, which would tear apart what is just being ended, with a traceback for each part. The
-    # watch over orphans ends the processes that are left.
+    # A KeyboardInterrupt would break the clean-up in progress, with a traceback for each part. The process reaper ends
+    # the processes that are left.
     signal.signal(signal.SIGINT, _end_now)
     scope.cancel()
 

@@ -1,27 +1,27 @@
-"""Values that a shell may complete, beside the commands and options that it is told of anyway.
+"""Shell completion of values, in addition to that of commands and options.
 
-Everything is imported when a shell asks, so that no command pays for it.
+Modules are imported only when a shell asks, so that commands do not start more slowly.
 """
 
 from collections.abc import Iterable
 
 
 def profile_names(incomplete: str) -> list[str]:
-    """The built-in profiles that begin so; one's own are in a configuration that is not known here."""
+    """The built-in profiles that begin like this. The user's own are in a configuration that is unknown here."""
     from gateway.config.builtin_profiles import builtin_profiles
 
     return _beginning(incomplete, builtin_profiles())
 
 
 def simulated_hosts(incomplete: str) -> list[str]:
-    """The simulated hosts that begin so."""
+    """The simulated hosts that begin like this."""
     from gateway.hosts.simulators.hosts import SIMULATORS
 
     return _beginning(incomplete, SIMULATORS)
 
 
 def host_names(incomplete: str) -> list[str]:
-    """The hosts that begin so and whose configuration files are known."""
+    """The hosts with known configuration files that begin like this."""
     from gateway.hosts.config_files.hosts import HOSTS
 
     return _beginning(incomplete, HOSTS)

@@ -1,4 +1,4 @@
-"""The configuration file that a command edits: read, written whole or not at all, and who takes the change over."""
+"""The configuration file that a command edits: read it, write it atomically, and say which gateway applies it."""
 
 import os
 from dataclasses import dataclass
@@ -17,19 +17,19 @@ from gateway.serving.control.records import running
 
 @dataclass(frozen=True)
 class ConfigurationFile:
-    """A configuration file, existing or not, with its content of when it was read."""
+    """A configuration file, existing or not, with its content at the time of reading."""
 
     path: Path
     content: bytes | None
 
     @classmethod
     def read(cls, path: Path) -> "ConfigurationFile":
-        """The file as it is now. Raises ConfigError where it cannot be read."""
+        """Read the file. Raises ConfigError if it cannot be read."""
         return cls(path, read_bytes(path))
 
     @classmethod
     def existing(cls, asked: Path | None) -> "ConfigurationFile":
-        """The configuration in force.
+        """Read the configuration in force.
 
         Raises:
             ConfigError: there is none.
@@ -48,26 +48,26 @@ class ConfigurationFile:
 
     @property
     def text(self) -> ConfigurationText:
-        """Its text; of a file that is not there yet, what a first configuration begins with.
+        """Its text, or the beginning of a first configuration if the file does not exist yet.
 
         Raises:
-            ConfigError: it is not UTF-8.
+            ConfigError: the file is not UTF-8.
         """
         begins = "" if self.exists or self.path.suffix.lower() == ".json" else HEAD
         return ConfigurationText(begins or decoded_text(self.content, self.path), self.path)
 
     @property
     def as_option(self) -> str:
-        """` --config FILE` where the file is not the one that is found without it."""
+        """` --config FILE` if the file is not the one found without it, or else empty."""
         found = find_file(None, environ=os.environ)
         return "" if found is not None and found.absolute() == self.path else f" --config {self.path}"
 
     def write(self, text: ConfigurationText) -> None:
-        """Put the text into the file. Raises ConfigError where it cannot be written, or was changed meanwhile."""
+        """Write the text to the file. Raises ConfigError if it cannot be written, or was changed meanwhile."""
         replace_file(self.path, text.text.encode("utf-8"), expected=self.content)
 
     def say_who_takes_it_over(self) -> None:
-        """Whether a gateway runs with this file; it watches it."""
+        """Tell the user if a gateway runs with this file: it watches the file, and applies the change."""
         here = os.path.realpath(self.path)
         pids = [str(one.pid) for one in running() if one.config is not None and os.path.realpath(one.config) == here]
         if pids:
@@ -75,7 +75,7 @@ class ConfigurationFile:
             say(f"the running {who} it over now: no restart is needed")
 
     def warn_if_unusable(self) -> None:
-        """Say what keeps the file as it is now from being used, if anything does."""
+        """Warn about each error that makes the file in its current state unusable."""
         try:
             load_profiles(load_settings(self.path).settings)
         except (ConfigError, ProfileError) as error:

@@ -1,4 +1,4 @@
-"""The gateway as `serve` runs it: open to `status`, `logs`, `reload` and `stop`, and following its configuration."""
+"""The gateway as run by `serve`: controlled by `status`, `reload`, `stop` and the like, following its configuration."""
 
 import math
 import os
@@ -23,55 +23,55 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Start:
-    """What the gateway is started from: settings and a profile for every host, and how the settings are read again."""
+    """Input for starting the gateway: the settings, a profile for every host, and how to read the settings again."""
 
     settings: Settings
     profile: str | None
     path: Path | None
     seen: bytes | None
     overlay: Callable[[Settings], Settings]
-    """Puts what the command line says over what the file says."""
+    """Applies the command line's options on top of the file's settings."""
     calibrating: bool = False
-    """Whether its hosts may calibrate it at any time."""
+    """Whether hosts may calibrate the gateway at any time."""
 
     @classmethod
     def of(cls, loaded: LoadedSettings, profile: str | None, overlay: Callable[[Settings], Settings]) -> "Start":
-        """From settings that have just been loaded."""
+        """Make the input from settings that have just been loaded."""
         path = loaded.path.absolute() if loaded.path is not None else None
         seen = fingerprint(path) if path is not None else None
         return cls(overlay(loaded.settings), profile, path, seen, overlay)
 
     def load(self) -> Settings:
-        """The settings as the file says them now. Raises ConfigError."""
+        """Read the settings from the file again. Raises ConfigError."""
         return self.overlay(load_settings(self.path).settings)
 
 
 class HostFacingState:
-    """The side of the hosts, once there is one: who is connected to it, and what they are told that the gateway is."""
+    """The MCP server, once there is one: its connected hosts, and the identity that it presents to them."""
 
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
         self._downstream: Downstream | None = None
 
     def serves(self, downstream: "Downstream") -> None:
-        """Hosts are served from now on."""
+        """Set the server that serves the hosts from now on."""
         self._downstream = downstream
-        self._serving.guests = downstream.presence.guests
+        self._serving.connected_hosts = downstream.presence.connected_hosts
 
     def applied(self, settings: Settings) -> None:
-        """Other settings are in force: whoever connects from now on is told."""
+        """Update the identity for changed settings, for hosts that connect from now on."""
         if self._downstream is not None:
             instructions = settings.gateway.instructions
             self._downstream.introduce(self._downstream.identity._replace(instructions=instructions))
 
     def introduced(self, others: Introductions) -> None:
-        """The upstreams say something else about themselves: whoever connects from now on is told."""
+        """Update the identity for changed introductions of upstreams, for hosts that connect from now on."""
         if self._downstream is not None:
             self._downstream.introduce(self._downstream.identity._replace(others=others))
 
 
 @asynccontextmanager
-async def attended_gateway(
+async def controlled_gateway(
     start: Start,
     serving: Serving,
     *,
@@ -81,21 +81,21 @@ async def attended_gateway(
     expected: Callable[[], Caller | None] | None = None,
     over_http: bool = False,
 ) -> AsyncGenerator[Gateway]:
-    """The running gateway. `stop` is called when somebody asks for its end.
+    """Run the gateway with its control plane. `stop` is called on the command to stop.
 
-    `on_introduced` is told what the upstreams say to a model, now and whenever that changes.
+    `on_introduced` is called with the upstreams' instructions for models, now and whenever they change.
     """
-    from gateway.serving.control.control_plane import attended
+    from gateway.serving.control.control_plane import under_control
 
     load = start.load if start.path is not None else None
     async with (
         run_gateway(start.settings, profile=start.profile, expected=expected, over_http=over_http) as gateway,
-        attended(gateway, serving, stop=stop, load=load, seen=start.seen, on_applied=on_applied),
+        under_control(gateway, serving, stop=stop, load=load, seen=start.seen, on_applied=on_applied),
     ):
 
         def introduced(others: Introductions) -> None:
             on_introduced(others)
-            if start.path is not None:  # a file of a few kilobytes, written seldom
+            if start.path is not None:  # a file of a few kilobytes, rarely written
                 enabled = [name for name, one in gateway.settings.upstreams.items() if one.enabled]
                 keep_introductions(start.path, enabled, others, os.environ)
 

@@ -1,4 +1,4 @@
-"""The store of a configuration, opened by a command because no gateway runs that could be asked."""
+"""Direct access to the store of a configuration, for commands used while no gateway runs."""
 
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -17,18 +17,18 @@ from gateway.serving.control import protocol
 from gateway.serving.control.contents import Contents
 
 
-class StoreItself:
-    """What a running gateway does with content at its control socket, done here. Each method opens the store anew."""
+class DirectStore:
+    """Handles the content commands as a running gateway does over its control socket. Each method opens the store."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
     def line(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer to what is asked and answered in a line."""
+        """Answer a request whose answer is one line."""
         return self._done(lambda contents: _line(contents, request, _nothing()))
 
     def put(self, source: BinaryIO, described: dict[str, Any]) -> dict[str, Any]:
-        """Keep the content of a file, which is closed."""
+        """Keep the content of a file, and close the file."""
 
         async def work(contents: Contents) -> dict[str, Any]:
             async with aclosing(file_chunks(source)) as chunks:
@@ -37,7 +37,7 @@ class StoreItself:
         return self._done(work)
 
     def get(self, handle: str, owner: str | None, write: Callable[[bytes], None]) -> dict[str, Any]:
-        """Write content out, and say what it is."""
+        """Write content out, and return its description."""
 
         async def work(contents: Contents) -> dict[str, Any]:
             request = {"do": "get", "handle": handle, "owner": owner}
@@ -58,7 +58,7 @@ class StoreItself:
     async def _opened(self, work: Callable[[Contents], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
         content, public_url = self._settings.content, self._settings.gateway.public_url
         links = Links(content.link_lifetime, public_url)
-        if public_url is not None:  # whoever serves there signs with the same key
+        if public_url is not None:  # the gateway that serves there signs with the same key
             links.serve_at(public_url, link_key(content.key, state_folder(os.environ)))
         async with open_store(self._settings.store) as store:
             return await work(Contents(store, links, content.max_upload_bytes))

@@ -1,10 +1,7 @@
-"""How a command ends: exit codes, and every error as one line (a problem of the configuration each on its own).
+"""Exit codes, and errors printed as one line each (problems of the configuration as one line per problem).
 
-0    done
-1    what was asked for failed: the tool reports an error, the demo misses a picture
-2    the command line or the configuration cannot be used
-3    an upstream is not available
-130  interrupted
+0    done 1    the requested action failed: the tool reports an error, the demo misses a picture 2    the command line
+or the configuration is invalid 3    an upstream is not available 130  interrupted
 """
 
 import os
@@ -32,16 +29,16 @@ CODES: tuple[tuple[type[GatewayError], int], ...] = (
     (UpstreamError, UNAVAILABLE),
     (GatewayError, FAILED),
 )
-"""The exit code of an error: that of the first class it belongs to."""
+"""Exit codes by class of error; the first class that matches counts."""
 
 
 def exit_code(error: GatewayError) -> int:
-    """The exit code that says what kind of error it is."""
+    """Return the exit code for an error."""
     return next(code for kind, code in CODES if isinstance(error, kind))
 
 
 def ending(command: Callable[[], object], *, debug: bool) -> int:
-    """Run `command` and say what went wrong, if anything; returns the exit code. With `debug`, errors are raised."""
+    """Run `command`, print its error, if any, and return the exit code. With `debug`, errors are raised."""
     try:
         code = command()
     except typer.TyperException as error:
@@ -51,12 +48,12 @@ def ending(command: Callable[[], object], *, debug: bool) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return _quietly_unread()
-    except Exception as error:  # the last frame of the process: what is not ours has to be one line, too
+    except Exception as error:  # the outermost handler: unexpected errors must be one line, too
         if debug:
             raise
         return _say(error)
     except BaseExceptionGroup as group:
-        # A second Ctrl-C, while task groups wait for what the first has ended: as little is to be said of it.
+        # A second Ctrl-C, while task groups still wait after the first, also needs no message.
         if debug or group.subgroup(KeyboardInterrupt) is None:
             raise
         return INTERRUPTED
@@ -64,13 +61,13 @@ def ending(command: Callable[[], object], *, debug: bool) -> int:
 
 
 def complain(message: str, *, remedy: str | None = None) -> None:
-    """One line on stderr for every line of the message."""
+    """Print each line of the message as one line on stderr."""
     for line in neutral(message).splitlines() or [""]:
         print(f"error: {line}" + (f" ({remedy})" if remedy else ""), file=sys.stderr)
 
 
 def refuse(message: str) -> NoReturn:
-    """End the command because of how it was called."""
+    """Exit because of an error in the command line."""
     raise typer.BadParameter(message)
 
 
@@ -79,12 +76,12 @@ def _say(error: Exception) -> int:
     if isinstance(known, GatewayError):
         complain(str(known))
         return exit_code(known)
-    complain(f"{type(known).__name__}: {known}", remedy="a mistake of the gateway's; --debug shows where")
+    complain(f"{type(known).__name__}: {known}", remedy="an internal error of the gateway; --debug shows where")
     return FAILED
 
 
 def _sole(error: Exception) -> Exception:
-    """The error itself, or the only one that a task group wrapped."""
+    """Return the error itself, or the only one that a task group wrapped."""
     while isinstance(error, ExceptionGroup):
         group = cast("ExceptionGroup[Exception]", error)
         if len(group.exceptions) != 1:
@@ -94,6 +91,6 @@ def _sole(error: Exception) -> Exception:
 
 
 def _quietly_unread() -> int:
-    """Whoever read our output has enough of it; Python's own last flush must not complain."""
+    """Ignore a reader that has closed our output, also in Python's own last flush."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FAILED

@@ -1,7 +1,7 @@
-"""The command's entry. Standard library only until a host on stdio is being answered.
+"""Entry point of the command. Uses the standard library only until a host on stdio is being answered.
 
 A host that starts `mcp-gateway serve` waits for its first answer while everything else is still being imported, and
-some give up after a second. So this looks at the arguments by hand, just far enough to know that it is such a start.
+some time out after a second. So this parses the arguments by hand, just far enough to recognise such a start.
 """
 
 import os
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code (see `gateway.cli.exit_codes`)."""
+    """Run the command line and return the exit code (see `gateway.cli.exit_codes`)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         opening = _open_stdio(given) if starts_stdio(given) else None
         from gateway.cli.app import run
 
         return run(given, opening)
-    except KeyboardInterrupt:  # while everything is being imported
+    except KeyboardInterrupt:  # while modules are being imported
         return 130
 
 
 def starts_stdio(arguments: Sequence[str]) -> bool:
-    """Whether the arguments start the gateway on stdio: `serve` without `--http`, and nobody asks for help."""
+    """Whether the arguments start the gateway on stdio: `serve` without `--http` or `--help`."""
     words = [word for word in _options(arguments) if word != "--debug"]
     return words[:1] == ["serve"] and not {"--http", "--help", "-h"} & set(words)
 
 
 def _options(arguments: Sequence[str]) -> list[str]:
-    """The arguments before `--`; what follows is an upstream's command."""
+    """The arguments before `--`; those after it are an upstream's command."""
     given = list(arguments)
     return given[: given.index("--")] if "--" in given else given
 

@@ -1,4 +1,4 @@
-"""Pages (MCP Apps) on the command line: the option `--app`, and what it makes of a profile and of a caller."""
+"""Pages (MCP Apps) on the command line: the option `--app`, and its effect on a profile and a caller."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -40,9 +40,9 @@ def declaring(caller: Caller, app: bool) -> Caller:
 
 
 def expected(caller: Caller, app: bool) -> Callable[[], Caller | None]:
-    """The host that upstreams are opened for: a server may have tools for hosts that show pages alone.
+    """Return the host to open upstreams for: a server may have tools only for hosts that show pages.
 
-    Without `--app` nobody in particular. The handshake is what nearly every server knows.
+    Without `--app` it is no particular host. It uses a handshake, because nearly every server supports that.
     """
     return lambda: replace(caller, revision=NEWEST_HANDSHAKE) if app else None
 

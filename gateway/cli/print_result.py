@@ -1,4 +1,4 @@
-"""A result as people read it: text as it is, media as a line with type and size."""
+"""Print results for people: text unchanged, media as a line with type and size."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from gateway.core.wording import counted, join_facts, pixel_words, plain, size_w
 
 _SHOWN_CHARS = 2_000
 _SHOWN_BASE64 = 300
-"""Characters without a blank from which on a text is taken for encoded bytes."""
+"""Number of characters without a blank above which a text is taken for encoded bytes."""
 
 _LONGEST_KEY = 80
 
@@ -21,7 +21,7 @@ Shown = TypeVar("Shown")
 
 
 def result_lines(envelope: Envelope, saved: Mapping[int, Path]) -> Iterator[str]:
-    """The result block by block: what the host would be sent."""
+    """The lines of a result, block by block, as the host would be sent it."""
     if envelope.is_error:
         yield "(the result is marked as an error)"
     for index, block in enumerate(envelope.blocks):
@@ -41,7 +41,7 @@ def meta_words(meta: Mapping[str, Any]) -> str:
 
 
 def _readable(value: Any) -> Any:
-    """A JSON value as people read it: base64, and whatever else is long and has no blanks, by its beginning."""
+    """Shorten a JSON value for people: of base64, and other long text without blanks, only the beginning is kept."""
     if is_dict(value):
         return {key: _readable(member) for key, member in value.items()}
     if is_list(value):
@@ -52,7 +52,7 @@ def _readable(value: Any) -> Any:
 
 
 def grouped(by_profile: Mapping[str, Shown]) -> Iterator[tuple[list[str], Shown]]:
-    """What was found for each profile, the profiles with equal findings together: in the order of their first ones."""
+    """Group profiles with equal values together, in the order of the first profile of each group."""
     groups: list[tuple[list[str], Shown]] = []
     for name, found in by_profile.items():
         names = next((names for names, other in groups if other == found), None)
@@ -64,7 +64,7 @@ def grouped(by_profile: Mapping[str, Shown]) -> Iterator[tuple[list[str], Shown]
 
 
 def block_lines(envelope: Envelope) -> Iterator[str]:
-    """The envelope block by block, a line each: for looking at its shape."""
+    """One line for each block of the envelope, to show its structure."""
     for index, block in enumerate(envelope.blocks):
         if isinstance(block, TextBlock):
             yield f"{index}  text, {counted(len(block.text), 'character')}: {plain(block.text, 80)}"
@@ -81,7 +81,7 @@ def block_lines(envelope: Envelope) -> Iterator[str]:
 def _line(block: Block, path: Path | None) -> str:
     saved = f" saved as {path}" if path is not None else ""
     if isinstance(block, UnknownBlock):
-        return f"[a block of no known kind: {plain(json.dumps(block.value, ensure_ascii=False), 200)}]"
+        return f"[a block of an unknown kind: {plain(json.dumps(block.value, ensure_ascii=False), 200)}]"
     if isinstance(block, LinkBlock):
         about = join_facts(plain(block.uri), plain(block.name or ""), block.mime_type and plain(block.mime_type))
         return f"[link: {about}]"

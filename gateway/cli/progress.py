@@ -1,4 +1,4 @@
-"""Waiting for upstreams, with a line for each on a terminal, and a Ctrl-C that ends the waiting and nothing else."""
+"""Wait for upstreams, with a line for each on a terminal, and a Ctrl-C that ends only the waiting."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _STYLES = {"ready": "green", "failed": "red", "disabled": "dim", "sleeping": "di
 class Wait:
     """Waits for upstreams to start.
 
-    `visible`: what is waited for is shown, if stderr is a terminal. `ctrl_c`: what a Ctrl-C does meanwhile, in words.
-    `announced`: where stderr is none, one line says at the beginning what is waited for: who collects the output of a
-    command that says nothing for a minute takes it for one that hangs.
+    `visible`: show progress if stderr is a terminal. `ctrl_c`: the effect of Ctrl-C meanwhile, in words. `announced`:
+    if stderr is not a terminal, print one line at the beginning, because a command that prints nothing for a minute
+    seems to hang.
     """
 
     def __init__(self, *, visible: bool, ctrl_c: str, announced: bool = False) -> None:
@@ -39,17 +39,17 @@ class Wait:
         self._ctrl_c = ctrl_c
         self._scope: anyio.CancelScope | None = None
         self.outcomes: dict[str, str] = {}
-        """How the first start of each upstream ended, by its name: another may be under way by now."""
+        """The outcome of each upstream's first start, by its name. Another start may be in progress by now."""
 
     def interrupt(self) -> bool:
-        """End the waiting; False when nothing is waited for."""
+        """End the waiting. Return False if nothing is being waited for."""
         if self._scope is None or self._scope.cancel_called:
             return False
         self._scope.cancel()
         return True
 
     async def settled(self, upstreams: Iterable[Upstream]) -> None:
-        """Wait until it is known of each how its start ends: each has a limit of its own."""
+        """Wait until the start of each upstream has ended. Each has a limit of its own."""
         waited = tuple(upstreams)
 
         async def settle(upstream: Upstream) -> None:
@@ -63,7 +63,7 @@ class Wait:
 
     @contextmanager
     def shown(self, upstreams: Collection[Upstream]) -> Generator[None]:
-        """Show how they are doing while this is open; `interrupt` cancels what is inside."""
+        """Context manager that shows the upstreams' progress; `interrupt` cancels its body."""
         began = time.monotonic()
         names = [upstream.name for upstream in upstreams if upstream.settings.enabled]
         if self._announced and names:
@@ -75,7 +75,7 @@ class Wait:
 
     @contextmanager
     def line(self, words: Callable[[], str]) -> Generator[None]:
-        """Show one line while this is open, with the seconds that have passed."""
+        """Context manager that shows one line with the seconds that have passed."""
         from rich.text import Text
 
         began = time.monotonic()
@@ -105,7 +105,7 @@ class Wait:
 
 
 def standing_words(upstream: Upstream) -> str:
-    """Where an upstream stands and why, in one line: `installing for 42 s: npx may have to install it first`."""
+    """Describe an upstream's state in one line: `installing for 42 s: npx may have to install it first`."""
     state = upstream.state.value
     if upstream.state.is_pending:
         state += f" for {_seconds(time.time() - upstream.counts.since)}"
@@ -113,12 +113,12 @@ def standing_words(upstream: Upstream) -> str:
 
 
 def is_there(upstream: Upstream) -> bool:
-    """Whether what it lists is what it has now, or had when it was put to sleep."""
+    """Whether the upstream's lists are current, or were when it was put to sleep."""
     return upstream.state.value in ("ready", "sleeping")
 
 
 def _table(upstreams: Collection[Upstream], began: float, ctrl_c: str) -> RenderableType:
-    """A line for each, those that are waited for first, so that they are seen on a small screen, too."""
+    """A line for each upstream; those waited for come first, so that they are visible on a small screen."""
     from rich.console import Group
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""Which of the running gateways a command is about: the only one, or the one that is named."""
+"""Select the running gateway for a command: the only one, or the one that is named."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -14,10 +14,10 @@ All = Annotated[bool, typer.Option("--all", help="All running gateways.")]
 
 
 def matching(pid: int | None, name: str | None) -> list[GatewayRecord]:
-    """The running gateways of this user that fit.
+    """Return this user's running gateways that match.
 
     Raises:
-        GatewayError: there is none.
+        GatewayError: no gateway matches.
     """
     there = running()
     found = [record for record in there if pid in (None, record.pid) and name in (None, record.name)]
@@ -30,7 +30,7 @@ def matching(pid: int | None, name: str | None) -> list[GatewayRecord]:
 
 
 def the_one(pid: int | None, name: str | None) -> GatewayRecord:
-    """The only one that fits. Raises ConfigError when several do."""
+    """Return the only gateway that matches. Raises ConfigError if several do."""
     found = matching(pid, name)
     if len(found) > 1:
         raise ConfigError(f"{len(found)} gateways are running", remedy=f"choose one with --pid: {_listed(found)}")
@@ -38,7 +38,7 @@ def the_one(pid: int | None, name: str | None) -> GatewayRecord:
 
 
 def chosen(pid: int | None, name: str | None, everyone: bool) -> Sequence[GatewayRecord]:
-    """Every one that fits with `--all`, else the only one."""
+    """Return all gateways that match if `everyone` is true (`--all`), or else the only one."""
     return matching(pid, name) if everyone else [the_one(pid, name)]
 
 

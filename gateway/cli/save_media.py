@@ -1,4 +1,4 @@
-"""Media of a result written to files, under names that are ours: nothing of an upstream decides where a file goes."""
+"""Save the media of a result to files with generated names, so that an upstream never decides where a file goes."""
 
 import re
 from base64 import b64decode
@@ -12,9 +12,9 @@ from gateway.errors import ContentError
 
 
 def save_media(envelope: Envelope, folder: Path, stem: str) -> Mapping[int, Path]:
-    """Write every image, sound and embedded file of the envelope; by block index, where it is now.
+    """Write every image, sound and embedded file of the envelope, and return the paths by block index.
 
-    Files are called `<stem>-<number>.<ending of the type>`. Nothing that exists is written over.
+    Files are named `<stem>-<number>.<extension of the type>`. Existing files are never overwritten.
 
     Raises:
         ContentError: the folder or a file cannot be written.
@@ -35,24 +35,24 @@ def save_media(envelope: Envelope, folder: Path, stem: str) -> Mapping[int, Path
 
 
 def media_of(envelope: Envelope) -> Iterator[tuple[int, Found]]:
-    """What the envelope holds in bytes that can be read, by block index."""
+    """The readable media in the envelope, by block index."""
     for index, block in enumerate(envelope.blocks):
         if (found := found_of(block)) is not None:
             yield index, found
 
 
 def found_of(block: Block) -> Found | None:
-    """What a block holds in bytes; None where it holds none, or broken base64."""
+    """The media in a block; None if it has none, or its base64 is invalid."""
     return None if isinstance(block, TextBlock | UnknownBlock) else getattr(block, "found", None)
 
 
 def safe_stem(text: str) -> str:
-    """The text as the beginning of a file name: no separators, no leading dot or dash, not long."""
+    """Make a text safe as the beginning of a file name: short, without separators and leading dots or dashes."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip(".-_")[:80].rstrip(".-_") or "result"
 
 
 def _free_names(folder: Path, stem: str) -> Iterator[Path]:
-    """`folder/<stem>-<number>` for every number that no file there has yet."""
+    """Yield `folder/<stem>-<number>` for every number that no file there has yet."""
     number = 0
     while True:
         number += 1

@@ -1,4 +1,4 @@
-"""What goes to a terminal: text from upstreams made harmless, tables, JSON."""
+"""Terminal output: sanitized text, tables and JSON."""
 
 import json
 import sys
@@ -12,28 +12,28 @@ from gateway.telemetry.sanitize import neutral
 
 
 def say(text: str = "") -> None:
-    """Print lines to stdout, made harmless."""
+    """Print sanitized lines to stdout."""
     print(neutral(text))
 
 
 def remark(text: str) -> None:
-    """Print a line to stderr, made harmless: for people, beside a program's output."""
+    """Print a sanitized line to stderr, for people, beside a program's output."""
     print(neutral(text), file=sys.stderr)
 
 
 def help_without_command(context: typer.Context) -> None:
-    """Print a group's help where none of its commands was named: a question, and no mistake, as for gh and docker."""
+    """Print a group's help if no command was named, and treat that as a request, not an error, like gh and docker."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
 def say_json(value: Any) -> None:
-    """Print a value as JSON. ASCII only, so that it is harmless and reads everywhere."""
+    """Print a value as JSON. ASCII only, so that it is safe and readable everywhere."""
     print(json.dumps(value, indent=2))
 
 
 def say_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table: folded into the width of a terminal, one row a line where stdout is something else."""
+    """Print a table, folded to the width of a terminal; if stdout is not a terminal, with one line per row."""
     cells = [[neutral(plain(cell, 4_000)) for cell in row] for row in rows]
     if sys.stdout.isatty():
         _draw(headings, cells)
@@ -58,7 +58,7 @@ def _draw(headings: Sequence[str], cells: Iterable[Sequence[str]]) -> None:
 
 
 def forgive_encodings() -> None:
-    """Let characters that the terminal cannot write be written out, in place of ending the command."""
+    """Make characters that the terminal cannot encode be escaped, instead of ending the command."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -1,4 +1,4 @@
-"""A host's request to whoever can answer it: names to upstreams, calls, results shaped, resources merged."""
+"""Route hosts' requests to upstreams: resolve names, make calls, shape results and merge lists."""
 
 from gateway.routing.router import Listener, Router
 

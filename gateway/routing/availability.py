@@ -1,4 +1,4 @@
-"""Which upstreams are there, how long to wait for those that are not yet, and how to say that one is not."""
+"""Availability of upstreams: waiting for those that are starting, and errors for those that cannot be reached."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -14,21 +14,22 @@ from gateway.upstream.connection.states import what_to_do
 
 
 class Availability:
-    """Waits for upstreams that are still starting: once for each per profile, so that a slow one delays few."""
+    """Waits for upstreams that are still starting, once for each upstream and profile: slow ones delay few requests."""
 
     def __init__(self, upstreams: UpstreamsPort) -> None:
         self._upstreams = upstreams
         self._waited: set[tuple[str, str]] = set()
 
     def forget(self) -> None:
-        """The upstreams are others now: those that start are waited for anew."""
+        """Forget which upstreams were waited for. Called when the set of upstreams has changed."""
         self._waited.clear()
 
     async def first(self, profile: str, seconds: float, caller: Caller, *, hears: bool = True) -> None:
         """Wait at most `seconds` for the upstreams that this profile's hosts have not waited for before.
 
-        One whose lists are known, from before or from the last run of the gateway, is not waited for, unless this
-        caller is likely to be shown others, or would never hear (`hears`) of a change (`Upstream.prepare`).
+        An upstream whose lists are already known (from earlier, or from the gateway's last run) is not waited for,
+        unless this caller is likely to get different lists or ignores notifications of changes (`hears` is false); see
+        `Upstream.prepare`.
         """
         began = anyio.current_time()
         unknown = [name for name in self.starting() if not self._knows(name)]
@@ -41,7 +42,7 @@ class Availability:
                 tasks.start_soon(partial(self._upstreams[name].prepare, caller, left, hears=hears))
 
     async def wait(self, names: Iterable[str], seconds: float) -> None:
-        """Wait until none of the upstreams is starting any more, at most `seconds`."""
+        """Wait at most `seconds` until none of the named upstreams is starting any more."""
         async with anyio.create_task_group() as tasks:
             for name in names:
                 tasks.start_soon(self._upstreams[name].ready, seconds)
@@ -55,7 +56,7 @@ class Availability:
         return any((lists.tools, lists.prompts, lists.resources, lists.templates))
 
     def missing(self) -> list[str]:
-        """The upstreams that should be there and are not, each with its cause."""
+        """The enabled upstreams that are not available, each with its state and cause."""
         absent: list[str] = []
         for name in self._upstreams:
             state, cause = self._upstreams[name].state, self._upstreams[name].cause
@@ -64,7 +65,7 @@ class Availability:
         return absent
 
     def unavailable(self, name: str, what: str) -> UpstreamUnavailable:
-        """The error for something of an upstream that cannot be reached now."""
+        """Return the error for a tool, prompt or resource (`what`) of an upstream that cannot be reached now."""
         upstream = self._upstreams[name]
         failure = upstream.failure
         said = failure.message if failure is not None else upstream.cause

@@ -1,4 +1,4 @@
-"""What is said of a merged list as a whole: for how long it may be kept, and its `_meta`."""
+"""Cache hints for a merged list: how long hosts may keep it (`ttlMs`), and its `_meta`."""
 
 from typing import Any, Literal
 
@@ -14,10 +14,10 @@ _CAPABILITIES = {"tools": "tools", "resources": "resources", "templates": "resou
 
 
 def hints_of(upstreams: UpstreamsPort, name: ListName, caller: Caller, *, own: bool = False) -> dict[str, Any]:
-    """`ttlMs` and `_meta` of a merged list, each only where there is something to say.
+    """Return `ttlMs` and `_meta` for a merged list, each only where it has a value.
 
-    It may be kept for as long as the least of those that have part in it allows, and not at all as soon as one of them
-    is not ready, is of the handshake era, or allows nothing; `own`: the gateway's own content is in the list, too.
+    The list may be kept for the shortest time that any contributing upstream allows, and not at all if one of them is
+    not ready, is of the handshake era, or allows no caching. `own`: the list also has the gateway's own content.
     """
     members = [upstreams[each] for each in upstreams]
     hints = [_hint(each, name, caller) for each in members if _has_part(each, name)]
@@ -25,7 +25,7 @@ def hints_of(upstreams: UpstreamsPort, name: ListName, caller: Caller, *, own: b
 
 
 def _has_part(upstream: UpstreamPort, name: ListName) -> bool:
-    """Whether it lists anything of the kind, or may do so as soon as it is there."""
+    """Whether the upstream lists anything of this kind, or may do so once it is connected."""
     if upstream.state is UpstreamState.DISABLED:
         return False
     unknown = not upstream.capabilities and upstream.state is not UpstreamState.READY

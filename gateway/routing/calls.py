@@ -1,4 +1,4 @@
-"""Calls of tools: to whoever has the tool, and the result in the shape that the host shows best."""
+"""Tool calls: send each to the upstream that has the tool, and shape its result for the host."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -26,12 +26,12 @@ from gateway.routing.check_arguments import ArgumentChecks
 from gateway.routing.keepalive import keeping_alive
 from gateway.routing.named_files import with_named_files
 from gateway.routing.pages import OpenPages
-from gateway.routing.ports import Calibrating, OwnTools, ShaperPort, TheArguments, UpstreamsPort
+from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, ShaperPort, UpstreamsPort
 from gateway.routing.resolve_arguments import WithContent
 from gateway.routing.resources import Resources
 from gateway.routing.result_context import reach
 from gateway.routing.tasks import TASK, Tasks
-from gateway.routing.tool_catalogues import Offering
+from gateway.routing.tool_catalogues import ToolCatalogues
 from gateway.telemetry import Telemetry
 from gateway.upstream import RequestContext
 from gateway.upstream.bridging.bridge import Bridge
@@ -42,8 +42,8 @@ from gateway.upstream.connection.request_context import EVERYTHING_AS_IT_IS
 logger = logging.getLogger(__name__)
 
 
-class _Done(NamedTuple):
-    """The result for a host, what was changed in it, and whether it is an error."""
+class _Shaped(NamedTuple):
+    """A result for a host, the notes of what was changed in it, and whether it is an error."""
 
     result: dict[str, Any]
     notes: Sequence[Note]
@@ -51,27 +51,27 @@ class _Done(NamedTuple):
 
 
 class Calls:
-    """Answers `tools/call`, and the requests about tasks. `read` reads a resource on the way to an answer."""
+    """Answers `tools/call` and requests about tasks. `read` reads a resource for one of the gateway's own tools."""
 
     def __init__(
         self,
         upstreams: UpstreamsPort,
-        builtin: OwnTools,
+        own_tools: OwnTools,
         bridge: Bridge,
-        offering: Offering,
+        catalogues: ToolCatalogues,
         resources: Resources,
         telemetry: Telemetry,
         shaper: ShaperPort,
         settings: Settings,
         opened: OpenPages,
         read: Callable[[RequestContext, str], Awaitable[Mapping[str, Any]]],
-        calibration: Calibrating | None = None,
-        arguments: TheArguments | None = None,
+        calibration: CalibrationPort | None = None,
+        arguments: ArgumentsPort | None = None,
     ) -> None:
         self._upstreams = upstreams
-        self._builtin = builtin
+        self._own_tools = own_tools
         self._bridge = bridge
-        self._offering = offering
+        self._catalogues = catalogues
         self._resources = resources
         self._telemetry = telemetry
         self._opened = opened
@@ -84,17 +84,17 @@ class Calls:
         self._arguments = arguments
 
     def reconfigure(self, settings: Settings, shaper: ShaperPort) -> None:
-        """Take over other settings; calls that are running go on with what they began with."""
+        """Apply changed settings. Calls that are running keep those that they began with."""
         self._settings, self._shaper = settings, shaper
         if self._arguments is not None:
             self._arguments.reconfigure(settings.limits)
 
     async def call(self, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
-        """The shaped result; to a host of 2026-07-28 also one that asks for input.
+        """Call a tool and return the shaped result, which asks a host of 2026-07-28 for input if the upstream does.
 
         Raises:
             InvalidRequest: malformed, or no such tool.
-            UpstreamError: whoever was asked could not answer.
+            UpstreamError: the upstream could not answer.
         """
         name, arguments = params.get("name"), params.get("arguments")
         if not isinstance(name, str):
@@ -106,7 +106,7 @@ class Calls:
             media_share(host_of(context.caller), is_result=True),
         ):
             call.asked(params.get("arguments"), (await _size(params.get("arguments") or {})).characters)
-            route, catalogue = await self._offering.route(name, context)
+            route, catalogue = await self._catalogues.route(name, context)
             call.routed(route.upstream, route.tool)
             shaper, profile = self._shaper, _shaped_by(context, catalogue)
             passed = _onward(params, route)
@@ -126,7 +126,7 @@ class Calls:
             return done.result
 
     async def task(self, method: str, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
-        """What the upstream says of a task that it has given this caller; its result, once there, shaped as a call's.
+        """Return the upstream's answer about a task of this caller, with the task's result, if included, shaped.
 
         Raises:
             InvalidRequest: malformed, or no task of this caller.
@@ -144,22 +144,22 @@ class Calls:
         size = await _size(result)
         limited = self._within_limit(result, size, route, f"task {plain(task_id, 100)}")
         bounded = await _outward(route, limited, size)
-        profile = _shaped_by(context, await self._offering.offered(context))
+        profile = _shaped_by(context, await self._catalogues.offered(context))
         with media_share(host_of(context.caller), is_result=True):
             done = await self._for_host(bounded, route, context, profile, self._shaper)
         return {**state, "result": done.result}
 
     async def _for_host(
         self, result: Mapping[str, Any], route: Route, context: RequestContext, profile: Profile, shaper: ShaperPort
-    ) -> _Done:
-        """A tool's result as its host gets it. What it names is kept in mind, for who asks for it later."""
-        if route.audience == "app":  # no model reads it, so there is nobody to shape it for
+    ) -> _Shaped:
+        """Return a tool's result as its host gets it, and remember the resources that it names for later requests."""
+        if route.audience == "app":  # no model reads it, so it needs no shaping
             is_error = result.get("isError") is True
-            return _Done(self._as_it_came(result, route, context.caller), (apps.AS_IT_CAME,), is_error)
+            return _Shaped(self._as_it_came(result, route, context.caller), (apps.AS_IT_CAME,), is_error)
         if route.shows_page:
             self._opened.add(route.upstream, context.caller)
         whole, notes = await self._with_named_files(result, route)
-        if self._calibrates(route):  # the host is what is measured, so nothing may be changed for it
+        if self._calibrates(route):  # the host itself is measured, so the result must stay unchanged
             profile = narrow(EVERYTHING_AS_IT_IS, context.caller.revision)
         shaped = await shaper.shape(
             whole,
@@ -172,7 +172,7 @@ class Calls:
         )
         if route.upstream != OWN:
             self._resources.remember(route.upstream, shaped.envelope, context.caller)
-        return _Done(shaped.result, shaped.notes, shaped.envelope.is_error)
+        return _Shaped(shaped.result, shaped.notes, shaped.envelope.is_error)
 
     async def _asked(
         self, route: Route, params: Mapping[str, Any], context: RequestContext, profile: Profile
@@ -182,7 +182,7 @@ class Calls:
             return await self._calibration.call(route.tool, arguments, context.caller, profile)
         if route.upstream == OWN:
             owner, read = context.caller.principal, partial(self._read, replace(context, is_part=True))
-            return await self._builtin.request("tools/call", params, owner=owner, profile=profile, read=read)
+            return await self._own_tools.request("tools/call", params, owner=owner, profile=profile, read=read)
         upstream = self._upstreams[route.upstream]
         if route.parameters and self._arguments is not None:
             upstream = WithContent(upstream, route, self._arguments)
@@ -199,11 +199,11 @@ class Calls:
         return await to_thread.run_sync(with_named_files, raw, settings.files, settings.cwd)
 
     def _as_it_came(self, result: Mapping[str, Any], route: Route, caller: Caller) -> dict[str, Any]:
-        """A result for a page alone. What it names is kept in mind, as of every other result."""
+        """Return a result for a page unchanged, and remember the resources that it names."""
         content = result.get("content")
         blocks = as_list(content)
         blocks = blocks[: self._settings.limits.blocks]
-        # Without their bytes: nothing of them is looked at here.
+        # Only the URIs matter here, so the blocks go in without their bytes.
         links = [{"type": "resource_link", "name": "", "uri": uri} for uri in _named(blocks)]
         if links:
             self._resources.remember(route.upstream, lift({"content": links}), caller)
@@ -231,19 +231,19 @@ class Calls:
 
 
 def _onward(params: Mapping[str, Any], route: Route) -> dict[str, Any]:
-    """The params of a call as its upstream gets them."""
+    """Return the params of a call as its upstream gets them."""
     passed = {**params, "name": route.tool}
     if passed.get("arguments") is None:
         passed.pop("arguments", None)
-    # The tasks of 2025-11-25 are not carried, so an upstream must not be asked to make the call one.
+    # The tasks of 2025-11-25 are not supported, so an upstream must not be asked to turn the call into one.
     passed.pop("task", None)
     return passed
 
 
 def _shaped_by(context: RequestContext, catalogue: Catalogue) -> Profile:
-    """The profile that a result is shaped by, with what only this host decides: its pages, and the tools it is offered.
+    """Return the profile to shape a result by, adjusted to this host's support for pages and the tools it is offered.
 
-    Handles that are named where that is `useful` are named always where some tool takes them.
+    `handles = "useful"` becomes `"always"` if one of these tools takes content.
     """
     profile = context.profile
     if profile.handles == "useful" and catalogue.takes_content:
@@ -252,7 +252,7 @@ def _shaped_by(context: RequestContext, catalogue: Catalogue) -> Profile:
 
 
 def _named(blocks: list[Any]) -> list[str]:
-    """The uris that blocks of a result name: of links, and of embedded resources."""
+    """The URIs of the links and embedded resources among the blocks of a result."""
     objects = objects_in(blocks)
     resources = [block.get("resource") for block in objects if block.get("type") == "resource"]
     embedded = objects_in(resources)
@@ -261,13 +261,13 @@ def _named(blocks: list[Any]) -> list[str]:
 
 
 async def _size(value: Any) -> Size:
-    """The size of a JSON value; counted in a thread when it has many values."""
+    """Return the size of a JSON value, measured in a thread if it has many values."""
     size = size_of(value, most_values=MANY_VALUES)
     return size if size.is_whole else await to_thread.run_sync(size_of, value)
 
 
 async def _outward(route: Route, result: Mapping[str, Any], size: Size) -> Mapping[str, Any]:
-    """The result with the uris of pages as hosts know them; in a thread when it has many values."""
+    """Return the result with the URIs of pages as hosts know them, rewritten in a thread if it has many values."""
     if size.values > MANY_VALUES:
         return await to_thread.run_sync(apps.outward_result, route.upstream, result)
     return apps.outward_result(route.upstream, result)

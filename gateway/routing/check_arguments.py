@@ -1,4 +1,4 @@
-"""Arguments held to a tool's own schema, where its host was shown one that takes more."""
+"""Check arguments against a tool's original schema where the host was shown a more permissive one."""
 
 import json
 import logging
@@ -21,33 +21,33 @@ from gateway.core.wording import plain, unfit_arguments
 logger = logging.getLogger(__name__)
 
 _KEPT = 256
-"""How many compiled schemas are kept, the last used."""
+"""Maximum number of compiled schemas kept, most recently used first."""
 _MOST = 3
-"""How many mistakes of one call are told."""
+"""Maximum number of mistakes reported per call."""
 _LONGEST = 400
 _MOST_STATES = 2_000
 _MOST_TOLD_STEPS = 5_000
-"""Steps of a check above which its mistakes are not told one by one: to write each down is dear."""
+"""Steps of a check above which its mistakes are not reported one by one, because writing each down is expensive."""
 _MOST_COPIED = 50_000_000
-"""Steps times characters of the arguments above which they are not either."""
+"""The same limit for steps times characters of the arguments."""
 _LINEAR = jsonschema_rs.RegexOptions(size_limit=1024 * 1024)
-"""The engine that never goes back: https://docs.rs/regex/latest/regex/#untrusted-input."""
+"""The engine that never backtracks: https://docs.rs/regex/latest/regex/#untrusted-input."""
 
 
 class ArgumentChecks:
-    """Checks arguments against schemas as upstreams declared them. Nothing that a schema names is ever fetched.
+    """Checks arguments against schemas as upstreams declared them, without ever fetching what a schema refers to.
 
-    jsonschema-rs cannot be interrupted and keeps the whole process waiting, so the work is counted beforehand: a check
-    that would be too much is left to the upstream, which has to check its arguments itself in any case.
+    jsonschema-rs cannot be interrupted and blocks the whole process, so the work is estimated beforehand. A check that
+    would take too long is left to the upstream, which has to check its arguments itself in any case.
     """
 
     def __init__(self) -> None:
         self._compiled: OrderedDict[int, tuple[WireObject, _Compiled | None]] = OrderedDict()
 
     def refusal(self, tool: str, schema: WireObject | None, arguments: object) -> dict[str, Any] | None:
-        """The result of a call with arguments that do not fit: an error with each place, and what is wanted there.
+        """Return an error result that lists each place where the arguments do not fit, and what is expected there.
 
-        None when they fit, when there is no schema, when it is one that nothing can be checked against, and when that
+        Return None if the arguments fit, if there is no schema or none that can be checked against, or if the check
         would be too much work.
         """
         compiled = None if schema is None else self._validator(tool, schema)
@@ -66,7 +66,7 @@ class ArgumentChecks:
         return {"content": [{"type": "text", "text": words}], "isError": True}
 
     def _validator(self, tool: str, schema: WireObject) -> "_Compiled | None":
-        # By the very schema, which is kept beside its validator: so no other one can come to have the same id.
+        # Keyed by identity: the schema is kept beside its validator, so no other schema can get the same id.
         kept = self._compiled.get(id(schema))
         if kept is None:
             kept = self._compiled[id(schema)] = (schema, _compiled(tool, schema))
@@ -77,7 +77,7 @@ class ArgumentChecks:
 
 
 class _Compiled(NamedTuple):
-    """A schema as it is checked against, and what checks."""
+    """A schema prepared for checking, and its validator."""
 
     schema: dict[str, Any]
     validator: jsonschema_rs.Validator
@@ -97,10 +97,10 @@ def _compiled(tool: str, schema: WireObject) -> _Compiled | None:
 
 
 def _with_linear_patterns(schema: WireObject) -> dict[str, Any]:
-    """The schema without the patterns that could take long: those with a look around, a reference back, or too large.
+    """Return the schema without patterns that could take long: those with lookaround or backreferences, or too large.
 
-    jsonschema-rs's own engine for them (fancy-regex) goes back and forth without an end that could be relied on.
-    Raises TooMuchWork where the names of properties have such a pattern: which schema is theirs then cannot be said.
+    jsonschema-rs's own engine for such patterns (fancy-regex) backtracks without a reliable limit. Raises TooMuchWork
+    if property names have such a pattern, because it is then unknown which schema applies to a property.
     """
 
     def taken(value: Any) -> Any:
@@ -128,7 +128,7 @@ def _is_linear(pattern: str) -> bool:
 
 
 def _errors(validator: jsonschema_rs.Validator, arguments: Any, steps: int) -> list[jsonschema_rs.ValidationError]:
-    """The first mistakes. None where they could be too many: all are found at once, each with a copy of its value."""
+    """Return the first mistakes; none if there could be too many, as all are found at once, with copies of values."""
     if steps > _MOST_TOLD_STEPS or steps * size_of(arguments, most=_MOST_COPIED).total > _MOST_COPIED:
         return []
     return list(islice(validator.iter_errors(arguments), _MOST))
@@ -139,7 +139,7 @@ def _nothing_is_fetched(uri: str) -> NoReturn:
 
 
 def _mistake(schema: WireObject, error: jsonschema_rs.ValidationError) -> str:
-    """One mistake: where, what, and what the schema says there."""
+    """Describe one mistake: where it is, what it is, and what the schema says there."""
     where = "/".join(("", *(plain(str(part), 60) for part in error.instance_path)))
     wanted = _wanted(schema, error.schema_path)
     told = f" (wanted: {cut(json.dumps(wanted, ensure_ascii=False), _LONGEST)})" if wanted else ""
@@ -147,7 +147,7 @@ def _mistake(schema: WireObject, error: jsonschema_rs.ValidationError) -> str:
 
 
 def _wanted(schema: WireObject, path: list[str | int]) -> dict[str, Any]:
-    """The rule that was broken: the last keyword on the path with its value."""
+    """Return the rule that was broken: the last keyword on the path, with its value."""
     value: Any = schema
     for part in path:
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""`completion/complete`: what an argument of a prompt, or of a resource template, may be, asked of its upstream."""
+"""`completion/complete`: ask the upstream of a prompt or resource template for possible values of an argument."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from gateway.upstream.connection.request_context import RequestContext
 
 
 class Completions:
-    """Asks whoever the reference belongs to."""
+    """Forwards completion requests to the upstream that the reference belongs to."""
 
     def __init__(self, upstreams: UpstreamsPort, prompts: Prompts, resources: Resources) -> None:
         self._upstreams = upstreams
@@ -24,19 +24,19 @@ class Completions:
         self._resources = resources
 
     async def complete(self, params: Mapping[str, Any], context: RequestContext, ask: Ask) -> dict[str, Any]:
-        """The raw result of the upstream's, argument and context passed on as they came.
+        """Return the upstream's raw result. The argument and the context are passed on unchanged.
 
-        Nothing to choose from, where the upstream has no completions.
+        The result has no values if the upstream does not support completions.
 
         Raises:
-            InvalidRequest: the reference is malformed, or nobody's.
-            UpstreamError: its upstream is not there, or did not answer.
+            InvalidRequest: the reference is malformed, or no upstream has it.
+            UpstreamError: the upstream is not available, or did not answer.
         """
         upstream, ref = await self._routed(params.get("ref"), context)
         if upstream == OWN:
             return _nothing()
         offered = "completions" in self._upstreams[upstream].capabilities
-        # The capability came with 2025-03-26: a server of the revision before may complete without declaring it.
+        # The capability came with 2025-03-26, so a server of the revision before may support completions undeclared.
         if not offered and self._upstreams[upstream].revision != REVISIONS[0]:
             return _nothing()
         try:
@@ -47,7 +47,7 @@ class Completions:
             return _nothing()
 
     async def _routed(self, given: Any, context: RequestContext) -> tuple[str, Mapping[str, Any]]:
-        """The upstream that a reference belongs to, and the reference as it is there."""
+        """Return the upstream that a reference belongs to, and the reference as that upstream knows it."""
         caller = context.caller
         ref = as_object(given)
         kind, name, uri = ref.get("type"), ref.get("name"), ref.get("uri")

@@ -1,8 +1,8 @@
-"""Keep a host from giving up on a silent upstream, by sending it progress in the upstream's place.
+"""Keep a host from timing out on a silent upstream by sending it progress in the upstream's place.
 
-Clients built on the TypeScript SDK start their timer anew with each progress notification where they set
-`resetTimeoutOnProgress` (modelcontextprotocol/typescript-sdk, `RequestOptions`). The specification asks that progress
-rises with every notification, and leaves the frequency to the server (2025-11-25, basic/utilities/progress).
+Clients built on the TypeScript SDK restart their timer with each progress notification where they set
+`resetTimeoutOnProgress` (modelcontextprotocol/typescript-sdk, `RequestOptions`). The specification requires progress to
+increase with every notification, and leaves the frequency to the server (2025-11-25, basic/utilities/progress).
 """
 
 import math
@@ -15,18 +15,18 @@ from gateway.system.background_tasks import background_tasks
 from gateway.upstream import ProgressCallback
 
 _STEP = 1e-6
-"""By how much progress rises that nobody made: far below what an upstream counts in."""
+"""Increment for progress that the gateway makes up: far below any step of an upstream's own."""
 
 
 @asynccontextmanager
 async def keeping_alive(
     on_progress: ProgressCallback | None, every: float | None
 ) -> AsyncGenerator[ProgressCallback | None]:
-    """Around one call: gives the callback to use for its progress in place of `on_progress`.
+    """Context manager for one call that yields the callback to use in place of `on_progress`.
 
-    After `every` seconds in which the upstream told none, the last progress is told again, an invisible step higher (0
-    when there was none). What the upstream tells passes as it is, or raised to just above what was told last where it
-    is no more than that. Nothing is told after the call. Without a callback or `every` this does nothing.
+    Whenever the upstream has sent no progress for `every` seconds, the last progress is repeated with an invisible
+    increment (or 0 is sent, if there was none). The upstream's own progress is passed on unchanged, or raised to just
+    above the last value if it is not greater. Nothing is sent after the call. Does nothing if either argument is None.
     """
     if on_progress is None or every is None:
         yield on_progress
@@ -41,7 +41,7 @@ async def keeping_alive(
 
 
 class _Keeper:
-    """What one call's host was told last, and when it is due to hear something again."""
+    """Tracks the last progress sent to one call's host, and when more is due."""
 
     def __init__(self, on_progress: ProgressCallback) -> None:
         self._on_progress: ProgressCallback | None = on_progress
@@ -50,7 +50,7 @@ class _Keeper:
         self._last: tuple[float, float | None, str | None] | None = None
 
     async def told(self, progress: float, total: float | None, message: str | None) -> None:
-        """The upstream has told this."""
+        """Pass on progress from the upstream."""
         self._heard.set()
         async with self._turn:
             if self._last is not None and progress <= self._last[0]:
@@ -58,7 +58,7 @@ class _Keeper:
             await self._tell(progress, total, message)
 
     async def fill_silence(self, every: float) -> None:
-        """Tell something whenever the upstream has been silent for so long, until this is cancelled."""
+        """Send progress whenever the upstream has been silent for `every` seconds, until cancelled."""
         while True:
             with anyio.move_on_after(every):
                 await self._heard.wait()
@@ -69,11 +69,11 @@ class _Keeper:
                 try:
                     await self._tell(progress if self._last is None else _above(progress), total, message)
                 except Exception:
-                    # Whatever keeps the host from hearing this, the call itself will find out, or do without it.
+                    # If the host cannot be reached, the call itself notices, or does not need to.
                     return
 
     def over(self) -> None:
-        """The call has ended."""
+        """Stop sending progress. Called when the call has ended."""
         self._on_progress = None
 
     async def _tell(self, progress: float, total: float | None, message: str | None) -> None:
@@ -83,5 +83,5 @@ class _Keeper:
 
 
 def _above(progress: float) -> float:
-    """A step higher, or the next number that there is, where numbers lie further apart than that."""
+    """Return a slightly higher number: one step more, or the next float if floats are further apart than that."""
     return max(progress + _STEP, math.nextafter(progress, math.inf))

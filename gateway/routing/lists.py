@@ -1,4 +1,4 @@
-"""The four lists that a host may ask for: each merged over all upstreams, as one page."""
+"""The four lists that a host may request, each merged from all upstreams into one page."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,20 +17,20 @@ LISTS: Mapping[str, str] = {
     "resources/templates/list": "resources",
     "prompts/list": "prompts",
 }
-"""The methods that are served here, each with what is announced when its list has changed."""
+"""The list methods, each with the name of the change notification for its list."""
 
 
-class Listing:
-    """Puts a list together with what is said of it as a whole."""
+class MergedLists:
+    """Builds merged lists with their cache hints."""
 
-    def __init__(self, upstreams: UpstreamsPort, builtin: OwnTools, resources: Resources, prompts: Prompts) -> None:
+    def __init__(self, upstreams: UpstreamsPort, own_tools: OwnTools, resources: Resources, prompts: Prompts) -> None:
         self._upstreams = upstreams
-        self._builtin = builtin
+        self._own_tools = own_tools
         self._resources = resources
         self._prompts = prompts
 
     async def result(self, method: str, context: RequestContext, catalogue: Catalogue) -> dict[str, Any]:
-        """The raw result of one of `LISTS`; `catalogue` is the caller's tools."""
+        """Return the raw result of a method in `LISTS`. `catalogue` has the caller's tools."""
         caller = context.caller
         match method:
             case "tools/list":
@@ -39,7 +39,7 @@ class Listing:
                 prompts = list(self._prompts.catalogue(context).prompts)
                 return {"prompts": prompts, **hints_of(self._upstreams, "prompts", caller)}
             case "resources/list":
-                own = await self._builtin.resources(owner=caller.principal)
+                own = await self._own_tools.resources(owner=caller.principal)
                 hints = hints_of(self._upstreams, "resources", caller, own=bool(own))
                 return {"resources": [*self._resources.listed(caller), *own], **hints}
             case "resources/templates/list":

@@ -1,4 +1,4 @@
-"""What somebody should look at, logged once each."""
+"""Log each problem only once."""
 
 import logging
 from collections.abc import Iterable
@@ -6,19 +6,19 @@ from collections.abc import Iterable
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 50
-"""How many problems of one catalogue are logged one by one."""
+"""Maximum number of problems of one catalogue that are logged one by one."""
 _REMEMBERED = 5_000
-"""How many logged problems are kept in mind, so as not to log them again."""
+"""Maximum number of logged problems remembered in order not to log them again."""
 
 
 class Problems:
-    """Problems of one kind of thing, each logged the first time that it is met."""
+    """Logs each problem the first time that it is reported."""
 
     def __init__(self) -> None:
         self._reported: set[str] = set()
 
     def report(self, texts: Iterable[str], about: str) -> None:
-        """Log those that are new, `about` before each."""
+        """Log the new ones among these problems, each prefixed with `about`."""
         if len(self._reported) > _REMEMBERED:
             self._reported.clear()
         fresh = [text for text in dict.fromkeys(texts) if text not in self._reported][:_AT_ONCE]

@@ -1,8 +1,8 @@
-"""Files that an upstream names in words, as content: servers save a PDF or a screenshot and tell only its path.
+"""Attach files that a result only names: some servers save a PDF or a screenshot and return just its path.
 
-In text, and in the strings of structured content.
+Paths are found in texts and in the strings of structured content.
 
-Only for upstreams that were given folders for it (`files`), and only regular files in these folders, links followed.
+Only upstreams with configured folders (`files`) have this, and only regular files in them count, links resolved.
 """
 
 import os
@@ -25,38 +25,38 @@ from gateway.system.folders import open_below
 MOST_FILES = 10
 MOST_BYTES = 32 * 1024 * 1024
 MOST_BYTES_READ = 64 * 1024 * 1024
-"""Of all the files that one result names, whether they are shown or not."""
+"""Total for all the files that one result names, whether they are shown or not."""
 MOST_NAMES = 500
-"""How many different paths of one result are looked for."""
+"""Maximum number of different paths of one result that are looked up."""
 _LOOKED_AT = 100_000
-"""How many characters of one text are looked through for paths."""
+"""Maximum number of characters of one text that are searched for paths."""
 
 _MOST_CHARACTERS = 1_000_000
-"""How many characters of one result are looked through."""
+"""Maximum number of characters of one result that are searched."""
 _MOST_TEXTS = 1_000
-"""How many texts of one result are looked through."""
+"""Maximum number of texts of one result that are searched."""
 _MOST_VALUES = 50_000
-"""How many values of structured content are looked at for texts."""
+"""Maximum number of values of structured content that are searched for texts."""
 _DEEPEST = 20
-"""How deep structured content is looked into."""
+"""Maximum depth to which structured content is searched."""
 _LONGEST = 400
-"""Characters of a path before its ending."""
+"""Maximum number of characters of a path before its extension."""
 
 _WORD = re.compile(r"""[^\s"'`()<>\[\]|*?]+""")
 _ENDING = re.compile(
     r"\.(?:pdf|png|jpe?g|gif|webp|svg|bmp|tiff?|avif|heic|wav|mp3|flac|ogg|m4a)(?![\w/\\])", re.IGNORECASE
 )
-"""Neither of these goes back over what it has passed: a text takes as long as it is long, whatever is in it."""
+"""Neither of these patterns backtracks, so matching takes time linear in the length of any text."""
 
 
 def with_named_files(
     result: Mapping[str, Any], folders: Sequence[Path], cwd: Path | None
 ) -> tuple[Mapping[str, Any], tuple[Note, ...]]:
-    """The result with a block after the others for each file that it names, and a note of each.
+    """Return the result with a block appended for each file that it names, and a note for each.
 
-    Relative paths are relative to `cwd`, where the upstream runs. What is not below one of `folders`, is not a regular
-    file, is over `MOST_BYTES`, is not known media, or stands in the result already, is passed over. Reads files: call
-    it in a thread. Never raises.
+    Relative paths are relative to `cwd`, where the upstream runs. A file is skipped if it is not below one of
+    `folders`, is not a regular file, is larger than `MOST_BYTES`, is not of a known media type, or is already in the
+    result. Reads files, so call this in a thread. Never raises.
     """
     blocks = result.get("content")
     if not is_list(blocks) or result.get("isError") is True:
@@ -89,7 +89,7 @@ def _texts(blocks: Sequence[Any]) -> Iterator[str]:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """The texts of structured content, in order."""
+    """The strings in structured content, in order."""
     waiting: list[tuple[Any, int]] = [(value, 0)]
     for _ in range(_MOST_VALUES):
         if not waiting:
@@ -103,7 +103,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _paths(texts: Iterable[str], cwd: Path | None) -> Iterator[Path]:
-    """The paths that texts name, each once."""
+    """The paths named in the texts, without duplicates."""
     here, seen = cwd or Path.cwd(), set[str]()
     for name in _names(texts):
         path = os.path.normpath(here / (unquote(name.removeprefix("file://")) if name.startswith("file://") else name))
@@ -123,7 +123,7 @@ def _names(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _names_in(word: str) -> Iterator[str]:
-    """The names in a word, each as long as can be: it may hold several with commas between, and more behind them."""
+    """The file names in a word, each as long as possible; several may be separated by commas, with text after them."""
     start = end = last = 0
     for ending in _ENDING.finditer(word):
         if end and ending.start() - start > _LONGEST:
@@ -138,7 +138,7 @@ def _names_in(word: str) -> Iterator[str]:
 
 
 def _content(path: Path, allowed: Sequence[Path], most: int) -> tuple[bytes, Path] | None:
-    """What is in a file, and where it really is; None unless it is a regular one below a folder, and no larger."""
+    """Return a file's content and resolved path; None if it is not allowed, not regular, or larger than `most`."""
     try:
         opened = open_below(allowed, path)
         if opened is None:
@@ -154,7 +154,7 @@ def _content(path: Path, allowed: Sequence[Path], most: int) -> tuple[bytes, Pat
 
 
 def _block(content: bytes, real: Path) -> dict[str, Any] | None:
-    """A file as a block; None unless it is media."""
+    """Return a file as a block, or None if it is not of a known media type."""
     media_type = media_types.inspect(content).media_type
     data = pybase64.b64encode(content).decode("ascii")
     match media_types.family(media_type):

@@ -1,7 +1,7 @@
-"""Which pages (MCP Apps) hosts have open, as far as can be told, and whose tool one of them means by its bare name.
+"""The pages (MCP Apps) that hosts probably have open, and which upstream's tool a page means by a bare name.
 
 Hosts do not say which page a call comes from (https://github.com/modelcontextprotocol/ext-apps/issues/746). What they
-do before is known: they read a page, and they call the tool that it belongs to.
+do first is known: they read the page, and call the tool that it belongs to.
 """
 
 from collections import OrderedDict
@@ -13,20 +13,20 @@ from gateway.core.wording import plain
 from gateway.errors import UnknownTool
 
 _CALLERS = 4_096
-"""How many callers are kept in mind, those that opened a page last."""
+"""Maximum number of callers remembered: those that opened a page last."""
 
 
 class OpenPages:
-    """The upstreams whose pages each caller opened, the last first: of its session, and of the client behind it.
+    """The upstreams whose pages each caller has opened, latest first, by session and by client.
 
-    Some hosts open a new session for nearly every request, so what the same client did in another one counts too.
+    Some hosts open a new session for nearly every request, so pages that a client opened in other sessions count too.
     """
 
     def __init__(self) -> None:
         self._opened: OrderedDict[tuple[str | None, ...], OrderedDict[str, None]] = OrderedDict()
 
     def add(self, upstream: str, caller: Caller) -> None:
-        """The caller has read a page of this upstream, or called a tool that is shown with one."""
+        """Record that the caller read a page of this upstream, or called a tool that is shown with one."""
         for key in _keys(caller):
             upstreams = self._opened.setdefault(key, OrderedDict())
             upstreams[upstream] = None
@@ -36,15 +36,16 @@ class OpenPages:
             self._opened.popitem(last=False)
 
     def latest(self, caller: Caller) -> Iterator[str]:
-        """The upstreams, the last opened first."""
-        # What the client did in other sessions counts only where this one has opened nothing.
+        """The upstreams whose pages the caller has opened, latest first."""
+        # Pages that the client opened in other sessions count only if this session has opened none.
         found = next((opened for key in _keys(caller) if (opened := self._opened.get(key))), ())
         return reversed(tuple(found))
 
     def chosen(self, routes: Sequence[Route], caller: Caller, *, settled: bool) -> Route | None:
-        """Which of several tools of one name is meant; None where that cannot be told.
+        """Choose which of several tools of one name is meant; None if that cannot be decided.
 
-        That of the page opened last; else the only one, unless an upstream may bring another yet (not `settled`).
+        It is the tool of the page opened last, or else the only tool, unless an upstream that is still starting may
+        bring another (`settled` is false).
         """
         by_upstream = {route.upstream: route for route in routes}
         for upstream in self.latest(caller):
@@ -53,12 +54,12 @@ class OpenPages:
         return routes[0] if settled and len(routes) == 1 else None
 
     def check(self, route: Route, caller: Caller) -> None:
-        """Refuse a page of one upstream the tools that another has for its own pages alone, as far as can be told.
+        """Refuse a call to a tool that is only for its upstream's own pages if it cannot come from one of them.
 
-        A caller that opened pages, and none of this upstream, cannot be calling from one of its pages.
+        A caller that has opened pages, but none of this upstream, cannot be calling from one of its pages.
 
         Raises:
-            UnknownTool: that is so.
+            UnknownTool: the call cannot come from a page of the tool's upstream.
         """
         if not route.only_app:
             return

@@ -1,4 +1,4 @@
-"""Bounded memory, separate for each caller, so that no caller displaces what is remembered for another."""
+"""A bounded mapping with a share for each caller, so that no caller displaces another's entries."""
 
 from collections import OrderedDict
 from heapq import nlargest
@@ -6,15 +6,15 @@ from typing import Generic, TypeVar
 
 MOST_OF_ONE = 1_024
 MOST = 16_384
-"""How many entries are kept of one caller, and of all together."""
+"""Default maximum number of entries, of one caller and in total."""
 _SHARE = 64
-"""When there are too many, so much of all makes way: of the callers who have the most, a quarter of each one's."""
+"""With too many entries, one in this many is dropped: a quarter of the entries of each of the largest callers."""
 
 Value = TypeVar("Value")
 
 
 class PerCaller(Generic[Value]):
-    """Values by caller and key. Over a bound, the oldest entries of the callers who have the most make way."""
+    """Values by caller and key. Above a bound, the oldest entries of the callers with the most entries are dropped."""
 
     def __init__(self, most_of_one: int = MOST_OF_ONE, most: int = MOST) -> None:
         self._most_of_one = most_of_one
@@ -26,12 +26,12 @@ class PerCaller(Generic[Value]):
         return self._count
 
     def get(self, caller: str, key: str) -> Value | None:
-        """The value, if there is one."""
+        """Return the value, or None if there is none."""
         mine = self._kept.get(caller)
         return None if mine is None else mine.get(key)
 
     def put(self, caller: str, key: str, value: Value) -> None:
-        """Keep a value, as the newest of the caller's."""
+        """Store a value as the caller's newest entry."""
         mine = self._kept.setdefault(caller, OrderedDict())
         self._count += key not in mine
         mine[key] = value
@@ -42,11 +42,11 @@ class PerCaller(Generic[Value]):
             self._make_room()
 
     def forget(self, caller: str) -> None:
-        """The caller is gone."""
+        """Drop all entries of a caller."""
         self._count -= len(self._kept.pop(caller, ()))
 
     def _make_room(self) -> None:
-        """Drop some entries at once: finding those who have the most takes a look at everybody."""
+        """Drop several entries at once, because finding the largest callers means looking at all of them."""
         left = max(1, self._most // _SHARE)
         busiest = nlargest(left, self._kept, key=lambda each: len(self._kept[each]))
         least = len(self._kept[busiest[0]]) // 2

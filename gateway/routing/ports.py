@@ -1,4 +1,4 @@
-"""What routing needs of the rooms below it, so that it can be tested without processes, stores and pictures."""
+"""Protocols for what routing needs of the rooms below: it can be tested without processes, stores and images."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
@@ -18,14 +18,14 @@ from gateway.upstream.bridging.bridge import BridgedUpstream
 from gateway.upstream.connection.request_context import RequestContext
 
 Ask = Callable[[str, str, Mapping[str, Any], RequestContext], Awaitable[dict[str, Any]]]
-"""Ask an upstream (its name, a method, params) for one request of a host; its raw result. Raises UpstreamError."""
+"""Asks an upstream (name, method, params) for a host's request; returns the raw result. Raises UpstreamError."""
 
 ReadResource = Callable[[str], Awaitable[Mapping[str, Any]]]
-"""Reads a resource of an upstream by its uri, in the caller's own session: the raw result of `resources/read`."""
+"""Reads an upstream's resource by URI in the caller's own session; returns the raw result of `resources/read`."""
 
 
-class TheLists(Protocol):
-    """What an upstream last said that it has, as it came; `hints` are what each list said about itself."""
+class ListsPort(Protocol):
+    """An upstream's latest lists, unmodified. `hints` has the cache hints of each list."""
 
     @property
     def tools(self) -> Sequence[WireObject]: ...
@@ -40,7 +40,7 @@ class TheLists(Protocol):
 
 
 class UpstreamPort(BridgedUpstream, Protocol):
-    """One upstream server: what it is like now, what it last said that it has, and how to ask it."""
+    """One upstream server: its state, its lists, and requests to it."""
 
     @property
     def state(self) -> UpstreamState: ...
@@ -55,7 +55,7 @@ class UpstreamPort(BridgedUpstream, Protocol):
     @property
     def instructions(self) -> str | None: ...
 
-    def lists_for(self, caller: Caller | None = None) -> TheLists: ...
+    def lists_for(self, caller: Caller | None = None) -> ListsPort: ...
     async def ready(self, timeout: float) -> bool: ...
     async def prepare(self, caller: Caller, seconds: float = 0.0, *, hears: bool = True) -> None: ...
     async def subscribe(self, uri: str, caller: Caller) -> Callable[[], None]: ...
@@ -82,8 +82,8 @@ class OwnTools(Protocol):
     ) -> dict[str, Any]: ...
 
 
-class Calibrating(Protocol):
-    """The tools that find out what a host shows, for whoever is to be calibrated now."""
+class CalibrationPort(Protocol):
+    """The calibration tools, for the hosts that are to be calibrated now."""
 
     def tools(self, caller: Caller, profile: Profile) -> Sequence[WireObject]: ...
     async def call(
@@ -91,8 +91,8 @@ class Calibrating(Protocol):
     ) -> dict[str, Any]: ...
 
 
-class TheArguments(Protocol):
-    """Content for the arguments of calls (`gateway.content.arguments.Arguments` is one)."""
+class ArgumentsPort(Protocol):
+    """Puts content into the arguments of calls (implemented by `gateway.content.arguments.Arguments`)."""
 
     def giving(self, settings: UpstreamSettings) -> ContentForm: ...
     def reconfigure(self, limits: LimitSettings) -> None: ...
@@ -107,8 +107,8 @@ class TheArguments(Protocol):
     ) -> AbstractAsyncContextManager[Mapping[str, Any]]: ...
 
 
-class AShaped(Protocol):
-    """A shaped result, what was changed in it, and the envelope that it was made of."""
+class ShapedPort(Protocol):
+    """A shaped result, the notes of what was changed in it, and the envelope that it was made from."""
 
     @property
     def result(self) -> dict[str, Any]: ...
@@ -131,4 +131,4 @@ class ShaperPort(Protocol):
         reach: Reach | None = None,
         origin: str | None = None,
         app: bool = False,
-    ) -> AShaped: ...
+    ) -> ShapedPort: ...

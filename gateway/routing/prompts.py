@@ -1,4 +1,4 @@
-"""Prompts of all upstreams as one list, and the way from an offered name to whoever has it."""
+"""Prompts of all upstreams as one list, and `prompts/get` by the names in it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
@@ -20,11 +20,11 @@ from gateway.upstream.connection.request_context import RequestContext
 
 _LONGEST_NAME = 200
 _COMPARED = 500
-"""How many names are compared with one that is unknown."""
+"""Maximum number of names that an unknown name is compared with."""
 
 
 class Prompts:
-    """The merged list, and `prompts/get`. `own` are the gateway's, for a request."""
+    """The merged list, and `prompts/get`. `own` returns the gateway's own prompts for a request."""
 
     def __init__(
         self,
@@ -41,12 +41,12 @@ class Prompts:
         self._problems = Problems()
 
     def reconfigure(self, settings: GatewaySettings) -> None:
-        """Offer by other settings from now on."""
+        """Apply changed settings."""
         self._settings = settings
         self._last = None
 
     def catalogue(self, context: RequestContext) -> PromptCatalogue:
-        """What a caller is offered now."""
+        """Return the prompts that the caller is offered now."""
         lists = {OWN: self._own(context)}
         lists |= {name: self._upstreams[name].lists_for(context.caller).prompts for name in self._upstreams}
         if self._last is None or not _same(self._last[0], lists):
@@ -55,11 +55,11 @@ class Prompts:
         return self._last[1]
 
     async def get(self, params: Mapping[str, Any], context: RequestContext, ask: Ask) -> dict[str, Any]:
-        """The raw result of `prompts/get`, as the upstream that has the prompt gives it.
+        """Return the raw result of `prompts/get` from the upstream that has the prompt.
 
         Raises:
             InvalidRequest: no prompt has this name.
-            UpstreamError: its upstream is not there, or did not answer; UpstreamRefused carries its own error.
+            UpstreamError: the upstream is not available, or did not answer; UpstreamRefused carries its own error.
         """
         name = params.get("name")
         if not isinstance(name, str) or not name:
@@ -72,11 +72,11 @@ class Prompts:
         return answer if route.upstream == OWN else tamed_messages(outward_prompt(route.upstream, answer))
 
     async def route(self, name: str, context: RequestContext) -> PromptRoute:
-        """Where a prompt is asked for. Waits, within the profile's bound, for an upstream that may bring it yet.
+        """Return the route of a prompt. Wait, within the profile's bound, for a starting upstream that may have it.
 
         Raises:
-            UpstreamUnavailable: the name is one of an upstream that is not there.
-            InvalidRequest: it is nobody's.
+            UpstreamUnavailable: the upstream that the name belongs to is not available.
+            InvalidRequest: no upstream has it.
         """
         route = self.catalogue(context).routes.get(name)
         if route is None:
@@ -97,7 +97,7 @@ class Prompts:
             return self._availability.unavailable(owner, f"prompt {shown!r}")
         near = get_close_matches(shown, list(self.catalogue(context).routes)[:_COMPARED], n=3)
         hint = f"; the nearest: {', '.join(repr(match) for match in near)}" if near else ""
-        return InvalidRequest(f"no prompt is named {shown!r}{hint}", remedy="list the prompts again")
+        return InvalidRequest(f"there is no prompt named {shown!r}{hint}", remedy="list the prompts again")
 
 
 def _same(before: Mapping[str, Sequence[Any]], now: Mapping[str, Sequence[Any]]) -> bool:

@@ -1,4 +1,4 @@
-"""An upstream that is given content where the host gave a handle. What cannot be given is told in a result."""
+"""Replace handles in the arguments of a call with content, or answer with an error result where that fails."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from gateway.core.model.json_values import as_object
 from gateway.core.tools.catalogue import Route
 from gateway.core.wording import failure_text, plain
 from gateway.errors import ArgumentError
-from gateway.routing.ports import TheArguments, UpstreamPort
+from gateway.routing.ports import ArgumentsPort, UpstreamPort
 from gateway.upstream.connection.calls import CallLimits
 from gateway.upstream.connection.request_context import RequestContext
 
@@ -16,13 +16,13 @@ _LONGEST = 1_000
 
 
 class WithContent:
-    """Stands before an upstream for the calls of one tool.
+    """Wraps an upstream for the calls of one tool.
 
-    Placed below retries and suspension: so each time that the upstream is asked, handles stand for what they stand
-    for then, files last exactly as long as the call does there, and nothing else ever holds the content.
+    It is below retries and suspension, so handles are resolved each time that the upstream is asked, files exist
+    exactly as long as the upstream's call runs, and nothing else holds the content.
     """
 
-    def __init__(self, upstream: UpstreamPort, route: Route, arguments: "TheArguments") -> None:
+    def __init__(self, upstream: UpstreamPort, route: Route, arguments: "ArgumentsPort") -> None:
         self._upstream = upstream
         self._route = route
         self._arguments = arguments
@@ -44,7 +44,7 @@ class WithContent:
         context: RequestContext,
         timeout: CallLimits | None = None,
     ) -> dict[str, Any]:
-        """The upstream's raw result; a failed one of ours, where an argument names content that it cannot be given."""
+        """Return the upstream's raw result, or an error result of our own if an argument's content cannot be given."""
         arguments = as_object(params.get("arguments"))
         owner = context.caller.principal
         try:

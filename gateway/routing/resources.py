@@ -1,7 +1,7 @@
-"""Resources of all upstreams as one list, and the way from a uri to whoever has it.
+"""Resources of all upstreams as one list, and the way from a URI to the upstream that has it.
 
-Uris are passed on unchanged, but for those of pages (`ui://`, MCP Apps): there the upstream stands in front, because
-two servers may use the same one. Tools point to their pages by uri, which need not be listed
+URIs are passed on unchanged, except those of pages (`ui://`, MCP Apps): these are prefixed with the upstream's name,
+because two servers may use the same one. Tools refer to their pages by URI, and these need not be listed
 (https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx).
 """
 
@@ -20,23 +20,25 @@ from gateway.errors import UnknownResource, UpstreamError, UpstreamRefused
 from gateway.routing.log_once import Problems
 from gateway.routing.pages import OpenPages
 from gateway.routing.per_caller import PerCaller
-from gateway.routing.ports import Ask, TheLists, UpstreamsPort
+from gateway.routing.ports import Ask, ListsPort, UpstreamsPort
 from gateway.routing.templates import closest_first
 from gateway.upstream.connection.owners import host_of, owner_by_session
 from gateway.upstream.connection.request_context import RequestContext
 
 _NOT_FOUND = frozenset({RESOURCE_NOT_FOUND, INVALID_PARAMS, METHOD_NOT_FOUND})
-"""What upstreams answer for a uri that is not theirs: not found (up to 2025-11-25), invalid params (2026-07-28), or
-that they have no resources at all."""
+"""Errors that upstreams return for an unknown URI.
+
+Not found (up to 2025-11-25), invalid params (2026-07-28), or method not found if they have no resources at all.
+"""
 
 _LONGEST = 2_048
-"""Characters of a uri beyond which it is not kept in mind."""
+"""Maximum length of a URI to remember, in characters."""
 
 
 class Resources:
-    """Merged lists, and reading. Remembers which upstreams named a uri in a result: such uris need not be listed.
+    """Merged lists, and reading. Remembers which upstreams named a URI in a result, because it need not be listed.
 
-    Of each caller its own: what an upstream names to one host says nothing about another host's reads.
+    This is remembered separately for each caller: what one host was shown does not affect another host's reads.
     """
 
     def __init__(self, upstreams: UpstreamsPort, opened: OpenPages) -> None:
@@ -46,17 +48,17 @@ class Resources:
         self._problems = Problems()
 
     def listed(self, caller: Caller) -> list[dict[str, Any]]:
-        """The resources of all upstreams in the order of the configuration; of equal uris the first."""
+        """The resources of all upstreams in the order of the configuration; of equal URIs only the first."""
         return self._merged("uri", caller, lambda lists: lists.resources)
 
     def templates(self, caller: Caller) -> list[dict[str, Any]]:
-        """The resource templates of all upstreams in the order of the configuration; of equal ones the first."""
+        """The resource templates of all upstreams in the order of the configuration; of equal ones only the first."""
         return self._merged("uriTemplate", caller, lambda lists: lists.templates)
 
     def remember(self, upstream: str, envelope: Envelope, caller: Caller) -> None:
-        """Keep in mind that this upstream named the uris in a result of its own, to this caller.
+        """Remember that this upstream named the URIs in this result to this caller.
 
-        Whoever was the first to name a uri stays the first to be asked: naming another's takes nothing away from it.
+        The first upstream to name a URI remains the first to be asked: another cannot take a URI over by naming it.
         """
         owner = host_of(caller)
         links = [block.uri for block in envelope.blocks if isinstance(block, LinkBlock)]
@@ -67,15 +69,15 @@ class Resources:
                 self._named.put(owner, uri, tuple(dict.fromkeys((*before, upstream))))
 
     def left(self, session: str) -> None:
-        """A host's session has ended: what was named to it is not needed any more."""
+        """Forget the URIs named to a host's session that has ended."""
         self._named.forget(owner_by_session(session))
 
     def addressed(self, uri: str, caller: Caller) -> tuple[str, str] | None:
-        """The upstream that stands in front of a page's uri, and the uri as it is there; None for every other uri.
+        """Split a page's URI into the upstream that it is prefixed with and that upstream's URI; None for others.
 
-        A page may ask for another by the uri of its own server, and servers begin uris with their own names: so a uri
-        that is the upstream's as it stands is that one, unless what follows the front is one of its, too. What other
-        upstreams have counts for nothing here: none can take over a uri with another's name in front.
+        A page may request another page by its server's own URI, and servers often begin URIs with their own names. So a
+        URI that the upstream knows unchanged is taken to be that one, unless the upstream also knows the part after the
+        prefix. Other upstreams are not considered: none can take over a URI prefixed with another's name.
         """
         parts = apps.split(uri)
         if parts is None or parts[0] not in self._upstreams:
@@ -84,7 +86,7 @@ class Resources:
         return None if is_as_it_stands else parts
 
     def owner(self, uri: str, caller: Caller) -> str | None:
-        """The first upstream that lists the uri."""
+        """The first upstream that lists the URI."""
         return next((name for name in self._upstreams if _has(self._lists(name, caller).resources, "uri", uri)), None)
 
     def owner_of_template(self, template: str, caller: Caller) -> str | None:
@@ -95,10 +97,10 @@ class Resources:
         )
 
     def likely(self, uri: str, caller: Caller) -> list[str]:
-        """The upstreams that say something of a uri which none lists, the likeliest first.
+        """The upstreams that probably have a URI which none lists, most likely first.
 
-        Those whose templates fit, who named it to this caller in a result, and whose tools show it as their user
-        interface (the first, for a uri of an interface): naming alone does not make a uri an upstream's own.
+        These are the ones with a matching template, those that named it to this caller in a result, and those with a
+        tool that has it as its page (first, for the URI of a page): naming a URI does not make it the upstream's own.
         """
         named = self._named.get(host_of(caller), uri) or ()
         shown = [name for name in self._upstreams if self._shows(name, uri, caller)]
@@ -110,16 +112,16 @@ class Resources:
         ]
         first = shown if uri.startswith(apps.SCHEME) else ()
         found = dict.fromkeys([*first, *closest_first(templates, uri), *named, *shown])
-        return [name for name in found if name in self._upstreams]  # others were taken out of the configuration
+        return [name for name in found if name in self._upstreams]  # the others were removed from the configuration
 
     async def read(self, uri: str, params: Mapping[str, Any], ask: Ask, context: RequestContext) -> dict[str, Any]:
-        """The raw result of `resources/read` from the upstream that lists the uri, else from the first that has it.
+        """Return the raw result of `resources/read` from the upstream that lists the URI, else the first that has it.
 
-        Asked in this order: those that are `likely` to have it, and then everybody who has resources.
+        The upstreams that are `likely` to have it are asked first, then all others with resources.
 
         Raises:
-            UnknownResource: nobody has it.
-            UpstreamError: whoever lists it did not answer, or refused.
+            UnknownResource: no upstream has it.
+            UpstreamError: the upstream that lists it did not answer, or refused.
         """
         caller = context.caller
         if uri.startswith(apps.SCHEME) and (page := await self._read_page(uri, params, ask, context)) is not None:
@@ -131,7 +133,7 @@ class Resources:
         refused: UpstreamRefused | None = None
         absent: list[str] = []
         for name in dict.fromkeys([*self.likely(uri, caller), *others]):
-            if name not in self._upstreams:  # taken out of the configuration meanwhile
+            if name not in self._upstreams:  # removed from the configuration meanwhile
                 continue
             try:
                 return await ask(name, "resources/read", params, context)
@@ -150,7 +152,7 @@ class Resources:
     async def _read_page(
         self, uri: str, params: Mapping[str, Any], ask: Ask, context: RequestContext
     ) -> dict[str, Any] | None:
-        """A page, by the uri that hosts are told, or by the one that its own upstream uses; None: it is neither."""
+        """Read a page by the prefixed URI that hosts know or by its upstream's own; None if the URI is neither."""
         caller = context.caller
         if (addressed := self.addressed(uri, caller)) is not None:
             name, there = addressed
@@ -168,7 +170,7 @@ class Resources:
         return None
 
     def _knows(self, name: str, uri: str, caller: Caller) -> bool:
-        """Whether this upstream lists the uri, or has a tool with that page."""
+        """Whether this upstream lists the URI, or has a tool with that page."""
         return name in self._upstreams and (
             _has(self._lists(name, caller).resources, "uri", uri) or self._shows(name, uri, caller)
         )
@@ -178,10 +180,10 @@ class Resources:
         return any(uri in apps.pages(tool) for tool in self._tools(name, caller))
 
     def whose(self, uri: str, caller: Caller) -> str:
-        """The upstream that a uri is most likely of.
+        """Return the upstream that most probably has a URI.
 
         Raises:
-            UnknownResource: no upstream lists it, named it, has a template that fits, or tells of changes at all.
+            UnknownResource: no upstream lists or named it, has a matching template, or supports subscriptions.
         """
         owner = self.owner(uri, caller) or next(iter([*self.likely(uri, caller), *self._able()]), None)
         if owner is None:
@@ -191,18 +193,18 @@ class Resources:
         return owner
 
     def _able(self) -> list[str]:
-        """The upstreams that tell of changes of resources."""
+        """The upstreams that support subscriptions to resources."""
         declared = {name: as_object(self._upstreams[name].capabilities.get("resources")) for name in self._upstreams}
         return [name for name, resources in declared.items() if resources.get("subscribe") is True]
 
-    def _lists(self, name: str, caller: Caller) -> TheLists:
+    def _lists(self, name: str, caller: Caller) -> ListsPort:
         return self._upstreams[name].lists_for(caller)
 
     def _tools(self, name: str, caller: Caller) -> Sequence[WireObject]:
         return self._lists(name, caller).tools
 
     def _merged(
-        self, key: str, caller: Caller, declared: Callable[[TheLists], Sequence[WireObject]]
+        self, key: str, caller: Caller, declared: Callable[[ListsPort], Sequence[WireObject]]
     ) -> list[dict[str, Any]]:
         merged: dict[str, dict[str, Any]] = {}
         owners: dict[str, str] = {}

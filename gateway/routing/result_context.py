@@ -1,6 +1,6 @@
-"""What shaping one result may reach: the upstream that its links lead back to, tools that describe, the host's folders.
+"""Access for shaping one result: the upstream that its links lead to, tools that describe media, the host's folders.
 
-All of it in the sessions of the caller whose result it is.
+All of this uses the sessions of the caller that gets the result.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _MOST_ROOTS = 20
 
 
 def reach(bridge: Bridge, upstreams: UpstreamsPort, name: str | None, context: RequestContext) -> Reach:
-    """What belongs to a result of the upstream `name` for this host; None: a result of the gateway's own."""
+    """Return the access for a result of the upstream `name`, or of the gateway itself if None."""
     part = replace(context, is_part=True, on_progress=None)
 
     async def ask(upstream: UpstreamPort, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -48,7 +48,7 @@ def reach(bridge: Bridge, upstreams: UpstreamsPort, name: str | None, context: R
 
 
 async def _folders(context: RequestContext) -> tuple[str, ...]:
-    """The host's roots as uris; none where it tells none, or cannot be asked while a call of it runs."""
+    """The host's roots as URIs; empty if it has none, or cannot be asked while a call of its own runs."""
     host, caller = context.host, context.caller
     if host is None or caller.is_modern or "roots" not in caller.capabilities:
         return ()

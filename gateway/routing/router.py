@@ -1,4 +1,4 @@
-"""The router: a host's request to whoever can answer it, and the answer in the shape that this host shows best."""
+"""The router: answers hosts' requests from the right upstream, in the shape that each host shows best."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -21,13 +21,13 @@ from gateway.errors import InvalidRequest, ProfileError, UnknownMethod
 from gateway.routing.availability import Availability
 from gateway.routing.calls import Calls
 from gateway.routing.completions import Completions
-from gateway.routing.lists import LISTS, Listing
+from gateway.routing.lists import LISTS, MergedLists
 from gateway.routing.pages import OpenPages
-from gateway.routing.ports import Calibrating, OwnTools, ShaperPort, TheArguments, UpstreamsPort
+from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, ShaperPort, UpstreamsPort
 from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
 from gateway.routing.tasks import METHODS as TASK_METHODS
-from gateway.routing.tool_catalogues import Offering
+from gateway.routing.tool_catalogues import ToolCatalogues
 from gateway.routing.upstream_instructions import introductions
 from gateway.telemetry import Telemetry
 from gateway.upstream import ProgressCallback, RequestContext
@@ -39,44 +39,44 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Listener: TypeAlias = Callable[[str], None]
-"""Told `tools`, `prompts` or `resources` when that list has changed, `updated:<uri>` of a resource. Must not block."""
+"""Called with `tools`, `prompts` or `resources` when a list changes, or `updated:<uri>`. Must not block."""
 
 _UPDATED = "updated:"
 _CLIENTS = 512
-"""How many clients' profiles are kept in mind; clients name themselves, so this needs a bound."""
+"""Maximum number of clients whose profiles are remembered. Clients choose their own names, so this needs a bound."""
 
 
 class Router:
-    """Answers hosts' requests. Nothing in it is locked while an upstream is asked."""
+    """Answers hosts' requests. Holds no lock while an upstream is asked."""
 
     def __init__(
         self,
         upstreams: UpstreamsPort,
-        builtin: OwnTools,
+        own_tools: OwnTools,
         shaper: ShaperPort,
         profiles: Mapping[str, Profile],
         settings: Settings,
         profile: str | None = None,
         telemetry: Telemetry | None = None,
         bridge: Bridge | None = None,
-        calibration: Calibrating | None = None,
-        arguments: TheArguments | None = None,
+        calibration: CalibrationPort | None = None,
+        arguments: ArgumentsPort | None = None,
     ) -> None:
         self._upstreams = upstreams
-        self._builtin = builtin
+        self._own_tools = own_tools
         self._profiles = profiles
         self._settings = settings
         self._profile = profile
         self._configured = profile or settings.gateway.profile
         self._availability = Availability(upstreams)
         opened = OpenPages()
-        self._offering = Offering(
-            upstreams, builtin, settings.gateway, self._availability, opened, calibration, arguments
+        self._catalogues = ToolCatalogues(
+            upstreams, own_tools, settings.gateway, self._availability, opened, calibration, arguments
         )
         self._resources = Resources(upstreams, opened)
         self._prompts = Prompts(upstreams, settings.gateway, self._availability, self._own_prompts)
         self._completions = Completions(upstreams, self._prompts, self._resources)
-        self._listing = Listing(upstreams, builtin, self._resources, self._prompts)
+        self._lists = MergedLists(upstreams, own_tools, self._resources, self._prompts)
         self._introductions = introductions(upstreams, profiles, self._configured)
         self._introduced: Callable[[Introductions], None] | None = None
         self._chosen: dict[tuple[str | None, ...], Profile] = {}
@@ -85,9 +85,9 @@ class Router:
         self._bridge = bridge or Bridge()
         self._calls = Calls(
             upstreams,
-            builtin,
+            own_tools,
             self._bridge,
-            self._offering,
+            self._catalogues,
             self._resources,
             self._telemetry,
             shaper,
@@ -100,12 +100,12 @@ class Router:
 
     @property
     def telemetry(self) -> Telemetry:
-        """What is told of this gateway's calls and upstreams."""
+        """Logs, traces and metrics of this gateway's calls and upstreams."""
         return self._telemetry
 
     @property
     def upstreams(self) -> UpstreamsPort:
-        """The upstreams, each with its state and what it last said that it has."""
+        """The upstreams, each with its state and its latest lists."""
         return self._upstreams
 
     @property
@@ -123,16 +123,16 @@ class Router:
         host: "Host | None" = None,
         waited: float = 0.0,
     ) -> dict[str, Any]:
-        """The result of a request, as wire JSON without what only one revision demands (`bridging` adds that).
+        """Return the result of a request as wire JSON, without what only one revision requires (`bridging` adds it).
 
         Serves tools/list, tools/call, resources/list, resources/templates/list, resources/read, prompts/list,
-        prompts/get, completion/complete, tasks/get, tasks/update and tasks/cancel. `waited` are the seconds that the
-        request has waited before it came here.
+        prompts/get, completion/complete, tasks/get, tasks/update and tasks/cancel. `waited` is the number of seconds
+        that the request has already waited.
 
         Raises:
-            InvalidRequest: malformed, or for something that is not there.
+            InvalidRequest: malformed, or for something that does not exist.
             ProfileError: the caller asks for a profile that does not exist.
-            UpstreamError: whoever was asked could not answer; UpstreamRefused carries its own error.
+            UpstreamError: the upstream could not answer; UpstreamRefused carries its own error.
         """
         profile, params = self.profile_of(caller), strip_hop_meta(params)
         caller = able(caller, profile)
@@ -152,30 +152,30 @@ class Router:
                 _refuse_cursor(params)
                 hears = f"{LISTS[method]}_list_changed" not in profile.features.broken
                 await self._availability.first(profile.name, profile.wait.for_list(waited), caller, hears=hears)
-                return await self._listing.result(method, context, await self._offering.offered(context))
+                return await self._lists.result(method, context, await self._catalogues.offered(context))
             case _:
                 raise UnknownMethod(f"{plain(method, 100)!r} is not served")
 
     async def _ask(self, name: str, method: str, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
-        """How upstreams, and the gateway itself, are asked for everything but calls of tools."""
+        """Ask an upstream, or the gateway itself, for anything but tool calls."""
         if name == OWN:
             owner = context.caller.principal
-            return await self._builtin.request(method, params, owner=owner, profile=context.profile)
+            return await self._own_tools.request(method, params, owner=owner, profile=context.profile)
         return await self._bridge.request(self._upstreams[name], method, params, context)
 
     async def _read_part(self, context: RequestContext, uri: str) -> Mapping[str, Any]:
-        """A resource of whichever upstream has it, for the gateway's own tools, in the caller's own sessions."""
+        """Read a resource of any upstream for the gateway's own tools, in the caller's own sessions."""
         await self._wait_for(uri, context)
         return await self._resources.read(uri, {"uri": uri}, self._ask, context)
 
     def _own_prompts(self, context: RequestContext) -> Sequence[WireObject]:
-        """The gateway's own prompts, where there is something to do with what they tell."""
+        """The gateway's own prompts, if the caller is offered a tool that takes content."""
         helpers = context.profile.tools.helpers
-        useful = helpers and self._offering.catalogue(context.listed, context.caller).takes_content
-        return self._builtin.prompts() if useful else ()
+        useful = helpers and self._catalogues.catalogue(context.listed, context.caller).takes_content
+        return self._own_tools.prompts() if useful else ()
 
     def profile_of(self, caller: Caller) -> Profile:
-        """The profile in force for a caller, narrowed to its revision; the variant of it for the caller's model.
+        """Return the profile in force for a caller, as the variant for its model and narrowed to its revision.
 
         Raises:
             ProfileError: the caller asks for a profile that does not exist.
@@ -193,23 +193,23 @@ class Router:
         return profile
 
     def catalogue(self, caller: Caller) -> Catalogue:
-        """What a caller is offered now, without waiting for anybody, and the notes of what was changed or left out."""
-        return self._offering.catalogue(self._listed(caller), self._able(caller))
+        """Return the caller's catalogue, without waiting for upstreams, with notes of what was changed or left out."""
+        return self._catalogues.catalogue(self._listed(caller), self._able(caller))
 
     def _listed(self, caller: Caller) -> Profile:
-        """The profile that a caller's tools are listed by: the same for every call, whichever model each tells."""
+        """The profile for listing a caller's tools: the same for every call, whatever model each names."""
         return self.profile_of(caller if caller.model is None else replace(caller, model=None))
 
     def _able(self, caller: Caller) -> Caller:
         return able(caller, self.profile_of(caller))
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
-        """The input schema of a tool under the name that it was offered by; None when no host was offered it yet."""
-        return self._offering.input_schema(name)
+        """Return the input schema of a tool by its offered name; None if no host has been offered it yet."""
+        return self._catalogues.input_schema(name)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Have `listener` told of changed lists; what is returned ends that."""
-        # Kept in a box of its own: the same listener may be subscribed twice and ended once.
+        """Notify `listener` of changed lists. Return a function that ends the subscription."""
+        # Wrapped, because the same listener may be subscribed twice and unsubscribed once.
         entry: Listener = lambda change: listener(change)  # noqa: E731
         self._listeners.append(entry)
 
@@ -220,7 +220,7 @@ class Router:
         return unsubscribe
 
     async def watch(self, uri: str, caller: Caller) -> Callable[[], None]:
-        """Have listeners told `updated:<uri>` when a resource changes; what is returned ends that.
+        """Notify listeners with `updated:<uri>` when a resource changes. Return a function that ends this.
 
         Raises:
             UnknownResource: no upstream has it.
@@ -233,44 +233,44 @@ class Router:
         return await self._upstreams[name].subscribe(uri, caller)
 
     def hears(self, caller: Caller, kind: str) -> bool:
-        """Whether this host makes anything of being told that a list has changed (`features.broken`)."""
+        """Whether this host acts on notifications that a list has changed (`features.broken`)."""
         try:
             return f"{kind}_list_changed" not in self.profile_of(caller).features.broken
-        except ProfileError:  # it asked for a profile that is not there any more
+        except ProfileError:  # it asked for a profile that no longer exists
             return True
 
     async def roots_changed(self, session: str) -> None:
-        """The host of this session has told that its roots are others."""
+        """Tell the upstreams that the roots of this session's host have changed."""
         for name in tuple(self._upstreams):
             await self._upstreams[name].roots_changed(session)
 
     def attending(self, host: str) -> AbstractContextManager[None]:
-        """While this is open, the host (`gateway.upstream.connection.owners.host_of`) is there."""
+        """Context manager: the host (`gateway.upstream.connection.owners.host_of`) is present while this is open."""
         return self._upstreams.attending(host)
 
     def left(self, session: str) -> None:
-        """The host of this session is gone, and with it what was its own in the upstreams."""
+        """Release everything that belongs to a session whose host has disconnected, in the upstreams too."""
         for name in self._upstreams:
             self._upstreams[name].left(session)
         self._resources.left(session)
         self._bridge.left(session)
 
     def upstream_changed(self, upstream: str, kind: str) -> None:
-        """What changed in an upstream (`gateway.upstream.upstream.OnChange`); called by whoever owns the upstreams."""
+        """Handle a change in an upstream (`gateway.upstream.upstream.OnChange`); called by the upstreams' owner."""
         logger.debug("upstream %s: %s changed", upstream, kind)
         if kind in ("tools", "state"):
-            self._offering.forget()
+            self._catalogues.forget()
         if kind == "state":
             self._introduce()
         else:
             self._tell(kind)
-            if kind.startswith(_UPDATED + apps.SCHEME):  # most hosts know it by its uri with the upstream in front
+            if kind.startswith(_UPDATED + apps.SCHEME):  # most hosts know it by its URI prefixed with the upstream
                 self._tell(_UPDATED + apps.outward(upstream, kind.removeprefix(_UPDATED)))
 
     def reconfigure(self, settings: Settings, profiles: Mapping[str, Profile], shaper: ShaperPort) -> None:
-        """Take over other settings at once and as a whole; hosts are told if their tools may have changed.
+        """Apply changed settings, all at once, and notify hosts if their tools may have changed.
 
-        Requests that are being answered go on with what they began with.
+        Requests in progress keep the settings that they began with.
         """
         offered_by = ("prefix", "profile", "model", "name")
         before, after = self._settings.gateway, settings.gateway
@@ -281,7 +281,7 @@ class Router:
         self._telemetry.content = settings.logging.content
         self._chosen.clear()
         self._availability.forget()
-        self._offering.reconfigure(settings.gateway)
+        self._catalogues.reconfigure(settings.gateway)
         self._prompts.reconfigure(settings.gateway)
         self._introduce()
         if anew:
@@ -291,11 +291,11 @@ class Router:
 
     @property
     def introductions(self) -> Introductions:
-        """What the upstreams say to a model, as last known."""
+        """The upstreams' instructions for models, as last known."""
         return self._introductions
 
     def on_introductions(self, listener: Callable[[Introductions], None]) -> None:
-        """Have `listener`, and nobody else, told whenever the introductions change."""
+        """Set the only listener for changes of the introductions."""
         self._introduced = listener
 
     def _introduce(self) -> None:
@@ -310,7 +310,7 @@ class Router:
             try:
                 listener(kind)
             except Exception:
-                # A listener is one host's connection; whatever is wrong with it, the others are still told.
+                # A listener is one host's connection; if it fails, the others are still notified.
                 logger.exception("a listener failed")
 
     # -- resources -----------------------------------------------------------------------------------------------------
@@ -328,7 +328,7 @@ class Router:
         """Wait, within the profile's bound, for an upstream that is starting and may have the resource."""
         caller, profile = context.caller, context.profile
         if (page := self._resources.addressed(uri, caller)) is not None:
-            # A host that keeps its list of tools asks for a page before it asks for anything else.
+            # A host that cached its list of tools may request a page before anything else.
             starting = [name for name in self._availability.starting() if name == page[0]]
             await self._availability.wait(starting, profile.wait.tools_list)
         elif self._resources.owner(uri, caller) is None:
@@ -337,4 +337,4 @@ class Router:
 
 def _refuse_cursor(params: Mapping[str, Any]) -> None:
     if params.get("cursor") is not None:
-        raise InvalidRequest("there is no further page", remedy="ask without a cursor: the whole list is one page")
+        raise InvalidRequest("there are no more pages", remedy="ask without a cursor: the whole list is one page")

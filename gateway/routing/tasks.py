@@ -1,6 +1,6 @@
-"""Tasks (the extension of 2026-07-28): which upstream has which, and for whom.
+"""Tasks (the extension of 2026-07-28): remember the upstream and the client of each.
 
-A call may be answered with a task in place of a result; the host asks for the result later, by the task's id.
+A call may be answered with a task in place of a result; the host requests the result later by the task's id.
 https://modelcontextprotocol.io/seps/2663-tasks-extension
 """
 
@@ -21,7 +21,7 @@ METHODS = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
 
 
 class Tasks:
-    """Remembers who has the tasks that hosts were given: of each client its own, so that nobody reads another's.
+    """Remembers the route of each task, separately for each client, so that no client can read another's tasks.
 
     A client is a principal, a name and a chosen profile: a host may well ask for a task over another connection.
     """
@@ -30,18 +30,18 @@ class Tasks:
         self._owners: PerCaller[Route] = PerCaller()
 
     def remember(self, result: Mapping[str, Any], route: Route, caller: Caller) -> None:
-        """Keep in mind that a call over this route has given the caller a task."""
+        """Remember that a call over this route returned a task to the caller."""
         task_id = result.get("taskId")
         if isinstance(task_id, str):
             self._owners.put(client_of(caller), task_id, route)
 
     def route(self, task_id: str, caller: Caller) -> Route:
-        """The route of the call that gave this caller a task.
+        """Return the route of the call that returned this task to the caller.
 
         Raises:
-            InvalidRequest: nobody has, as far as is known.
+            InvalidRequest: no task of this caller has this id.
         """
         route = self._owners.get(client_of(caller), task_id)
         if route is None:
-            raise InvalidRequest(f"no task of this caller is {plain(task_id, 100)!r}", remedy="call the tool again")
+            raise InvalidRequest(f"this caller has no task {plain(task_id, 100)!r}", remedy="call the tool again")
         return route

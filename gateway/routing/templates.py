@@ -1,18 +1,18 @@
-"""Which uri templates (RFC 6570) a uri may have come from."""
+"""Match URIs against URI templates (RFC 6570)."""
 
 import re
 from collections.abc import Iterable
 
 _EXPRESSION = re.compile(r"\{[^{}]*\}")
 _LONGEST = 4_096
-"""Characters of a uri or a template that are looked at; longer ones match nothing."""
+"""Maximum length of a URI or a template, in characters; longer ones match nothing."""
 
 
 def matches(template: str, uri: str) -> bool:
-    """Whether the uri has all literal parts of the template in order, with anything for its expressions.
+    """Whether the URI has all literal parts of the template in order, with anything for its expressions.
 
-    Deliberately generous: who owns a uri is decided by asking. Takes time linear in the uri for any template, and none
-    to prepare: an upstream may have thousands of templates, and each is looked at for a uri that nobody lists.
+    Deliberately generous: the owner of a URI is found by asking. Takes time linear in the URI for any template, and no
+    preparation: an upstream may have thousands of templates, all checked for a URI that no upstream lists.
     """
     if len(template) > _LONGEST or len(uri) > _LONGEST:
         return False
@@ -32,6 +32,6 @@ def matches(template: str, uri: str) -> bool:
 
 
 def closest_first(templates: Iterable[tuple[str, str]], uri: str) -> list[str]:
-    """The owners of the (owner, template) pairs that match, those with the longest literal part first, each once."""
+    """The owners of the matching (owner, template) pairs without duplicates, longest literal part first."""
     found = [(len(_EXPRESSION.sub("", template)), owner) for owner, template in templates if matches(template, uri)]
     return list(dict.fromkeys(owner for _, owner in sorted(found, key=lambda each: -each[0])))

@@ -1,4 +1,4 @@
-"""What is offered to whom: catalogues per profile, revision and what the upstreams list for the host."""
+"""Tool catalogues: the tools offered to a host, by its profile, its revision and the upstreams' lists for it."""
 
 import logging
 from collections import OrderedDict
@@ -23,7 +23,7 @@ from gateway.errors import GatewayError, UnknownTool
 from gateway.routing.availability import Availability
 from gateway.routing.log_once import Problems
 from gateway.routing.pages import OpenPages
-from gateway.routing.ports import Calibrating, OwnTools, TheArguments, UpstreamsPort
+from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, UpstreamsPort
 from gateway.upstream import RequestContext, UpstreamState
 
 _Tools = Mapping[str, Sequence[WireObject]]
@@ -33,17 +33,17 @@ logger = logging.getLogger(__name__)
 
 _LONGEST_NAME = 200
 _COMPARED = 500
-"""How many names are compared with one that is unknown: comparing costs, and strangers choose the name."""
+"""Maximum number of names that an unknown name is compared with: comparing is slow, and callers choose the name."""
 _KEPT = 128
-"""How many catalogues are kept, the last used: an upstream may list other tools for hosts of other capabilities."""
+"""Maximum number of catalogues kept, most recently used: an upstream's tools may depend on the host's capabilities."""
 _LARGE = 32 * 1024
-"""Characters of the lists of tools above which a catalogue is built in a thread, so that other hosts do not wait."""
+"""Characters of tool lists above which a catalogue is built in a thread, so that other hosts do not wait."""
 _TRIES = 3
-"""How often a catalogue is built in a thread whose lists have changed before it was done."""
+"""Maximum number of attempts to build a catalogue in a thread if its lists change meanwhile."""
 
 
 class _Wanted(NamedTuple):
-    """What a catalogue is built from, and the key that it is kept under."""
+    """The input of a catalogue, and the key under which it is cached."""
 
     key: tuple[object, ...]
     lists: _Tools
@@ -55,8 +55,8 @@ class _Wanted(NamedTuple):
     gateway: GatewaySettings
 
 
-class Offering:
-    """The catalogues in force, and the way from an offered name to its upstream."""
+class ToolCatalogues:
+    """The catalogues in use, and the routes from offered names to upstreams."""
 
     def __init__(
         self,
@@ -65,8 +65,8 @@ class Offering:
         settings: GatewaySettings,
         availability: Availability,
         opened: OpenPages,
-        calibration: Calibrating | None = None,
-        arguments: TheArguments | None = None,
+        calibration: CalibrationPort | None = None,
+        arguments: ArgumentsPort | None = None,
     ) -> None:
         self._upstreams = upstreams
         self._own = own
@@ -75,30 +75,30 @@ class Offering:
         self._opened = opened
         self._calibration = calibration
         self._arguments = arguments
-        self._catalogues: OrderedDict[tuple[object, ...], tuple[_Tools, Catalogue]] = OrderedDict()
+        self._cache: OrderedDict[tuple[object, ...], tuple[_Tools, Catalogue]] = OrderedDict()
         self._schemas: dict[str, Mapping[str, Any]] = {}
         self._problems = Problems()
         self._faults = FaultMemo()
         self._building = Lock()
 
     def reconfigure(self, settings: GatewaySettings) -> None:
-        """Offer by other settings from now on."""
+        """Apply changed settings."""
         self._settings = settings
         self.forget()
 
     def forget(self) -> None:
-        """An upstream's list or state changed: the next question builds its catalogue anew."""
-        self._catalogues.clear()
+        """Discard the catalogues, so that they are rebuilt. Called when an upstream's list or state has changed."""
+        self._cache.clear()
         self._schemas.clear()
         self._faults = FaultMemo()
 
     def catalogue(self, profile: Profile, caller: Caller) -> Catalogue:
-        """What a caller is offered now. `profile` is its own, narrowed to its revision already."""
+        """Return the catalogue for a caller. `profile` is the caller's, already narrowed to its revision."""
         wanted = self._wanted(profile, caller)
         return self._remembered(wanted) or self._kept(wanted, self._built(wanted))
 
     async def offered(self, context: RequestContext) -> Catalogue:
-        """What the host of a request is offered now; built in a thread where the lists are large."""
+        """Return the catalogue for the host of a request, built in a thread if the lists are large."""
         for _ in range(_TRIES):
             wanted = self._wanted(context.listed, context.caller)
             if (found := self._remembered(wanted)) is not None:
@@ -117,7 +117,7 @@ class Offering:
     def _wanted(self, profile: Profile, caller: Caller) -> "_Wanted":
         lists = {name: self._upstreams[name].lists_for(caller).tools for name in self._upstreams}
         revision = caller.revision if caller.revision in REVISIONS else REVISIONS[0]
-        # By the very lists, which are kept beside the catalogue: so no other list can come to have the same id.
+        # Keyed by identity: the lists are kept beside the catalogue, so no other list can get the same id.
         calibrating = () if self._calibration is None else self._calibration.tools(caller, profile)
         shows_apps = apps.shows_apps(caller.capabilities, profile.apps.host)
         listed = ((name, id(tools)) for name, tools in lists.items())
@@ -126,34 +126,35 @@ class Offering:
         return _Wanted(key, lists, calibrating, profile, revision, shows_apps, settings, self._settings)
 
     def _remembered(self, wanted: "_Wanted") -> Catalogue | None:
-        found = self._catalogues.get(wanted.key)
+        found = self._cache.get(wanted.key)
         if found is None:
             return None
-        self._catalogues.move_to_end(wanted.key)
+        self._cache.move_to_end(wanted.key)
         return found[1]
 
     def _kept(self, wanted: "_Wanted", catalogue: Catalogue) -> Catalogue:
-        self._catalogues[wanted.key] = (wanted.lists, catalogue)
+        self._cache[wanted.key] = (wanted.lists, catalogue)
         self._schemas.update((tool["name"], tool["inputSchema"]) for tool in catalogue.tools)
         self._report(catalogue, wanted.profile.name)
-        while len(self._catalogues) > _KEPT:
-            self._catalogues.popitem(last=False)
+        while len(self._cache) > _KEPT:
+            self._cache.popitem(last=False)
         return catalogue
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
-        """The input schema of a tool that was offered to anybody under this name; None when none was."""
+        """Return the input schema of a tool that any host was offered under this name, or None."""
         return self._schemas.get(name)
 
     async def route(self, name: str, context: RequestContext) -> tuple[Route, Catalogue]:
-        """Where a call of `name` goes, and the catalogue that says so. Waits, within the profile's bound, for an
-        upstream that may bring it yet.
+        """Return the route of a call to `name`, and the catalogue that it comes from.
 
-        A name that no host was told may be the one by which a page knows a tool of its own upstream
+        Wait, within the profile's bound, for a starting upstream that may have the tool.
+
+        A name that no host was offered may be the one by which a page knows a tool of its own upstream
         (`Catalogue.own_names`).
 
         Raises:
-            UpstreamUnavailable: the name is one of an upstream that is not there.
-            UnknownTool: it is nobody's, it may be that of several, or it is not for the page that calls it.
+            UpstreamUnavailable: the upstream that the name belongs to is not available.
+            UnknownTool: no upstream has it, several have it, or it is not for the page that calls it.
         """
         starting, profile = self._availability.starting(), context.listed
         catalogue = await self.offered(context)
@@ -172,7 +173,7 @@ class Offering:
 
     def _found(self, name: str, catalogue: Catalogue, caller: Caller, *, settled: bool) -> Route | None:
         route = None if name in catalogue.listed_for_pages else catalogue.routes.get(name)
-        # What only pages call, by a name that several upstreams have, is called from the page that is open.
+        # A tool that only pages call, with a name that several upstreams have, is called from the open page.
         if route is None or (route.only_app and route.tool == name):
             route = self._opened.chosen(catalogue.own_names.get(name, ()), caller, settled=settled) or route
         if route is not None:
@@ -202,7 +203,7 @@ class Offering:
         self._problems.report((note.text for note in catalogue.problems), f"tools for profile {profile}")
 
     def _owner(self, name: str, profile: Profile) -> str | None:
-        """The upstream that a prefixed name belongs to, if it begins with one's prefix."""
+        """The upstream whose prefix the name begins with, or None."""
         rules = NameRules.of(profile.tools, self._settings.name)
         return next((own for own in self._upstreams if name.startswith(rules.legal(own) + SEPARATOR)), None)
 
@@ -218,7 +219,7 @@ class Offering:
         hint = f"; the nearest: {', '.join(repr(match) for match in near)}" if near else ""
         absent = self._availability.missing()
         why = f"; not there now: {', '.join(absent)}" if absent else ""
-        return UnknownTool(f"no tool is named {shown!r}{hint}{why}", remedy="list the tools again")
+        return UnknownTool(f"there is no tool named {shown!r}{hint}{why}", remedy="list the tools again")
 
 
 def _ambiguous(name: str, several: Sequence[Route], catalogue: Catalogue) -> UnknownTool:

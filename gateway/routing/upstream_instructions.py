@@ -1,4 +1,4 @@
-"""What the upstreams say to a model about themselves, and how much of it each host keeps."""
+"""The upstreams' instructions for models, and how much of them each host keeps."""
 
 from collections.abc import Mapping
 
@@ -10,9 +10,9 @@ from gateway.upstream import UpstreamState
 
 
 def introductions(upstreams: UpstreamsPort, profiles: Mapping[str, Profile], configured: str | None) -> Introductions:
-    """Of all upstreams that are not disabled, as last known. `configured` is the profile set for every host, if any.
+    """The instructions of all enabled upstreams, as last known. `configured` is the profile set for every host, if any.
 
-    A host is known by its name only: before it has said more, it is told.
+    Only the host's name is considered: the instructions are sent before it has said more about itself.
     """
     enabled = [name for name in upstreams if upstreams[name].state is not UpstreamState.DISABLED]
     parts = tuple((name, text) for name in enabled if (text := part(upstreams[name].instructions)))
@@ -24,7 +24,7 @@ def introductions(upstreams: UpstreamsPort, profiles: Mapping[str, Profile], con
         for position, profile in enumerate(profiles.values())
         for match in profile.match
         if (glob := glob_of(match)) is not None
-        and match.user_agent is match.model is match.client_version is None  # what is known by the name alone
+        and match.user_agent is match.model is match.client_version is None  # recognised by the name alone
     ]
     closest_first = [(glob, rules) for _, glob, rules in sorted(found, reverse=True, key=lambda each: each[0])]
     others = find_profile(profiles, "default").instructions

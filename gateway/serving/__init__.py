@@ -1,1 +1,1 @@
-"""Ports of our own: MCP, content, the model proxy, and the control socket."""
+"""Servers of the gateway: MCP for hosts, content, the model proxy, and the control socket."""

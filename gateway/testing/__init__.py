@@ -1,7 +1,6 @@
-"""For the tests of people who write MCP servers, stores and agents: `assert_seen`, `check_store`, and stand-ins of
-model APIs.
+"""Test helpers for authors of MCP servers, stores and agents: `assert_seen`, `check_store`, stand-ins of model APIs.
 
-Nothing is imported before it is used: the stand-ins (`gateway.testing.model_apis`) need nothing of the simulated hosts.
+Modules are imported on first use, because the stand-ins (`gateway.testing.model_apis`) do not need the simulated hosts.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,6 +1,6 @@
-"""Advice to whoever writes a server: what to change so that every host shows what a tool returns. Pure.
+"""Advice for authors of servers: what to change so that every host shows what a tool returns. Pure.
 
-Each rule stands on what was measured of real hosts (docs/profiles.md has the evidence); docs/authors.md explains them.
+Each rule is based on measurements of real hosts (docs/profiles.md has the evidence); docs/authors.md explains them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,8 +21,8 @@ RULES: Mapping[str, str] = {
     "image-broken": "The data of an image is standard base64, without `data:` and without line breaks.",
     "image-type": "Images are PNG, JPEG, GIF or WebP: other types are shown by almost no host.",
     "image-large": "Images have at most 2,000 pixels on the longer edge, and at most 1 MB.",
-    "text-missing": "Beside an image stands a text that says what it is: for hosts and models that cannot see it.",
-    "base64-in-text": "Base64 does not belong into text: a model pays for every character, and sees nothing.",
+    "text-missing": "An image needs a text beside it that says what it is: for hosts and models that cannot see it.",
+    "base64-in-text": "Base64 does not belong in text: a model pays for every character, and sees nothing.",
     "text-long": "Text over 40,000 characters is cut by most hosts.",
     "text-empty": "An empty text block is refused by some model APIs.",
     "audio-unseen": "Almost no host plays sound to its model: return what matters in it as text, or as a picture.",
@@ -46,12 +46,12 @@ RULES: Mapping[str, str] = {
     "hints-missing": "A tool says whether it only reads (readOnlyHint): hosts ask before every call of the others.",
     "schema": "A tool's schemas are objects whose references stay inside of them.",
 }
-"""Every rule, by its name, in one sentence."""
+"""All rules by name, each in one sentence."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """One thing to change: the rule, where (`content[1]`, `the tool`), what is so now, and what to do."""
+    """One thing to change: the rule, the place (`content[1]`, `the tool`), the current state, and what to do."""
 
     rule: str
     where: str
@@ -62,12 +62,12 @@ class Advice:
         return f"{self.where}: {self.now}; {self.change}"
 
     def to_json(self) -> dict[str, Any]:
-        """The advice for programs."""
+        """Return the advice as JSON for programs."""
         return asdict(self)
 
 
 def advise_on_tool(tool: Any, server: str, profiles: Iterable[Profile]) -> Iterator[Advice]:
-    """What to change in the declaration of a tool, of a server that hosts know as `server`."""
+    """Return what to change in a tool's declaration. Hosts know the tool's server as `server`."""
     reason = unusable(tool)
     if reason is not None:
         yield Advice(
@@ -83,14 +83,14 @@ def advise_on_tool(tool: Any, server: str, profiles: Iterable[Profile]) -> Itera
         )
     hints: Any = declared.get("annotations")
     reads_only = as_object(hints).get("readOnlyHint")
-    # Of what only a page calls, no host asks its user.
+    # Hosts do not ask their users about tools that only pages call.
     if not isinstance(reads_only, bool) and for_the_model(declared):
         change = "declare annotations.readOnlyHint: true if it changes nothing, false if it does"
         yield Advice("hints-missing", "the tool", "it does not say whether it only reads", change)
     for member in ("inputSchema", "outputSchema"):
         if member in declared:
             for fault in faults(declared[member])[:3]:
-                change = "move what it names into $defs" if fault.kind == "external" else "mend the schema"
+                change = "move what it names into $defs" if fault.kind == "external" else "fix the schema"
                 yield Advice("schema", member, plain(str(fault), 200), change)
 
 
@@ -112,12 +112,12 @@ def _name(name: str, server: str, profiles: Iterable[Profile]) -> Iterator[Advic
 
 
 def promised(tool: Mapping[str, Any]) -> bool:
-    """Whether a tool declares an output schema that clients hold it to."""
+    """Whether a tool declares an output schema that clients enforce."""
     return is_object_schema(tool.get("outputSchema"))
 
 
 def unique(advice: Iterable[Advice], *, most: int = 3) -> Sequence[Advice]:
-    """The advice without repetitions: of one rule at most `most`, the last one saying how many more there are."""
+    """Return at most `most` pieces of advice per rule; the last one has the number of those left out."""
     found: dict[str, list[Advice]] = {}
     for one in dict.fromkeys(advice):
         found.setdefault(one.rule, []).append(one)

@@ -1,10 +1,10 @@
-"""For the tests of people who write MCP servers: does a host's model see what the tool returned?
+"""Assertions for authors of MCP servers: does a host's model see what the tool returned?
 
 from gateway.testing import assert_seen
 
 assert_seen(result, host="codex", images=1)
 
-And for people who write a store of their own: does it keep what stores promise? `await check_store(MyStore)`.
+And for authors of stores: does the store keep the contract? `await check_store(MyStore)`.
 """
 
 import json
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["HOSTS", "assert_seen", "check_store"]
 
 HOSTS: tuple[str, ...] = tuple(SIMULATORS)
-"""The names of the hosts that can be asked about; `unknown` is a client that nothing is known of."""
+"""The names of the simulated hosts. `unknown` is a client of which nothing is known."""
 
 _SHOWN = 160
 _MOST_PARTS = 12
@@ -34,15 +34,15 @@ _MOST_PARTS = 12
 def assert_seen(
     result: Any, *, host: str, images: int | None = None, tool: Any = None, through_gateway: bool = False
 ) -> None:
-    """Fail unless the model of `host` gets all that a tool returned: every image as an image, every text, no base64.
+    """Fail unless the model of `host` gets all that a tool returned: each image as an image, all text, no base64.
 
-    `result` is a CallToolResult: as JSON (the result alone, or a JSON-RPC response), or an object of an MCP SDK. `tool`
-    is the tool as tools/list describes it, if its `outputSchema` is to count. `images` is how many images the model has
-    to see; None: as many as the result holds and the host can show. With `through_gateway` the result is shaped for
-    this host first, as the gateway would send it.
+    `result` is a CallToolResult, as JSON (the bare result, or a JSON-RPC response) or as an object of an MCP SDK.
+    `tool` is the tool's description from tools/list, if its `outputSchema` is to be considered. `images` is the number
+    of images that the model must see; None: as many as the result has and the host can show. With `through_gateway` the
+    result is first shaped for this host, as the gateway would send it.
 
     Raises:
-        AssertionError: something does not arrive; the message says what, what the model gets, and what to change.
+        AssertionError: something does not arrive. The message says what, what the model gets, and what to change.
         ValueError: there is no such host.
         TypeError: `result` or `tool` is neither JSON nor an object of an SDK.
     """
@@ -52,7 +52,7 @@ def assert_seen(
     original = _wire(result, "result")
     declared = None if tool is None else _wire(tool, "tool")
     sent = _shaped(original, simulated) if through_gateway else original
-    # Through the gateway, a tool loses its output schema together with the structured content.
+    # Through the gateway, a tool loses its output schema along with the structured content.
     seen = simulated.see(sent, None if through_gateway else declared)
     verdict = judge_seen(original, seen, simulated)
     count = sum(image.picture is not None or simulated.can_show(image.media_type) for image in seen.images)
@@ -68,19 +68,18 @@ def assert_seen(
 
 
 PATIENCE_SECONDS = 60.0
-"""How long a store may take for one promise."""
+"""Time limit for a store for the check of one promise."""
 
 
 async def check_store(make_store: "Callable[[], ContentStore]", *, patience: float = PATIENCE_SECONDS) -> None:
-    """Fail unless the store keeps every promise of `gateway.content.store.ContentStore`; all of them are tried.
+    """Fail unless the store keeps every promise of `gateway.content.store.ContentStore`. All are checked.
 
-    `make_store` is called for each promise, and may give a new store or always the same: every promise is tried with
-    owners that nobody else has, for `patience` seconds at most: a store that waits for ever keeps none. Needs room for
-    20 MB. To see each promise as a test of its own, parametrize over
-    `gateway.testing.contract.CHECKS`, as docs/stores.md shows.
+    `make_store` is called for each promise, and may return a new store or always the same, because every check uses
+    owners of its own. Each check may take at most `patience` seconds. Needs 20 MB of space. To run each check as a
+    separate test, parametrize over `gateway.testing.contract.CHECKS`, as docs/stores.md shows.
 
     Raises:
-        AssertionError: promises that are not kept, one a line, with what was found instead.
+        AssertionError: lists the promises that are not kept, one per line, with what was found instead.
     """
     import anyio
 
@@ -93,14 +92,14 @@ async def check_store(make_store: "Callable[[], ContentStore]", *, patience: flo
                 await check(make_store())
             if limit.cancelled_caught:
                 problems.append(f"  - {promise}: the store was not done within {patience:g} s")
-        except Exception as error:  # whatever a store of somebody's own raises
+        except Exception as error:  # a foreign store may raise anything
             problems.append(f"  - {promise}: {plain(str(error) or repr(error), _SHOWN)} ({type(error).__name__})")
     if problems:
         raise AssertionError("\n".join([f"{len(problems)} of {len(CHECKS)} promises are not kept:", *problems]))
 
 
 def _wire(value: Any, what: str) -> dict[str, Any]:
-    """The value as JSON on the wire: a model of an SDK by its aliases, without what is not set."""
+    """Return the value as wire JSON: an SDK's model is dumped by alias, without unset members."""
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         value = dump(mode="json", by_alias=True, exclude_none=True)
@@ -113,8 +112,8 @@ def _wire(value: Any, what: str) -> dict[str, Any]:
 
 
 def _shaped(result: dict[str, Any], host: SimulatedHost) -> dict[str, Any]:
-    """The result as the gateway sends it to this host."""
-    # A thread of its own, because the test may be running inside an event loop.
+    """Return the result as the gateway sends it to this host."""
+    # In a separate thread, because the test may be running inside an event loop.
     with ThreadPoolExecutor(1) as threads:
         return threads.submit(_shape, result, host).result()
 

@@ -1,4 +1,4 @@
-"""What every store promises, as checks that can be run on any: on the gateway's own, and on yours."""
+"""The contract of content stores, as checks that can be run on any store: on the gateway's own, and on yours."""
 
 import hashlib
 import secrets
@@ -14,11 +14,11 @@ from gateway.errors import ExpiredHandle, UnknownHandle
 Check = Callable[[ContentStore], Coroutine[Any, Any, None]]
 
 _LARGE = bytes(range(256)) * 24_576 + b"end"
-"""A little over 6 MiB: more than one piece of any stream."""
+"""Content of a little over 6 MiB: more than one piece of any stream."""
 
 
 CHECKS: dict[str, Check] = {}
-"""Each promise by its sentence. They may run on one store, one after the other: every check has owners of its own."""
+"""Checks by the sentence of the promise. They may run on one store in sequence: each has owners of its own."""
 
 
 def _promise(check: Check) -> Check:
@@ -27,7 +27,7 @@ def _promise(check: Check) -> Check:
 
 
 class _Interrupted(Exception):
-    """What breaks a stream off."""
+    """Raised to interrupt a stream."""
 
 
 @_promise
@@ -246,7 +246,7 @@ async def _a_put_that_is_cancelled_leaves_nothing(store: ContentStore) -> None:
 
 
 async def _is_not_there(store: ContentStore, owner: str, content: bytes) -> None:
-    """Put and deleted, content leaves a handle behind that would have been that of what broke off."""
+    """Fail if interrupted content is left over. Its handle is that of equal content, put and deleted here."""
     stored = await store.put(content, owner=owner, media_type="text/plain")
     await store.delete(stored.handle, owner=owner)
     with _raises(UnknownHandle):

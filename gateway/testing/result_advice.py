@@ -1,4 +1,4 @@
-"""Advice on one result: read as the gateway reads it, judged by what hosts do to it. Pure."""
+"""Advice on one result: parsed as the gateway does, and judged by what hosts do with it. Pure."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -24,20 +24,20 @@ from gateway.hosts.simulators.base64_runs import base64_runs
 from gateway.testing.advice import Advice, promised
 
 MAX_EDGE = 2_000
-"""Pixels: Claude Code and opencode scale larger images down themselves."""
+"""In pixels. Claude Code and opencode scale larger images down themselves."""
 MAX_BYTES = 1_000_000
 MAX_TEXT = 40_000
-"""Characters: Gemini CLI keeps so many, the others a little more."""
+"""In characters. Gemini CLI keeps this many, the others a little more."""
 MAX_RESULT = 1_048_576
-"""Characters of JSON: Claude Desktop's limit."""
+"""In characters of JSON: Claude Desktop's limit."""
 SHOWN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 _AS_IMAGE = 'return {"type": "image", "data": <base64>, "mimeType": "%s"}'
-_BESIDE = "return the text of it, or pictures of its pages, as blocks beside it"
+_BESIDE = "return its text, or pictures of its pages, as blocks beside it"
 
 
 def advise_on_result(result: Mapping[str, Any], tool: Mapping[str, Any] | None = None) -> Iterator[Advice]:
-    """What to change in a result, so that it arrives everywhere; `tool` as the server lists it, where it is known."""
+    """Return what to change in a result so that all hosts show it. `tool`: the server's declaration, if known."""
     if not isinstance(result.get("content"), list):
         yield Advice(
             "content-missing", "the result", "content is not a list", "always return content, a list of blocks"
@@ -101,11 +101,11 @@ def _on_image(block: ImageBlock, where: str) -> Iterator[Advice]:
         change = f'set mimeType = "{found.media_type}"' if known else "set the mimeType of the bytes"
         yield Advice("image-no-type", where, "it has no mimeType, so typed clients refuse the whole result", change)
     elif known and normalise(block.mime_type) != found.media_type:
-        now = f"it says {plain(block.mime_type, 60)}, and its bytes are {found.media_type}"
+        now = f"it says {plain(block.mime_type, 60)}, but its bytes are {found.media_type}"
         yield Advice("image-wrong-type", where, now, f'set mimeType = "{found.media_type}"')
     elif not known:
         now = "its bytes are not a known image"
-        yield Advice("image-broken", where, now, "see that the whole file is read, and encoded once")
+        yield Advice("image-broken", where, now, "make sure that the whole file is read, and encoded once")
     yield from _on_pixels(found, where)
 
 
@@ -141,7 +141,7 @@ def _on_whole(envelope: Envelope, tool: Mapping[str, Any]) -> Iterator[Advice]:
     where, structured = "the result", envelope.has_structured_content and envelope.structured_content is not None
     has_media = any(isinstance(block, ImageBlock | AudioBlock) or _is_blob(block) for block in envelope.blocks)
     has_text = any(_has_text(block) for block in envelope.blocks)
-    if structured and not pages(tool):  # a page lives on its structured content, bytes included (MCP Apps)
+    if structured and not pages(tool):  # a page needs its structured content, bytes included (MCP Apps)
         yield from _on_structured(envelope, has_media)
     elif not structured and promised(tool) and not envelope.is_error:
         now = "the tool declares an outputSchema, and there is no structuredContent: many hosts fail the call"

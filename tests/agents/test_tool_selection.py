@@ -45,5 +45,5 @@ def test_nothing_allowed_is_nothing_and_nothing_offered_is_said() -> None:
     assert not choose_tools(offer, None, [], openai_chat.NAMES, "").tools
     with pytest.raises(ToolNotOffered, match=r"'b__y'; not there now: b \(failed: no such program\)"):
         choose_tools(offer, None, ["b__y"], openai_chat.NAMES, "")
-    with pytest.raises(UnknownTool, match="no tool is named 'a b'"):
+    with pytest.raises(UnknownTool, match="there is no tool named 'a b'"):
         choose_tools(offer, None, None, openai_chat.NAMES, "").find("a\x1b\nb")

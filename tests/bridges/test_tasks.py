@@ -95,7 +95,7 @@ def test_an_upstream_that_knows_no_tasks_gives_none(opened):
 
 def test_a_task_that_nobody_was_given_is_nobodys(opened):
     host = opened("modern-http", "modern-http")
-    with pytest.raises(hosts.Refused, match="no task of this caller"):
+    with pytest.raises(hosts.Refused, match="this caller has no task"):
         host.request("tasks/get", {"taskId": "task-of-somebody-else"})
 
 

@@ -215,7 +215,7 @@ def test_every_error_of_ours_has_an_exit_code():
 def test_a_mistake_of_ours_is_one_line_without_a_traceback_and_raised_with_debug(capsys):
     assert ending(fails(ValueError("a\x1b[2Jb")), debug=False) == 1
     assert capsys.readouterr().err == (
-        "error: ValueError: a\\x1b[2Jb (a mistake of the gateway's; --debug shows where)\n"
+        "error: ValueError: a\\x1b[2Jb (an internal error of the gateway; --debug shows where)\n"
     )
     with pytest.raises(ValueError, match="x"):
         ending(fails(ValueError("x")), debug=True)

@@ -87,7 +87,7 @@ def test_what_only_pages_call_is_refused_as_the_host_of_the_profile_would_be(com
         raw.write_text(raw.read_text() + '[profiles.blind]\nsets.apps.host = "never"\n')
         ended = command("call", tool, "--config", raw, *options)
         assert ended.code != 0
-        assert f"no tool is named '{tool}'" in ended.err
+        assert f"there is no tool named '{tool}'" in ended.err
         assert remedy in ended.err
     assert command("call", tool, "--config", raw, "--profile", "vscode-copilot", "--json").code == 0
 

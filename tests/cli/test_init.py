@@ -23,7 +23,7 @@ def test_a_file_that_is_there_is_never_written_over_unasked(command):
     file = Path("mcp-gateway.toml")
     file.write_text("# mine\n")
     ended = command("init", "--yes")
-    assert (ended.code, ended.err) == (2, "error: mcp-gateway.toml: is there already (--force writes over it)\n")
+    assert (ended.code, ended.err) == (2, "error: mcp-gateway.toml: exists already (--force overwrites it)\n")
     assert file.read_text() == "# mine\n"
     assert command("init", "--yes", "--force").code == 0
     assert file.read_text().startswith("# The configuration of mcp-gateway")
@@ -43,7 +43,7 @@ def test_what_is_written_like_a_folder_becomes_one(command, path):
     assert (Path(path) / "mcp-gateway.toml").is_file()
     again = command("init", path, "--yes")
     assert (again.code, again.out) == (2, "")
-    assert "mcp-gateway.toml: is there already" in again.err
+    assert "mcp-gateway.toml: exists already" in again.err
 
 
 def test_what_is_no_server_leaves_no_file(command):

@@ -44,7 +44,7 @@ def test_three_hosts_are_imported_registered_and_undone_again(command, home):
     for host, file in THREE.items():
         ended = command("install", host, "--only")
         assert ended.code == 0
-        assert f"`mcp-gateway uninstall {host}` gives it back" in ended.out
+        assert f"`mcp-gateway uninstall {host}` restores it" in ended.out
         assert (home / file).read_bytes() != before[host]
     listed = {one["host"]: one for one in command("install", "--list", "--json").json()}
     assert {host for host, one in listed.items() if one["registered"]} == set(THREE)
@@ -206,7 +206,7 @@ def test_what_others_changed_since_stays(command, home, pictures):
     file.write_text(file.read_text().replace('"ui_font_size": 16', '"ui_font_size": 18'))
     ended = command("uninstall", "zed")
     assert ended.code == 0
-    assert "the gateway's entry is taken out; the file was changed by others" in ended.out
+    assert "the gateway's entry was removed; the file has been changed by others" in ended.out
     assert file.read_text() == (FILES / "zed.json").read_text().replace("16", "18")
 
 

@@ -60,7 +60,7 @@ def test_a_broken_file_is_refused_and_the_state_before_goes_on(start, pictures, 
     (gateway,) = command("status", "--json").json()["gateways"]
     assert gateway["configuration"]["problem"].endswith("gatewy: unknown key (did you mean 'gateway'?)")
     assert ask(process, "pics__pid") == pid
-    assert "refused, and the one before stays in force" in command("logs").out
+    assert "refused, and the previous one stays in force" in command("logs").out
     pictures()
     assert command("reload").code == 0
     assert command("status", "--json").json()["gateways"][0]["configuration"]["problem"] is None
@@ -85,7 +85,7 @@ def test_reload_says_what_changed_and_what_needs_a_restart(start, pictures, comm
         "  http.port needs a restart of the gateway",
     ]
     assert ask(process, "pid") not in (None, pid)
-    assert "upstream pics started anew; gateway.prefix applied; gateway.name needs" in command("logs").out
+    assert "upstream pics restarted; gateway.prefix applied; gateway.name needs" in command("logs").out
 
 
 def test_a_swapped_configmap_is_noticed(start, tmp_path, pictures, command):

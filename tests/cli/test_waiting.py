@@ -304,7 +304,7 @@ def test_a_call_of_a_tool_that_was_renamed_says_so(command, scripted, configured
     scripted("a", "pictures")
     ended = command("call", "a__picture", "--config", config)
     assert ended.code == 2
-    assert "no tool is named 'a__picture'; the nearest: 'a__pictures'" in ended.err
+    assert "there is no tool named 'a__picture'; the nearest: 'a__pictures'" in ended.err
     assert "a did pictures" in command("call", "a__pictures", "--config", config).out
 
 

@@ -65,7 +65,7 @@ async def test_another_prefix_counts_at_once_and_is_told(router: Any, fake_upstr
 async def test_a_list_of_prompts_is_one_page(router: Any, fake_upstream: Any):
     gateway = router(fake_upstream("notes", prompt_list=[{"name": str(number)} for number in range(300)]))
     assert len((await gateway.respond("prompts/list", {}, PLAIN))["prompts"]) == 300
-    with pytest.raises(InvalidRequest, match="no further page"):
+    with pytest.raises(InvalidRequest, match="no more pages"):
         await gateway.respond("prompts/list", {"cursor": "2"}, PLAIN)
 
 

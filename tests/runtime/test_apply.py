@@ -136,4 +136,4 @@ async def test_a_call_for_an_upstream_that_is_taken_out_while_it_starts_says_tha
             tasks.start_soon(ask)
             await anyio.wait_all_tasks_blocked()
             gateway.apply(Settings())
-        assert "no tool is named 'one__picture'" in told[0]
+        assert "there is no tool named 'one__picture'" in told[0]

@@ -1,4 +1,4 @@
-"""`mcp-gateway add`: one more upstream in the configuration, whose comments and formatting stay."""
+"""`mcp-gateway add`: add an upstream to the configuration, and keep its comments and formatting."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, cast
 
 import typer
 
-from gateway.cli.command_context import ConfigFile, Started
+from gateway.cli.command_context import CommandContext, ConfigFile
 from gateway.cli.configuration_file import ConfigurationFile
 from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.terminal import remark, say
@@ -56,7 +56,7 @@ def add(
     mcp-gateway add docs https://example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'
     """
     words = server or []
-    if words and not _is_url(words[0]) and not cast("Started", context.obj).after_dashes:
+    if words and not _is_url(words[0]) and not cast("CommandContext", context.obj).after_dashes:
         refuse("put -- before the command line, so that its options are not taken for this command's own")
     upstream = _upstream(words, env or (), header or (), cwd, kind)
     file = _file(config, yes)
@@ -74,7 +74,7 @@ def add(
 def _upstream(
     server: Sequence[str], env: Sequence[str], header: Sequence[str], cwd: Path | None, kind: str | None
 ) -> dict[str, Any]:
-    """The upstream as a table of mcp-gateway.toml."""
+    """Return the upstream as a table of mcp-gateway.toml."""
     if not server:
         refuse("give the server's URL, or -- and its command line: mcp-gateway add NAME -- npx -y some-server")
     first, *rest = server
@@ -107,14 +107,14 @@ def _pair(given: str, separator: str, form: str) -> tuple[str, str]:
 
 
 def _from_here(command: str) -> str:
-    """A relative path is meant from the folder of the command line; in the file it would be from the file's."""
+    """Make a relative path absolute: it is relative to the current folder, but in the file to the file's folder."""
     if os.path.isabs(command) or command.startswith(("~", "$")) or not ("/" in command or os.sep in command):
         return command
     return str(Path(command).absolute())
 
 
 def _file(asked: Path | None, yes: bool) -> ConfigurationFile:
-    """The configuration in force; a first one, to be written, where there is none and that is agreed to."""
+    """Return the configuration in force, or a new one if there is none and the user agrees."""
     found = find_file(asked, environ=os.environ)
     file = ConfigurationFile.read((found or list(config_candidates())[-1]).absolute())
     if file.exists or yes:
@@ -135,12 +135,12 @@ def _refuse_unusable(name: str, upstream: dict[str, Any]) -> None:
 
 
 def _described(upstream: dict[str, Any]) -> str:
-    """The program or the transport; never arguments and addresses, which may hold secrets."""
+    """Name the program or the transport, but never arguments and addresses, which may contain secrets."""
     return f"stdio, {upstream['command']}" if "command" in upstream else f"a url, {upstream.get('transport', 'auto')}"
 
 
 def _warn(name: str, upstream: dict[str, Any]) -> None:
-    """What can be seen now to stand in its way."""
+    """Warn of problems with the upstream that are already apparent."""
     command = upstream.get("command")
     if command is not None and shutil.which(os.path.expanduser(command)) is None:
         remark(f"warning: there is no program {command!r} that could be started here")

@@ -1,4 +1,4 @@
-"""`mcp-gateway calibrate`: have a host's model say what it sees, and keep what follows as a profile."""
+"""`mcp-gateway calibrate`: ask a host's model what it sees, and save the findings as a profile."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from gateway.core.wording import plain
 from gateway.errors import GatewayError
 from gateway.routing.calibration.wording import WHY_NOT_USED
 from gateway.serving.control.client import ask
-from gateway.serving.control.pending_calibration import leave_wish
+from gateway.serving.control.pending_calibration import save_pending_calibration
 from gateway.serving.control.records import GatewayRecord, running
 from gateway.system.runtime_dir import own_folder
 
@@ -50,15 +50,15 @@ def calibrate(
     The findings become a profile of your own for this host, its version and its model, which is used from then on.
     """
     until = time.time() + 60 * minutes
-    wished = _Wished(until, host, pid, name, str(config.absolute()) if config is not None else None)
-    wish = _left(until, host)
+    request = _CalibrationRequest(until, host, pid, name, str(config.absolute()) if config is not None else None)
+    pending = _left(until, host)
     remark(_WHAT_TO_DO)
     try:
-        ended = _awaited(wished)
+        ended = _awaited(request)
     finally:
-        with suppress(OSError):  # it is past in a while
-            wish.unlink(missing_ok=True)
-        wished.close()
+        with suppress(OSError):  # the request expires by itself
+            pending.unlink(missing_ok=True)
+        request.close()
     if as_json:
         say_json({"host": ended})
     if ended is None:
@@ -74,8 +74,8 @@ def calibrate(
 
 
 @dataclass
-class _Wished:
-    """What is wished for, and of which of the running gateways."""
+class _CalibrationRequest:
+    """A request to calibrate, and the running gateways that it is for."""
 
     until: float
     host: str | None
@@ -85,7 +85,7 @@ class _Wished:
     _asked: dict[int, GatewayRecord] = field(default_factory=dict[int, GatewayRecord])
 
     def progress(self) -> Iterator[Mapping[str, Any]]:
-        """How far each host of each gateway is. One that cannot be asked now is asked again."""
+        """The progress of each host of each gateway. A gateway that cannot be reached now is asked again."""
         for record in running():
             if self._fits(record):
                 self._asked[record.pid] = record
@@ -93,7 +93,7 @@ class _Wished:
                     yield from ask(record, "calibrate", until=self.until, host=self.host)["hosts"]
 
     def close(self) -> None:
-        """Take the tools away again."""
+        """End the request, so that the tools are no longer offered."""
         for record in self._asked.values():
             with suppress(GatewayError):
                 ask(record, "calibrate", close=True)
@@ -105,23 +105,23 @@ class _Wished:
 
 def _left(until: float, host: str | None) -> Path:
     try:
-        return leave_wish(own_folder(), until, host)
+        return save_pending_calibration(own_folder(), until, host)
     except OSError as error:
-        raise GatewayError(f"there is no place to find running gateways in: {error.strerror or error}") from None
+        raise GatewayError(f"running gateways cannot be found: {error.strerror or error}") from None
 
 
-def _awaited(wished: _Wished) -> Mapping[str, Any] | None:
-    """The first host that is done with it; None when there is none in time."""
+def _awaited(request: _CalibrationRequest) -> Mapping[str, Any] | None:
+    """Wait for the first host that has finished; None if none does in time."""
     told: dict[str, str] = {}
-    while time.time() < wished.until:
-        for host in wished.progress():
+    while time.time() < request.until:
+        for host in request.progress():
             line = _line(host)
             if told.get(_named(host)) != line:
                 told[_named(host)] = line
                 remark(f"{_named(host)}: {line}")
             if host["phase"] == "over":
                 return host
-        time.sleep(min(_EVERY_SECONDS, max(0.0, wished.until - time.time())))
+        time.sleep(min(_EVERY_SECONDS, max(0.0, request.until - time.time())))
     return None
 
 

@@ -1,4 +1,4 @@
-"""`mcp-gateway call`: call a tool once, and see what each host would get of the result."""
+"""`mcp-gateway call`: call a tool once, and show what each host would get of the result."""
 
 import json
 import sys
@@ -119,7 +119,7 @@ def _arguments(given: str) -> dict[str, Any]:
 async def _called(
     settings: Settings, tool: str, arguments: dict[str, Any], profiles: Mapping[str, Profile], wait: Wait, app: bool
 ) -> _Called:
-    """Call once, take the result as it came, and shape it for every profile."""
+    """Call once, take the raw result, and shape it for every profile."""
     raw_settings, caller = with_raw_profile(settings, next(iter(profiles.values())))
     caller = declaring(caller, app)
     async with (
@@ -148,14 +148,14 @@ async def _called(
 
 
 def _is_for_pages_alone(gateway: Gateway, tool: str, caller: Caller) -> bool:
-    """Whether only a page calls by this name: the tool's audience says so, or it is a name that only pages know."""
+    """Whether only a page calls the tool by this name: the tool is for pages, or only pages know the name."""
     catalogue = gateway.router.catalogue(caller)
     route = catalogue.routes.get(tool)
     return tool in catalogue.own_names if route is None else route.audience == "app"
 
 
 async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> None:
-    """Start the upstreams that a tool's name needs: the one that has it, as last known or by its prefix; else all."""
+    """Start the upstreams needed for a tool: the one that last had it or whose prefix it has, or else all."""
     from gateway.core.tools.catalogue import OWN
     from gateway.core.tools.catalogue.names import SEPARATOR, NameRules
     from gateway.upstream import UpstreamState
@@ -169,7 +169,7 @@ async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> Non
         await wait.settled(asleep)
 
     route = router.catalogue(caller).routes.get(tool)
-    if route is not None and route.upstream == OWN:  # which may read what any of them has
+    if route is not None and route.upstream == OWN:  # which may read resources of any upstream
         await started(upstreams)
         return
     rules = NameRules.of(router.profile_of(caller).tools, gateway.settings.gateway.name)
@@ -188,7 +188,7 @@ def _sight(shaped: Shaped) -> tuple[str, list[str]]:
 
 
 def _saved(shaped: Shaped, tool: str, name: str, folder: Path | None, several: bool) -> Mapping[int, Path]:
-    """The files that the media of a result were saved as, by the block's place."""
+    """Save the media of a result, and return the files by block index."""
     return save_media(lift(shaped.result), folder, f"{tool}-{name}" if several else tool) if folder is not None else {}
 
 
@@ -199,7 +199,7 @@ def _nothing_saved(names: Sequence[str], given: Envelope) -> str:
 
 
 def _say(names: Sequence[str], sent: Envelope, saved: Mapping[int, Path], several: bool) -> None:
-    """Say what the hosts of these profiles, which get the same, would be sent."""
+    """Print what the hosts of these profiles, which all get the same, would be sent."""
     if several:
         say(f"== {', '.join(names)}")
     for line in result_lines(sent, saved):

@@ -1,4 +1,4 @@
-"""`mcp-gateway check`: for people who write servers. What each host's model would see, and what to change."""
+"""`mcp-gateway check`: show people who write servers what each host's model would see, and what to change."""
 
 import json
 import tomllib
@@ -72,7 +72,7 @@ def check(
 
     Pages of tools (MCP Apps) are read as by the hosts that are known to show them; they are not run.
     """
-    # Imported here, so that the other commands do not pay for what only a check needs.
+    # Imported here, so that other commands do not load modules that only a check needs.
     from gateway.cli.diagnosis.selection import read_arguments
     from gateway.cli.diagnosis.server_check import CheckOptions, check_server
 
@@ -92,7 +92,7 @@ def check(
 
 
 def _settings(server: Sequence[str], config: Path | None, upstream: str | None) -> Settings:
-    """Settings with the one server that is to be checked."""
+    """Return settings with only the server to check."""
     if upstream is None:
         if config is not None:
             refuse("--config needs --upstream NAME: one server is checked at a time")
@@ -114,7 +114,7 @@ def _settings(server: Sequence[str], config: Path | None, upstream: str | None) 
 def _document(path: Path) -> Any:
     try:
         text = path.read_text("utf-8")
-        # Dates are the only values of TOML that JSON does not have; a tool gets them as text.
+        # Dates are the only TOML values that JSON does not have; a tool gets them as text.
         return json.loads(json.dumps(tomllib.loads(text), default=str) if path.suffix == ".toml" else text)
     except OSError as error:
         raise ConfigError(f"cannot be read: {(error.strerror or 'unknown cause').lower()}", where=str(path)) from None
@@ -133,7 +133,7 @@ def _hosts(names: Sequence[str]) -> "tuple[SimulatedHost, ...]":
 
 
 def _not_simulated(name: str, simulated: Collection[str]) -> str:
-    """Why a host cannot be checked: it is not known at all, or it has a profile and no simulator."""
+    """Explain why a host cannot be checked: it is unknown, or it has a profile but no simulator."""
     from gateway.config.builtin_profiles import builtin_profiles
 
     every = f"simulated are {', '.join(simulated)}"
@@ -204,7 +204,7 @@ def _say_page(page: "CheckedPage") -> None:
 
 
 def _say_sides(checkup: "Checkup", name: str) -> None:
-    """What is wrong at which hosts, directly and through the gateway."""
+    """Print the problems and their hosts, directly and through the gateway."""
     for heading, which in (("directly", "direct"), ("through", "through")):
         problems: dict[str, list[str]] = {}
         for cell in checkup.outcome.cells:

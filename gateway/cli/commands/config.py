@@ -1,4 +1,4 @@
-"""`mcp-gateway config check`: check the configuration, and show it."""
+"""`mcp-gateway config check`: check the configuration, and show a summary."""
 
 import os
 import shutil
@@ -55,7 +55,7 @@ def check(config: ConfigFile = None, as_json: AsJson = False) -> int:
 
 
 def _doubts(settings: Settings) -> Iterator[str]:
-    """What the gateway would start with, and what will hardly work all the same."""
+    """List problems with which the gateway would start, but which are probably mistakes."""
     if not any(upstream.enabled for upstream in settings.upstreams.values()):
         yield "no upstream is enabled: there will be no tools"
     for name, upstream in settings.upstreams.items():
@@ -77,6 +77,6 @@ def _transport(upstream: UpstreamSettings) -> str:
 
 
 def _described(upstream: UpstreamSettings) -> str:
-    """Which transport, and the program; never arguments, addresses or headers, which may hold secrets."""
+    """Name the transport and the program, but never arguments, addresses or headers, which may contain secrets."""
     words = f"stdio, {upstream.command}" if upstream.command is not None else f"url, transport {upstream.transport}"
     return words if upstream.enabled else f"{words} (not enabled)"

@@ -1,6 +1,6 @@
-"""`mcp-gateway put` and `mcp-gateway content`: what is stored, from the command line.
+"""`mcp-gateway put` and `mcp-gateway content`: manage stored content from the command line.
 
-A running gateway is asked through its control endpoint; without one, a store that outlives gateways is opened itself.
+A running gateway is asked over its control socket. If none runs, a persistent store is opened directly.
 """
 
 import mimetypes
@@ -29,7 +29,7 @@ from gateway.serving.control.client import ask
 from gateway.serving.control.records import GatewayRecord, running
 
 if TYPE_CHECKING:
-    from gateway.cli.direct_store import StoreItself
+    from gateway.cli.direct_store import DirectStore
 
 app = typer.Typer(name="content", help="List, save or remove stored content.", invoke_without_command=True)
 
@@ -42,7 +42,7 @@ Owner = Annotated[
 ]
 
 _SHOWN_FROM = 8 * 1024 * 1024
-"""Bytes from which progress is shown, where somebody looks."""
+"""Size from which progress is shown on a terminal, in bytes."""
 
 
 def put(
@@ -150,7 +150,7 @@ def rm(
 
 
 def _source(file: Path, stack: ExitStack) -> tuple[BinaryIO, int]:
-    """The file, open, and its size. Of a pipe that is known only when all of it has come: it is put aside first."""
+    """Open the file, and return it with its size. A pipe is first copied to a temporary file to find its size."""
     try:
         opened = sys.stdin.buffer if str(file) == "-" else stack.enter_context(file.open("rb"))
         told = os.fstat(opened.fileno())
@@ -166,7 +166,7 @@ def _source(file: Path, stack: ExitStack) -> tuple[BinaryIO, int]:
 
 
 def _running(pid: int | None, name: str | None, config: Path | None) -> GatewayRecord | None:
-    """The gateway to ask: the one that is named, else the only one; None where none runs (with that file)."""
+    """Return the gateway to ask: the one named, or else the only one; None if none runs (with that file)."""
     if pid is not None or name is not None:
         return the_one(pid, name)
     asked = str(config.absolute()) if config is not None else None
@@ -175,31 +175,31 @@ def _running(pid: int | None, name: str | None, config: Path | None) -> GatewayR
 
 
 def _asked(request: dict[str, Any], pid: int | None, name: str | None, config: Path | None) -> dict[str, Any]:
-    """The answer to a request that is a line, from the running gateway, or from the store itself."""
+    """Return the one-line answer to a request, from the running gateway or directly from the store."""
     record = _running(pid, name, config)
     if record is not None:
         return ask(record, "content", transfer_content.SILENCE_SECONDS, **request)
     return _store(config).line(request)
 
 
-def _store(config: Path | None) -> "StoreItself":
-    """The store of the configuration, for want of a gateway; it has to be one that gateways find again."""
+def _store(config: Path | None) -> "DirectStore":
+    """Return the store of the configuration, used without a gateway. It must be one that lasts."""
     settings = settings_if_any(config).settings
     if settings.store.url.startswith("memory:"):
         raise ConfigError(
             "no gateway is running, and its store would be in memory",
             remedy="start one, or name a store that lasts: [store] url",
         )
-    from gateway.cli.direct_store import StoreItself  # here, because it takes a gateway's time to import
+    from gateway.cli.direct_store import DirectStore  # here, because it takes as long to import as a gateway
 
-    return StoreItself(settings)
+    return DirectStore(settings)
 
 
 # -- for people --------------------------------------------------------------------------------------------------------
 
 
 def _progress(doing: str) -> Callable[[int, int], None]:
-    """Says how far it is, on one line of a terminal, for what takes a while."""
+    """Return a callback that shows progress on one line of a terminal."""
     said = [-1]
 
     def tell(done: int, size: int) -> None:

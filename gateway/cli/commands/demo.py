@@ -1,4 +1,4 @@
-"""`mcp-gateway demo`: run the whole path, and show each step."""
+"""`mcp-gateway demo`: show what each host's model gets, directly and through the gateway."""
 
 from pathlib import Path
 from typing import Annotated

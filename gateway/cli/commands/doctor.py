@@ -1,4 +1,4 @@
-"""`mcp-gateway doctor`: what is wrong, and the command or the edit that mends it."""
+"""`mcp-gateway doctor`: find problems, and name the command or the edit that fixes each."""
 
 import os
 import sys
@@ -42,7 +42,7 @@ def doctor(
 
     Exit codes: 0 nothing is wrong (warnings allowed), 1 there are problems, 2 the configuration cannot be used.
     """
-    # Imported here, so that the other commands do not pay for what only an examination needs.
+    # Imported here, so that other commands do not load modules that only `doctor` needs.
     from gateway.cli.diagnosis.doctor import CHECKS, diagnose
 
     wait = Wait(visible=not as_json, ctrl_c="go on without them", announced=True)
@@ -68,7 +68,7 @@ def _say(diagnosis: Diagnosis) -> None:
         lines = [line for finding in findings for line in _lines(finding)]
         if sys.stdout.isatty():
             console.print(_grid(lines))
-        else:  # one finding a line, for whoever searches in it
+        else:  # one finding per line, for searching
             for heading, words, _ in lines:
                 print(f"  {heading:<{_WIDTH}}{words}".rstrip())
     problems, warnings = diagnosis.count("problem"), diagnosis.count("warning")
@@ -78,7 +78,7 @@ def _say(diagnosis: Diagnosis) -> None:
 
 
 def _grid(lines: "Iterable[_Line]") -> "Table":
-    """The lines, each folded beside its heading."""
+    """Return a grid of the lines, each folded beside its heading."""
     from rich.table import Table
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""`mcp-gateway explain`: a recorded result, step by step, as a profile shapes it."""
+"""`mcp-gateway explain`: show step by step how a profile shapes a recorded result."""
 
 import json
 import sys
@@ -65,7 +65,7 @@ _DATA = frozenset({"data", "contents", "texts"})
 """Fields of effects and outcomes that hold content: they stand in the envelope and in the result already."""
 _AUDIENCES: tuple[Audience, ...] = ("model", "both", "app")
 _MEMBERS = frozenset({"content", "structuredContent", "isError", "resultType", "_meta"})
-"""Of these a CallToolResult has one at least."""
+"""A CallToolResult has at least one of these members."""
 
 
 def explain(
@@ -274,7 +274,7 @@ def _as_json(name: str, shaped: Shaped) -> dict[str, Any]:
 
 
 def _told(value: Effect | Outcome) -> dict[str, Any]:
-    """The fields of an effect or outcome that are not content."""
+    """Return the fields of an effect or outcome that are not content."""
     if isinstance(value, Rendered):
         return {"images": [{"outcome": type(image).__name__, **_told(image)} for image in value.images]}
     told = {field.name: getattr(value, field.name) for field in fields(value) if field.name not in _DATA}

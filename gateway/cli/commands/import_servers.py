@@ -1,4 +1,4 @@
-"""`mcp-gateway import`: the servers that hosts have, put behind the gateway."""
+"""`mcp-gateway import`: put the servers that hosts have behind the gateway."""
 
 import os
 import sys
@@ -68,7 +68,7 @@ def import_(
 
 
 def configuration(asked: Path | None) -> Path:
-    """The configuration that is in force, or where a user's own would be; absolute, and never a JSON file."""
+    """The absolute path of the configuration in force, or of the user's own if there is none; never a JSON file."""
     found = find_file(asked, environ=os.environ) or list(config_candidates())[-1]
     if found.suffix.lower() == ".json":
         raise ConfigError("is a JSON file of another program", where=str(found), remedy="name a .toml with --config")
@@ -77,7 +77,7 @@ def configuration(asked: Path | None) -> Path:
 
 def _agreed(count: int, target: Path) -> bool:
     if not sys.stdin.isatty():
-        refuse("there is nobody to ask: --yes writes, --dry-run only shows")
+        refuse("nobody can be asked here: --yes writes, --dry-run only shows")
     return typer.confirm(f"Put {counted(count, 'server')} into {target}?", default=True)
 
 
@@ -97,7 +97,7 @@ def _show(plan: ImportPlan, looked: Looked) -> None:
 
 
 def _show_logins(plan: ImportPlan, answers: Mapping[str, bool]) -> None:
-    """What wants a login and how it gets one; and what may want one, where nobody could be asked."""
+    """Show which servers want a login and how to log in, and which may want one but could not be asked."""
     wanting = {row.upstream: row.server for row in plan.rows if row.what == "login"}
     if wanting:
         want, stay = ("wants", "it stays") if len(wanting) == 1 else ("want", "they stay")
@@ -118,7 +118,7 @@ def _show_logins(plan: ImportPlan, answers: Mapping[str, bool]) -> None:
 
 
 def _starts(row: Row) -> str:
-    """The program or the transport; never arguments and addresses, which may hold secrets."""
+    """Name the program or the transport, but never arguments and addresses, which may contain secrets."""
     if row.server.upstream is None:
         return "-"
     return str(row.server.upstream.get("command") or "a url")

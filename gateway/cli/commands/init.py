@@ -1,4 +1,4 @@
-"""`mcp-gateway init`: a first mcp-gateway.toml."""
+"""`mcp-gateway init`: write a first mcp-gateway.toml."""
 
 import os
 import sys
@@ -37,7 +37,7 @@ def init(
     file = _file(path)
     before = read_bytes(file)
     if before is not None and not force:
-        raise ConfigError("is there already", where=str(file), remedy="--force writes over it")
+        raise ConfigError("exists already", where=str(file), remedy="--force overwrites it")
     upstreams = upstreams_of(upstream or (), command or ())
     asks = not upstreams and not yes and sys.stdin.isatty()
     found = _found(file, probe=asks) if not upstreams else ImportPlan((), "")
@@ -53,14 +53,14 @@ def init(
 
 
 def _file(path: str) -> Path:
-    """The file that is meant: a path that ends like a folder, or like no file of ours, names the folder for it."""
+    """Return the file to write: a path like a folder's, or a new one without extension, is the folder for it."""
     given = Path(path)
     is_folder = given.is_dir() or path.endswith(("/", os.sep)) or not (given.suffix or given.exists())
     return given / FILE_NAME if is_folder else given
 
 
 def _found(file: Path, *, probe: bool) -> ImportPlan:
-    """What the hosts on this machine have, as a first configuration; `probe`: asked whether it wants a login."""
+    """Return the servers of this machine's hosts as a first configuration. `probe`: ask whether they want a login."""
     servers = discover((), Machine.here()).servers
     answers = ask_for_logins([one.upstream for one in servers if one.upstream], os.environ) if probe else {}
     return plan_import(servers, HEAD, str(file), logins=[url for url, wants in answers.items() if wants])
@@ -77,7 +77,7 @@ def _agreed(found: ImportPlan) -> bool:
 
 
 def _say_next(file: Path, found: ImportPlan | None) -> None:
-    """What comes next; `found` is what the hosts have, where the file has no upstream."""
+    """Print the next steps. `found`: the hosts' servers, if the file has no upstream."""
     if found is not None:
         here = find_file(None, environ=os.environ)
         which = "" if here is not None and here.absolute() == file.absolute() else f" --config {file}"
@@ -88,8 +88,8 @@ def _say_next(file: Path, found: ImportPlan | None) -> None:
 
 
 def _asked() -> dict[str, dict[str, Any]]:
-    """Ask for servers until nothing is answered."""
-    say("The MCP servers behind the gateway, one by one: a command line, or a URL. Nothing more: Enter.")
+    """Ask for servers until the answer is empty."""
+    say("The MCP servers behind the gateway, one by one: a command line, or a URL. Press Enter to finish.")
     upstreams: dict[str, dict[str, Any]] = {}
     while line := typer.prompt("command line or URL", default="", show_default=False).strip():
         try:

@@ -1,4 +1,4 @@
-"""`mcp-gateway install` and `uninstall`: the gateway in a host's own configuration file."""
+"""`mcp-gateway install` and `uninstall`: add the gateway to a host's own configuration file, or remove it."""
 
 import json
 import os
@@ -44,7 +44,7 @@ HostFile = Annotated[
 EntryName = Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the gateway in that file.")]
 _NEVER_STARTED = "not yet started by the gateway, and a host may give up before a first start is over"
 _SHORTEST_SECRET = 8
-"""Characters of a value that is hidden wherever it stands in a diff; shorter ones may be anything else."""
+"""Minimum length of a value that is redacted anywhere in a diff; shorter ones may be unrelated text."""
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the change as a diff, and change nothing.")]
 
@@ -89,10 +89,10 @@ def install(
     before = _given_before(known, target, name)
     given = {**before, **_given(env or (), at)}
     changed = {key for key, value in given.items() if before.get(key) != value}
-    # A diff is for people, and values that were given are secrets, as a rule.
+    # A diff is for people, and the given values are usually secrets.
     shown = {**given, **dict.fromkeys(changed, HIDDEN)} if dry_run else given
     launch = own_launch(configuration, profile, given=shown)
-    others = _others(known, target, at, configuration) if only else Others()
+    others = _others(known, target, at, configuration) if only else _OtherServers()
     done = register(known, target, launch, Backups.of_user(), name=name, only=only, kept=others.login, dry_run=dry_run)
     if dry_run:
         values = (json.dumps(value, ensure_ascii=False)[1:-1] for value in (*before.values(), *given.values()))
@@ -106,7 +106,7 @@ def install(
     again += ["--file", str(file)] if file is not None else []
     _say_variables(known, configuration, launch, at, shlex.join(again))
     if lives_in_cache():
-        remark("warning: this gateway was started with uvx, and goes when uv's cache is cleaned: `uv tool install` it")
+        remark("warning: this gateway was started with uvx, and disappears with uv's cache: use `uv tool install`")
     _say_first_starts(settings, config)
     return DONE
 
@@ -130,14 +130,14 @@ def uninstall(
     elif done.exact:
         say(f"{target}: as it was before, byte for byte")
     else:
-        say(f"{target}: the gateway's entry is taken out; the file was changed by others since it was registered")
+        say(f"{target}: the gateway's entry was removed; the file has been changed by others since it was registered")
         if done.backup is not None:
-            say(f"what it was before is kept in {done.backup}")
+            say(f"the previous version is kept in {done.backup}")
     return DONE
 
 
 def _configuration(asked: Path | None, profile: str | None) -> tuple[Path, Settings]:
-    """The configuration that the host will start the gateway with, and its settings: it has to be in order now."""
+    """Return the configuration that the host will start the gateway with, and its settings. It must be valid now."""
     loaded = load_settings(asked)
     if loaded.path is None:
         remedy = "`mcp-gateway init` writes one, `mcp-gateway import` one with the servers of your hosts"
@@ -149,7 +149,7 @@ def _configuration(asked: Path | None, profile: str | None) -> tuple[Path, Setti
 
 
 def _given(env: Sequence[str], at: Machine) -> dict[str, str]:
-    """The variables of `--env`, with a value or as they are here."""
+    """The variables of `--env`, with the given values or those of this environment."""
     given: dict[str, str] = {}
     for one in env:
         name, has_value, value = one.partition("=")
@@ -162,7 +162,7 @@ def _given(env: Sequence[str], at: Machine) -> dict[str, str]:
 
 
 def _given_before(host: HostFormat, file: Path, name: str) -> dict[str, str]:
-    """The variables that the host's entry of ours has already."""
+    """The variables that the host's entry for the gateway already has."""
     document, _ = host_document(host, file)
     entry = (document.table(host.table) or {}).get(name)
     launch = launch_in(cast("Mapping[str, Any]", entry)) if is_own(entry) else None
@@ -170,9 +170,9 @@ def _given_before(host: HostFormat, file: Path, name: str) -> dict[str, str]:
 
 
 def _say_variables(host: HostFormat, configuration: Path, launch: Launch, at: Machine, again: str) -> None:
-    """Which variables of the configuration the host may start the gateway without, and how it gets them.
+    """Print the configuration's variables that the host may not pass to the gateway, and how to pass them.
 
-    `again` is the command line that installs once more, as it was given.
+    `again` is the command line to repeat the installation, as it was given.
     """
     missing = missing_in_host(configuration, launch.env)
     for sentence in missing.sentences(configuration, host.title):
@@ -185,11 +185,11 @@ def _say_variables(host: HostFormat, configuration: Path, launch: Launch, at: Ma
 
 
 def _say_first_starts(settings: Settings, config: Path | None) -> None:
-    """Which upstreams a host would have to wait for, because nobody has started them yet: some hosts give up soon."""
-    from gateway.upstream import Catalogues  # the commands beside this one do without the SDK
+    """Print the upstreams that have never been started, for which hosts would have to wait: some time out early."""
+    from gateway.upstream import Catalogues  # the other commands do without the SDK
 
     cache = cache_folder(os.environ)
-    if cache is None:  # nothing is remembered from one start to the next
+    if cache is None:  # lists are not kept between starts
         return
     catalogues = Catalogues(cache / "catalogues")
     new = [name for name, one in settings.upstreams.items() if one.enabled and catalogues.recall(one) is None]
@@ -204,11 +204,11 @@ def _say_registered(done: Registered, host: HostFormat, name: str, configuration
         return
     say(f"{done.file}: the gateway is registered in {host.title} as {name!r}, with {configuration} ({host.after})")
     if done.backup is not None:
-        say(f"what it was before is kept in {done.backup}; `mcp-gateway uninstall {host.name}` gives it back")
+        say(f"the previous version is kept in {done.backup}; `mcp-gateway uninstall {host.name}` restores it")
 
 
-def _say_others(done: Registered, host: HostFormat, others: "Others") -> None:
-    """What becomes of the host's other servers, and which of them the gateway does not have."""
+def _say_others(done: Registered, host: HostFormat, others: "_OtherServers") -> None:
+    """Print what happens to the host's other servers, and which of these the gateway does not have."""
     beside = [name for name in done.installation.beside if name not in others.login]
     if beside:
         say(f"its other servers stay beside it: {', '.join(beside)}")
@@ -224,7 +224,7 @@ def _say_others(done: Registered, host: HostFormat, others: "Others") -> None:
         remark(f"warning: not enabled behind the gateway: {names} (`mcp-gateway enable NAME` switches one on)")
 
 
-def _say_kept(done: Registered, host: HostFormat, others: "Others") -> None:
+def _say_kept(done: Registered, host: HostFormat, others: "_OtherServers") -> None:
     kept = [name for name in others.login if name in done.installation.beside]
     if kept:
         names = ", ".join(kept)
@@ -233,17 +233,20 @@ def _say_kept(done: Registered, host: HostFormat, others: "Others") -> None:
 
 
 @dataclass(frozen=True)
-class Others:
-    """Servers in the host's file, by name, that `--only` is careful with: `login` want one (OAuth), which the gateway
-    cannot give; the configuration has no equal of those that are `lost`, and does not enable those that are `off`."""
+class _OtherServers:
+    """Names of servers in the host's file that `--only` treats with care.
+
+    Servers in `login` want a login (OAuth) that the gateway cannot do; those in `lost` are not in the configuration,
+    and those in `off` are not enabled there.
+    """
 
     login: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     off: tuple[str, ...] = ()
 
 
-def _others(host: HostFormat, file: Path, at: Machine, configuration: Path) -> Others:
-    """The host's own servers, compared with the configuration, and asked whether they want a login."""
+def _others(host: HostFormat, file: Path, at: Machine, configuration: Path) -> _OtherServers:
+    """Compare the host's own servers with the configuration, and ask them whether they want a login."""
     document, _ = host_document(host, file)
     servers = [one for one in read_servers(document, host, at) if not one.own and not one.project]
     is_json = configuration.suffix.lower() == ".json"
@@ -253,7 +256,7 @@ def _others(host: HostFormat, file: Path, at: Machine, configuration: Path) -> O
     logins = [url for url, wants in answers.items() if wants]
     login = tuple(one.name for one in open_ones if wants_login(one, logins))
     rest = [] if is_json else [one for one in servers if one.name not in login]
-    return Others(
+    return _OtherServers(
         login,
         tuple(one.name for one in rest if not known.has(one)),
         tuple(one.name for one in rest if known.is_off(one)),

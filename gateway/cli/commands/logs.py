@@ -1,4 +1,4 @@
-"""`mcp-gateway logs`: the log of a running gateway, or of the last one that ended."""
+"""`mcp-gateway logs`: show the log of a running gateway, or of the last one that ended."""
 
 import os
 import time
@@ -51,7 +51,7 @@ def logs(
 
 
 def _log(pid: int | None, name: str | None) -> tuple[Path, GatewayRecord | None]:
-    """The log to show, and whose it is if that one still runs."""
+    """Return the log to show, and its gateway's record if that still runs."""
     try:
         if pid is not None or name is not None or running():
             record = the_one(pid, name) if matching(pid, name) else None
@@ -81,7 +81,7 @@ def _ended(path: Path) -> str:
 
 
 def _following(path: Path, start: int, goes_on: Callable[[], bool]) -> Iterator[str]:
-    """The lines that are written from `start` on, into the file and into those that follow it; until nobody writes."""
+    """Yield the lines written from `start` on, also after the file is rotated, until `goes_on` is false."""
     rest, checked = b"", time.monotonic()
     file = path.open("rb")
     try:
@@ -106,7 +106,7 @@ def _following(path: Path, start: int, goes_on: Callable[[], bool]) -> Iterator[
 
 
 def _moved(path: Path, descriptor: int) -> bool:
-    """Whether the file was rotated away, and another stands in its place."""
+    """Whether the file was rotated away, and replaced by another."""
     try:
         now, mine = path.stat(), os.fstat(descriptor)
     except OSError:

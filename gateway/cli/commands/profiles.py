@@ -1,4 +1,4 @@
-"""`mcp-gateway profiles`: which hosts are known, and what is known of each."""
+"""`mcp-gateway profiles`: list the known hosts, and show what is known of each."""
 
 import shutil
 import sys
@@ -117,7 +117,7 @@ def _explained(profile: Profile, path: str) -> Iterator[str]:
 
 
 def shown(value: Any) -> str:
-    """A value as it would be written in TOML."""
+    """Format a value as in TOML."""
     match value:
         case None:
             return "no limit"
@@ -173,7 +173,7 @@ def _limit(characters: int | None) -> str:
 
 
 def _clients(profile: Profile, profiles: Mapping[str, Profile]) -> list[str]:
-    """The clients that get it by themselves; for a variant, its host and the models."""
+    """The clients for which the profile is chosen by default; for a variant, its host and models."""
     host = profiles.get(profile.lineage[0]) if profile.lineage else None
     models = host.variants.get(profile.name) if host else None
     of_host = [f"{host.name} {_for_models(models)}"] if host and models else []

@@ -1,4 +1,4 @@
-"""`mcp-gateway proxy`: the proxy in front of a model API, by itself; and the same beside `serve`."""
+"""`mcp-gateway proxy`: run the model proxy on its own; also used to run it beside `serve`."""
 
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import anyio
 import typer
 
-from gateway.cli.command_context import ConfigFile, Started, run_until_signal, settings_if_any
+from gateway.cli.command_context import CommandContext, ConfigFile, run_until_signal, settings_if_any
 from gateway.cli.exit_codes import DONE, TERMINATED
 from gateway.cli.terminal import remark
 from gateway.config.schema import ModelProxySettings, Settings
@@ -66,7 +66,7 @@ async def _serve(settings: Settings, *, explain: bool) -> int:
 
     proxied = settings.model_proxy
     if proxied.to is None:
-        raise ConfigError("there is no model API to stand before", where="model_proxy.to", remedy="give --to URL")
+        raise ConfigError("no model API is given", where="model_proxy.to", remedy="give --to URL")
     check_proxy_bind(proxied)
     async with (
         open_store(settings.store) as store,
@@ -88,17 +88,16 @@ async def _no_tool(upstream: str, tool: str, arguments: Mapping[str, Any]) -> Ma
 
 @asynccontextmanager
 async def proxy_beside(gateway: "Gateway", settings: Settings, *, essential: bool) -> AsyncGenerator[None]:
-    """While this is open, the proxy runs beside the gateway if [model_proxy] `to` is set, over the gateway's store.
+    """Context manager that runs the proxy beside the gateway, with its store, if [model_proxy] `to` is set.
 
-    Where it is not `essential`, a port that another gateway has costs a line in the log: hosts on stdio start as many
-    gateways as they like.
+    Unless `essential`, a port that another gateway uses is only logged: hosts on stdio may start many gateways.
     """
     if settings.model_proxy.to is None:
         yield
         return
     from gateway.serving.model_proxy import serve_model_proxy
 
-    # What [http] asks a token for is given only to whom the proxy has asked for one.
+    # Content that needs a token under [http] is only for callers from whom the proxy requires one, too.
     owner = "token" if essential and settings.http.token and settings.model_proxy.token else "local"
 
     async def run() -> None:

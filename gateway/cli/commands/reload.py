@@ -1,4 +1,4 @@
-"""`mcp-gateway reload`: have a running gateway read its configuration again, now."""
+"""`mcp-gateway reload`: make a running gateway read its configuration again."""
 
 from typing import Any
 

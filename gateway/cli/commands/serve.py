@@ -1,4 +1,4 @@
-"""`mcp-gateway serve`: the gateway itself, over stdio or HTTP."""
+"""`mcp-gateway serve`: run the gateway over stdio or HTTP."""
 
 import logging
 import os
@@ -13,10 +13,10 @@ import anyio
 import typer
 
 from gateway._version import __version__
-from gateway.cli.command_context import ConfigFile, Started, UpstreamUrls, loaded_for, run_until_signal
+from gateway.cli.command_context import CommandContext, ConfigFile, UpstreamUrls, loaded_for, run_until_signal
 from gateway.cli.commands.proxy import proxy_beside
 from gateway.cli.completion import profile_names
-from gateway.cli.controlled_gateway import HostFacingState, Start, attended_gateway
+from gateway.cli.controlled_gateway import HostFacingState, Start, controlled_gateway
 from gateway.cli.exit_codes import DONE, TERMINATED, refuse
 from gateway.cli.terminal import remark
 from gateway.config.builtin_profiles import load_profiles
@@ -40,7 +40,7 @@ You may want one of these instead:
   mcp-gateway install HOST    register the gateway in a host, which starts it
   mcp-gateway serve --http    serve hosts over HTTP
   mcp-gateway tools           list the tools that a host is offered"""
-"""For people who start `serve` in a terminal, where it would look hung."""
+"""Printed for people who start `serve` in a terminal, where it would seem to hang."""
 
 
 def serve(
@@ -80,7 +80,7 @@ def serve(
     """Serve one host over stdio, or many over HTTP."""
     if not http and (port is not None or bind is not None):
         refuse("--port and --bind need --http")
-    started: Started = context.obj
+    started: CommandContext = context.obj
 
     def overlay(settings: Settings) -> Settings:
         return _listening(_logging(_modelled(settings, model), log_format, log_level), port, bind)
@@ -120,7 +120,7 @@ def _logging(settings: Settings, log_format: LogFormat | None, level: LogLevel |
 
 
 def _opening(settings: Settings) -> "EarlyStdio":
-    """For whoever calls the command without `main`, which opens the connection before anything is imported."""
+    """Open the connection if the command was not started by `main`, which opens it before anything is imported."""
     from gateway.serving.mcp.early_stdio import EarlyStdio
     from gateway.serving.mcp.handshake import Identity
 
@@ -147,7 +147,7 @@ async def _serve_stdio(start: Start, opening: "EarlyStdio") -> int:
     @asynccontextmanager
     async def opened() -> "AsyncGenerator[Router]":
         async with (
-            attended_gateway(
+            controlled_gateway(
                 start,
                 serving,
                 stop=whole.cancel,
@@ -193,7 +193,7 @@ async def _serve_http(start: Start) -> int:
 
     with anyio.CancelScope() as whole:
         async with (
-            attended_gateway(
+            controlled_gateway(
                 start,
                 serving,
                 stop=whole.cancel,

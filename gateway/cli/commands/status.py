@@ -1,4 +1,4 @@
-"""`mcp-gateway status`: what runs, who is connected, and how each upstream is doing."""
+"""`mcp-gateway status`: show the running gateways, their connected hosts, and the state of each upstream."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -79,9 +79,9 @@ def _show(report: Mapping[str, Any]) -> None:
     if report["upstreams"]:
         headings = ("upstream", "state", "for", "calls", "failed", "running", "restarts", "memory")
         say_table(headings, [_row(upstream) for upstream in report["upstreams"]])
-    for upstream in report["upstreams"]:  # below, since a cause takes more room than a column has
+    for upstream in report["upstreams"]:  # below the table, because a cause is wider than a column
         say(f"  {upstream['name']}: {_about(upstream)}")
-        for one in upstream.get("withheld", ()):  # a gateway of an older version does not say
+        for one in upstream.get("withheld", ()):  # missing in the status of an older gateway
             say(f"  {upstream['name']}: the tool {one['tool']} is withheld: {one['why']}")
         for why in upstream.get("left_out", ()):
             say(f"  {upstream['name']}: {why}")
@@ -106,13 +106,13 @@ def _row(upstream: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _about(upstream: Mapping[str, Any]) -> str:
-    """Why it is not ready; else how it is spoken to, and what it has."""
+    """Say why the upstream is not ready, or else its transport and what it has."""
     has = f"{counted(upstream['tools'], 'tool')}, sessions: {upstream['sessions']}"
     return upstream["cause"] or f"{upstream['transport']}, {upstream['revision'] or '-'}, {has}"
 
 
 def _ago(moment: str) -> str:
-    """How long ago a moment was, in one unit: `5 min`."""
+    """Format the time since a moment in one unit: `5 min`."""
     seconds = max(0.0, (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds())
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * length:

@@ -1,4 +1,4 @@
-"""`mcp-gateway stop`: end a running gateway in good order, with all that it started."""
+"""`mcp-gateway stop`: shut down a running gateway, with everything that it started."""
 
 import os
 import sys
@@ -44,13 +44,13 @@ def _ended(record: GatewayRecord) -> bool:
 
 
 def _is_there(record: GatewayRecord) -> bool:
-    if sys.platform == "win32":  # where asking for a process by its id ends it
+    if sys.platform == "win32":  # where `os.kill` with signal 0 would end the process
         return any(one.stem == record.stem for one in running())
     try:
         os.kill(record.pid, 0)
     except OSError:
         return False
-    try:  # one that has ended, and whose parent has not looked yet
+    try:  # a process that has ended, but was not yet reaped by its parent
         return Path(f"/proc/{record.pid}/stat").read_bytes().rpartition(b")")[2].split()[:1] != [b"Z"]
     except OSError:
         return True

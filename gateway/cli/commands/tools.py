@@ -1,4 +1,4 @@
-"""`mcp-gateway tools`: what a host would be offered."""
+"""`mcp-gateway tools`: list the tools that a host would be offered."""
 
 import re
 import sys
@@ -79,15 +79,15 @@ def tools(
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 
 REMEMBERED = "(as last known) "
-"""Before what a tool does whose upstream is not there: it may have another name by now, or be gone."""
+"""Prefix of the description of a tool whose upstream is not available: it may be renamed or removed by now."""
 
 FOR_PAGES = "(for pages alone) "
-"""Before what a tool does that no model is offered, by a host that shows pages."""
+"""Prefix of the description of a tool that hosts with pages do not offer to the model."""
 
 
 @dataclass(frozen=True)
 class _Listed:
-    """The tools, the names of those that are only remembered, and why each upstream is missing that is not there."""
+    """The tools, the names of those only remembered, and the causes of upstreams that are not available."""
 
     tools: list[dict[str, Any]]
     remembered: frozenset[str]

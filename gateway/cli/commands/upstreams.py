@@ -1,4 +1,4 @@
-"""`mcp-gateway remove`, `enable` and `disable`: an upstream of the configuration taken out, switched on or off."""
+"""`mcp-gateway remove`, `enable` and `disable`: remove an upstream from the configuration, or switch it on or off."""
 
 from typing import Annotated
 

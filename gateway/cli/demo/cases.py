@@ -1,4 +1,4 @@
-"""The calls that the demo makes: each a tool of a bundled example, and the shape of result that it stands for."""
+"""The calls that the demo makes: each calls a tool of a bundled example, and represents one shape of result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,10 +7,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Case:
-    """One call: which upstream's tool, with which arguments, and what its result is made of.
+    """One call: the upstream, its tool, the arguments, and what the result consists of.
 
-    `detail`: where in its pictures the part begins that the report shows pixel for pixel, as shares of their width and
-    height; for pictures whose text is to be read.
+    `detail`: for pictures with text, the start of the part that the report shows pixel for pixel, as fractions of their
+    width and height.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Connecting as a host does: its transport, its revision of the protocol, its name; results as they stand on the wire.
+"""Connect as a host does, with its transport, protocol revision and name, and read results raw.
 
-The transports and the dispatcher are the MCP SDK's. The opening is written out here, since a host's own revision and
-capabilities are to be presented, and results are read raw, as a typed client would drop what it does not know.
+The transports and the dispatcher are the MCP SDK's. The opening is written out here, because a host's own revision and
+capabilities must be presented. Results are read raw, because a typed client would drop members that it does not know.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -27,14 +27,14 @@ from gateway.upstream.bridging.input_requests import INPUT_REQUIRED, input_reque
 
 CALL_SECONDS = 90.0
 MAX_EVENT_BYTES = 64 * 1024 * 1024
-"""Real hosts read events of any size; the SDK's own limit of 1 MiB would end the direct calls of this demo."""
+"""Real hosts read events of any size; the SDK's own limit of 1 MiB would break the direct calls of this demo."""
 _META = "io.modelcontextprotocol/"
 _ROUNDS = 8
 
 
 @dataclass(frozen=True)
 class Stdio:
-    """A server that is started for this connection; what it writes on stderr goes to `errors`."""
+    """A server that is started for this connection. Its stderr goes to `errors`."""
 
     command: Sequence[str]
     variables: Mapping[str, str]
@@ -44,7 +44,7 @@ class Stdio:
 
 @dataclass(frozen=True)
 class StreamableHttp:
-    """A server at a url, over Streamable HTTP."""
+    """A server at a URL, over Streamable HTTP."""
 
     url: str
     token: str | None = None
@@ -52,7 +52,7 @@ class StreamableHttp:
 
 @dataclass(frozen=True)
 class Sse:
-    """A server at a url, over HTTP+SSE."""
+    """A server at a URL, over HTTP+SSE."""
 
     url: str
     token: str | None = None
@@ -63,14 +63,14 @@ Target = Stdio | StreamableHttp | Sse
 
 @dataclass
 class DemoConnection:
-    """An open connection of one host. `revision` is the one that both sides speak."""
+    """An open connection of one host. `revision` is the one agreed on."""
 
     host: SimulatedHost
     revision: str
     _dispatcher: JSONRPCDispatcher[TransportContext] = field(repr=False)
 
     async def tools(self) -> dict[str, dict[str, Any]]:
-        """Every tool that is offered, by its name."""
+        """Return all offered tools by name."""
         found: dict[str, dict[str, Any]] = {}
         cursor: str | None = None
         for _ in range(100):
@@ -82,11 +82,11 @@ class DemoConnection:
         return found
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of a tool, as it came. Raises MCPError."""
+        """Call a tool and return its raw result. Raises MCPError."""
         return await self.request("tools/call", {"name": name, "arguments": dict(arguments)})
 
     async def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Any request, with what this host's revision puts on it; what the server asks for meanwhile is answered.
+        """Send a request with the fields of this host's revision, and answer the server's requests meanwhile.
 
         Raises MCPError.
         """
@@ -110,7 +110,7 @@ class DemoConnection:
         return await self._dispatcher.send_raw_request(method, {**params, "_meta": self._identity()}, options)
 
     async def open(self) -> None:
-        """The handshake, or the question that takes its place since 2026-07-28."""
+        """Perform the handshake, or `server/discover`, which replaces it since 2026-07-28."""
         if self.revision == NEWEST_MODERN:
             await self.request("server/discover", {})
             return
@@ -138,7 +138,7 @@ class DemoConnection:
 async def connected(target: Target, host: SimulatedHost) -> AsyncGenerator[DemoConnection]:
     """Connect to `target` as `host`, until the block is left.
 
-    HTTP+SSE is a transport of the handshake revisions, so over it a newer host speaks the last of those.
+    HTTP+SSE is a transport of the handshake revisions, so a newer host uses the last of those with it.
 
     Raises:
         MCPError: the server refused; ExceptionGroup, OSError: it could not be reached.
@@ -184,14 +184,14 @@ def _headers(target: StreamableHttp | Sse, host: SimulatedHost) -> dict[str, str
 def _http_client(
     headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
 ) -> httpx2.AsyncClient:
-    # Everything here is on the loopback address, where a proxy of the environment has no business.
+    # Everything here is on the loopback address, so a proxy of the environment must not be used.
     return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, trust_env=False)
 
 
 async def _answer(
     _context: DispatchContext[TransportContext] | None, method: str, _params: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """What a server asks of its host: roots it has none, and nobody sits at this demo who could be asked."""
+    """Answer a server's request to its host: there are no roots, and no user who could be asked."""
     if method == "roots/list":
         return {"roots": []}
     if method == "ping":
@@ -200,4 +200,4 @@ async def _answer(
 
 
 async def _ignore(_context: DispatchContext[TransportContext], _method: str, _params: Mapping[str, Any] | None) -> None:
-    """Notifications change nothing here."""
+    """Ignore notifications."""

@@ -1,4 +1,4 @@
-"""Where the demo's parts are, in a clone as in an installed wheel: the examples, the configuration, free ports."""
+"""The demo's files and ports, in a clone or an installed wheel: examples, configuration, free ports."""
 
 import importlib.util
 import os
@@ -22,10 +22,10 @@ _ROOT = _HERE.parents[2]
 
 @dataclass(frozen=True)
 class DemoFiles:
-    """What the demo runs.
+    """The files, ports and token of one run of the demo.
 
     `examples` is the package of the example upstreams, importable from `folder`. `config` is the shipped
-    mcp-gateway.toml with the ports below in it. `token` is asked for by the gateway over HTTP.
+    mcp-gateway.toml with the ports below. `token` is required by the gateway over HTTP.
     """
 
     examples: str
@@ -47,25 +47,25 @@ class DemoFiles:
         return f"http://127.0.0.1:{self.sounds_port}/sse"
 
     def example_command(self, name: str, *more: str) -> list[str]:
-        """How to start an example upstream."""
+        """Return the command that starts an example upstream."""
         return [sys.executable, "-m", f"{self.examples}.{name}", *more]
 
     def serve_command(self, *more: str) -> list[str]:
-        """How to start the gateway."""
+        """Return the command that starts the gateway."""
         return [sys.executable, "-m", "gateway", "serve", "--config", str(self.config), *more]
 
     def variables(self) -> Mapping[str, str]:
-        """The environment that the gateway and the examples get beside what every process needs."""
+        """The environment variables of the gateway and the examples, beside those that every process needs."""
         passed = {name: os.environ[name] for name in ("PYTHONPATH", "TMPDIR") if name in os.environ}
         return {**passed, "MCP_GATEWAY_TOKEN": self.token}
 
 
 @contextmanager
 def demo_setting() -> Generator[DemoFiles]:
-    """The parts of the demo, with ports that are free now; the configuration exists until the block is left.
+    """Yield the demo's files with ports that are free now. The configuration exists until the block is left.
 
     Raises:
-        ConfigError: the examples or the shipped configuration are not there, or it cannot be read.
+        ConfigError: the examples or the shipped configuration are missing or cannot be read.
     """
     ports = _free_ports(3)
     package, folder = _examples()
@@ -82,8 +82,10 @@ def demo_setting() -> Generator[DemoFiles]:
 
 
 def place_config(document: Mapping[str, Any], setting: DemoFiles) -> dict[str, Any]:
-    """The shipped configuration with what differs from place to place: Python, folder and package of the examples, and
-    ports that are free. All else is as it is shipped."""
+    """Adapt the shipped configuration to this machine, and return it.
+
+    Changed are only the Python executable, the folder and package of the examples, and the ports, which are free ones.
+    """
     upstreams = {name: dict(upstream) for name, upstream in document["upstreams"].items()}
     charts = setting.example_command("charts")
     upstreams["charts"] |= {"command": charts[0], "args": charts[1:], "cwd": str(setting.folder)}
@@ -93,7 +95,7 @@ def place_config(document: Mapping[str, Any], setting: DemoFiles) -> dict[str, A
 
 
 def _examples() -> tuple[str, Path]:
-    """The examples beside the package in a clone, else those installed with it."""
+    """Return the examples beside the package in a clone, or else those installed with it."""
     if (_ROOT / "examples" / "charts").is_dir():
         return "examples", _ROOT
     spec = importlib.util.find_spec("gateway_examples")
@@ -103,7 +105,7 @@ def _examples() -> tuple[str, Path]:
 
 
 def _shipped_config() -> Path:
-    """The shipped configuration: in a wheel beside this module, in a clone at its root."""
+    """Return the shipped configuration, which is beside this module in a wheel, and at the root of a clone."""
     for place in (_HERE / "mcp-gateway.toml", _ROOT / "mcp-gateway.toml"):
         if place.is_file():
             return place
@@ -111,7 +113,7 @@ def _shipped_config() -> Path:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports of the loopback address that nobody uses now; all are held until the last is found, so they differ."""
+    """Return unused ports of the loopback address. All are held until the last is found, so they differ."""
     with ExitStack() as held:
         sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         return [one.getsockname()[1] for one in sockets]

@@ -1,4 +1,4 @@
-"""Running the demo: processes up, every call directly and through the gateway, every host simulated, all down again."""
+"""Run the demo: start processes, make every call directly and through the gateway, simulate every host, stop all."""
 
 import json
 import signal
@@ -30,18 +30,18 @@ from gateway.hosts.simulators.hosts import FIRST
 
 TOTAL_SECONDS = 600.0
 LISTING_SECONDS = 30.0
-"""How long the gateway may take until it offers the tools of every upstream."""
+"""Time for the gateway to offer the tools of every upstream."""
 AT_ONCE = 2
-"""How many hosts are connected at the same time: each brings processes of its own."""
+"""Maximum number of hosts connected at the same time, because each starts processes of its own."""
 OVER_HTTP = {"claude-code": "/mcp", "inspector": "/mcp", "unknown": "/sse"}
-"""Which hosts reach the gateway over HTTP, and where; the others start it over stdio."""
+"""The hosts that use the gateway over HTTP, and the paths; the others start it over stdio."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class DemoAnswer:
-    """What a call gave: the result and the tool as it was listed, or why there is none."""
+    """The outcome of a call: the result and the tool as listed, or the reason why there is none."""
 
     result: Mapping[str, Any] | None
     tool: Mapping[str, Any] | None
@@ -49,7 +49,7 @@ class DemoAnswer:
 
 
 Answers = dict[tuple[str, str], DemoAnswer]
-"""By case, and by revision (directly) or host (through the gateway)."""
+"""Answers by case, and by revision (directly) or host (through the gateway)."""
 
 
 def run_demo(report: Path, *, json_output: bool) -> int:
@@ -84,7 +84,7 @@ def run_demo(report: Path, *, json_output: bool) -> int:
 
 @contextmanager
 def _ended_in_order() -> Generator[None]:
-    """What would end this process at once is taken as Ctrl-C is, so that no process of the demo outlives it."""
+    """Treat signals that would end this process at once like Ctrl-C, so that no process of the demo outlives it."""
     fatal = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = {one: signal.signal(one, lambda _signal, _frame: signal.raise_signal(signal.SIGINT)) for one in fatal}
     try:
@@ -95,7 +95,7 @@ def _ended_in_order() -> Generator[None]:
 
 
 def _problems(outcome: Outcome) -> dict[str, list[str]]:
-    """What is wrong through the gateway, each once, with where."""
+    """The problems found through the gateway, without duplicates, each with its places."""
     problems: dict[str, list[str]] = {}
     for cell in outcome.cells:
         for problem in cell.through.problems:
@@ -134,9 +134,9 @@ def _gateway(setting: DemoFiles) -> Any:
 
 
 async def _directly(setting: DemoFiles, hosts: Sequence[SimulatedHost], say: Say) -> Answers:
-    """Every case straight from its upstream, once in each revision that some host speaks."""
+    """Call every case directly at its upstream, once in each revision that a host speaks."""
     by_revision = {host.revision: host for host in hosts}
-    # The newest revision leaves nothing out, so what a tool really returns is measured with it.
+    # The newest revision leaves nothing out, so it shows what a tool really returns.
     by_revision.setdefault(NEWEST_MODERN, replace(hosts[0], revision=NEWEST_MODERN))
     targets: dict[str, Target] = {
         "documents": StreamableHttp(setting.documents_url),
@@ -165,7 +165,7 @@ async def _upstream_target(setting: DemoFiles, targets: Mapping[str, Target], up
 
 
 async def _through(setting: DemoFiles, hosts: Sequence[SimulatedHost], say: Say) -> Answers:
-    """Every case through the gateway, as each host."""
+    """Call every case through the gateway, as each host."""
     answers: Answers = {}
     names = {case.name: f"{case.upstream}__{case.tool}" for case in CASES}
 
@@ -191,7 +191,7 @@ async def _gateway_target(setting: DemoFiles, host: SimulatedHost) -> AsyncGener
 async def _ask_all(
     target: Target, host: SimulatedHost, cases: Sequence[Case], names: Mapping[str, str], key: str
 ) -> Answers:
-    """The answers to all cases over one connection. A connection that fails is an answer to each of them."""
+    """Make the calls of all cases over one connection. If the connection fails, that is the answer to each."""
     answers: Answers = {}
     try:
         async with connected(target, host) as connection:
@@ -206,7 +206,7 @@ async def _ask_all(
 
 
 async def _listed(connection: DemoConnection, wanted: set[str]) -> dict[str, dict[str, Any]]:
-    """The tools on offer, once all that are wanted are among them, or when the time is up."""
+    """Wait until all wanted tools are offered or the time is up, and return the offered tools."""
     tools: dict[str, dict[str, Any]] = {}
     with anyio.move_on_after(LISTING_SECONDS):
         while True:
@@ -248,12 +248,12 @@ async def _side(original: Mapping[str, Any] | None, answer: DemoAnswer, host: Si
         return Side(None, None, answer.failure)
     if original is None:
         return Side(None, None, "the upstream itself gave no result to compare with")
-    # Decoding pictures takes its time; nothing else waits for it, but Ctrl-C should.
+    # Decoding pictures takes a while, so it is done in a thread, so that Ctrl-C still works.
     return await anyio.to_thread.run_sync(side, original, answer.result, answer.tool, host)
 
 
 async def _limited(jobs: Sequence[Callable[[], Any]]) -> None:
-    """Run all jobs, a few at the same time."""
+    """Run all jobs, a few at a time."""
     limiter = anyio.CapacityLimiter(AT_ONCE)
 
     async def one(job: Callable[[], Any]) -> None:
@@ -266,7 +266,7 @@ async def _limited(jobs: Sequence[Callable[[], Any]]) -> None:
 
 
 def _written(target: Target) -> str:
-    """What the server wrote on stderr so far, to stand below a failure."""
+    """Return the server's stderr so far, to be shown below a failure."""
     text = last_stderr_lines(target.errors) if isinstance(target, Stdio) else ""
     return f"\n{text}" if text else ""
 
@@ -276,7 +276,7 @@ def _transport_words(target: Target) -> str:
 
 
 def _cause(error: Exception) -> str:
-    """The first thing that went wrong, out of however many groups."""
+    """Return the first error inside any number of nested groups."""
     if isinstance(error, ExceptionGroup):
         return _cause(cast("ExceptionGroup[Exception]", error).exceptions[0])
     return str(error) if isinstance(error, MCPError) else f"{type(error).__name__}: {error}"

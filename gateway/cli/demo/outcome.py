@@ -1,4 +1,4 @@
-"""What the demo found out, as values: one cell for each host and case, with its two sides."""
+"""The demo's findings as values: one cell for each host and case, with its two sides."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,17 +14,17 @@ Tone = Literal["good", "kept", "poor", "bad"]
 
 JSON = "application/json"
 LONG = 100_000
-"""Characters of text, about 25,000 tokens: too much to give a model in one result."""
+"""Characters of text, about 25,000 tokens: too many for a model in one result."""
 _KEPT = re.compile(r"\[[^\[\]]*\bhandle\b[^\[\]]*\]")
-"""A line of the gateway's that names content and the handle under which it is kept."""
+"""A line written by the gateway that names content and its handle."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """What one host got of one call: what its model saw, with the verdict, or why there is nothing.
+    """One host's outcome of one call: what its model saw, with the verdict, or why there is nothing.
 
-    `also` are the kinds of content beside text and images that the tool itself returned: `sound`, `document`.
-    `characters` of text were seen of `written` ones in the tool's own result.
+    `also` has the kinds of content that the tool returned beside text and images: `sound`, `document`. `characters` is
+    the length of the text that was seen, `written` that in the tool's own result.
     """
 
     seen: Seen | None
@@ -41,12 +41,12 @@ class Side:
 
     @property
     def is_seen(self) -> bool:
-        """Whether the model has it all before it: nothing is only named in a line and kept, or in a file."""
+        """Whether the model sees everything: nothing is only named in a line and kept, or saved to a file."""
         return summary(self)[1] == "good"
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong, in words."""
+        """The problems, in words."""
         if self.verdict is None:
             return (self.failure or "not run",)
         return self.verdict.problems
@@ -64,7 +64,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The whole demo, cells in the order of the cases and hosts; `seconds` it took."""
+    """The outcome of the whole demo, with cells in the order of cases and hosts, and the duration in `seconds`."""
 
     hosts: tuple[SimulatedHost, ...]
     cases: tuple[Case, ...]
@@ -77,19 +77,19 @@ class Outcome:
         return bool(self.cells) and all(cell.through.is_good for cell in self.cells)
 
     def count(self, side: Literal["direct", "through"]) -> int:
-        """How many cells are good."""
+        """Return the number of good cells."""
         return sum(getattr(cell, side).is_good for cell in self.cells)
 
     def count_seen(self, side: Literal["direct", "through"]) -> int:
-        """How many cells there are whose model sees everything."""
+        """Return the number of cells whose model sees everything."""
         return sum(getattr(cell, side).is_seen for cell in self.cells)
 
     def row(self, case: Case) -> Sequence[Cell]:
-        """The cells of a case, in the order of the hosts."""
+        """Return the cells of a case, in the order of the hosts."""
         return [cell for cell in self.cells if cell.case is case]
 
     def to_json(self) -> dict[str, Any]:
-        """The outcome for programs."""
+        """Return the outcome as JSON for programs."""
         return {
             "good": self.is_good,
             "seconds": round(self.seconds, 1),
@@ -114,14 +114,14 @@ class Outcome:
 def side(
     original: Mapping[str, Any], result: Mapping[str, Any], tool: Mapping[str, Any] | None, host: SimulatedHost
 ) -> Side:
-    """What `host` makes of `result`, judged by the upstream's own result."""
+    """Simulate `host` on `result`, and judge it by the upstream's own result."""
     seen = host.see(result, tool)
     texts = [block["text"] for block in original.get("content", ()) if block.get("type") == "text"]
     return Side(
         seen,
         judge_seen(original, seen, host),
         also=_other_media(original),
-        # A person can put up with any amount of text.
+        # There is no limit on the text that a person is shown.
         characters=0 if host.for_people else len(seen.text),
         written=sum(map(len, texts)),
     )
@@ -143,8 +143,11 @@ def _other_media(result: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def summary(side: Side) -> tuple[str, Tone]:
-    """A cell in a few words, and its tone: `good` when the model sees everything, `kept` when something is only named
-    in a line and kept for it, `poor` when something that is not an image is out of its sight, or `bad`."""
+    """Summarise a side in a few words, and give its tone.
+
+    `good`: the model sees everything; `kept`: something is only named in a line and kept; `poor`: something other than
+    an image is out of the model's sight; or `bad`.
+    """
     seen, verdict = side.seen, side.verdict
     if seen is None or verdict is None:
         return "call failed", "bad"
@@ -160,7 +163,7 @@ def summary(side: Side) -> tuple[str, Tone]:
     said = " + ".join(word for word in words if word) or _text_words(seen)
     if is_poor or said == "a file":
         return said, "poor"
-    # A picture that was scaled down for the host is seen, though its line names the handle of the original.
+    # A picture scaled down for the host is seen, although a line names the handle of the original.
     return said, "kept" if said.endswith(("named", "kept")) or "named +" in said else "good"
 
 
@@ -195,7 +198,7 @@ def _other_words(seen: Seen) -> list[str]:
 
 
 def _fate(kind: str, seen: Seen) -> str:
-    """What became of a sound or a document that the model does not get as one; nothing where it does."""
+    """Say what replaces a sound or a document that the model does not get as such; empty if it does."""
     if kind in _other_words(seen):
         return ""
     if _KEPT.search(seen.text):

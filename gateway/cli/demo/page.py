@@ -1,4 +1,4 @@
-"""The demo's report: one HTML file without scripts and without anything from elsewhere."""
+"""The demo's report: one HTML file without scripts or external resources."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ MOST_PIECES = 16
 NO_WORD = re.compile(r"[^A-Za-z0-9_]")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 Advice: TypeAlias = Mapping[str, Sequence[str]]
-"""By the name of a case: what its author may change, a sentence each."""
+"""Suggestions for a server's author by the name of the case, one sentence each."""
 FORMS = {
     "json": "dumped as JSON",
     "structured": "structured content",
@@ -38,7 +38,7 @@ def write_page(path: Path, outcome: Outcome, *, advice: Advice | None = None) ->
 
 
 def page(outcome: Outcome, *, advice: Advice | None = None) -> str:
-    """The whole report; `advice` stands below the heading of its case."""
+    """Return the whole report. `advice` is shown below the heading of its case."""
     gallery = Gallery()
     sections = "\n".join(_section(outcome, case, gallery, (advice or {}).get(case.name, ())) for case in outcome.cases)
     style = files("gateway.cli.demo").joinpath("page.css").read_text(encoding="utf-8")
@@ -147,7 +147,7 @@ def _image(image: SeenImage, host: SimulatedHost, gallery: Gallery) -> str:
     caption = f"{escape(image.media_type)}, {pixels}{size}{where}{note}"
     shown = gallery.add(image)
     if shown is None:
-        return f'<figure class="broken"><div>not to be decoded</div><figcaption>{caption}</figcaption></figure>'
+        return f'<figure class="broken"><div>cannot be decoded</div><figcaption>{caption}</figcaption></figure>'
     name, aspect = shown
     warning = " refused" if refused else ""
     return (
@@ -174,7 +174,7 @@ def _attachment(sign: str, kind: str, media_type: str, data: str, where: str) ->
 
 
 def _shortened(text: str) -> str:
-    """Text for the page: long pieces without their middle, base64 marked and counted."""
+    """Prepare text for the page: long pieces lose their middle, base64 is marked and counted."""
     pieces: list[str] = []
     for run in base64_runs(text):
         before, found, after = text.partition(run)
@@ -196,7 +196,7 @@ def _plain(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without control characters, which a page must not have."""
+    """Remove control characters, which a page must not contain."""
     return CONTROL.sub("�", text.replace("\r\n", "\n"))
 
 
@@ -217,7 +217,7 @@ def _score(count: int, total: int, words: str, seen: int) -> str:
 
 
 def _anchor(case: Case, host: SimulatedHost | None = None) -> str:
-    """A name for a place on the page; tools may be called anything."""
+    """Return an anchor for a place on the page, whatever characters a tool's name has."""
     tool = NO_WORD.sub(lambda found: f".{ord(found[0]):x}", case.tool)
     return f"{tool}-{host.name}" if host else tool
 

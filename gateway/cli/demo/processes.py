@@ -1,4 +1,4 @@
-"""Processes that the demo starts, and that end with it."""
+"""Processes that the demo starts, and ends with itself."""
 
 import contextlib
 import os
@@ -21,17 +21,17 @@ TAIL_CHARS = 2_000
 
 
 class CannotStart(Exception):
-    """A process of the demo ended, or did not open its port in time; the message has the end of what it wrote."""
+    """A process of the demo ended, or did not open its port in time. The message has the end of its stderr."""
 
 
 @asynccontextmanager
 async def http_process(
     name: str, command: Sequence[str], *, port: int, variables: Mapping[str, str], folder: Path
 ) -> AsyncGenerator[None]:
-    """Run `command` until the block is left; enters when `port` of the loopback address is open.
+    """Run `command` until the block is left. The block is entered once `port` of the loopback address is open.
 
     Raises:
-        CannotStart: it ended, or opened no port within START_SECONDS.
+        CannotStart: it ended, or did not open the port within START_SECONDS.
     """
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         process = await start_process(
@@ -64,14 +64,14 @@ async def _opened(name: str, process: Process, port: int, errors: TextIO) -> Non
 
 
 async def _stop(process: Process) -> None:
-    """End it in order, then by force, and with it everything that it started."""
+    """End the process gracefully, then by force, with everything that it started."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             process.terminate()
         with anyio.move_on_after(STOP_SECONDS):
             await process.wait()
     if os.name == "posix":
-        # The process leads a group of its own: whatever it left behind is still in there.
+        # The process leads a group of its own, so processes that it left behind are still in that group.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     elif process.returncode is None:
@@ -80,7 +80,7 @@ async def _stop(process: Process) -> None:
 
 
 def last_stderr_lines(errors: TextIO) -> str:
-    """The last lines that a process wrote on stderr."""
+    """Return the last lines that a process wrote to stderr."""
     errors.flush()
     errors.seek(0)
     return errors.read()[-TAIL_CHARS:].strip()

@@ -1,4 +1,4 @@
-"""The demo's table on the terminal: a row for each case, a column for each host, directly above through the gateway."""
+"""The demo's table on the terminal: a row for each case, a column for each host, both sides in each cell."""
 
 from collections.abc import Iterator, Mapping
 from typing import Literal
@@ -12,15 +12,15 @@ from gateway.cli.demo.outcome import Cell, Outcome, Side, Tone, summary
 
 STYLES: dict[Tone, str] = {"good": "green", "kept": "cyan", "poor": "yellow", "bad": "bold red"}
 WIDTH = 200
-"""Where stdout is not a terminal: wide enough for every column of the demo."""
+"""Width if stdout is not a terminal: enough for every column of the demo."""
 _FIRST = 16
 _LEAST = 9
 _BETWEEN = 3
-"""Characters: of the first column, of a host's column at least, and between two columns."""
+"""Widths in characters: the first column, the minimum of a host's column, and the space between columns."""
 
 
 def print_table(outcome: Outcome, console: Console | None = None) -> None:
-    """Print the table, and below it how many cells are good. Hosts that do not fit beside the others stand below."""
+    """Print the table, split into parts if its hosts do not fit beside each other, and the number of good cells."""
     console = console or Console(highlight=False)
     if not console.is_terminal:
         console.width = WIDTH
@@ -37,7 +37,7 @@ def print_table(outcome: Outcome, console: Console | None = None) -> None:
 
 
 def count_lossless(outcome: Outcome, side: Literal["direct", "through"]) -> str:
-    """How many results lose nothing, and of how many the model sees everything."""
+    """Say how many results lose nothing, and of how many the model sees everything."""
     total = len(outcome.cells)
     return f"{outcome.count(side):>3} of {total} shown or kept, {outcome.count_seen(side)} seen"
 
@@ -54,7 +54,7 @@ def _table(outcome: Outcome, widths: Mapping[int, int]) -> Table:
 
 
 def _parts(outcome: Outcome, width: int) -> Iterator[dict[int, int]]:
-    """The hosts' places with the widths of their columns, as many together as fit beside each other."""
+    """Split the hosts into parts that fit beside each other, with the widths of their columns."""
     part: dict[int, int] = {}
     left = room = width - _FIRST - _BETWEEN
     for place in range(len(outcome.hosts)):
@@ -68,7 +68,7 @@ def _parts(outcome: Outcome, width: int) -> Iterator[dict[int, int]]:
 
 
 def _width(outcome: Outcome, place: int) -> int:
-    """As wide as the cells of a host are; its title is broken between words."""
+    """Return the width of a host's cells; its title is wrapped between words."""
     cells = (str(_cell(outcome.row(case)[place])) for case in outcome.cases)
     lines = [*outcome.hosts[place].title.split(), *(line for cell in cells for line in cell.splitlines())]
     return max(_LEAST, *map(len, lines))

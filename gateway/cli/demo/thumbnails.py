@@ -1,4 +1,4 @@
-"""The pictures of the report: each distinct one once, small enough that the page stays one file."""
+"""The report's pictures: each distinct one once, small enough to keep the page one file."""
 
 import base64
 import hashlib
@@ -13,19 +13,19 @@ from gateway.hosts.simulators.seen import SeenImage
 
 MAX_EDGE = 900
 KEEP_BYTES = 60_000
-"""A picture of at most so many bytes stands in the page as it came."""
+"""Pictures of at most this many bytes are put into the page unchanged."""
 DETAIL = (480, 200)
-"""The pixels of a part of a picture that stands in the page pixel for pixel."""
+"""Size in pixels of a part of a picture that is shown pixel for pixel."""
 
 
 class Gallery:
-    """Pictures by the name of a CSS class, so that one which many hosts see is in the page once."""
+    """Pictures by CSS class, so that one which many hosts see is in the page only once."""
 
     def __init__(self) -> None:
         self._rules: dict[str, str] = {}
 
     def add(self, image: SeenImage) -> tuple[str, float] | None:
-        """The CSS class that shows the picture, and its width divided by its height; None when it cannot be drawn."""
+        """Return the picture's CSS class and its width divided by its height, or None if it cannot be drawn."""
         name = "p" + hashlib.sha256(image.data.encode()).hexdigest()[:16]
         picture = image.picture
         if picture is None and image.media_type != VECTOR:
@@ -36,9 +36,9 @@ class Gallery:
         return name, picture.aspect if picture else 1.6
 
     def detail(self, image: SeenImage, at: tuple[float, float]) -> str | None:
-        """The CSS class that shows a part of the picture pixel for pixel, at the size in which the model gets it.
+        """Return the CSS class of a part of the picture, pixel for pixel, at the size in which the model gets it.
 
-        `at` is where the part begins, as shares of width and height. None when the picture cannot be drawn.
+        `at` is the start of the part, as fractions of width and height. Return None if the picture cannot be drawn.
         """
         if image.picture is None or image.pixels is None:
             return None
@@ -48,7 +48,7 @@ class Gallery:
         return name
 
     def rules(self) -> str:
-        """The style sheet with all the pictures."""
+        """Return the style sheet with all the pictures."""
         return "\n".join(self._rules.values())
 
 
@@ -72,10 +72,10 @@ def _cut_out(image: SeenImage, pixels: tuple[int, int], at: tuple[float, float])
     ) as opened:
         left, top = (round(share * length) for share, length in zip(at, pixels, strict=True))
         right, bottom = min(left + DETAIL[0], pixels[0]), min(top + DETAIL[1], pixels[1])
-        # Where the host scales the picture before its model gets it, so does this.
+        # If the host scales the picture for its model, this does, too.
         across, down = opened.width / pixels[0], opened.height / pixels[1]
         box = (left * across, top * down, right * across, bottom * down)
         part = opened.convert("RGB").resize((right - left, bottom - top), Image.Resampling.LANCZOS, box)
-        # Without loss, so that what is illegible was so before.
+        # Lossless, so that nothing becomes illegible here.
         part.save(out, "WEBP", lossless=True)
     return f"data:image/webp;base64,{base64.b64encode(out.getvalue()).decode()}"

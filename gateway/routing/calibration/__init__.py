@@ -1,4 +1,4 @@
-"""Calibration: test blocks that a model is shown, and what is made of the codes that it could read."""
+"""Calibration: show a model test blocks with codes, and derive its host's profile from the codes that it could read."""
 
 from gateway.routing.calibration.calibration import Calibration, HostWorkspace, KeptProfile
 

@@ -1,4 +1,4 @@
-"""The calibration of a gateway's hosts: closed until somebody asks for it, then two tools more for whoever is meant."""
+"""Calibration of the gateway's hosts: once opened, the hosts to be calibrated are offered two more tools."""
 
 import logging
 import re
@@ -31,14 +31,14 @@ from gateway.routing.calibration.session import LENGTH, CalibrationSession
 logger = logging.getLogger(__name__)
 
 _SESSIONS = 32
-"""How many hosts are calibrated at a time; clients name themselves, so this needs a bound."""
+"""Maximum number of hosts remembered at a time. Clients choose their own names, so this needs a bound."""
 
 _CODE = re.compile(rf"(?<!\d)\d{{{LENGTH}}}(?!\d)")
 _LONGEST_REPORT = 10_000
 
 
 class KeptProfile(NamedTuple):
-    """Where a profile is now, and whether it is the one in force for its host: another may be chosen explicitly."""
+    """Where a profile was saved, and whether it is in force for its host: another may be chosen explicitly."""
 
     place: str
     used: bool
@@ -46,11 +46,11 @@ class KeptProfile(NamedTuple):
 
 @dataclass(frozen=True)
 class HostWorkspace:
-    """What a calibration needs of the gateway around it.
+    """Functions of the surrounding gateway that a calibration uses.
 
-    `base_of`: the profile that a measured one extends, where the one of this name is in force. `model_of`: the model
-    behind a host, where it is known. `keep`: have a profile of this name kept, and used for this caller; raises
-    GatewayError. `changed`: have hosts told that their tools are others now.
+    `base_of`: the profile for a measured one to extend while the profile of this name is in force. `model_of`: the
+    model behind a host, if known. `keep`: save a profile under this name and use it for this caller; raises
+    GatewayError. `changed`: notify hosts that their tools have changed.
     """
 
     base_of: Callable[[str], Profile]
@@ -64,7 +64,7 @@ class HostWorkspace:
 
 @dataclass(frozen=True)
 class Finished:
-    """How a host's calibration ended: with a profile and what it says, or with a problem."""
+    """Outcome of a host's calibration: a profile and its findings, or a problem."""
 
     profile: str | None = None
     place: str | None = None
@@ -83,7 +83,7 @@ class _Host:
 
 
 class Calibration:
-    """Which hosts are being calibrated, and the two tools that do it."""
+    """The two calibration tools, and the hosts that are being calibrated with them."""
 
     def __init__(self, media: MediaWork, surroundings: HostWorkspace) -> None:
         self._media = media
@@ -98,9 +98,9 @@ class Calibration:
         return self._until is not None and self._around.clock() < self._until
 
     def open(self, until: float, host: str | None = None) -> None:
-        """Offer the tools until this moment, in seconds since 1970; to `host` alone, where one is named.
+        """Offer the tools until this time, in seconds since 1970; only to `host`, if given.
 
-        What hosts have told so far stays, when it was opened in the very same way before.
+        Earlier reports of hosts are kept if the calibration was last opened with the same arguments.
         """
         again = (until, host) == (self._until, self._host)
         self._until, self._host = until, host
@@ -109,13 +109,13 @@ class Calibration:
             self._around.changed()
 
     def close(self) -> None:
-        """Take the tools away."""
+        """Stop offering the tools."""
         if self._until is not None:
             self._until = None
             self._around.changed()
 
     def tools(self, caller: Caller, profile: Profile) -> Sequence[dict[str, Any]]:
-        """The calibrating tools, for whoever is to be calibrated and is not yet."""
+        """The calibration tools; none if the caller is not to be calibrated, or already is."""
         if not self._is_for(caller, profile):
             return ()
         known = self._hosts.get(_key(caller))
@@ -125,11 +125,15 @@ class Calibration:
         return self.is_open and is_meant(self._host, caller.client_name, (profile.name, *profile.lineage[:-2]))
 
     def progress(self) -> dict[str, Any]:
-        """How far each host is, as JSON."""
-        return {"open": self.is_open, "host": self._host, "hosts": [_told(host) for host in self._hosts.values()]}
+        """The progress of each host, as JSON."""
+        return {
+            "open": self.is_open,
+            "host": self._host,
+            "hosts": [_progress_of(host) for host in self._hosts.values()],
+        }
 
     async def call(self, tool: str, arguments: Mapping[str, Any], caller: Caller, profile: Profile) -> dict[str, Any]:
-        """The raw result of a calibrating tool. It must reach the host as it is: the host is what is measured."""
+        """Return a calibration tool's raw result. It must reach the host unchanged: the host is what is measured."""
         try:
             if tool not in TOOLS or not self._is_for(caller, profile):
                 raise InvalidRequest("this gateway is not being calibrated", remedy="run `mcp-gateway calibrate`")
@@ -138,14 +142,14 @@ class Calibration:
                 self._hosts.popitem(last=False)
             if tool == SHOW_TOOL:
                 return await self._show(host, arguments)
-            return _said(await self._report(host, arguments, caller, profile))
+            return _text_result(await self._report(host, arguments, caller, profile))
         except GatewayError as error:
-            return {**_said(failure_text(plain(error.message, 1_000), error.remedy)), "isError": True}
+            return {**_text_result(failure_text(plain(error.message, 1_000), error.remedy)), "isError": True}
 
     async def _show(self, host: _Host, arguments: Mapping[str, Any]) -> dict[str, Any]:
         part = _part_in(arguments) or host.session.next_part
         if part is None or host.finished is not None:
-            return _said(wording.WAIT if host.finished is None else wording.OVER)
+            return _text_result(wording.WAIT if host.finished is None else wording.OVER)
         from gateway.routing.calibration.parts import result_of  # draws with Pillow, which most gateways never need
 
         return await result_of(part, host.session.show(part), self._media)
@@ -168,7 +172,7 @@ class Calibration:
             return wording.NOTHING_SHOWN
         if session.left:
             return wording.go_on(count, len(session.left))
-        # Who cannot even read the text is not asked again.
+        # A model that cannot even read the text is not asked again.
         if session.has_more_to_see and session.sight.is_trusted:
             return wording.wait_for_user(count)
         return await self._finish(host, caller, profile)
@@ -197,7 +201,7 @@ class Calibration:
 
 
 def _key(caller: Caller) -> tuple[str | None, ...]:
-    """Hosts, not sessions: some open a new session for every request."""
+    """Return a key for the host, not its session: some hosts open a new session for every request."""
     return (caller.client_name, caller.client_version, caller.principal)
 
 
@@ -213,7 +217,7 @@ def _part_in(arguments: Mapping[str, Any]) -> str | None:
 
 
 def _codes_in(arguments: Mapping[str, Any]) -> list[str]:
-    """The codes as models write them: a list of texts or numbers, or one text."""
+    """Parse the codes as models write them: a list of strings or numbers, or a single string."""
     given = arguments.get("codes")
     if given is None or isinstance(given, bool):
         raise InvalidRequest(f"{REPORT_TOOL} needs codes", remedy="give a list of them, an empty one if you see none")
@@ -222,18 +226,18 @@ def _codes_in(arguments: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(_CODE.findall(text)))
 
 
-def _said(text: str) -> dict[str, Any]:
+def _text_result(text: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}]}
 
 
 def _phase(host: _Host) -> str:
-    """`saving` while the profile is being written: only a host whose outcome is known is over."""
+    """The session's phase, except that it is `saving`, not `over`, until the profile has been written."""
     if host.finished is not None:
         return "over"
     return "saving" if host.session.phase == "over" else host.session.phase
 
 
-def _told(host: _Host) -> dict[str, Any]:
+def _progress_of(host: _Host) -> dict[str, Any]:
     session, finished = host.session, host.finished or Finished()
     return {
         "name": plain(host.client_name, 100) or None,

@@ -1,4 +1,4 @@
-"""The calibrating tools as hosts list them."""
+"""Declarations of the calibration tools, as listed to hosts."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ SHOW: dict[str, Any] = {
     "name": SHOW_TOOL,
     "title": "Calibrate: show a part",
     "description": (
-        "Begins, or goes on with, the calibration of this gateway: it finds out what this host really shows you. "
+        "Starts or continues the calibration of this gateway, which finds out what this host really shows you. "
         "Call it when the user asks to calibrate the gateway. Each call shows the next of "
         f"{len(PARTS)} parts with codes of 5 digits; its text says what to do then."
     ),
@@ -21,7 +21,7 @@ SHOW: dict[str, Any] = {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": len(PARTS),
-                "description": "Only to have one part shown again; leave it out to go on.",
+                "description": "Give this only to see one part again; leave it out to continue.",
             },
         },
         "additionalProperties": False,

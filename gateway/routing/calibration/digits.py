@@ -1,4 +1,4 @@
-"""Codes of digits as pictures: big and clear, on noise, so that nothing but their pixels tells them."""
+"""Draw codes of digits as images: large and clear, on noise, so that only the pixels reveal them."""
 
 import os
 from io import BytesIO
@@ -24,11 +24,11 @@ _STEP = WIDE + 1
 
 _INK = (16, 24, 96)
 _DOTS = 40
-"""How many patches of noise an image has on its longer edge: coarse, so that it does not cost much."""
+"""Number of noise patches along an image's longer edge: coarse noise keeps the files small."""
 
 
 def mask(code: str) -> Image.Image:
-    """The code in points, one pixel each: 255 where there is ink."""
+    """Return the code as an image of one pixel per point: 255 where there is ink."""
     image = Image.new("L", (_STEP * len(code) - 1, HIGH), 0)
     for place, digit in enumerate(code):
         for row, line in enumerate(DIGITS[digit]):
@@ -39,14 +39,14 @@ def mask(code: str) -> Image.Image:
 
 
 def draw_code(code: str, size: tuple[int, int] = (480, 160), point: int = 12) -> Image.Image:
-    """A picture of this size with the code in its middle, each of its points a square of `point` pixels."""
+    """Return an image of this size with the code in the middle, each point a square of `point` pixels."""
     image = _noise(size)
     written(image, code, point, None)
     return image
 
 
 def written(image: Image.Image, code: str, point: int, at: tuple[int, int] | None) -> None:
-    """Write the code on a picture: its upper left corner `at`, or in the middle."""
+    """Draw the code on an image, with its upper left corner at `at`, or in the middle."""
     points = mask(code)
     stencil = points.resize((points.width * point, points.height * point), Image.Resampling.NEAREST)
     middle = ((image.width - stencil.width) // 2, (image.height - stencil.height) // 2)
@@ -54,14 +54,14 @@ def written(image: Image.Image, code: str, point: int, at: tuple[int, int] | Non
 
 
 def encoded(image: Image.Image, kind: str) -> bytes:
-    """The file, without any metadata. `kind` as Pillow names it."""
+    """Return the image file without any metadata. `kind` is Pillow's name of the format."""
     buffer = BytesIO()
     image.save(buffer, kind, **({"quality": 90} if kind in ("JPEG", "WEBP") else {}))
     return buffer.getvalue()
 
 
 def vector(code: str, point: int = 12) -> bytes:
-    """An SVG of the code: squares, and no text."""
+    """Return an SVG of the code that has squares but no text."""
     points, margin = mask(code), 2 * point
     squares = "".join(
         f'<rect x="{margin + x * point}" y="{margin + y * point}" width="{point}" height="{point}"/>'
@@ -77,7 +77,7 @@ def vector(code: str, point: int = 12) -> bytes:
 
 
 def _noise(size: tuple[int, int]) -> Image.Image:
-    """A light ground of random patches."""
+    """Return a light background of random patches."""
     patch = max(1, max(size) // _DOTS)
     across, down = -(-size[0] // patch), -(-size[1] // patch)
     random = os.urandom(3 * across * down)

@@ -1,4 +1,4 @@
-"""The parts of a calibration as results of a tool, just as an upstream would give them."""
+"""The parts of a calibration as tool results, in the form in which an upstream would return them."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -23,7 +23,7 @@ _FINE_AT = (301, 203)  # odd, so that halving blurs what is two pixels wide
 async def result_of(part: str, codes: Codes, media: MediaWork) -> dict[str, Any]:
     """The raw CallToolResult that shows a part. Drawing takes up to a second, in a thread.
 
-    Raises MediaError: the SVG could not be drawn.
+    Raises MediaError if the SVG cannot be drawn.
     """
     if part == "other pictures":
         target = ImageTarget(("image/png",))
@@ -66,12 +66,12 @@ def _error(part: str, codes: Codes) -> dict[str, Any]:
 
 def _structured(part: str, codes: Codes) -> dict[str, Any]:
     shown = _result(part, _picture_of(codes["picture beside"]), code=codes["text beside"])
-    # Where this takes the place of all content, it is also all that says what to do next.
+    # A host that shows this in place of all content shows no other instruction.
     return {**shown, "structuredContent": {"what": instruction(part), "code": codes["structured"]}}
 
 
 def _long_text(part: str, codes: Codes) -> dict[str, Any]:
-    # What to do stands first, and one code at the very end: hosts cut the end, or somewhere in the middle.
+    # The instruction comes first, and one code at the very end: hosts cut the end, or somewhere in the middle.
     whole, length = f"{instruction(part)}\n", TEXTS[part]
     for place, block in zip((length // 4, length // 2, length), PARTS[part], strict=True):
         code = f"\nThe code in this line is {codes[block]}.\n"
@@ -98,7 +98,7 @@ _MADE: Mapping[str, Callable[[str, Codes], dict[str, Any]]] = {
 
 
 def _result(part: str, *blocks: dict[str, Any], code: str | None = None) -> dict[str, Any]:
-    """All text in one block, and first: some hosts read no other."""
+    """Return a result with all its text in the first block: some hosts read no other."""
     words = instruction(part) if code is None else f"{instruction(part)}\nThe code in this line is {code}."
     return {"content": [_text(words), *blocks]}
 

@@ -1,4 +1,4 @@
-"""Codes as a document and as sound: files of a few kilobytes, written out here byte by byte."""
+"""Codes as a PDF document and as sound: files of a few kilobytes, written byte by byte."""
 
 import math
 import os
@@ -12,7 +12,7 @@ _TONE, _PAUSE, _BETWEEN = 0.15, 0.15, 0.9  # seconds: a tone, after each, and mo
 
 
 def document(code: str) -> bytes:
-    """A PDF of one page on which the code is drawn with squares: it holds no text."""
+    """Return a PDF of one page on which the code is drawn with squares, without any text."""
     points, point = mask(code), 12
     squares = "".join(
         f"{60 + x * point} {260 - y * point} {point} {point} re\n"
@@ -41,7 +41,7 @@ def document(code: str) -> bytes:
 
 
 def sound(code: str) -> bytes:
-    """A WAV (8 bits, 8 kHz, mono) of groups of tones: as many in each as its digit says, on faint noise."""
+    """Return a WAV (8 bits, 8 kHz, mono) with one group of tones per digit, as many as the digit, on faint noise."""
     tone = bytes(128 + round(90 * math.sin(2 * math.pi * _TONE_HZ * at / _RATE)) for at in range(_samples(_TONE)))
     parts: list[bytes] = [_silence(_BETWEEN)]
     for digit in code:

@@ -1,4 +1,4 @@
-"""One host's calibration under way: which parts it was shown, and which of their codes it has reported."""
+"""The calibration of one host in progress: the parts that it was shown, and the codes that it has reported."""
 
 import secrets
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Literal
 from gateway.core.profiles.calibrate_profile import PARTS, Sight, is_answered
 
 Phase = Literal["showing", "waiting", "over"]
-"""`waiting`: for what can be read after the user's next message."""
+"""`waiting`: for codes that the model can read only after the user's next message."""
 
 LENGTH = 5
 _TONES = frozenset({"sound"})
@@ -16,12 +16,15 @@ _TONES = frozenset({"sound"})
 
 @dataclass
 class CalibrationSession:
-    """Codes belong to the blocks that were shown last; each report is judged once, and no more codes of it are looked
-    at than were asked for, so that guessing is worth nothing."""
+    """The codes shown to one host, and its reports.
+
+    Codes belong to the blocks that were shown last. Each report is judged once, and only as many of its codes are
+    considered as were asked for, so guessing gains nothing.
+    """
 
     phase: Phase = "showing"
     model: str | None = None
-    """What the model says that it is."""
+    """The model's own answer to which model it is."""
     _codes: dict[str, str] = field(default_factory=dict[str, str])
     _reported: set[str] = field(default_factory=set[str])
     """Parts."""
@@ -30,27 +33,27 @@ class CalibrationSession:
 
     @property
     def left(self) -> list[str]:
-        """The parts that were not reported yet."""
+        """The parts that have not been reported yet."""
         return [part for part in PARTS if part not in self._reported and not is_answered(part, self._now)]
 
     @property
     def has_more_to_see(self) -> bool:
-        """Whether all is reported, and something was not read yet."""
+        """Whether every part has been reported, but some codes have not been read yet."""
         return self.phase == "waiting"
 
     @property
     def next_part(self) -> str | None:
-        """The first part that was not shown yet, else the first that was not reported."""
+        """The first part that has not been shown yet, or else the first that has not been reported."""
         return next((part for part in self.left if PARTS[part][0] not in self._codes), next(iter(self.left), None))
 
     @property
     def sight(self) -> Sight:
-        """What was read, of the parts that were reported."""
+        """The codes that were read of the parts that were reported."""
         shown = frozenset(block for part in PARTS if part in self._reported for block in PARTS[part])
         return Sight(shown, frozenset(self._now), frozenset(self._later))
 
     def show(self, part: str) -> dict[str, str]:
-        """New codes for the blocks of a part; what was reported of it before is forgotten."""
+        """Return new codes for the blocks of a part, and discard what was reported of it before."""
         self.phase = "showing"
         self._reported.discard(part)
         self._now.difference_update(PARTS[part])
@@ -59,9 +62,9 @@ class CalibrationSession:
         return {block: self._codes[block] for block in PARTS[part]}
 
     def report(self, codes: Sequence[str]) -> int | None:
-        """Judge what was read at once of the parts shown since the last report; how many codes were looked at.
+        """Judge the codes of the parts shown since the last report, and return how many were considered.
 
-        None when there is no such part.
+        Return None if no part has been shown since.
         """
         pending = [part for part in self.left if PARTS[part][0] in self._codes]
         if not pending:
@@ -75,7 +78,7 @@ class CalibrationSession:
         return len(given)
 
     def report_later(self, codes: Sequence[str]) -> None:
-        """Judge what was read after the user's message, of all parts; the session is over."""
+        """Judge the codes of all parts that were read only after the user's message, and end the session."""
         unread = self._unread()
         given = codes[: len(self._codes)]
         self._later.update(block for block in unread if self._codes[block] in given)
@@ -85,7 +88,7 @@ class CalibrationSession:
         return [block for block in self._codes if block not in self._now]
 
     def _new_code(self, block: str) -> str:
-        # No code begins with 0: models write them as numbers, too.
+        # No code begins with 0, because models also write them as numbers.
         rest = "12345" if block in _TONES else "0123456789"
         first = rest.replace("0", "")
         while True:

@@ -1,4 +1,4 @@
-"""What the calibrating tools say to the model and, through it, to the user."""
+"""Sentences that the calibration tools address to the model and, through it, to the user."""
 
 from gateway.core.profiles.calibrate_profile import PARTS, REPORT_TOOL, SHOW_TOOL, TEXTS
 
@@ -16,7 +16,7 @@ _WHAT = {
 
 
 def instruction(part: str) -> str:
-    """What stands first in a part: what to look for, and what to do then."""
+    """The first text of a part: what to look for, and what to do next."""
     usual = "Codes stand in this text, far apart." if part in TEXTS else "Each text and each picture may hold one code."
     what = _WHAT.get(part, usual)
     return (
@@ -27,12 +27,12 @@ def instruction(part: str) -> str:
 
 
 def go_on(count: int, left: int) -> str:
-    """The answer to a report while there are parts left."""
+    """The answer to a report while parts are left."""
     return f"Noted: {_codes(count)}. Go on: call {SHOW_TOOL} ({_parts(left)} left)."
 
 
 def wait_for_user(count: int) -> str:
-    """The answer to the last report, where something was not read."""
+    """The answer to the last report if some codes were not read."""
     return (
         f"Noted: {_codes(count)}. Some hosts show pictures to the model only after the user's next message. "
         'So now end your turn with the words: "Please answer: go on." When the user has answered, look at all the '
@@ -42,7 +42,7 @@ def wait_for_user(count: int) -> str:
 
 
 def not_yet(left: int) -> str:
-    """The answer to a report of what was read after the user's message, when parts are left."""
+    """The answer to a report marked `after_user_message` while parts are left."""
     return f"Not yet: {_parts(left)} left. Call {SHOW_TOOL} first."
 
 
@@ -55,13 +55,13 @@ NOTHING_SHOWN = f"Nothing has been shown yet. Call {SHOW_TOOL} first."
 
 REFUSED = (
     "The calibration is over, without a profile: not even the code in plain text was reported, so nothing can be "
-    "concluded. Tell the user so; it is begun again with `mcp-gateway calibrate`."
+    "concluded. Tell the user; `mcp-gateway calibrate` starts it again."
 )
 
 
 WHY_NOT_USED = "another one is chosen explicitly, or the host's name does not tell it from others"
 
-OVER = "The calibration of this host is over. It is begun again with `mcp-gateway calibrate`."
+OVER = "The calibration of this host is over. `mcp-gateway calibrate` starts it again."
 
 
 def finished(name: str, place: str, learned: list[str], *, used: bool) -> str:
@@ -76,8 +76,8 @@ def finished(name: str, place: str, learned: list[str], *, used: bool) -> str:
 
 
 def unsaved(why: str) -> str:
-    """The last answer, where the profile could not be written."""
-    return f"The calibration is done, but its profile could not be kept: {why}. Tell the user so."
+    """The last answer if the profile could not be saved."""
+    return f"The calibration is done, but its profile could not be kept: {why}. Tell the user."
 
 
 def _codes(count: int) -> str:

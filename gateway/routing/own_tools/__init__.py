@@ -1,5 +1,5 @@
-"""The gateway's own tools, as one upstream in process: looking at kept images, reading kept texts and any resource."""
+"""The gateway's own tools as an in-process upstream: view images, read texts and resources, keep content."""
 
-from gateway.routing.own_tools.server import Builtin
+from gateway.routing.own_tools.server import OwnToolsServer
 
-__all__ = ["Builtin"]
+__all__ = ["OwnToolsServer"]

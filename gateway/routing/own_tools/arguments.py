@@ -1,6 +1,6 @@
-"""Arguments as models write them: numbers in quotes, handles with their scheme.
+"""Parse arguments as models write them, with numbers in quotes or handles with their scheme.
 
-What cannot be meant is an error that says what to write instead.
+An invalid argument raises an error that says what to write instead.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from gateway.errors import InvalidRequest
 
 
 def text_in(arguments: Mapping[str, Any], name: str) -> str | None:
-    """The argument as a text without blanks around it; None when it is absent, null or empty."""
+    """Return the argument as a stripped string, or None if it is absent, null or empty."""
     value = arguments.get(name)
     if value is None:
         return None
@@ -24,13 +24,13 @@ def text_in(arguments: Mapping[str, Any], name: str) -> str | None:
 
 
 def handle_in(arguments: Mapping[str, Any]) -> str | None:
-    """The handle that the `handle` argument means; None when it is absent, null or empty."""
+    """Return the handle in the `handle` argument, or None if it is absent, null or empty."""
     handle = text_in(arguments, "handle")
     return handle_from(handle) if handle else None
 
 
 def number_in(arguments: Mapping[str, Any], name: str, *, least: int) -> int | None:
-    """The argument as a whole number that is at least `least`; None when it is absent or null."""
+    """Return the argument as an integer that is at least `least`, or None if it is absent or null."""
     value = arguments.get(name)
     if value is None:
         return None
@@ -42,7 +42,7 @@ def number_in(arguments: Mapping[str, Any], name: str, *, least: int) -> int | N
 
 
 def crop_in(arguments: Mapping[str, Any]) -> Crop | None:
-    """The `crop` argument; None when it is absent or null."""
+    """Return the `crop` argument, or None if it is absent or null."""
     value = arguments.get("crop")
     if value is None:
         return None

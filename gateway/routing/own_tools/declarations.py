@@ -1,11 +1,11 @@
-"""The gateway's own tools as hosts list them: written for the models that read them."""
+"""Declarations of the gateway's own tools, written for the models that read them."""
 
 from typing import Any
 
 from gateway.core.wording import READ_TOOL, VIEW_TOOL
 
 DEFAULT_LIMIT = 20_000
-"""Characters that one reading answers with, unless asked for more or fewer."""
+"""Default number of characters that one call of `gateway_read` returns."""
 
 _SAFE = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
 _HANDLE = 'The handle as it was named, for example in [image 1: image/png, 4000x3000; ... handle "..."].'

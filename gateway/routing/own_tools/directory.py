@@ -1,4 +1,4 @@
-"""What content there is that could be given to a tool: the gateway's own prompt and resource."""
+"""The gateway's own prompt and resource, which list the content that can be given to tools."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from gateway.core.wording import CONTENT_PROMPT
 from gateway.errors import InvalidRequest
 
 DIRECTORY_URI = f"{URI_SCHEME}directory"
-"""No handle looks like this."""
+"""Cannot clash with a handle, because no handle looks like this."""
 
 PROMPTS: tuple[dict[str, Any], ...] = (
     {
@@ -27,13 +27,13 @@ RESOURCE: dict[str, Any] = {
 
 
 async def read_directory(store: ContentStore, *, owner: str) -> dict[str, Any]:
-    """The raw result of `resources/read`."""
+    """Return the raw result of `resources/read` for the directory."""
     note = directory_note(await store.list(owner=owner))
     return {"contents": [{"uri": DIRECTORY_URI, "mimeType": "text/plain", "text": note}]}
 
 
 async def directory_prompt(name: Any, store: ContentStore, *, owner: str) -> dict[str, Any]:
-    """The raw result of `prompts/get`. Raises InvalidRequest when there is no such prompt."""
+    """Return the raw result of `prompts/get`. Raises InvalidRequest if there is no such prompt."""
     if name != CONTENT_PROMPT:
         raise InvalidRequest("the gateway has no prompt of this name", remedy="list the prompts again")
     note = directory_note(await store.list(owner=owner))

@@ -1,4 +1,4 @@
-"""`gateway_put`: content from a text, an allowed URL or an allowed folder, kept under a handle."""
+"""`gateway_put`: keep content from base64 text, an allowed URL or an allowed folder under a handle."""
 
 import os
 import stat
@@ -24,15 +24,15 @@ from gateway.routing.own_tools.arguments import text_in
 from gateway.system.folders import open_below
 
 Fetch = Callable[[str], AbstractAsyncContextManager[Fetched]]
-"""Fetches what the configuration allows. Raises FetchError."""
+"""Fetches a URL if the configuration allows it. Raises FetchError."""
 
 _CHUNK_BYTES = 1024 * 1024
 _LONGEST_URI = 1_000
 _SOURCES = ("data", "url", "path")
 
 
-class Putting:
-    """The tool, as far as the configuration goes: without `fetch` it takes no URLs, without `folders` no paths."""
+class PutTool:
+    """The tool as configured: without `fetch` it takes no URLs, without `folders` no paths."""
 
     def __init__(
         self, store: ContentStore, links: ContentLinker, *, folders: Sequence[Path] = (), fetch: Fetch | None = None
@@ -43,7 +43,7 @@ class Putting:
         self._fetch = fetch
 
     def declaration(self) -> dict[str, Any]:
-        """The tool as hosts list it."""
+        """The tool as listed to hosts."""
         properties = {"data": _DATA}
         if self._fetch is not None:
             properties["url"] = _URL
@@ -74,18 +74,18 @@ class Putting:
         }
 
     async def put(self, arguments: Mapping[str, Any], *, owner: str, viewable: bool) -> dict[str, Any]:
-        """The raw result: a line with the handle, and the same as structured content.
+        """Keep the content and return the raw result: a line with the handle, and the same as structured content.
 
-        `viewable`: the host shows images, and is offered the tool that opens them.
+        `viewable`: the host shows images and is offered the tool that opens them.
 
         Raises:
-            InvalidRequest: arguments that cannot be meant, or a path that is not allowed.
-            FetchError: the URL may not be fetched, or could not be.
+            InvalidRequest: the arguments are invalid, or the path is not allowed.
+            FetchError: the URL may not or cannot be fetched.
             ContentError: the content cannot be kept.
         """
         given = {key: value for key in _SOURCES if (value := text_in(arguments, key)) is not None}
         if len(given) != 1:
-            raise InvalidRequest("what is to be kept is not clear", remedy="give exactly one of data, url and path")
+            raise InvalidRequest("it is not clear what to keep", remedy="give exactly one of data, url and path")
         ((source, value),) = given.items()
         name, declared = clean_name(text_in(arguments, "name")), text_in(arguments, "media_type")
         match source:
@@ -110,7 +110,7 @@ class Putting:
 
     async def _put_url(self, url: str, name: str | None, owner: str) -> Stored:
         if self._fetch is None:
-            raise InvalidRequest("nothing is fetched from URLs here", remedy="give the content as base64 in data")
+            raise InvalidRequest("URLs are not fetched here", remedy="give the content as base64 in data")
         async with self._fetch(url) as fetched:
             chunks, media_type = fetched.chunks, fetched.media_type
             return await self._store.put(chunks, owner=owner, media_type=media_type, name=name or fetched.name)
@@ -125,7 +125,7 @@ class Putting:
 
 
 async def file_chunks(file: BinaryIO) -> AsyncGenerator[bytes]:
-    """An open file in pieces; it is closed at the end, whatever happens."""
+    """Yield an open file in pieces, and close it at the end, even after an error."""
     try:
         while chunk := await anyio.to_thread.run_sync(file.read, _CHUNK_BYTES):
             yield chunk
@@ -134,7 +134,7 @@ async def file_chunks(file: BinaryIO) -> AsyncGenerator[bytes]:
 
 
 def _decoded(data: str) -> tuple[bytes, str | None]:
-    """The bytes, and the media type that a data URI names."""
+    """Return the bytes, and the media type that a data URI names."""
     if data[:5].lower() == "data:":
         head, comma, text = data.partition(",")
         if comma and len(head) <= _LONGEST_URI and ";base64" not in head.lower():
@@ -146,10 +146,10 @@ def _decoded(data: str) -> tuple[bytes, str | None]:
 
 
 def _opened(path: str, folders: Sequence[Path]) -> tuple[BinaryIO, Path]:
-    """The file, and where it really is. The same words for all that is outside of the folders, existing or not."""
+    """Open a file and resolve its path. All paths outside the folders, existing or not, raise the same error."""
     outside = InvalidRequest(
         f"{plain(path, 200)} is not a file in the folders that content may be taken from",
-        remedy="the folders are named in [content] folders" if folders else "there are none: see [content] folders",
+        remedy="the folders are named in [content] folders" if folders else "none is allowed: see [content] folders",
     )
     try:
         given = unquote(urlsplit(path).path) if path.startswith("file://") else path
@@ -168,5 +168,8 @@ def _opened(path: str, folders: Sequence[Path]) -> tuple[BinaryIO, Path]:
 _DATA: dict[str, Any] = {"type": "string", "description": "The content in base64, or as a data: URI."}
 _URL: dict[str, Any] = {"type": "string", "description": "Where to fetch it; only some addresses are allowed."}
 _PATH: dict[str, Any] = {"type": "string", "description": "The full path of a file; only some folders are allowed."}
-_NAME: dict[str, Any] = {"type": "string", "description": "A file name, as chart.png."}
-_MEDIA_TYPE: dict[str, Any] = {"type": "string", "description": "As text/csv, where the content does not show it."}
+_NAME: dict[str, Any] = {"type": "string", "description": "A file name, for example chart.png."}
+_MEDIA_TYPE: dict[str, Any] = {
+    "type": "string",
+    "description": "For example text/csv, if the content does not show it.",
+}

@@ -1,4 +1,4 @@
-"""`gateway_read`: kept text, or any resource, piece by piece."""
+"""`gateway_read`: read kept text, or any resource, piece by piece."""
 
 import re
 from collections.abc import Mapping
@@ -22,16 +22,16 @@ from gateway.routing.own_tools.declarations import DEFAULT_LIMIT
 from gateway.routing.ports import ReadResource
 
 MOST_BYTES = 48 * 1024 * 1024
-"""The largest content that goes into one answer: in base64 it is as large as a result may be by default."""
+"""Maximum size of content in one answer: in base64 it is as large as a result may be by default."""
 
 _LAST_LINE = 400
-"""Characters that the host's limits must leave beside the text that is shown."""
+"""Characters that must stay free within the host's limits beside the text shown."""
 
 _PDF = "application/pdf"
 _MOST_PAGES = 500
 _MOST_CHARS = 2_000_000
 _CONTEXT = 120
-"""Characters that are shown before and after words that were searched for."""
+"""Characters shown before and after words that were searched for."""
 _LONGEST_SEARCH = 300
 _MOST_PLACES = 50
 
@@ -50,7 +50,7 @@ _TEXTUAL = frozenset(
 
 @dataclass(frozen=True)
 class Sources:
-    """Where text comes from: the store, the resources of upstreams, and what reads documents."""
+    """Sources of text: the store, the resources of upstreams, and the reader of documents."""
 
     store: ContentStore
     media: MediaWork
@@ -58,15 +58,15 @@ class Sources:
 
 
 async def read(arguments: Mapping[str, Any], sources: Sources, profile: Profile, *, owner: str) -> list[dict[str, Any]]:
-    """One text block: the piece that was asked for, and a last line that says what it is a piece of.
+    """Return one text block: the requested piece, and a last line that says which part of the whole it is.
 
-    With `search`, the places where its words stand. Content that is not text is named in a line, and kept if it was
-    not; of a PDF the text is read.
+    With `search`, the places where the words occur. Of a PDF the text is read; other content that is not text is named
+    in a line, and kept if it was not kept already.
 
     Raises:
-        InvalidRequest: arguments that cannot be meant.
+        InvalidRequest: the arguments are invalid.
         ContentError: the handle is unknown or expired.
-        GatewayError: whatever reading the resource raises.
+        GatewayError: the resource cannot be read.
     """
     handle, uri = handle_in(arguments), text_in(arguments, "uri")
     if uri is not None and uri.startswith(URI_SCHEME):
@@ -76,8 +76,8 @@ async def read(arguments: Mapping[str, Any], sources: Sources, profile: Profile,
     offset = number_in(arguments, "offset", least=0) or 0
     limit = number_in(arguments, "limit", least=1) or DEFAULT_LIMIT
     words = text_in(arguments, "search")
-    desk = _Desk(sources, profile, owner)
-    found = await desk.resource(uri) if uri is not None else await desk.stored(handle or "")
+    finder = _TextFinder(sources, profile, owner)
+    found = await finder.resource(uri) if uri is not None else await finder.stored(handle or "")
     if found.is_line:
         shown = found.text
     elif words is not None:
@@ -88,14 +88,14 @@ async def read(arguments: Mapping[str, Any], sources: Sources, profile: Profile,
 
 
 class _Found(NamedTuple):
-    """A text to read in pieces; or, where there is none, one line that says what there is."""
+    """A text to read in pieces, or a line that describes content without text."""
 
     text: str
     is_line: bool = False
 
 
-class _Desk:
-    """Finds what is to be read, for one caller."""
+class _TextFinder:
+    """Finds the content to read, for one caller."""
 
     def __init__(self, sources: Sources, profile: Profile, owner: str) -> None:
         self.store = sources.store
@@ -105,7 +105,7 @@ class _Desk:
         self.owner = owner
 
     async def stored(self, handle: str) -> _Found:
-        """What is behind a handle."""
+        """Return the content of a handle."""
         stored = await self.store.metadata(handle, owner=self.owner)
         if is_text(stored.media_type):
             content = await fetch_bytes(self.store, handle, owner=self.owner, limit=MOST_BYTES)
@@ -118,7 +118,7 @@ class _Desk:
         return self.line(handle, head, stored.media_type, handle, stored.size)
 
     async def document(self, content: bytes) -> _Found | None:
-        """The text of a PDF, with a mark before each page; None where there is none."""
+        """Return the text of a PDF with a mark before each page, or None if there is none."""
         if media_types.inspect(content).media_type != _PDF:
             return None
         try:
@@ -132,7 +132,7 @@ class _Desk:
         return _Found("\n\n".join(marked))
 
     async def resource(self, uri: str) -> _Found:
-        """What a resource holds: one thing, or several below one another, each with its uri."""
+        """Return the contents of a resource: one, or several one after the other, each with its URI."""
         result = await self.read_resource(uri)
         contents: Any = result.get("contents")
         parts = objects_in(contents)
@@ -148,7 +148,7 @@ class _Desk:
         return _Found("\n".join(texts))
 
     async def part(self, part: Mapping[str, Any], uri: str) -> _Found:
-        """One thing that a resource holds."""
+        """Return one item of a resource's contents."""
         text, blob, named = part.get("text"), part.get("blob"), _uri(part, uri)
         if isinstance(text, str):
             return _Found(text)
@@ -168,7 +168,7 @@ class _Desk:
     def line(
         self, named: str, content: bytes, declared: str, handle: str | None, byte_size: int | None = None
     ) -> _Found:
-        """The line for bytes that are not text. `content` may be only their beginning, when `byte_size` is given."""
+        """Return the line for bytes that are not text. With `byte_size`, `content` may be just their beginning."""
         found = media_types.inspect(content)
         media_type = found.media_type or declared
         family = media_types.family(media_type)
@@ -200,9 +200,9 @@ def _piece(text: str, offset: int, limit: int, profile: Profile) -> str:
 
 
 def _places(text: str, words: str, offset: int, profile: Profile) -> str:
-    """Each place where the words stand from `offset` on, with what stands around it, as far as the host shows it."""
+    """Each place where the words occur from `offset` on, with its context, within the host's limits."""
     wanted = words.split()
-    if len(words) > _LONGEST_SEARCH:  # all of it may be compared at each place of the text
+    if len(words) > _LONGEST_SEARCH:  # it may be compared in full at each place of the text
         raise InvalidRequest(f"search takes at most {_LONGEST_SEARCH} characters", remedy="give fewer words")
     pattern = re.compile(r"\s+".join(map(re.escape, wanted)), re.IGNORECASE)
     most = _within(DEFAULT_LIMIT, profile)
@@ -221,7 +221,7 @@ def _places(text: str, words: str, offset: int, profile: Profile) -> str:
 
 
 def _within(limit: int, profile: Profile) -> int:
-    """The limit, or what the host shows in one result if that is less: shaping would cut the middle out of more."""
+    """The limit, or the host's own limit per result if lower: shaping would cut the middle out of a longer text."""
     most = profile.text.max_chars
     return limit if most is None else min(limit, max(1, most - _LAST_LINE))
 

@@ -1,4 +1,4 @@
-"""`gateway_view`: a kept image, whole, at a size, or a part of it; or a page of a kept document."""
+"""`gateway_view`: show a kept image, whole, scaled or cropped, or a page of a kept document."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ from gateway.routing.own_tools.arguments import crop_in, handle_in, number_in
 from gateway.routing.own_tools.gateway_read import MOST_BYTES
 
 _AS_THEY_ARE = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""What a host is taken to show when its profile names no types."""
+"""Image types that a host is assumed to show if its profile names none."""
 
 _PDF = "application/pdf"
 _DRAWN = ("image/png", "image/jpeg")
 _LARGEST_EDGE = 2_000
-"""Pixels of a page's longer edge where the profile names none."""
+"""Pixels of a page's longer edge if the profile names no limit."""
 _LARGE_EDGE = 4_000
-"""Pixels of the longer edge of a page of which a part is shown."""
+"""Pixels of a page's longer edge if only a part of it is shown."""
 _MOST_PAGES = 10_000
 _MOST_CHARS = 2_000_000
-"""How much of a document is read for the text of one of its pages."""
+"""Maximum number of characters of a document that are read for the text of one of its pages."""
 
 _AROUND = 2_000
 """Characters of a result that are not the image: its caption, and the JSON around both."""
@@ -37,10 +37,10 @@ _AROUND = 2_000
 async def view(
     arguments: Mapping[str, Any], store: ContentStore, media: MediaWork, profile: Profile, *, owner: str
 ) -> list[dict[str, Any]]:
-    """The blocks that show a kept image, or a page: made to fit the host already, and a caption that says what it is.
+    """Return the blocks that show a kept image or a page: the image, made to fit the host, and a caption.
 
     Raises:
-        InvalidRequest: arguments that cannot be meant, or content that is not an image.
+        InvalidRequest: the arguments are invalid, or the content is not an image.
         ContentError: the handle is unknown or expired.
         MediaError: the image cannot be decoded or made to fit.
     """
@@ -71,13 +71,13 @@ async def view(
     try:
         fitted = await media.run(FitImage(handle, content, media_type, target, crop))
     except MediaError as error:
-        raise MediaError(f"{handle} cannot be shown so: {error.message}", remedy=error.remedy) from error
+        raise MediaError(f"{handle} cannot be shown this way: {error.message}", remedy=error.remedy) from error
     return _blocks(fitted.data, fitted.media_type, _caption(handle, fitted, crop))
 
 
 @dataclass(frozen=True)
 class _Page:
-    """One page of a document that is to be seen."""
+    """One page of a document to be shown."""
 
     media: MediaWork
     profile: Profile
@@ -86,9 +86,9 @@ class _Page:
     number: int
 
     async def view(self, size: int | None, crop: Crop | None) -> list[dict[str, Any]]:
-        """The page as an image; as text where the host shows none."""
+        """Return the page as an image, or as text if the host shows no images."""
         shows_images = self.profile.image.show == "native"
-        # Pages before this one need not be read where only their number counts.
+        # Only the number of pages is needed here, so the text of the pages before this one need not be read.
         most = 1 if shows_images else min(self.number, _MOST_PAGES)
         read = await self.media.run(ReadDocument(self.handle, self.content, most, _MOST_CHARS))
         if self.number > read.pages:
@@ -105,7 +105,7 @@ class _Page:
         return _blocks(image.data, image.media_type, caption)
 
     async def _part(self, crop: Crop, size: int | None) -> list[dict[str, Any]]:
-        """A part of the page, drawn large first: coordinates are those of the page as it was shown whole."""
+        """Return a part of the page, drawn large first. Coordinates are those of the page as shown whole."""
         whole = await self._drawn(_target(self.profile, None))
         large = await self._drawn(ImageTarget(("image/png",), _LARGE_EDGE))
         factor = large.pixels.width / whole.pixels.width
@@ -139,7 +139,7 @@ def _caption(handle: str, fitted: Fitted, crop: Crop | None) -> str:
 
 
 def _target(profile: Profile, size: int | None) -> ImageTarget:
-    """What shaping would ask for, so that it has nothing left to change and the caption's numbers stay true."""
+    """The target that shaping would use, so that it changes nothing and the numbers in the caption stay correct."""
     rules, result_chars = profile.image, profile.limits.result_chars
     edges = [edge for edge in (size, rules.max_edge) if edge is not None]
     sizes = [] if rules.max_bytes is None else [rules.max_bytes]

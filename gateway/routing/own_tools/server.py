@@ -1,4 +1,4 @@
-"""The upstream that is the gateway itself: its tools, and stored content as resources."""
+"""The gateway as an upstream of its own: its tools, and stored content as resources."""
 
 import logging
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from gateway.errors import (
 )
 from gateway.routing.own_tools.declarations import TOOLS
 from gateway.routing.own_tools.directory import DIRECTORY_URI, PROMPTS, RESOURCE, directory_prompt, read_directory
-from gateway.routing.own_tools.gateway_put import Putting
+from gateway.routing.own_tools.gateway_put import PutTool
 from gateway.routing.own_tools.gateway_read import MOST_BYTES, Sources, is_text, read
 from gateway.routing.own_tools.gateway_view import view
 from gateway.routing.ports import ReadResource
@@ -35,8 +35,8 @@ _LONGEST_MESSAGE = 1_000
 _SHOWS_ALL = Profile(name="passthrough")
 
 
-class Builtin:
-    """An upstream in process. It is asked like any other, and told whose content is meant and what the host shows."""
+class OwnToolsServer:
+    """An in-process upstream, asked like any other, but also given the owner of the content and the host's profile."""
 
     name = OWN
 
@@ -44,10 +44,10 @@ class Builtin:
         self,
         store: ContentStore,
         media: MediaWork,
-        putting: Putting | None = None,
+        put_tool: PutTool | None = None,
     ) -> None:
-        self._putting = putting
-        self._tools = TOOLS if putting is None else (*TOOLS, putting.declaration())
+        self._put_tool = put_tool
+        self._tools = TOOLS if put_tool is None else (*TOOLS, put_tool.declaration())
         self._store = store
         self._media = media
 
@@ -59,7 +59,7 @@ class Builtin:
         """The owner's stored content as resources, a directory of it first, as raw wire JSON."""
         try:
             kept = await self._store.list(owner=owner)
-        except StoreUnavailable as error:  # the resources of all upstreams are listed along with these
+        except StoreUnavailable as error:  # the other upstreams' resources must still be listed
             logger.warning("stored content is not listed: %s", error)
             return ()
         return (RESOURCE, *map(_resource, kept)) if kept else ()
@@ -77,13 +77,13 @@ class Builtin:
         profile: Profile = _SHOWS_ALL,
         read: ReadResource | None = None,
     ) -> dict[str, Any]:
-        """The raw result of `tools/call`, `resources/read` or `prompts/get`.
+        """Return the raw result of `tools/call`, `resources/read` or `prompts/get`.
 
-        `read` reads resources of upstreams for whoever is calling. A tool that fails says so in a result with
-        `isError`, in words that a model can act on.
+        `read` reads resources of upstreams for the caller. A tool that fails returns a result with `isError`, in words
+        that a model can act on.
 
         Raises:
-            UnknownMethod, UnknownTool: nothing that is offered here.
+            UnknownMethod, UnknownTool: the method or tool does not exist.
             UnknownResource: no content of this owner has the uri.
         """
         match method:
@@ -108,9 +108,9 @@ class Builtin:
             if given is not None and not isinstance(given, Mapping):
                 raise InvalidRequest("arguments must be an object")
             arguments = cast("Mapping[str, Any]", given or {})
-            if name == PUT_TOOL and self._putting is not None:
+            if name == PUT_TOOL and self._put_tool is not None:
                 viewable = profile.image.show == "native" and profile.tools.helpers
-                return await self._putting.put(arguments, owner=owner, viewable=viewable)
+                return await self._put_tool.put(arguments, owner=owner, viewable=viewable)
             if name == VIEW_TOOL:
                 return {"content": await view(arguments, self._store, self._media, profile, owner=owner)}
             sources = Sources(self._store, self._media, read_resource)
@@ -138,7 +138,7 @@ def _value(stored: Stored, content: bytes) -> dict[str, str]:
         try:
             return {"text": content.decode()}
         except UnicodeDecodeError:
-            pass  # Not one byte of a resource is lost: what is not UTF-8 goes as bytes.
+            pass  # Content that is not UTF-8 is sent as bytes, so that none are lost.
     return {"blob": pybase64.b64encode_as_string(content)}
 
 

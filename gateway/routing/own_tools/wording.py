@@ -1,4 +1,4 @@
-"""What the gateway's own tools say to a model."""
+"""Sentences that the gateway's own tools address to a model."""
 
 from gateway.core.model.effects import Crop
 from gateway.core.model.media_types import PixelSize
@@ -6,7 +6,7 @@ from gateway.core.wording import VIEW_TOOL, counted, join_facts, pixel_words, pl
 
 
 def shown_whole(handle: str, original: PixelSize | None, shown: PixelSize | None) -> str:
-    """Stands after an image that is shown whole; sizes are None where its header does not tell."""
+    """The caption of an image shown whole. Sizes are None if the image's header does not give them."""
     if original is None or shown is None:
         return f"[image {handle}, shown whole]"
     size = "shown at its own size" if shown == original else scaled(original, shown)
@@ -14,7 +14,7 @@ def shown_whole(handle: str, original: PixelSize | None, shown: PixelSize | None
 
 
 def shown_part(handle: str, original: PixelSize, part: Crop, shown: PixelSize) -> str:
-    """Stands after a part of an image: where it lies, and how coordinates in it map back to the original."""
+    """The caption of a part of an image: where it is, and how its coordinates map back to the original."""
     factor = part.width / shown.width
     scale = f"multiply coordinates by {factor:.4g}, then " if shown != (part.width, part.height) else ""
     size = pixel_words(PixelSize(part.width, part.height))
@@ -26,7 +26,7 @@ def shown_part(handle: str, original: PixelSize, part: Crop, shown: PixelSize) -
 
 
 def page_part(handle: str, page: int, part: Crop, whole: PixelSize, shown: PixelSize) -> str:
-    """Stands after a part of a page."""
+    """The caption of a part of a page."""
     size = pixel_words(PixelSize(part.width, part.height))
     return (
         f"[document {handle}, page {page:,}: the part {size} at left {part.left}, top {part.top} "
@@ -35,13 +35,13 @@ def page_part(handle: str, page: int, part: Crop, whole: PixelSize, shown: Pixel
 
 
 def shown_page(handle: str, page: int, pages: int, shown: PixelSize) -> str:
-    """Stands after a page of a document."""
+    """The caption of a page of a document."""
     more = f"; the next is page {page + 1:,}" if page < pages else "; this is the last"
     return f"[document {handle}, page {page:,} of {pages:,}, shown at {pixel_words(shown)}{more}]"
 
 
 def page_as_text(handle: str, page: int, pages: int, text: str) -> str:
-    """A page where the host shows its model no images: its text."""
+    """The text of a page, for a host that shows its model no images."""
     more = f"; the next is page {page + 1:,}" if page < pages else "; this is the last"
     if not text.strip():
         return f"[document {handle}, page {page:,} of {pages:,}: no text on it, and this host shows no images{more}]"
@@ -49,40 +49,40 @@ def page_as_text(handle: str, page: int, pages: int, text: str) -> str:
 
 
 def places(words: str, found: int, listed: int, on: int | None) -> str:
-    """The first line of a search: how often the words stand there; `on`: where to look on."""
+    """The first line of a search: how often the words occur, and the offset (`on`) at which to continue."""
     if not found:
-        return f"[{plain(words, 100)!r} is not found]"
-    more = f"; look on with offset {on}" if on is not None else ""
+        return f"[{plain(words, 100)!r} not found]"
+    more = f"; continue with offset {on}" if on is not None else ""
     shown = f", the first {listed:,} are shown" if listed < found else ""
     return f"[{plain(words, 100)!r} is found {counted(found, 'time')}{shown}{more}]"
 
 
 def place(offset: int, context: str) -> str:
-    """One place where words stand."""
+    """One place where the words occur."""
     return f"[offset {offset}] … {' '.join(context.split())} …"
 
 
 def images_not_shown(handle: str, media_type: str, original: PixelSize | None, byte_size: int) -> str:
-    """Stands for an image where the host shows its model none."""
+    """Replaces an image for a host that shows its model none."""
     known = join_facts(media_type, pixel_words(original) if original else None, size_words(byte_size))
     return f"[image {handle}: {known}; this host does not show images to its model, so it cannot be looked at here]"
 
 
 def shown_text(offset: int, shown: int, whole: int) -> str:
-    """The last line of a reading: what was shown of how much, and where to read on."""
+    """The last line of an answer: the range shown, the total length, and the offset at which to read on."""
     end = offset + shown
     span = f"characters {offset:,} to {end:,} of {whole:,}"
     return f"[{span}; read on with offset {end}]" if end < whole else f"[{span}; this is the end]"
 
 
 def kept(handle: str, known: str, tool: str | None) -> str:
-    """The answer to content that was kept."""
+    """The answer of `gateway_put`."""
     opened = f", or open it with {tool}" if tool else ""
     return f'[kept: {known}; handle "{handle}": give it to tools that take content{opened}]'
 
 
 def no_text(kind: str, named: str, known: str, handle: str | None, viewable: bool) -> str:
-    """Stands for content that is not text: what it is, and what opens it."""
+    """Replaces content that is not text: says what it is, and what opens it."""
     opened = f'; see it with {VIEW_TOOL}, handle "{handle}"' if handle and viewable else ""
     kept = f"; handle {handle}" if handle and not viewable else ""
     return f"[{plain(named, 2_000)} is not text but {kind}: {known}{opened or kept}]"

@@ -1,1 +1,1 @@
-"""Content over HTTP: handed out under signed links, taken in from whoever has the token."""
+"""Content over HTTP: downloads by signed links, uploads with the token."""

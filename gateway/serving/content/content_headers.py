@@ -1,4 +1,4 @@
-"""What is said of content that is handed out, so that no browser takes it for more than it is."""
+"""Headers for content downloads, which keep browsers from executing the content."""
 
 import re
 from urllib.parse import quote
@@ -7,7 +7,7 @@ from gateway.content.store import Stored
 from gateway.core.model.media_types import extension, family
 
 RASTER = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "image/avif", "image/tiff"})
-"""What a page may show in its place: no script can hide in these."""
+"""Types that a page may show inline, because they cannot contain scripts."""
 
 _TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 _UNTOLD = "application/octet-stream"
@@ -16,7 +16,7 @@ _LONGEST = 200
 
 
 def headers_of(stored: Stored) -> dict[str, str]:
-    """The headers for this content, but for its length."""
+    """Return the headers for this content, except its length."""
     is_plain = _TYPE.fullmatch(stored.media_type) is not None
     media_type = stored.media_type if is_plain else _UNTOLD
     charset = "; charset=utf-8" if family(media_type) == "text" else ""
@@ -35,7 +35,7 @@ def headers_of(stored: Stored) -> dict[str, str]:
 
 
 def _disposition(how: str, stored: Stored) -> str:
-    """RFC 6266: a name that every client reads, and beside it the real one (RFC 8187) where that is another."""
+    """RFC 6266: a name that every client can read, and the real one (RFC 8187) if it differs."""
     name = (stored.name or f"{stored.handle}.{extension(stored.media_type)}")[-_LONGEST:]
     name = re.split(r"[\\/]", name)[-1] or stored.handle
     simple = _TOKENS.sub("_", name)

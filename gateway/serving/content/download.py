@@ -1,4 +1,4 @@
-"""`GET /content/<handle>`: content under a signed link, in parts too, as it comes from the store."""
+"""`GET /content/<handle>`: content by a signed link, whole or in part, streamed from the store."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -35,11 +35,11 @@ _SAFE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Refe
 
 
 class _BrokenOff(Exception):
-    """The store has failed while the content was being sent."""
+    """The store failed while the content was being sent."""
 
 
 class Download:
-    """An ASGI application. It asks for no token: a link is checked in its place, before anything else is."""
+    """An ASGI application. It requires a signed link in place of a token, and checks it before anything else."""
 
     def __init__(self, store: ContentStore, links: Links) -> None:
         self._store = store
@@ -57,7 +57,7 @@ class Download:
                 async with self._store.open(handle, owner=owner, start=response.start, end=response.end) as opened:
                     return await _streamed(opened, response)(scope, receive, send)
         except _BrokenOff as error:
-            # The answer stays unfinished, and uvicorn breaks the connection: so the client sees that it was cut off.
+            # The answer stays unfinished, and uvicorn closes the connection, so the client sees that it was cut off.
             logger.warning("content broke off while it was sent: %s", error.__cause__)
             return None
         except ContentError as error:
@@ -65,7 +65,7 @@ class Download:
         return await response(scope, receive, send)
 
     async def _unopened(self, request: Request, handle: str, owner: str) -> Response | Part:
-        """The answer where no content has to be read for it; else which part is to be."""
+        """Return the answer if it needs no content, or else the part of the content to send."""
         stored = await self._store.metadata(handle, owner=owner)
         headers = headers_of(stored)
         if is_another(request.headers, stored.etag):

@@ -1,4 +1,4 @@
-"""Parts of content, and what a client has already: RFC 9110, sections 13 and 14."""
+"""Range and conditional requests for content (RFC 9110, sections 13 and 14)."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _TAG = re.compile(r'(?:W/)?("[^"]*")')
 
 @dataclass(frozen=True)
 class Part:
-    """What is to be sent: bytes from `start` up to `end`, of content of `size` bytes; `status` 200, 206 or 416."""
+    """The bytes to send: from `start` up to `end`, of content of `size` bytes. `status` is 200, 206 or 416."""
 
     status: int
     start: int
@@ -19,7 +19,7 @@ class Part:
     size: int
 
     def headers(self) -> dict[str, str]:
-        """What is said of it."""
+        """The headers for this part."""
         if self.status == 416:
             return {"Content-Range": f"bytes */{self.size}", "Content-Length": "0"}
         length = {"Content-Length": str(self.end - self.start)}
@@ -27,15 +27,15 @@ class Part:
 
     @property
     def is_part(self) -> bool:
-        """Whether it was asked for as a part."""
+        """Whether only a part was requested."""
         return self.status == 206
 
 
 def part_of(headers: Headers, size: int, etag: str) -> Part:
-    """The part that a GET asks for.
+    """Return the part that a GET requests.
 
-    Several ranges at once, other units and what cannot be read give the whole, as the standard allows; so does an
-    `If-Range` that names anything but the present content. Times are not compared: content never changes.
+    Several ranges at once, other units and invalid ranges give the whole, as the standard allows; so does an `If-Range`
+    that names anything but the present content. Times are not compared, because content never changes.
     """
     whole = Part(200, 0, size, size)
     wanted = _RANGE.fullmatch(headers.get("range", ""))
@@ -52,12 +52,12 @@ def part_of(headers: Headers, size: int, etag: str) -> Part:
 
 
 def is_known(headers: Headers, etag: str) -> bool:
-    """Whether the client has the content already (`If-None-Match`)."""
+    """Whether the client already has the content (`If-None-Match`)."""
     return _names(headers, "if-none-match", etag)
 
 
 def is_another(headers: Headers, etag: str) -> bool:
-    """Whether the client wants another content, or nothing (`If-Match`)."""
+    """Whether the client accepts only different content (`If-Match`)."""
     return "if-match" in headers and not _names(headers, "if-match", etag)
 
 

@@ -1,4 +1,4 @@
-"""The routes of content, to be served beside those of MCP."""
+"""The HTTP routes of content, served beside those of MCP."""
 
 from starlette.routing import BaseRoute, Route
 
@@ -10,7 +10,7 @@ from gateway.serving.content.upload import Upload
 
 
 def content_routes(store: ContentStore, links: Links, settings: ContentSettings) -> list[BaseRoute]:
-    """`POST /content`, and `GET /content/<handle>`."""
+    """Return the routes `POST /content` and `GET /content/<handle>`."""
     return [
         Route(PATH, Upload(store, links, settings.max_upload_bytes), methods=["POST"]),
         Route(PATH + "/{handle}", Download(store, links), methods=["GET", "HEAD"]),

@@ -1,7 +1,7 @@
-"""`POST /content`: the body of a request becomes stored content, while it is still coming.
+"""`POST /content`: store the body of a request as content while it is being received.
 
-The body is the content itself, of whatever length, chunked or not. A form is not taken apart: `multipart/form-data`
-would have to be written to disk first, and every client that can send one can send the file alone.
+The body is the content itself, of any length, chunked or not. Forms are not accepted: `multipart/form-data` would have
+to be written to disk first, and every client that can send a form can send the file alone.
 """
 
 import logging
@@ -36,7 +36,7 @@ _STATUS: tuple[tuple[type[ContentError], int], ...] = (
 
 
 class Upload:
-    """An ASGI application, behind whatever checks Host, Origin and token: the scope says who is calling."""
+    """An ASGI application, called after Host, Origin and token are checked; the scope names the principal."""
 
     def __init__(self, store: ContentStore, links: Links, max_bytes: int) -> None:
         self._store = store
@@ -58,7 +58,7 @@ class Upload:
     async def _taken(self, request: Request, body: "_Body") -> Response:
         headers = request.headers
         owner = request.scope.get(PRINCIPAL_SCOPE)
-        if owner in (None, Caller().principal):  # that is whoever reaches the loopback
+        if owner in (None, Caller().principal):  # that is anyone who can reach the loopback
             words = "uploads need a token, also on this machine: set [http] token, or use `mcp-gateway put`"
             return JSONResponse({"error": words}, 401, {"WWW-Authenticate": "Bearer"})
         declared = headers.get("content-type", "").strip().lower()
@@ -71,7 +71,7 @@ class Upload:
             body.check(headers)
             stored = await self._put(body, owner, None if declared.startswith(_FORMS) else declared, _name(request))
         except TimeoutError:
-            return JSONResponse({"error": f"nothing came for {_SILENCE_SECONDS} s"}, 408)
+            return JSONResponse({"error": f"no data was received for {_SILENCE_SECONDS} s"}, 408)
         except ContentError as error:
             status = next(status for kind, status in _STATUS if isinstance(error, kind))
             return JSONResponse({"error": str(error)}, status)
@@ -87,7 +87,7 @@ class Upload:
 
 
 class _Body:
-    """A request's body, at most `limit` bytes of it."""
+    """A request's body, of at most `limit` bytes."""
 
     def __init__(self, request: Request, limit: int) -> None:
         self._chunks = request.stream()
@@ -95,13 +95,13 @@ class _Body:
         self._size = 0
 
     def check(self, headers: Headers) -> None:
-        """Raise ContentTooLarge where the headers say already that it is."""
+        """Raise ContentTooLarge if the headers already give a size above the limit."""
         length = headers.get("content-length", "")
         if length.isascii() and length.isdigit() and int(length) > self._limit:
             raise self._too_large()
 
     async def chunks(self) -> AsyncGenerator[bytes]:
-        """The body as it comes. Raises ContentTooLarge, ClientDisconnect, and TimeoutError after a long silence."""
+        """Yield the body as it arrives. Raises ContentTooLarge, ClientDisconnect, or, after silence, TimeoutError."""
         while True:
             with anyio.fail_after(_SILENCE_SECONDS):
                 chunk = await anext(self._chunks, None)
@@ -114,7 +114,7 @@ class _Body:
                 yield chunk
 
     async def rest(self) -> None:
-        """Read what is left of it, and forget it: a client that is still sending sees no answer otherwise."""
+        """Read and discard the rest, because a client that is still sending would not see the answer."""
         most = self._size + _LINGERING_BYTES
         with anyio.move_on_after(_LINGERING_SECONDS), suppress(ClientDisconnect):
             async for chunk in self._chunks:

@@ -1,4 +1,4 @@
-"""The control socket of every running gateway: who runs, what it is doing, and a way to reload or stop it.
+"""The control socket of every running gateway: list gateways, show their status, reload or stop them.
 
-Nothing is imported here: a gateway on stdio opens its control socket only after its host has been answered.
+This module imports nothing, because a gateway on stdio opens its control socket only after answering its host.
 """

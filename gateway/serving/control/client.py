@@ -1,4 +1,4 @@
-"""Asking a running gateway, from another process. Plain sockets: a command that asks needs no event loop."""
+"""Send commands to a running gateway from another process. Uses plain sockets, without an event loop."""
 
 import time
 from typing import Any
@@ -8,21 +8,21 @@ from gateway.serving.control.protocol import MAX_REPLY_BYTES, Command, format_li
 from gateway.serving.control.records import GatewayRecord
 
 STATUS_SECONDS = 5.0
-"""How long a gateway may take to say how it is; one that is busy for longer is named as such."""
+"""Time for a gateway to report its status; one that takes longer is reported as busy."""
 
 RELOAD_SECONDS = 30.0
 
 
 class ControlUnanswered(GatewayError):
-    """A running gateway could not be asked, or did not answer in time."""
+    """A running gateway cannot be reached, or did not answer in time."""
 
 
 def ask(record: GatewayRecord, command: Command, seconds: float = STATUS_SECONDS, **details: Any) -> dict[str, Any]:
-    """What the gateway answers to a command; `details` that are None are not said.
+    """Send a command and return the gateway's answer. `details` that are None are not sent.
 
     Raises:
-        NoAnswer: it did not answer, or not in a way that can be read.
-        GatewayError: it refused, and why.
+        ControlUnanswered: it did not answer, or the answer cannot be read.
+        GatewayError: it refused, with its reason.
     """
     request: dict[str, Any] = {"command": command, **{key: one for key, one in details.items() if one is not None}}
     if record.endpoint.token is not None:
@@ -33,7 +33,7 @@ def ask(record: GatewayRecord, command: Command, seconds: float = STATUS_SECONDS
     except TimeoutError:
         raise ControlUnanswered(f"the gateway {record.pid} did not answer within {seconds:g} s") from None
     except (OSError, ValueError) as error:
-        raise ControlUnanswered(f"the gateway {record.pid} cannot be asked: {error}") from None
+        raise ControlUnanswered(f"the gateway {record.pid} cannot be reached: {error}") from None
     if reply.get("ok") is True and isinstance(reply.get("result"), dict):
         return reply["result"]
     raise GatewayError(str(reply.get("error") or "the gateway refused"))

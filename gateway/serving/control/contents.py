@@ -1,12 +1,12 @@
-"""Stored content at the control socket: the gateway's user uploads, lists, downloads and removes it.
+"""Stored content over the control socket: upload, list, download and remove it.
 
 {"command": "content", "do": "put", "size": 3, "name": "a.txt", "media_type": "text/plain"} and 3 bytes
-{"command": "content", "do": "get", "handle": "txt_..."}       answered by a line, and the bytes after it
+{"command": "content", "do": "get", "handle": "txt_..."}       answered by a line, followed by the bytes
 {"command": "content", "do": "describe", "handle": "txt_..."}
 {"command": "content", "do": "list"}
 {"command": "content", "do": "delete", "handle": "txt_..."}
 
-`owner` says whose; left out: that of the hosts that are served.
+`owner` is the owner of the content; by default that of the hosts that are served.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -23,11 +23,11 @@ from gateway.errors import ContentTooLarge, InvalidRequest
 from gateway.serving.control import protocol
 
 MOST_LISTED = 2_000
-"""So many pieces are listed, the newest: an answer is one line."""
+"""Maximum number of items listed, the newest: an answer is one line."""
 
 
 class Contents:
-    """The commands about content. `owner` is whose it is where nobody says."""
+    """The commands about content. `owner` is the default owner."""
 
     def __init__(
         self, store: ContentStore, links: ContentLinker, max_bytes: int, owner: str = Caller().principal
@@ -38,9 +38,9 @@ class Contents:
         self._owner = owner
 
     async def answer(self, request: dict[str, Any], incoming: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-        """The reply to one request, in pieces: its line, and the content after it where it was asked for.
+        """Yield the reply to a request in pieces: its line, and then the content if it was requested.
 
-        Raises GatewayError, before the first piece or while content is read.
+        Raises GatewayError before the first piece or while content is read.
         """
         owner = _text(request, "owner") or self._owner
         match request.get("do"):
@@ -63,10 +63,10 @@ class Contents:
                 await self._store.delete(_handle(request), owner=owner)
                 yield protocol.result({})
             case _:
-                raise InvalidRequest("what is to be done with content is put, get, describe, list or delete")
+                raise InvalidRequest("`do` must be put, get, describe, list or delete")
 
     async def put(self, request: dict[str, Any], incoming: AsyncIterator[bytes], owner: str) -> Stored:
-        """Keep the `size` bytes that come."""
+        """Keep the `size` bytes that follow the request."""
         size = request.get("size")
         if not isinstance(size, int) or size < 0:
             raise InvalidRequest("the size of the content is missing")
@@ -97,7 +97,7 @@ async def _exactly(incoming: AsyncIterator[bytes], size: int) -> AsyncGenerator[
 def _handle(request: dict[str, Any]) -> str:
     handle = _text(request, "handle")
     if handle is None:
-        raise InvalidRequest("which content is meant is missing")
+        raise InvalidRequest("the handle of the content is missing")
     return handle
 
 

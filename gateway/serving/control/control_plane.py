@@ -1,6 +1,6 @@
-"""A running gateway under control: its log file, control socket and watch on its configuration, around serving.
+"""The control plane of a running gateway: its log file, its control socket and the watch on its configuration.
 
-None of it is needed to serve: what cannot be had costs one warning.
+None of these is needed to serve: if one is not available, a warning is logged.
 """
 
 import logging
@@ -22,7 +22,7 @@ from gateway.serving.control.log_file import LogFile, log_path, prune
 from gateway.serving.control.pending_calibration import answer, apply_pending_calibration
 from gateway.serving.control.records import GatewayRecord, running, stem, write_record
 from gateway.serving.control.reload_config import Load, Reloader
-from gateway.serving.control.server import Commands, attend
+from gateway.serving.control.server import Commands, answer_callers
 from gateway.serving.control.status_report import Running, Serving, report
 from gateway.serving.control.watch_config import watch
 from gateway.system.background_tasks import background_tasks
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def attended(
+async def under_control(
     gateway: Running,
     serving: Serving,
     *,
@@ -42,16 +42,16 @@ async def attended(
     seen: bytes | None = None,
     on_applied: Callable[[Settings], None] | None = None,
 ) -> AsyncGenerator[None]:
-    """While this is open, `status`, `reload`, `calibrate` ... reach the gateway, and it follows its configuration.
+    """Context manager in which `status`, `reload` and the like reach the gateway, and it follows its configuration.
 
-    `stop` is called when somebody asks for the end. `load` reads the configuration again, of which `seen` is the
-    fingerprint (`watching.fingerprint`); without it nothing is watched. `on_applied` is told the settings in force
-    after each change of them.
+    `stop` is called on the command to stop. `load` reads the configuration again, and `seen` is its last fingerprint
+    (`watch_config.fingerprint`); without `load` nothing is watched. `on_applied` is called with the settings in force
+    after each change.
     """
 
     def apply(settings: Settings) -> Difference:
         difference = gateway.apply(settings)
-        for handler in logging.root.handlers:  # they hide the secrets of the settings, which may be others now
+        for handler in logging.root.handlers:  # they redact the secrets in the settings, which may have changed
             handler.setFormatter(make_formatter(gateway.settings))
         if on_applied is not None:
             on_applied(gateway.settings)
@@ -84,7 +84,7 @@ def _folder() -> Path | None:
 
 @contextmanager
 def _logged(folder: Path | None, serving: Serving, settings: Settings) -> Generator[None]:
-    """While this is open, what is logged goes to a file, too."""
+    """Context manager: log records also go to a file."""
     if folder is None:
         yield
         return
@@ -109,17 +109,17 @@ async def _answer(folder: Path, serving: Serving, gateway: Running, commands: Co
     try:
         await anyio.to_thread.run_sync(_tidy, folder, serving.log)
         listener, endpoint = await listen(folder, stem(os.getpid(), serving.started))
-    except Exception as error:  # whatever it is, the gateway serves without
+    except Exception as error:  # whatever the cause, the gateway serves without it
         logger.warning("no control endpoint: %s; `status`, `reload` and `stop` cannot reach this gateway", error)
         return
     record: Path | None = None
     try:
         record = write_record(folder, _record(serving, gateway.settings.gateway.name, endpoint))
-        await attend(listener, endpoint, commands)
+        await answer_callers(listener, endpoint, commands)
     except Exception as error:  # as above
         logger.warning("the control endpoint is closed: %s", error)
     finally:
-        with suppress(OSError):  # what stays is taken away by whoever looks next
+        with suppress(OSError):  # the next command that looks removes what remains
             if record is not None:
                 record.unlink(missing_ok=True)
             endpoint.remove()
@@ -133,6 +133,6 @@ def _record(serving: Serving, name: str, endpoint: Endpoint) -> GatewayRecord:
 
 
 def _tidy(folder: Path, log: Path | None) -> None:
-    """Take away logs of long ago, and what gateways left behind that ended without a word (`running` does that)."""
+    """Remove old logs, and files of gateways that ended without cleaning up (`running` does the latter)."""
     logs = {Path(record.log) for record in running() if record.log is not None}
     prune(folder, frozenset({*logs, log} if log is not None else logs))

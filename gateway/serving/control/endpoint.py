@@ -1,7 +1,7 @@
-"""The control socket itself: a Unix socket for its owner alone; where there is none, the loopback with a token.
+"""The control socket itself: a private Unix socket, or a loopback port with a token where there are none.
 
-All that differs between platforms is in here. On Windows Python's event loop has no Unix sockets, so there the gateway
-listens on the loopback and asks for a random token, which stands in a file that only its owner can read.
+All differences between platforms are here. On Windows Python's event loop has no Unix sockets, so the gateway listens
+on the loopback and requires a random token, which is in a file that only its owner can read.
 """
 
 import secrets
@@ -19,20 +19,20 @@ from anyio.abc import SocketAttribute, SocketListener
 from gateway.system.runtime_dir import PRIVATE_FILE
 
 _LONGEST_PATH = 100
-"""Bytes of a socket's path: systems take 104 to 108 of them, the end included."""
+"""Maximum length of a socket's path in bytes: systems allow 104 to 108, including the terminator."""
 _OWN_FOLDER = "mcp-gateway-"
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """How to reach a gateway: a socket's path, or a port of the loopback and the token to show."""
+    """The address of a gateway: a socket's path, or a loopback port with its token."""
 
     kind: Literal["unix", "tcp"]
     address: str
     token: str | None = None
 
     def connect(self, timeout: float) -> socket.socket:
-        """A connection, with `timeout` in seconds for each step. Raises OSError."""
+        """Connect, with `timeout` in seconds for each step. Raises OSError."""
         if self.kind == "tcp":
             return socket.create_connection(("127.0.0.1", int(self.address)), timeout)
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -45,7 +45,7 @@ class Endpoint:
         return connection
 
     def remove(self) -> None:
-        """Take away what the endpoint has in the file system."""
+        """Remove the endpoint's files."""
         if self.kind == "unix":
             path = Path(self.address)
             path.unlink(missing_ok=True)
@@ -54,12 +54,12 @@ class Endpoint:
 
 
 async def listen(folder: Path, name: str) -> tuple[SocketListener, Endpoint]:
-    """Open the control socket of this platform; `name` is unique in the private `folder`. Raises OSError."""
+    """Open this platform's control socket. `name` must be unique in the private `folder`. Raises OSError."""
     return await (listen_on_loopback() if sys.platform == "win32" else listen_on_socket(folder, name))
 
 
 async def listen_on_socket(folder: Path, name: str) -> tuple[SocketListener, Endpoint]:
-    """A Unix socket `<folder>/<name>.sock`, or in a short private folder of its own where that is too long."""
+    """Open the Unix socket `<folder>/<name>.sock`, or one in a short private folder if that path is too long."""
     path = folder / f"{name}.sock"
     if len(str(path).encode()) > _LONGEST_PATH:
         path = Path(tempfile.mkdtemp(prefix=_OWN_FOLDER)) / "s"
@@ -73,7 +73,7 @@ async def listen_on_socket(folder: Path, name: str) -> tuple[SocketListener, End
 
 
 async def listen_on_loopback() -> tuple[SocketListener, Endpoint]:
-    """A free port of the loopback, and a token."""
+    """Open a free port of the loopback with a token."""
     listeners = await anyio.create_tcp_listener(local_host="127.0.0.1")
     listener = cast("SocketListener", listeners.listeners[0])
     port = cast("int", listener.extra_attributes[SocketAttribute.local_port]())

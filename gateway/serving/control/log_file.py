@@ -1,4 +1,4 @@
-"""The log of a running gateway as a file beside its control socket: rotating, and for its owner alone."""
+"""The log file of a running gateway, beside its control socket: rotating, and private to its owner."""
 
 import logging
 import os
@@ -15,15 +15,15 @@ from gateway.system.runtime_dir import PRIVATE_FILE, existing_folders
 SUFFIX = ".log"
 MAX_BYTES = 1024 * 1024
 KEPT_PIECES = 2
-"""How many full pieces are kept beside the one that is written."""
+"""Number of full files kept beside the current one."""
 
 _KEPT_LOGS = 10
 _KEPT_SECONDS = 14 * 24 * 3_600.0
-"""The logs of so many gateways that have ended are kept, so long at most: they tell why one did."""
+"""Number of logs of ended gateways that are kept, and for how long at most: they show why a gateway ended."""
 
 
 class LogFile(RotatingFileHandler):
-    """The handler. What cannot be written (a full disk) is lost, and costs nothing else."""
+    """The logging handler. Records that cannot be written (because the disk is full) are dropped silently."""
 
     def __init__(self, path: Path, formatter: logging.Formatter) -> None:
         super().__init__(path, maxBytes=MAX_BYTES, backupCount=KEPT_PIECES, encoding="utf-8", errors="backslashreplace")
@@ -34,32 +34,32 @@ class LogFile(RotatingFileHandler):
         return os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace")
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as lines: what follows the first is indented, so that no text can pass for a record."""
+        """Format a record with all lines but the first indented, so that no text can pass for a record."""
         return super().format(record).replace("\n", "\n    ")
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Nothing: the same record goes to stderr, and the next one may fit again."""
+        """Do nothing: the record also goes to stderr, and the next one may fit again."""
 
     def close(self) -> None:
-        """Write what waits, if it can be written."""
+        """Write buffered records, if possible."""
         with suppress(OSError):
             super().close()
 
 
 def log_path(folder: Path, pid: int, started: float) -> Path:
-    """Where the log of a process stands."""
+    """Return the path of a process's log."""
     return folder / (stem(pid, started) + SUFFIX)
 
 
 def left_logs() -> list[Path]:
-    """The logs there are, of gateways that run or have ended, the newest first."""
+    """The existing logs, of gateways that run or have ended, newest first."""
     return sorted(
         (path for folder in existing_folders() for path in folder.glob(f"*{SUFFIX}")), key=_changed, reverse=True
     )
 
 
 def prune(folder: Path, in_use: frozenset[Path] = frozenset()) -> None:
-    """Remove the logs of gateways that ended long ago, and all but the newest."""
+    """Remove the logs of gateways that ended long ago, and all but the newest of the others."""
     ended = sorted((path for path in folder.glob(f"*{SUFFIX}") if path not in in_use), key=_changed, reverse=True)
     oldest = time.time() - _KEPT_SECONDS
     for place, path in enumerate(ended):
@@ -70,7 +70,7 @@ def prune(folder: Path, in_use: frozenset[Path] = frozenset()) -> None:
 
 
 def last_lines(path: Path, count: int) -> list[str]:
-    """The last `count` lines of a log, older pieces included."""
+    """Return the last `count` lines of a log, including older files."""
     lines: list[str] = []
     for piece in (path, *_pieces(path)):
         if len(lines) >= count:

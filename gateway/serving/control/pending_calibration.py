@@ -1,7 +1,7 @@
-"""Calibrating the hosts of running gateways, at the wish of the command line, and of those that start meanwhile.
+"""Calibrate the hosts of running gateways, and of those that start soon, at the command line's request.
 
-A gateway that is served over stdio is started by its host. So the wish is also left in the folder of what runs: a host
-that has to be restarted before it sees new tools finds them in the gateway that it then starts.
+A gateway on stdio is started by its host. So the request is also saved in the runtime directory: a host that must be
+restarted to see new tools finds them in the gateway that it then starts.
 """
 
 import json
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LONGEST_SECONDS = 24 * 3_600.0
-"""For how long a wish may be good."""
+"""Maximum time for which a request is valid."""
 
 _FILE = "calibrate.wish"
 _LARGEST = 4_096
 
 
 def answer(calibration: "Calibration", request: Mapping[str, Any]) -> dict[str, Any]:
-    """Begin or go on calibrating (`until`, `host`), or end it (`close`); how far each host is.
+    """Begin or continue calibrating (`until`, `host`), or end it (`close`). Return the progress of each host.
 
-    Raises InvalidRequest: it does not say until when.
+    Raises InvalidRequest if `until` is missing or invalid.
     """
     if request.get("close") is True:
         calibration.close()
     else:
-        until, host = _wished(request)
+        until, host = _read_request(request)
         calibration.open(until, host)
     return calibration.progress()
 
 
-def leave_wish(folder: Path, until: float, host: str | None) -> Path:
-    """Have gateways that start until then calibrate their hosts. Raises OSError."""
+def save_pending_calibration(folder: Path, until: float, host: str | None) -> Path:
+    """Save a request for gateways that start until then to calibrate their hosts. Raises OSError."""
     path = folder / _FILE
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
     with os.fdopen(descriptor, "wb") as file:
@@ -53,19 +53,19 @@ def leave_wish(folder: Path, until: float, host: str | None) -> Path:
 
 
 def apply_pending_calibration(folder: Path, calibration: "Calibration") -> None:
-    """Begin calibrating, if that is wished for. What cannot be read, or is past, is no wish."""
+    """Begin calibrating if there is a valid saved request."""
     with suppress(OSError, ValueError, InvalidRequest):
         with (folder / _FILE).open("rb") as file:
-            wish = protocol.parse_line(file.read(_LARGEST))
-        until, host = _wished(wish)
+            pending = protocol.parse_line(file.read(_LARGEST))
+        until, host = _read_request(pending)
         calibration.open(until, host)
-        logger.info("calibrating %s, as `mcp-gateway calibrate` asks for", json.dumps(host) if host else "any host")
+        logger.info("calibrating %s, as requested by `mcp-gateway calibrate`", json.dumps(host) if host else "any host")
 
 
-def _wished(said: Mapping[str, Any]) -> tuple[float, str | None]:
+def _read_request(said: Mapping[str, Any]) -> tuple[float, str | None]:
     until, host = said.get("until"), said.get("host")
     if isinstance(until, bool) or not isinstance(until, int | float) or not math.isfinite(until):
-        raise InvalidRequest("calibrating needs a time until when")
+        raise InvalidRequest("calibrating needs an end time (until)")
     if not 0 < until - time.time() <= LONGEST_SECONDS:
-        raise InvalidRequest("that time is past, or too far away")
+        raise InvalidRequest("the end time is past, or too far away")
     return float(until), host if isinstance(host, str) and host else None

@@ -1,11 +1,11 @@
 """The protocol of the control socket: one line of JSON in, one line of JSON out, and the connection is closed.
 
-{"command": "status", "token": "..."}       the token only where the endpoint has one
-{"command": "calibrate", "until": 1795000000.0, "host": null}       a command may say more
+{"command": "status", "token": "..."}       the token only if the endpoint has one
+{"command": "calibrate", "until": 1795000000.0, "host": null}       a command may have more members
 {"ok": true, "result": {...}}
 {"ok": false, "error": "one line or several"}
 
-Content follows a line as bytes, of a number that the line says (`gateway.serving.control.contents`).
+Content follows a line as bytes; the line has their number (`gateway.serving.control.contents`).
 """
 
 import json
@@ -21,26 +21,26 @@ MAX_REPLY_BYTES = 8 * 1024 * 1024
 
 
 def format_line(value: dict[str, Any]) -> bytes:
-    """A value as a line. ASCII only, so that no terminal is told anything by it."""
+    """Return a value as a line. ASCII only, so that it contains no control sequences for terminals."""
     return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def parse_line(line: bytes) -> dict[str, Any]:
-    """The value of a line. Raises ValueError when it is not a JSON object."""
+    """Return the value of a line. Raises ValueError if it is not a JSON object."""
     try:
         value = json.loads(line)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not is_dict(value):
-        raise ValueError("no JSON object")
+        raise ValueError("not a JSON object")
     return value
 
 
 def result(value: dict[str, Any]) -> bytes:
-    """The reply with a result."""
+    """Return the reply with a result."""
     return format_line({"ok": True, "result": value})
 
 
 def refusal_reply(error: str) -> bytes:
-    """The reply that says why there is none."""
+    """Return the reply with an error."""
     return format_line({"ok": False, "error": error})

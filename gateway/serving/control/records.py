@@ -1,7 +1,7 @@
-"""Who runs: a file for every gateway that says how to reach it, beside its socket and its log.
+"""Records of running gateways: a file for each that says how to reach it, beside its socket and its log.
 
-A gateway writes its record when it can be asked already and removes it when it ends. One that was killed leaves its
-files behind; whoever looks next finds that nobody answers there, and takes them away.
+A gateway writes its record once it accepts commands, and removes it when it ends. One that was killed leaves its files
+behind; the next command that looks finds that nothing answers there, and removes them.
 """
 
 import json
@@ -23,7 +23,7 @@ _PROBE_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class GatewayRecord:
-    """One running gateway: process, when it was started (seconds since 1970), its name, file and control socket."""
+    """One running gateway: process, time of its start (seconds since 1970), name, files and control socket."""
 
     pid: int
     started: float
@@ -35,24 +35,24 @@ class GatewayRecord:
 
     @property
     def stem(self) -> str:
-        """What its files are called, without the endings."""
+        """The name of its files without extensions."""
         return stem(self.pid, self.started)
 
 
 def stem(pid: int, started: float) -> str:
-    """What the files of a process are called: an id may come again, together with its time it does not."""
+    """Return the base name of a process's files: process ids are reused, but not with the same start time."""
     return f"{pid}-{int(started)}"
 
 
 def write_record(folder: Path, record: GatewayRecord) -> Path:
-    """Write the record, whole or not at all, for its owner alone. Raises OSError."""
+    """Write the record atomically, readable only by its owner. Raises OSError."""
     path = folder / (record.stem + _SUFFIX)
     write_file(path, json.dumps(asdict(record)).encode())
     return path
 
 
 def running() -> list[GatewayRecord]:
-    """The gateways of this user that run, the oldest first. What others have left behind is removed."""
+    """Return this user's running gateways, oldest first, and remove files left behind by others."""
     found: list[GatewayRecord] = []
     for folder in existing_folders():
         found += _running_in(folder)
@@ -73,14 +73,14 @@ def _running_in(folder: Path) -> Iterator[GatewayRecord]:
                 path.unlink(missing_ok=True)
                 record.endpoint.remove()
     for path in folder.glob("*.sock"):
-        # Killed between opening its socket and writing its record. One that is about to write it is alive.
+        # The process was killed between opening its socket and writing its record. One about to write it is alive.
         if path.stem not in known and not _is_alive(path.stem.partition("-")[0]):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> GatewayRecord | None:
-    """The record; None for a file that is none, or is gone by now."""
+    """Return the record, or None if the file is not a record or no longer exists."""
     try:
         with path.open("rb") as file:
             fields = cast("dict[str, Any]", json.loads(file.read(_LARGEST)))
@@ -91,7 +91,7 @@ def _read(path: Path) -> GatewayRecord | None:
 
 
 def _answers(endpoint: Endpoint) -> bool:
-    """Whether somebody listens there; one who is too busy to say so counts as running."""
+    """Whether a gateway listens there. One that is too busy to accept counts as running."""
     try:
         endpoint.connect(_PROBE_SECONDS).close()
     except (ConnectionRefusedError, FileNotFoundError):
@@ -103,7 +103,7 @@ def _answers(endpoint: Endpoint) -> bool:
 
 def _is_alive(pid: str) -> bool:
     if not pid.isdecimal() or os.name != "posix":
-        return True  # not ours to judge
+        return True  # another user's process: cannot be checked
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:

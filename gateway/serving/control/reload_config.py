@@ -1,4 +1,4 @@
-"""Taking over a changed configuration while the gateway runs: applied as a whole, or refused as a whole."""
+"""Reload a changed configuration while the gateway runs: it is applied as a whole, or refused as a whole."""
 
 import logging
 import time
@@ -16,14 +16,14 @@ from gateway.errors import ConfigError, GatewayError
 logger = logging.getLogger(__name__)
 
 Load = Callable[[], Settings]
-"""Reads the settings again; raises ConfigError. May block."""
+"""Reads the settings again. Raises ConfigError. May block."""
 
 Apply = Callable[[Settings], Difference]
-"""Takes them over; raises ConfigError or ProfileError with everything as it was."""
+"""Applies the settings, or raises ConfigError or ProfileError and changes nothing."""
 
 
 class Reloader:
-    """One at a time. `problem` says why the newest version of the file is not in force, `restart_needed` what of it."""
+    """Reloads, one at a time. `problem`: why the newest file is refused; `restart_needed`: keys not in force yet."""
 
     def __init__(self, load: Load | None, apply: Apply) -> None:
         self._load = load
@@ -35,11 +35,11 @@ class Reloader:
         self.restart_needed: tuple[str, ...] = ()
 
     async def reload(self) -> dict[str, Any]:
-        """Read and apply the configuration; what has changed (`Difference`, as JSON).
+        """Read and apply the configuration, and return the changes (`Difference`, as JSON).
 
         Raises:
-            ConfigError: there is no file, or it cannot be used.
-            ProfileError: a profile in it does not hold together.
+            ConfigError: there is no file, or it is invalid.
+            ProfileError: a profile in it is inconsistent.
         """
         if self._load is None:
             raise ConfigError(
@@ -51,7 +51,7 @@ class Reloader:
                 difference = self._apply(settings)
             except GatewayError as error:
                 self.problem = str(error)
-                logger.error("the changed configuration is refused, and the one before stays in force: %s", error)
+                logger.error("the changed configuration is refused, and the previous one stays in force: %s", error)
                 raise
             self.problem = None
             self.applied_at = time.time()
@@ -61,21 +61,21 @@ class Reloader:
             return asdict(difference)
 
     async def reload_quietly(self) -> None:
-        """The same for whoever noticed a change of the file: nobody waits for an answer, and the log has it all."""
+        """Reload after a change of the file was noticed: errors are only logged, because no caller waits for them."""
         try:
             await self.reload()
         except GatewayError:
-            pass  # logged above, and told by `status`
-        except Exception:  # one mistake in here must not end the gateway
+            pass  # logged above, and shown by `status`
+        except Exception:  # an error in here must not end the gateway
             logger.exception("reading the configuration again failed")
 
 
 def lines_of(difference: dict[str, Any]) -> list[str]:
-    """What has changed, in words: a line for each upstream and key."""
+    """Describe the changes, with a line for each upstream and key."""
     words = {
         "added": "upstream {} added",
         "removed": "upstream {} removed",
-        "restarted": "upstream {} started anew",
+        "restarted": "upstream {} restarted",
         "adjusted": "upstream {} adjusted",
         "applied": "{} applied",
         "restart_needed": "{} needs a restart of the gateway",

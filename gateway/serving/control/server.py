@@ -1,4 +1,4 @@
-"""The gateway's side of the control socket: one command per connection, and limits on what a stranger could use up."""
+"""The gateway's side of the control socket: one command per connection, with limits against misuse."""
 
 import hmac
 import logging
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 16
-_SAYING = 5.0  # seconds for a caller to say what it wants, and again to take the answer
+_SAYING = 5.0  # seconds for a caller to send its request, and again to read the answer
 _PAUSE = 1.0
 _PIECE = 256 * 1024
 
 _SILENCE = 60.0  # seconds without a piece of content
 
 Silent = dict[SocketStream, anyio.CancelScope]
-"""Callers that have not said yet what they want, the first to come first; with what ends the waiting for it."""
+"""Callers that have not sent a request yet, in order of arrival, each with the scope that cancels the wait for it."""
 
 Answer = Callable[[], Awaitable[dict[str, Any]]]
 Transfer = Callable[[dict[str, Any], AsyncIterator[bytes]], AsyncGenerator[bytes]]
-"""Takes a request and the bytes that follow it; gives the bytes of the reply. Raises GatewayError."""
+"""Takes a request and the bytes that follow it, and yields the bytes of the reply. Raises GatewayError."""
 
 
 @dataclass(frozen=True)
 class Commands:
-    """What can be asked for. `stop` is called when the answer to it has been sent, and must not block."""
+    """The commands. `stop` is called after its answer has been sent, and must not block."""
 
     status: Answer
     reload: Answer
@@ -45,8 +45,8 @@ class Commands:
     content: Transfer | None = None
 
 
-async def attend(listener: SocketListener, endpoint: Endpoint, commands: Commands) -> None:
-    """Answer whoever comes, until cancelled. A caller that misbehaves costs nobody anything."""
+async def answer_callers(listener: SocketListener, endpoint: Endpoint, commands: Commands) -> None:
+    """Answer callers until cancelled. A caller that misbehaves does not affect others."""
     callers: set[SocketStream] = set()
     silent: Silent = {}
     guesses = _Guesses()
@@ -56,16 +56,16 @@ async def attend(listener: SocketListener, endpoint: Endpoint, commands: Command
             try:
                 stream = await listener.accept()
                 is_out = False
-            except OSError as error:  # no file descriptors left, for one
-                if not is_out:  # a line each time would fill the log
-                    logger.warning("the control endpoint cannot take a caller: %s", error.strerror or error)
+            except OSError as error:  # no free file descriptors, for instance
+                if not is_out:  # one line each time would fill the log
+                    logger.warning("the control endpoint cannot accept a connection: %s", error.strerror or error)
                 is_out = True
                 await anyio.sleep(_PAUSE)
                 continue
             if len(callers) >= _AT_ONCE and not silent:
                 await stream.aclose()
                 continue
-            if len(callers) >= _AT_ONCE:  # who has said nothing for longest makes way
+            if len(callers) >= _AT_ONCE:  # the caller that has been silent for longest is dropped
                 longest = next(iter(silent))
                 silent.pop(longest).cancel()
                 callers.discard(longest)
@@ -108,7 +108,7 @@ async def _converse(
 
 
 async def _line(stream: SocketStream) -> tuple[bytes, bytes] | None:
-    """What comes before the first line end, and what came after it; None when there is too much, or no end."""
+    """Return the bytes before the first line end and those after it, or None if it is too long or has no end."""
     gathered = b""
     while b"\n" not in gathered:
         if len(gathered) > protocol.MAX_REQUEST_BYTES:
@@ -122,15 +122,15 @@ async def _line(stream: SocketStream) -> tuple[bytes, bytes] | None:
 
 
 class _Guesses:
-    """Wrong tokens, as on the gateway's other ports: logged, and each answered a little later than the one before."""
+    """Wrong tokens, handled as on the gateway's other ports: logged, and each answered later than the one before."""
 
     def __init__(self) -> None:
         self._wrong_tokens: WrongTokens | None = None
 
     async def count(self) -> None:
-        """One more: wait as long as it is to wait."""
+        """Count one more, and wait for its delay."""
         if self._wrong_tokens is None:
-            from gateway.serving.http import WrongTokens  # with a web server, which is not needed before
+            from gateway.serving.http import WrongTokens  # imports a web server, which is not needed before
 
             self._wrong_tokens = WrongTokens("the control endpoint")
         await self._wrong_tokens.refused_from("127.0.0.1")
@@ -139,9 +139,9 @@ class _Guesses:
 async def _said(
     stream: SocketStream, endpoint: Endpoint, guesses: "_Guesses"
 ) -> tuple[dict[str, Any] | bytes, bytes] | None:
-    """The request, or the refusal to answer with, and the bytes after it; None when nothing was said in time.
+    """Return the request or the refusal to answer with, and the bytes after it; None if nothing came in time.
 
-    A wrong token is refused later each time. Whoever waits for that makes way for others, as one that says nothing.
+    A wrong token is refused later each time. A caller that waits for this makes room for others, as a silent one does.
     """
     said: tuple[bytes, bytes] | None = None
     with anyio.move_on_after(_SAYING):
@@ -157,7 +157,7 @@ async def _said(
 
 
 def _request(line: bytes) -> dict[str, Any] | bytes:
-    """What is asked for; else the refusal of what cannot be read."""
+    """Return the request, or a refusal if it cannot be read."""
     try:
         return protocol.parse_line(line)
     except ValueError as error:
@@ -184,15 +184,15 @@ async def _transfer(stream: SocketStream, rest: bytes, request: dict[str, Any], 
         except GatewayError as error:
             said = str(error)
         except Exception as error:
-            # As in `_reply`: whatever is wrong with it must not end the gateway.
+            # As in `_reply`: no error in it may end the gateway.
             logger.exception("content at the control endpoint failed")
-            said = f"a mistake of the gateway's: {type(error).__name__}, see its log"
-        if begun:  # the caller sees that there is less than was said
+            said = f"internal error of the gateway: {type(error).__name__}, see its log"
+        if begun:  # the caller sees that there is less than announced
             logger.warning("content broke off at the control endpoint: %s", said)
             return
         with anyio.move_on_after(_SAYING):
             await stream.send(protocol.refusal_reply(said))
-            async for _ in incoming:  # until the caller has seen it
+            async for _ in incoming:  # until the caller has read the answer
                 pass
 
 
@@ -209,7 +209,7 @@ async def _incoming(stream: SocketStream, rest: bytes) -> AsyncGenerator[bytes]:
 
 
 async def _reply(request: dict[str, Any], commands: Commands) -> tuple[bytes, bool]:
-    """The answer, and whether the gateway is to stop after it."""
+    """Return the answer, and whether the gateway is to stop after it."""
     try:
         match request.get("command"):
             case "status":
@@ -227,9 +227,9 @@ async def _reply(request: dict[str, Any], commands: Commands) -> tuple[bytes, bo
     except GatewayError as error:
         return protocol.refusal_reply(str(error)), False
     except Exception as error:
-        # The last frame before the caller: whatever is wrong with an answer must not end the gateway.
+        # Nothing catches errors after this, and no error in an answer may end the gateway.
         logger.exception("a command of the control endpoint failed")
-        return protocol.refusal_reply(f"a mistake of the gateway's: {type(error).__name__}, see its log"), False
+        return protocol.refusal_reply(f"internal error of the gateway: {type(error).__name__}, see its log"), False
 
 
 def _bounded(reply: bytes) -> bytes:

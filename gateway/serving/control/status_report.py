@@ -1,4 +1,4 @@
-"""What a running gateway says about itself, as JSON: names, states and numbers; no content, no secrets."""
+"""The status of a running gateway as JSON: names, states and numbers, but no content and no secrets."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Running(Protocol):
-    """The gateway that is reported on (`gateway.runtime.Gateway` is one)."""
+    """The gateway to report on (implemented by `gateway.runtime.Gateway`)."""
 
     @property
     def router(self) -> "Router": ...
@@ -44,8 +44,8 @@ class Running(Protocol):
     def apply(self, settings: Settings) -> Difference: ...
 
 
-class AGuest(Protocol):
-    """A host that is connected."""
+class ConnectedHostPort(Protocol):
+    """A connected host (implemented by `gateway.serving.mcp.presence.ConnectedHost`)."""
 
     @property
     def caller(self) -> Caller: ...
@@ -57,26 +57,26 @@ class AGuest(Protocol):
     def requests(self) -> int: ...
 
 
-def no_hosts() -> Iterable[AGuest]:
-    """No hosts: as long as nothing serves them yet."""
+def no_hosts() -> Iterable[ConnectedHostPort]:
+    """Return no hosts. Used until something serves them."""
     return ()
 
 
 @dataclass
 class Serving:
-    """How the gateway is served: its file, and, once they are known, its transports and its hosts."""
+    """How the gateway is served: its configuration file and, once known, its transports and its hosts."""
 
     config: Path | None
     started: float
     transports: list[str] = field(default_factory=list[str])
-    guests: Callable[[], Iterable[AGuest]] = no_hosts
+    connected_hosts: Callable[[], Iterable[ConnectedHostPort]] = no_hosts
     log: Path | None = None
     principal: str = Caller().principal
-    """Whose content the hosts' is."""
+    """The owner of the hosts' content."""
 
 
 async def report(running: Running, serving: Serving, reloader: Reloader) -> dict[str, Any]:
-    """All of it."""
+    """Return the whole report."""
     upstreams = list(running.upstreams.values())
     groups = [upstream.pid for upstream in upstreams if upstream.pid is not None]
     memory = await anyio.to_thread.run_sync(memory_of_groups, groups)
@@ -95,13 +95,13 @@ async def report(running: Running, serving: Serving, reloader: Reloader) -> dict
             "restart_needed": list(reloader.restart_needed),
         },
         "store": _store(running),
-        "hosts": [_host(guest, running.router) for guest in serving.guests()],
+        "hosts": [_host(host, running.router) for host in serving.connected_hosts()],
         "upstreams": [_upstream(upstream, memory) for upstream in upstreams],
     }
 
 
 def moment(seconds: float) -> str:
-    """Seconds since 1970 as `2026-11-20T09:30:00Z`."""
+    """Format seconds since 1970 as `2026-11-20T09:30:00Z`."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
@@ -115,20 +115,20 @@ def _store(running: Running) -> dict[str, Any]:
     }
 
 
-def _host(guest: AGuest, router: "Router") -> dict[str, Any]:
-    caller = guest.caller
+def _host(host: ConnectedHostPort, router: "Router") -> dict[str, Any]:
+    caller = host.caller
     try:
         profile = router.profile_of(caller).name
-    except GatewayError:  # it asked for one that is not there, or not any more
+    except GatewayError:  # it asked for a profile that does not exist, or no longer does
         profile = None
     return {
         "name": caller.client_name,
         "version": caller.client_version,
         "revision": caller.revision,
         "profile": profile,
-        "since": moment(guest.since),
-        "last_request": moment(guest.last),
-        "requests": guest.requests,
+        "since": moment(host.since),
+        "last_request": moment(host.last),
+        "requests": host.requests,
     }
 
 

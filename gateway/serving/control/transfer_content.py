@@ -1,4 +1,4 @@
-"""Content to and from a running gateway, from another process: plain sockets, in pieces."""
+"""Transfer content to and from a running gateway from another process, over plain sockets, in pieces."""
 
 import selectors
 import socket
@@ -11,28 +11,28 @@ from gateway.serving.control.protocol import MAX_REPLY_BYTES, format_line, parse
 from gateway.serving.control.records import GatewayRecord
 
 SILENCE_SECONDS = 60.0
-"""How long nothing may happen: a store far away takes its time with the last piece."""
+"""Maximum time without progress: a remote store may need a while for the last piece."""
 
 _PIECE = 256 * 1024
 
 Progress = Callable[[int, int], object]
-"""Told bytes done, and bytes in all."""
+"""Called with the bytes done and the total."""
 
 
 def upload_content(
     record: GatewayRecord, file: BinaryIO, described: dict[str, Any], progress: Progress
 ) -> dict[str, Any]:
-    """Give the gateway `described["size"]` bytes of the file; what it says of the content.
+    """Send the gateway `described["size"]` bytes of the file, and return its description of the content.
 
     Raises:
-        NoAnswer: it cannot be asked, or the file has not as many bytes.
-        GatewayError: it refused, and why.
+        ControlUnanswered: it cannot be reached, or the file has fewer bytes.
+        GatewayError: it refused, with its reason.
     """
     size = int(described["size"])
     with _asked(record, {"do": "put", **described}) as connection:
         try:
             done = 0
-            # A refusal comes while there is still something to send.
+            # A refusal may arrive while there is still something to send.
             while done < size and not _has_news(connection):
                 piece = file.read(min(_PIECE, size - done))
                 if not piece:
@@ -41,20 +41,20 @@ def upload_content(
                 done += len(piece)
                 progress(done, size)
         except (BrokenPipeError, ConnectionResetError):
-            pass  # why, it may have said
+            pass  # the gateway may have sent the reason
         except TimeoutError:
-            raise ControlUnanswered(f"the gateway {record.pid} took nothing for {SILENCE_SECONDS:g} s") from None
+            raise ControlUnanswered(f"the gateway {record.pid} accepted no data for {SILENCE_SECONDS:g} s") from None
         return _reply(record, connection)[0]
 
 
 def download_content(
     record: GatewayRecord, handle: str, owner: str | None, write_piece: Callable[[bytes], object], progress: Progress
 ) -> dict[str, Any]:
-    """Take content out, piece by piece; what the gateway says of it.
+    """Receive content piece by piece, and return the gateway's description of it.
 
     Raises:
-        NoAnswer: it cannot be asked, or the content broke off.
-        GatewayError: it refused, and why.
+        ControlUnanswered: it cannot be reached, or the content broke off.
+        GatewayError: it refused, with its reason.
     """
     with _asked(record, {"do": "get", "handle": handle, "owner": owner}) as connection:
         told, rest = _reply(record, connection)
@@ -71,7 +71,7 @@ def download_content(
 
 
 def _has_news(connection: socket.socket) -> bool:
-    """Whether there is something to read. Not `select.select`, which fails for file descriptors from 1024 on."""
+    """Whether there is something to read. Avoids `select.select`, which fails for file descriptors from 1024 on."""
     with selectors.DefaultSelector() as selector:
         selector.register(connection, selectors.EVENT_READ)
         return bool(selector.select(0))
@@ -84,7 +84,7 @@ def _asked(record: GatewayRecord, request: dict[str, Any]) -> socket.socket:
     try:
         connection = record.endpoint.connect(SILENCE_SECONDS)
     except OSError as error:
-        raise ControlUnanswered(f"the gateway {record.pid} cannot be asked: {error}") from None
+        raise ControlUnanswered(f"the gateway {record.pid} cannot be reached: {error}") from None
     try:
         connection.sendall(format_line(whole))
     except BaseException:
@@ -94,7 +94,7 @@ def _asked(record: GatewayRecord, request: dict[str, Any]) -> socket.socket:
 
 
 def _reply(record: GatewayRecord, connection: socket.socket) -> tuple[dict[str, Any], bytes]:
-    """The result in the line of the reply, and what has come of the bytes after it."""
+    """Return the result from the reply's line, and the bytes received after it so far."""
     line = rest = b""
     while True:
         piece = _received(record, connection)
@@ -108,7 +108,7 @@ def _reply(record: GatewayRecord, connection: socket.socket) -> tuple[dict[str, 
     try:
         reply = parse_line(line)
     except ValueError as error:
-        raise ControlUnanswered(f"the gateway {record.pid} cannot be understood: {error}") from None
+        raise ControlUnanswered(f"the gateway {record.pid} sent an answer that cannot be read: {error}") from None
     if reply.get("ok") is True and isinstance(reply.get("result"), dict):
         return reply["result"], rest
     raise GatewayError(str(reply.get("error") or "the gateway refused"))
@@ -118,6 +118,6 @@ def _received(record: GatewayRecord, connection: socket.socket) -> bytes:
     try:
         return connection.recv(_PIECE)
     except TimeoutError:
-        raise ControlUnanswered(f"the gateway {record.pid} said nothing for {SILENCE_SECONDS:g} s") from None
+        raise ControlUnanswered(f"the gateway {record.pid} sent nothing for {SILENCE_SECONDS:g} s") from None
     except OSError as error:
-        raise ControlUnanswered(f"the gateway {record.pid} cannot be asked: {error}") from None
+        raise ControlUnanswered(f"the gateway {record.pid} cannot be reached: {error}") from None

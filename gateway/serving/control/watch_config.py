@@ -1,7 +1,7 @@
-"""Noticing that a configuration file has changed: written in place, renamed into place, or behind a link that moved.
+"""Watch a configuration file for changes: written in place, renamed into place, or behind a changed link.
 
-Watched are folders, not the file: editors save by renaming, and a ConfigMap's files are links through `..data`, itself
-a link that is swapped. Whether anything has really changed is decided by the file's content.
+Folders are watched, not the file: editors save by renaming, and a ConfigMap's files are links through `..data`, itself
+a link that is replaced. Whether the file has really changed is decided by its content.
 """
 
 import hashlib
@@ -19,16 +19,16 @@ logger = logging.getLogger(__name__)
 _LARGEST = 16 * 1024 * 1024
 _MOST_LINKS = 20
 _CHECK_MILLISECONDS = 5_000
-"""Without any news the file is looked at so often: some file systems never tell."""
+"""Interval for checking the file without any events: some file systems never send them."""
 _DEBOUNCE_MILLISECONDS = 400
 _STEP_MILLISECONDS = 50
 _BEGINNING_SECONDS = 0.5
 _RETURN_SECONDS = 0.5
-"""How long a file may be gone before that counts: some editors move it away before they write it."""
+"""How long a file may be missing before that counts: some editors move it away before they write it."""
 
 
 def fingerprint(path: Path) -> bytes | None:
-    """A digest of the file's content; None when there is no such file, or it cannot be read."""
+    """Return a digest of the file's content, or None if it does not exist or cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.sha256(file.read(_LARGEST)).digest()
@@ -37,23 +37,23 @@ def fingerprint(path: Path) -> bytes | None:
 
 
 def folders_of(path: Path) -> frozenset[Path]:
-    """The folders in which a change may change the file: its own, and those that it is linked from and to."""
+    """The folders in which a change may affect the file: its own, and those of its links and their targets."""
     folders = {path.parent}
     for _ in range(_MOST_LINKS):
         try:
             path = path.parent / path.readlink()
-        except OSError:  # no link
+        except OSError:  # not a link
             break
         folders.add(path.parent)
     return frozenset(folder for folder in folders if folder.is_dir())
 
 
 async def watch(path: Path, seen: bytes | None, changed: Callable[[], Awaitable[None]]) -> None:
-    """Call `changed` whenever the content of the file is another than before, `seen` at first. Until cancelled."""
+    """Call `changed` whenever the file's content differs from before (at first from `seen`), until cancelled."""
     stopped = anyio.Event()
     async with anyio.create_task_group() as tasks:
         watcher = _Watcher(path, seen, changed, tasks)
-        # The thread that waits for news has to be told of the end: it cannot be cancelled.
+        # The thread that waits for events cannot be cancelled, so an event tells it to end.
         tasks.start_soon(_set_at_the_end, stopped)
         await watcher.run(stopped)
 
@@ -82,8 +82,8 @@ class _Watcher:
             try:
                 await self._until_moved(folders_of(self._path), stopped)
             except Exception as error:
-                # Too many watches on this machine, a folder that is gone, no library for it: then it is looked at now
-                # and then. Whatever it is, it must not end the gateway.
+                # Too many watches on this machine, a missing folder, no library for it: then the file is checked now
+                # and then. No error here may end the gateway.
                 if not warned:
                     seconds = _CHECK_MILLISECONDS / 1_000
                     logger.warning("changes of %s are noticed within %g s: %s", self._path, seconds, error)
@@ -92,7 +92,7 @@ class _Watcher:
                 await self._look()
 
     async def _until_moved(self, folders: frozenset[Path], stopped: anyio.Event) -> None:
-        """Look at the file after each event, until other folders have to be watched."""
+        """Check the file after each event, until other folders need to be watched."""
         from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType]
 
         news = awatch(
@@ -113,7 +113,7 @@ class _Watcher:
                     return
 
     async def _look_later(self) -> None:
-        """Once more when the watch has surely begun: what changed before is no event for it."""
+        """Check again once the watch has certainly begun, because it has no events for earlier changes."""
         await anyio.sleep(_BEGINNING_SECONDS)
         await self._look()
 

@@ -1,4 +1,4 @@
-"""A port of our own: who may call, and how it is served and ended. The same for hosts and for the model proxy."""
+"""HTTP server shared by the MCP endpoints and the model proxy: access checks, connection limits, start and stop."""
 
 from gateway.serving.http.allowed import LOOPBACK, Allowed
 from gateway.serving.http.http_server import Listening, TcpListener, serve

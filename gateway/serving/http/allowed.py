@@ -1,8 +1,8 @@
-"""Which values of the headers Host and Origin are taken.
+"""Allowed values of the Host and Origin headers.
 
-A web page that a user happens to visit can make the browser send requests to 127.0.0.1, and with a name of its own that
-leads there (DNS rebinding) it reads the answers, too. So the Host header must name us, and an Origin, which browsers
-add, must be one that was allowed.
+A web page that a user happens to visit can make the browser send requests to 127.0.0.1, and can read the answers too,
+if its own domain name resolves there (DNS rebinding). So the Host header must name the gateway, and an Origin, which
+browsers add, must be an allowed one.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class Allowed:
-    """The values of Host and Origin that are taken: the loopback ones, the address that is bound, and those given."""
+    """The allowed values of Host and Origin: those of loopback, the address bound to, and those given."""
 
     def __init__(self, bind: str, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
         local = (f"{scheme}://{host}" for scheme in ("http", "https") for host in LOOPBACK)
@@ -19,11 +19,11 @@ class Allowed:
         self.origins = frozenset(_without_wildcard(origin.rstrip("/")) for origin in (*local, *origins))
 
     def host(self, value: str) -> bool:
-        """Whether a Host header names us. An entry without a port stands for every port."""
+        """Whether a Host header names the gateway. An entry without a port matches every port."""
         return _matches(value, self.hosts)
 
     def origin(self, value: str) -> bool:
-        """Whether a page of this origin may call. An entry without a port stands for every port."""
+        """Whether a page of this origin may call. An entry without a port matches every port."""
         return _matches(value, self.origins)
 
 

@@ -1,9 +1,9 @@
-"""The connections of one port, under limits: those that dawdle are closed, and there are never too many.
+"""The connections of one port, under limits: slow ones are closed, and their number is bounded.
 
-uvicorn limits how long a connection may be idle, and nothing else. So each of its protocols is wrapped here, whichever
-it is; what it waits for is read off it. When there are too many connections, one makes way that nothing is lost with:
-one that has not sent a whole request yet, the oldest first, else one that is kept open for a request to come. Where
-somebody shows a token, those who have not are the first to go.
+uvicorn only limits how long a connection may be idle. So its protocol, whichever it is, is wrapped here, and its state
+is observed. When there are too many connections, one is closed with which nothing is lost: one that has not sent a
+whole request yet, oldest first, or else one that is kept open for another request. Connections that have not shown a
+valid token go before those that have.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ from gateway.system.loopback import is_loopback
 logger = logging.getLogger(__name__)
 
 _FLUSHING_SECONDS = 5.0
-"""For the rest of an answer to be taken, once a connection is being closed."""
+"""Time for the peer to read the rest of an answer once a connection is being closed."""
 _PATIENCE_SECONDS = 5.0
-"""Without reading anything: so long a peer may be busy while too much waits."""
+"""Time that a peer may go without reading anything while too much data waits on all connections."""
 _MAKING_WAY = 16
-"""How many connections are given up when the process has no files left."""
+"""Number of connections closed when the process has run out of file descriptors."""
 _TOO_SLOW = (
     b"HTTP/1.1 408 Request Timeout\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 28\r\n"
     b"connection: close\r\n\r\nThe request came too slowly."
@@ -37,7 +37,7 @@ _TOO_SLOW = (
 
 
 class Connections:
-    """All connections of one port. `sweep` is to be called about once a second."""
+    """All connections of one port. Call `sweep` about once a second."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self.limits = limits
@@ -53,19 +53,17 @@ class Connections:
         return len(self._open)
 
     def admit(self, new: "LimitedConnection") -> bool:
-        """Take a connection in, if there is room or another makes way."""
+        """Accept a connection if there is room, or if another can be closed for it."""
         if len(self._open) >= self._most:
             why = "" if self._most == self.limits.connections else ", for want of files (ulimit -n)"
-            self._lines.warn(
-                "all", f"{counted(self._most, 'connection')} open, as many as may be{why}: idle ones make way"
-            )
+            self._lines.warn("all", f"{counted(self._most, 'connection')} open, the maximum{why}: idle ones are closed")
             if not self._make_way(1):
                 return False
         most = self.limits.connections_per_address
         if self._by_address[new.address] >= most and self._counts_for(new.address):
             self._lines.warn(
                 "address",
-                f"{new.address} has {counted(most, 'connection')} open, as many as it may have: idle ones make way",
+                f"{new.address} has {counted(most, 'connection')} open, its maximum: idle ones are closed",
             )
             if not self._make_way(1, new.address):
                 return False
@@ -74,7 +72,7 @@ class Connections:
         return True
 
     def left(self, connection: "LimitedConnection") -> None:
-        """A connection is closed."""
+        """Remove a connection that has been closed."""
         if connection in self._open:
             del self._open[connection]
             self._by_address[connection.address] -= 1
@@ -91,7 +89,7 @@ class Connections:
         self._bound_unread(now)
 
     def _bound_unread(self, now: float) -> None:
-        """Close those that have not read for longest, when too much waits for all together."""
+        """While too much data waits on all connections, close those that have gone longest without reading."""
         waiting = {one: one.unread_bytes for one in self._open if one.stalled(now) >= _PATIENCE_SECONDS}
         too_much = sum(waiting.values()) - self.limits.unread_bytes
         for connection in sorted(waiting, key=lambda one: one.stalled(now), reverse=True):
@@ -103,13 +101,13 @@ class Connections:
             self._lines.warn(words, f"closed a connection from {connection.address}: {words}")
 
     def out_of_files(self, reason: str) -> int:
-        """The process cannot take a connection: say so now and then, and close some that are idle; how many."""
+        """Log now and then that no connection can be accepted, close some idle ones, and return how many."""
         made = self._make_way(_MAKING_WAY)
-        self._lines.warn("files", f"no connection can be taken for now: {reason}; {made} idle ones were closed")
+        self._lines.warn("files", f"no connection can be accepted for now: {reason}; {made} idle ones were closed")
         return made
 
     def _make_way(self, count: int, address: str | None = None) -> int:
-        """Close connections that nothing is lost with; how many there were."""
+        """Close connections with which nothing is lost, and return how many there were."""
         made = 0
         for rank in (LimitedConnection.is_stranger, LimitedConnection.is_idle):
             for connection in [one for one in self._open if address in (None, one.address) and rank(one)]:
@@ -120,7 +118,7 @@ class Connections:
         return made
 
     def _is_one_peer(self, address: str) -> bool:
-        """Whether one peer is behind an address: not the loopback (there is one user, or a proxy), not a proxy."""
+        """Whether an address stands for one peer: not if it is the loopback (one user, or a proxy) or a known proxy."""
         if is_loopback(address):
             return False
         try:
@@ -131,7 +129,7 @@ class Connections:
 
 
 class LimitedConnection(asyncio.Protocol):
-    """One connection: uvicorn's protocol, and how long its peer lets us wait."""
+    """One connection: uvicorn's protocol, with a record of how long its peer keeps the server waiting."""
 
     def __init__(self, connections: Connections, inner: HttpProtocol) -> None:
         self.address = ""
@@ -139,15 +137,15 @@ class LimitedConnection(asyncio.Protocol):
         self._inner = inner
         self._transport: asyncio.Transport
         self._begun: float | None = None
-        """Since when a request is awaited or coming in; None while one is answered, or none has begun."""
+        """When the wait for a request, or for the rest of one, began; None while one is answered, or none has begun."""
         self._body_bytes = 0
         self._unread: tuple[float, int] | None = None
-        """When the peer last read some of an answer that waits, and how much of it waited then."""
+        """When the peer last read part of a waiting answer, and how much was still waiting then."""
         self._closing: float | None = None
         self._admitted = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Somebody has connected."""
+        """A peer has connected."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's own class is not one
         peer = cast("tuple[Any, ...] | None", transport.get_extra_info("peername"))
         self.address = str(peer[0]) if peer else ""
@@ -159,47 +157,47 @@ class LimitedConnection(asyncio.Protocol):
         self._inner.connection_made(self._transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone."""
+        """The connection is closed."""
         self._connections.left(self)
         if self._admitted:
             self._inner.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of a request, or of several."""
+        """Receive bytes of one or more requests."""
         before = self._inner.cycle
         if self._begun is None and (before is None or before.response_complete):
             self._begun = self._connections.clock()
         self._body_bytes += len(data)
         try:
             self._inner.data_received(data)
-        except Exception as error:  # h11's protocol raises at rubbish behind a request that it has answered
+        except Exception as error:  # h11's protocol raises on garbage after a request that it has answered
             logger.debug("a request that cannot be read: %s", error)
             self.abort()
             return
         cycle = self._inner.cycle
         if cycle is None:
             return
-        if cycle is not before:  # its headers are whole
+        if cycle is not before:  # its headers are complete
             self._begun, self._body_bytes = self._connections.clock(), 0
         if not cycle.more_body and not cycle.response_complete:
             self._begun = None
 
     def eof_received(self) -> bool | None:
-        """The peer sends no more."""
+        """The peer has finished sending."""
         return self._inner.eof_received()
 
     def pause_writing(self) -> None:
-        """The peer does not read as fast as it is written to."""
+        """The peer reads more slowly than data is written."""
         self._unread = self._connections.clock(), self._transport.get_write_buffer_size()
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """It has read most of it."""
+        """The peer has read most of the waiting data."""
         self._unread = None
         self._inner.resume_writing()
 
     def is_stranger(self) -> bool:
-        """Whether it has not shown that it may ask, and is not being answered."""
+        """Whether the peer has not shown a valid token, and no request of it is being answered."""
         cycle = self._inner.cycle
         if cycle is None:
             return True
@@ -207,17 +205,17 @@ class LimitedConnection(asyncio.Protocol):
         return standing == REFUSED or (standing != KNOWN and (cycle.response_complete or cycle.more_body))
 
     def is_idle(self) -> bool:
-        """Whether nothing is being answered on it."""
+        """Whether no request is being answered on this connection."""
         cycle = self._inner.cycle
         return cycle is None or cycle.response_complete
 
     @property
     def unread_bytes(self) -> int:
-        """How much of an answer waits to be read."""
+        """Number of bytes of answers that the peer has not read yet."""
         return self._transport.get_write_buffer_size()
 
     def stalled(self, now: float) -> float:
-        """Seconds for which the peer has read next to nothing of an answer that waits; 0 when none does."""
+        """Seconds for which the peer has read almost nothing of a waiting answer; 0 if none is waiting."""
         if self._unread is None:
             return 0.0
         since, before = self._unread
@@ -227,12 +225,12 @@ class LimitedConnection(asyncio.Protocol):
         return now - self._unread[0]
 
     def abort(self) -> None:
-        """Close it at once; what was not sent is lost."""
+        """Close the connection at once; data not yet sent is lost."""
         self._connections.left(self)
         self._transport.abort()
 
     def close_if_slow(self, now: float, elapsed: float) -> str | None:
-        """Close it if its peer is too slow, and say how; `elapsed` is in seconds since this was asked last."""
+        """Close the connection if its peer is too slow, and return why. `elapsed`: seconds since the last check."""
         if self._transport.is_closing():
             self._closing = now if self._closing is None else self._closing
             if now - self._closing > _FLUSHING_SECONDS:
@@ -244,7 +242,7 @@ class LimitedConnection(asyncio.Protocol):
         if self._dawdles(now, elapsed):
             cycle = self._inner.cycle
             if cycle is not None and cycle.response_complete and cycle.more_body:
-                # It was refused before its body came, and knows that; a second answer would be taken for the next one.
+                # It was refused before its body arrived; a second answer would be taken for that of the next request.
                 self._transport.close()
                 return None
             if cycle is None or cycle.response_complete or not cycle.response_started:
@@ -256,7 +254,7 @@ class LimitedConnection(asyncio.Protocol):
     def _dawdles(self, now: float, elapsed: float) -> bool:
         if self._begun is None:
             return False
-        if self._inner.flow.read_paused:  # it is we who do not read
+        if self._inner.flow.read_paused:  # the server itself is not reading
             self._begun += elapsed
             return False
         limits, cycle = self._connections.limits, self._inner.cycle
@@ -265,7 +263,7 @@ class LimitedConnection(asyncio.Protocol):
 
 
 def limited_protocol(connections: Connections) -> Callable[..., LimitedConnection]:
-    """Makes the protocol of each new connection, for uvicorn."""
+    """Return a factory for uvicorn that makes the protocol of each new connection."""
 
     def make(*given: Any, **options: Any) -> LimitedConnection:
         return LimitedConnection(connections, http_protocol(*given, **options))

@@ -1,4 +1,4 @@
-"""Serving an application on a port until it is cancelled, and ending within a few seconds."""
+"""Serve an application on a port until cancelled, and stop within a few seconds."""
 
 import asyncio
 import logging
@@ -20,18 +20,18 @@ from gateway.serving.http.repeated import BrokenOff, NowAndThen, RepeatedLines
 logger = logging.getLogger(__name__)
 
 GRACE_SECONDS = 3
-"""How long requests that are being answered may go on when the gateway stops. Streams of events end at once."""
+"""Time for requests in progress to finish when the gateway stops. Event streams end at once."""
 _CLOSING_SECONDS = 3.0
-"""How long closing everything may take after that."""
+"""Time limit for closing everything after that."""
 
 _TAKEN_AT_ONCE = 8
 _TICKS_A_SECOND = 10  # of uvicorn's main loop
 
 
 class Listening(NamedTuple):
-    """Where to listen; port 0 takes a free one. `where` is the key of the configuration that says so.
+    """The address to listen on; port 0 picks a free one. `where` is the configuration key that sets it.
 
-    `limits` are what peers may take.
+    `limits` apply to the peers.
     """
 
     bind: str
@@ -48,13 +48,13 @@ async def serve(
     on_stop: Callable[[], None] | None = None,
     dated: bool = True,
 ) -> None:
-    """Listen and serve until this is cancelled; then stop within a few seconds, open streams or not.
+    """Listen and serve until cancelled; then stop within a few seconds, even with open streams.
 
-    `on_bound` gets the port once requests are answered; `on_stop` is called when it is time to end streams.
-    `dated`: responses get a Date header; not where they have one already. Signals are the caller's business.
+    `on_bound` is called with the port once requests are answered, `on_stop` when it is time to end streams. `dated`:
+    add a Date header to responses; false if they already have one. Signals are left to the caller.
 
     Raises:
-        ConfigError: the address cannot be had.
+        ConfigError: the address cannot be bound.
     """
     connections = Connections(listening.limits)
     stopping = anyio.Event()
@@ -84,7 +84,7 @@ async def serve(
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, which says when it answers, limits its connections, and leaves signals and logging alone."""
+    """A uvicorn server that reports when it is ready, limits connections, and leaves signals and logging alone."""
 
     def __init__(self, app: ASGIApp, connections: Connections, listener: "TcpListener", *, dated: bool) -> None:
         super().__init__(
@@ -94,7 +94,7 @@ class _Server(uvicorn.Server):
                 lifespan="on",
                 ws="none",
                 log_config=None,
-                access_log=False,  # paths and queries name sessions, and hold keys
+                access_log=False,  # paths and queries contain session ids and keys
                 proxy_headers=False,
                 server_header=False,
                 date_header=dated,
@@ -122,25 +122,25 @@ class _Server(uvicorn.Server):
 
 
 class TcpListener(socket.socket):
-    """A listening socket whose connections do not wait to fill packets, and that takes a few of them at a time.
+    """A listening socket that sets TCP_NODELAY on its connections, and accepts only a few of them at a time.
 
-    asyncio sets TCP_NODELAY only where the protocol is said to be TCP, which `socket.create_server` does not: an answer
-    in two pieces then waits for the peer's delayed acknowledgement, 40 ms. And it takes as many connections at once as
-    the backlog is long, before their protocols see any of them; when there are no files left, Python 3.11 tries as
-    often, with a traceback each time.
+    asyncio sets TCP_NODELAY only if the socket's protocol is given as TCP, which `socket.create_server` does not do: an
+    answer in two pieces then waits for the peer's delayed acknowledgement, 40 ms. asyncio also accepts as many
+    connections at once as the backlog is long, before their protocols see any of them; without free file descriptors,
+    Python 3.11 tries just as often, with a traceback each time.
     """
 
     _taken = 0
     on_no_files: Callable[[str], int] | None = None
-    """Called with the reason when there are no files for a connection; gives how many connections it has closed."""
+    """Called with the reason when a connection gets no file descriptor; returns how many connections it has closed."""
 
     @classmethod
     def made_of(cls, listener: socket.socket) -> "TcpListener":
-        """The same socket, which the one that is given loses."""
+        """Take over the given socket, which is detached."""
         return cls(listener.family, listener.type, socket.IPPROTO_TCP, fileno=listener.detach())
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """As every socket's; but now and then it says that nobody is there, until the loop asks again."""
+        """Accept a connection, but now and then report that none is waiting, until the loop asks again."""
         if self._taken >= _TAKEN_AT_ONCE:
             self._taken = 0
             raise BlockingIOError
@@ -155,7 +155,7 @@ class TcpListener(socket.socket):
         return taken
 
     def try_for_a_file(self) -> None:
-        """Have room made when there are no files: uvloop, which does not use `accept`, says nothing of it."""
+        """Make room if no file descriptors are free: uvloop, which does not use `accept`, does not report it."""
         try:
             os.close(os.dup(self.fileno()))
         except OSError as error:
@@ -169,9 +169,9 @@ class TcpListener(socket.socket):
 
 @contextmanager
 def _quiet_about_peers(connections: Connections, is_stopping: Callable[[], bool]) -> Generator[None]:
-    """While this is open, what peers cause costs a line now and then: rubbish, and connections without a file left.
+    """Context manager that limits log lines which peers can cause, by garbage or by connections without free files.
 
-    Requests that are broken off when the gateway stops are not logged as mistakes.
+    Requests that are cancelled when the gateway stops are not logged as errors.
     """
     loop = asyncio.get_running_loop()
     before = loop.get_exception_handler()
@@ -202,7 +202,7 @@ def _quiet_about_peers(connections: Connections, is_stopping: Callable[[], bool]
 def _listen(listening: Listening) -> TcpListener:
     try:
         found = socket.getaddrinfo(listening.bind, listening.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        # `localhost` is both: the older one is what clients try without being asked to.
+        # `localhost` is both; IPv4 is what clients try by default.
         family, *_, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
         return TcpListener.made_of(socket.create_server((str(address[0]), listening.port), family=family))
     except OSError as error:

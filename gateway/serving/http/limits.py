@@ -1,4 +1,4 @@
-"""What a peer may take of a port: time for a request, connections, answers that it does not read."""
+"""Limits for the peers of a port: time for a request, number of connections, unread answers."""
 
 import errno
 import sys
@@ -6,26 +6,26 @@ from dataclasses import dataclass
 
 MOST_CONNECTIONS = 1_000
 OF_OPEN_FILES = 3 / 8
-"""The part of the files that the process may open that one port takes: there may be two, and upstreams need theirs."""
+"""Share of the process's file descriptors for one port: there may be two ports, and upstreams need some as well."""
 
 KEEP_ALIVE_SECONDS = 75
-"""Longer than the pools of common clients hold a connection: a request never meets one that is just being closed."""
+"""Longer than common clients' pools keep a connection, so that no request arrives just as it is being closed."""
 
 OUT_OF_FILES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-"""Why no more connections can be accepted for now."""
+"""Errors that mean that no more connections can be accepted for now."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the peers of one port may take.
+    """Limits for the peers of one port.
 
-    `request` is in seconds: for the headers of a request, and for its body, which gets one more for each
-    `bytes_per_second` of it that arrive. (Apache's mod_reqtimeout has 20 s and 500 bytes by default.) An answer that is
-    not read is broken off after `unread` seconds in which the peer took less than `bytes_per_second`; sooner where
-    more than `unread_bytes` wait on all connections together.
+    `request` is the number of seconds for the headers of a request, and for its body, which gets one more for each
+    `bytes_per_second` that arrive. (Apache's mod_reqtimeout has 20 s and 500 bytes by default.) A connection is closed
+    after `unread` seconds in which the peer read less than `bytes_per_second` of an answer; sooner if more than
+    `unread_bytes` wait on all connections together.
 
-    `connections` are open at once, from one address at most `connections_per_address`; that is not for the loopback and
-    for `proxies`, behind whose addresses there are many.
+    At most `connections` may be open at once, and `connections_per_address` from one address. The latter does not apply
+    to loopback and `proxies`, behind which there may be many peers.
     """
 
     request: float = 20.0
@@ -38,13 +38,13 @@ class Limits:
 
     @property
     def connections_at_most(self) -> int:
-        """As many as the files allow that the process may open."""
+        """`connections`, or fewer if the process's limit of open files does not allow as many."""
         files = _open_files()
         return self.connections if files is None else max(8, min(self.connections, int(files * OF_OPEN_FILES)))
 
 
 def _open_files() -> int | None:
-    """How many files the process may have open; None when there is no limit, or none that is known."""
+    """The maximum number of files that the process may have open; None if unlimited or unknown."""
     if sys.platform == "win32":
         return None
     import resource

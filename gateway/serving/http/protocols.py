@@ -1,4 +1,4 @@
-"""uvicorn's protocol for HTTP: the one on httptools where that is installed, and then with a limit on headers."""
+"""uvicorn's HTTP protocol: the one on httptools if that is installed, with a limit on headers, or else on h11."""
 
 import asyncio
 from typing import Any, Protocol
@@ -6,11 +6,11 @@ from typing import Any, Protocol
 from starlette.types import Scope
 
 MOST_HEADER_BYTES = 64 * 1024
-"""Of the first line and all headers together, and of a chunked body's trailers; h11 has the same limit of its own."""
+"""Limit for the request line and all headers together, and for a chunked body's trailers; h11's own is the same."""
 
 
 class Cycle(Protocol):
-    """One request and its answer, as uvicorn keeps it."""
+    """The state of one request and its answer in uvicorn."""
 
     scope: Scope
     more_body: bool
@@ -19,13 +19,13 @@ class Cycle(Protocol):
 
 
 class Flow(Protocol):
-    """Whether a connection is read from."""
+    """The flow control of a connection."""
 
     read_paused: bool
 
 
 class HttpProtocol(Protocol):
-    """What both protocols of uvicorn's have, as far as it is used here."""
+    """The members of both uvicorn protocols that are used here."""
 
     cycle: Cycle | None
     flow: Flow
@@ -39,7 +39,7 @@ class HttpProtocol(Protocol):
 
 
 def http_protocol(*given: Any, **options: Any) -> HttpProtocol:
-    """The protocol of one connection, made with what uvicorn makes it with."""
+    """Return the protocol for one connection, made with the arguments that uvicorn passes."""
     made: Any
     try:
         made = _httptools_protocol()

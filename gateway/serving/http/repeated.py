@@ -1,4 +1,4 @@
-"""Lines of the log that a peer can cause as often as it likes: the first at once, then one now and then, counted."""
+"""Rate limits for log lines that a peer can cause at will: the first at once, then one now and then, with a count."""
 
 import asyncio
 import logging
@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 PERIOD = 10.0
-"""Seconds between two lines about the same."""
+"""Seconds between two lines about the same subject."""
 
 _REMEMBERED = 1_000
 
@@ -19,11 +19,11 @@ _CAUSED_BY_PEERS = frozenset(
         "ASGI callable returned without completing response.",
     }
 )
-"""Lines of uvicorn's that cost a peer nothing."""
+"""Lines of uvicorn that a peer can cause without effort."""
 
 
 class RepeatedLines:
-    """Logs at most one line in `period` seconds about each subject; the next says how many were left out."""
+    """Logs at most one line per subject in `period` seconds; the next one has the number of those left out."""
 
     def __init__(
         self, logger: logging.Logger, period: float = PERIOD, clock: Callable[[], float] = time.monotonic
@@ -34,7 +34,7 @@ class RepeatedLines:
         self._last: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def warn(self, subject: str, words: str) -> None:
-        """Log `words` as a warning, unless there was a line about `subject` a moment ago."""
+        """Log `words` as a warning, unless there was a line about `subject` within the period."""
         now = self._clock()
         at, left_out = self._last.get(subject, (float("-inf"), 0))
         if now - at < self._period:
@@ -48,14 +48,14 @@ class RepeatedLines:
 
 
 class NowAndThen(logging.Filter):
-    """For uvicorn's logger: what any peer can cause becomes a repeated line of `lines`, everything else passes."""
+    """Filter for uvicorn's logger: lines that any peer can cause are logged through `lines`, others pass."""
 
     def __init__(self, lines: RepeatedLines) -> None:
         super().__init__()
         self._lines = lines
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is logged as it is."""
+        """Whether the record is logged unchanged."""
         words = record.getMessage()
         if words not in _CAUSED_BY_PEERS:
             return True
@@ -64,9 +64,9 @@ class NowAndThen(logging.Filter):
 
 
 class BrokenOff(logging.Filter):
-    """For uvicorn's logger: that a request is cancelled while the gateway stops is not a mistake.
+    """Filter for uvicorn's logger: drops errors about requests cancelled while the gateway stops.
 
-    uvicorn says how many there are when it cancels them; a traceback for each adds nothing.
+    uvicorn logs their number when it cancels them; a traceback for each adds nothing.
     """
 
     def __init__(self, is_stopping: Callable[[], bool]) -> None:
@@ -74,6 +74,6 @@ class BrokenOff(logging.Filter):
         self._is_stopping = is_stopping
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is logged."""
+        """Return whether the record is logged."""
         is_cancelled = record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError)
         return not (is_cancelled and self._is_stopping())

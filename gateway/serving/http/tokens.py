@@ -1,4 +1,4 @@
-"""Wrong tokens: each is answered a little later than the one before, and the log says that somebody is guessing."""
+"""Slow down guessing of tokens: each wrong one is answered later than the one before, and is logged."""
 
 import logging
 import time
@@ -13,7 +13,7 @@ from gateway.serving.http.repeated import RepeatedLines
 logger = logging.getLogger(__name__)
 
 STANDING = "gateway.serving.http.standing"
-"""A key of a request's scope: `KNOWN` once the peer has shown that it may, `REFUSED` once it has failed to."""
+"""A key of a request's scope: `KNOWN` once the peer has been authorised, `REFUSED` once it has failed to be."""
 KNOWN = "known"
 REFUSED = "refused"
 
@@ -25,7 +25,7 @@ _REMEMBERED = 1_000
 
 
 class WrongTokens:
-    """Counts them by address. The right token is never kept waiting, wherever it comes from."""
+    """Counts wrong tokens by address. A correct token is never delayed, whatever its address."""
 
     def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._what = what
@@ -34,18 +34,18 @@ class WrongTokens:
         self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
     async def refused(self, scope: Scope) -> None:
-        """A token was wrong: log it, and wait before the answer, longer each time (at most two seconds)."""
+        """Log a wrong token, and delay the answer, longer each time (at most two seconds)."""
         scope[STANDING] = REFUSED
         await self.refused_from(address_of(scope))
 
     async def refused_from(self, address: str) -> None:
-        """The same where nothing of HTTP is spoken."""
-        # One line for all addresses in a while: an attacker may have many.
+        """Do the same for a connection without HTTP."""
+        # One line per period for all addresses together: an attacker may have many.
         self._lines.warn(self._what, f"{self._what}: a wrong token from {address}")
         await anyio.sleep(self.pause(address))
 
     def pause(self, address: str) -> float:
-        """Count one more from this address: seconds to wait before it is answered."""
+        """Count one more from this address, and return the seconds to wait before the answer."""
         now = self._clock()
         count, at = self._wrong.pop(address, (0, now))
         count = count + 1 if now - at < _FORGOTTEN else 1
@@ -56,6 +56,6 @@ class WrongTokens:
 
 
 def address_of(scope: Scope) -> str:
-    """The address of the peer, without its port."""
+    """Return the peer's address, without its port."""
     client = scope.get("client")
     return str(client[0]) if client else "somebody"

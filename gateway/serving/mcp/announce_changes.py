@@ -1,4 +1,4 @@
-"""Telling hosts that a list has changed: the live connections of the handshake era, the listeners of the modern one."""
+"""Notify hosts of changes: over open connections in the handshake era, to listeners in the modern era."""
 
 import logging
 from collections import Counter
@@ -33,35 +33,35 @@ _EVENTS = {"tools": ToolsListChanged, "prompts": PromptsListChanged, "resources"
 _UPDATED = "updated:"
 _MOST_WATCHED = 1_000
 _MOST_STREAMS = 64
-"""Of the 1,024 that the SDK serves at once, those that one host may have."""
+"""Maximum number for one host, of the 1,024 that the SDK serves at once."""
 
 _logger = logging.getLogger(__name__)
 
 
 class Announcer:
-    """Knows who is to be told, and tells them. A host that does not read costs the others nothing."""
+    """Notifies the hosts that asked for it. A host that does not read does not delay the others."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._bus = InMemorySubscriptionBus()
         self._listeners = ListenHandler(self._bus)
         self._connections: dict[Connection, dict[str, Callable[[], None]]] = {}
-        """Those of the handshake era, each with the resources that it watches and how to end that."""
+        """Connections of the handshake era, each with the resources that it watches and functions that end this."""
         self._callers: dict[Connection, Caller] = {}
         self._listening: Counter[str] = Counter()
-        """How many `subscriptions/listen` each host has open."""
+        """The number of open `subscriptions/listen` requests of each host."""
         self._changed: set[str] = set()
         self._wake = anyio.Event()
 
     @property
     def connections(self) -> int:
-        """How many hosts of the handshake era are connected."""
+        """The number of connected hosts of the handshake era."""
         return len(self._connections)
 
     async def listen(
         self, context: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
-        """Serve one `subscriptions/listen`. Promised is what can happen: a resource that nobody has is left out."""
+        """Serve one `subscriptions/listen`. The acknowledgement leaves out resources that no upstream has."""
         asked, caller = params.notifications, caller_of(context)
         host = host_of(caller)
         if self._listening[host] >= _MOST_STREAMS:
@@ -84,8 +84,8 @@ class Announcer:
             del self._listening[host]
 
     def follow(self, session: ServerSession, caller: Caller) -> Connection:
-        """Tell this host too, for as long as its connection lives (handshake era); returns the connection."""
-        # The SDK has no public handle for the end of a connection that its own HTTP manager opened.
+        """Notify this host (handshake era) for as long as its connection is open. Return the connection."""
+        # The SDK has no public way to learn of the end of a connection that its own HTTP manager opened.
         connection = session._connection  # pyright: ignore[reportPrivateUsage]
         if connection not in self._connections:
             self._connections[connection], self._callers[connection] = {}, caller
@@ -93,9 +93,9 @@ class Announcer:
         return connection
 
     async def subscribe(self, connection: Connection, uri: str, caller: Caller) -> None:
-        """Tell this host when the resource changes.
+        """Notify this host when the resource changes.
 
-        Raises `GatewayError` when there is none, or when the host watches too many.
+        Raises `GatewayError` if there is no such resource, or if the host watches too many.
         """
         watched = self._connections.get(connection)
         if watched is None or uri in watched:
@@ -105,7 +105,7 @@ class Announcer:
         watched[uri] = await self._service.watch(uri, caller)
 
     def unsubscribe(self, connection: Connection, uri: str) -> None:
-        """Tell it no more."""
+        """Stop notifying this host of changes of the resource."""
         if (end := self._connections.get(connection, {}).pop(uri, None)) is not None:
             end()
 
@@ -117,20 +117,20 @@ class Announcer:
             self._service.left(session)
 
     def changed(self, kind: str) -> None:
-        """A list ("tools", "prompts", "resources") or a resource (`updated:<uri>`) has changed.
+        """Announce a change of a list ("tools", "prompts", "resources") or a resource (`updated:<uri>`).
 
-        Returns at once; what is due together is told once.
+        Returns at once. Equal changes that are due together are announced once.
         """
         self._changed.add(kind)
         self._wake.set()
 
     def close(self) -> None:
-        """End every `subscriptions/listen` in good order."""
+        """End every `subscriptions/listen` regularly."""
         self._listeners.close()
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """While this is open, changes are told."""
+        """Context manager: changes are announced while it is open."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._tell_all)
             yield

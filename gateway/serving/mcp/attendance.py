@@ -1,4 +1,4 @@
-"""Which hosts of Streamable HTTP are there: those with a request or a stream of their session open."""
+"""Track which hosts of Streamable HTTP are present: those whose session has a request or a stream open."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -10,7 +10,7 @@ from gateway.upstream.connection.owners import owner_by_session
 
 
 class AttendanceMiddleware:
-    """ASGI wrapper: while a request of a session is open, so also its stream of events, `attending` its host is."""
+    """ASGI wrapper that holds `attending` for a host while its session has a request or an event stream open."""
 
     def __init__(self, app: ASGIApp, attending: Callable[[str], AbstractContextManager[None]]) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Ending streams of events when the gateway stops: their hosts would hold them open for ever."""
+"""End event streams when the gateway stops: hosts would hold them open for ever."""
 
 from collections.abc import Callable
 
@@ -7,24 +7,24 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class Draining:
-    """Whether the gateway is stopping, and who is to know."""
+    """Whether the gateway is stopping, and listeners for that."""
 
     def __init__(self) -> None:
         self._begun = anyio.Event()
         self._listeners: list[Callable[[], None]] = []
 
     def on_drain(self, listener: Callable[[], None]) -> None:
-        """Call `listener` when it begins."""
+        """Call `listener` when the gateway begins to stop."""
         self._listeners.append(listener)
 
     def begin(self) -> None:
-        """End all streams that are open, and every one that is opened from now on."""
+        """End all open streams, and any that are opened from now on."""
         self._begun.set()
         for listener in self._listeners:
             listener()
 
     def ending_streams(self, app: ASGIApp) -> ASGIApp:
-        """`app`, for which a host's GET seems to be hung up as soon as this begins. The response is ended in form."""
+        """Wrap `app` so that hosts' GETs appear disconnected once this begins. The response is ended properly."""
         return _EndingStreams(app, self._begun)
 
 

@@ -1,15 +1,15 @@
-"""The host's end of a stdio connection, read and answered from the first moment on. Standard library only.
+"""A stdio connection that answers its host before the gateway is loaded. Uses the standard library only.
 
-Hosts give up soon: `@ai-sdk/mcp` waits one second for its first answer, and importing the MCP SDK alone takes about as
-long. So a thread reads the host's messages before anything else is imported. It answers what opens a connection
-(`Handshake`) at once, keeps everything else in order, and hands it over when the gateway is ready to serve.
+Hosts time out early: `@ai-sdk/mcp` waits one second for its first answer, and importing the MCP SDK alone takes about
+as long. So a thread reads the host's messages before anything else is imported. It answers requests that open a
+connection (`Handshake`) at once, queues all others in order, and hands them over when the gateway is ready to serve.
 
     opening = EarlyStdio(Identity(...))
-    opening.start()                 # first thing in the process
+    opening.start()                 # before anything else in the process
     ... import, configure ...
-    await serve_stdio(opening, ...)   # takes what has gathered, and everything after it
+    await serve_stdio(opening, ...)   # serves the queued messages, and all later ones
 
-The thread goes on for as long as the process: it never keeps it from ending.
+The thread runs as long as the process, but never keeps it from exiting.
 """
 
 import collections
@@ -28,7 +28,7 @@ from gateway.core.model.wire import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 from gateway.serving.mcp.handshake import Handshake, Identity, Refusal
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
-"""The longest message that is taken, unless told otherwise: as for HTTP."""
+"""Default maximum size of a message, the same as for HTTP."""
 
 _CHUNK = 256 * 1024
 _MAX_WAITING = 1_000
@@ -36,7 +36,7 @@ _IMPORT_SWITCH_SECONDS = 0.000_5
 
 
 class Lines:
-    """Bytes as they come, cut into lines in linear time. None stands for a line of more than `limit` bytes."""
+    """Splits incoming bytes into lines in linear time. None stands for a line of more than `limit` bytes."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -45,7 +45,7 @@ class Lines:
         self._skipping = False
 
     def feed(self, chunk: bytes) -> Iterator[bytes | None]:
-        """The lines that `chunk` completes, without their ends. A line that is too long is reported once, at once."""
+        """Return the lines that `chunk` completes, without line ends. A line that is too long is reported once."""
         start = 0
         while (end := chunk.find(b"\n", start)) >= 0:
             yield from self._keep(chunk[start:end])
@@ -54,7 +54,7 @@ class Lines:
         yield from self._keep(chunk[start:])
 
     def rest(self) -> Iterator[bytes | None]:
-        """What stands there without a line end; after it the next line begins."""
+        """Return the data after the last line end; the next line begins after it."""
         if self._skipping:
             self._skipping = False
         elif line := b"".join(self._parts).strip():
@@ -72,19 +72,19 @@ class Lines:
 
 
 class Arrival(NamedTuple):
-    """When a message came, by the clock of the opening that has read it."""
+    """The time at which a message arrived, by the clock of the `EarlyStdio` that read it."""
 
     at: float
     clock: Callable[[], float]
 
     @property
     def ago(self) -> float:
-        """Seconds since then."""
+        """Seconds since the arrival."""
         return max(0.0, self.clock() - self.at)
 
 
 class EarlyStdio:
-    """One stdio connection. `take`, `listen` and `write` may be called from any thread; `start` once."""
+    """One stdio connection. `take`, `listen` and `write` may be called from any thread; call `start` once."""
 
     def __init__(
         self,
@@ -96,9 +96,9 @@ class EarlyStdio:
         self.identity = identity
         self.handshake = Handshake(identity)
         self.is_by_hand = False
-        """Whether a terminal is at the other end, where a host should be."""
+        """Whether a terminal, not a host, is at the other end."""
         self.ended = False
-        """Whether the host has closed its end: what `take` still gives are the last messages."""
+        """Whether the host has closed its end. `take` may still return the last messages."""
         self._max_line_bytes = max_line_bytes
         self._clock = clock
         self._in = self._out = -1
@@ -110,12 +110,12 @@ class EarlyStdio:
         self._switch_interval: float | None = None
 
     def start(self) -> None:
-        """Take fd 0 and fd 1 for the protocol alone, and begin to read.
+        """Reserve fd 0 and fd 1 for the protocol, and begin to read.
 
-        From here on fd 0 is empty and fd 1 is stderr, for this process and its children: whatever prints, and whatever
-        inherits, cannot touch the host's messages.
+        From here on fd 0 is empty and fd 1 is stderr, for this process and its children, so that neither `print` nor a
+        child process can interfere with the host's messages.
         """
-        # The thread needs the interpreter while the main thread imports, and the default share is too coarse for that.
+        # The thread needs the interpreter while the main thread imports, and the default switch interval is too long.
         self._switch_interval = sys.getswitchinterval()
         sys.setswitchinterval(_IMPORT_SWITCH_SECONDS)
         self._in = _claim(0, _nothing)
@@ -124,12 +124,12 @@ class EarlyStdio:
         threading.Thread(target=self._read, name="mcp-stdin", daemon=True).start()
 
     def introduce(self, identity: Identity) -> None:
-        """Tell a host that opens its connection from now on that the gateway is this."""
+        """Use this identity for connections that hosts open from now on."""
         self.identity = identity
         self.handshake.introduce(identity)
 
     def listen(self, wake: Callable[[], None]) -> None:
-        """Hand over: `wake` is called, from another thread, whenever there is something to take or the host is gone."""
+        """Call `wake`, from another thread, whenever there is a message to take or the host has disconnected."""
         if self._switch_interval is not None:
             sys.setswitchinterval(self._switch_interval)
         with self._room:
@@ -137,9 +137,10 @@ class EarlyStdio:
         wake()
 
     def take(self) -> tuple[dict[str, Any], Arrival] | None:
-        """The next message (a request, notification or response, checked for its form), or None when there is none.
+        """Return the next message (a request, notification or response, already validated), or None.
 
-        With it, when it came: a host counts the time for an answer from then on, whatever was still being imported.
+        It comes with its arrival, because a host's time-out runs from then on, even while modules are still being
+        imported.
         """
         with self._room:
             if not self._waiting:
@@ -151,29 +152,29 @@ class EarlyStdio:
 
     @property
     def waiting(self) -> int:
-        """How many messages there are to take."""
+        """The number of messages to take."""
         return len(self._waiting)
 
     def write(self, message: bytes) -> None:
-        """Write one message, whole, and wait until the host's pipe has it. After the host is gone: nothing happens."""
+        """Write one whole message, and wait until it is in the host's pipe. Do nothing if the host has disconnected."""
         rest = memoryview(message + b"\n")
         with self._writing:
             try:
                 while rest:
                     rest = rest[os.write(self._out, rest) :]
             except OSError:
-                # Nobody reads any more. Without a reader the connection is over, whatever stdin says.
+                # The host no longer reads, so the connection is over, whatever the state of stdin.
                 self._end()
 
     def refuse(self, request_id: Any, refusal: Refusal) -> None:
-        """Answer a request (or, with None, a message that cannot be told apart) with an error."""
+        """Answer a request with an error (with None, a message whose id is unknown)."""
         self._reply({"jsonrpc": "2.0", "id": request_id, "error": refusal.wire()})
 
     def _reply(self, message: Mapping[str, Any]) -> None:
-        # ASCII only: an id with half a surrogate pair in it is echoed as it came.
+        # ASCII only: an id that contains half a surrogate pair is echoed unchanged.
         try:
             line = json.dumps(message, separators=(",", ":"))
-        except (TypeError, ValueError, RecursionError):  # this thread has to live, whatever a host has said
+        except (TypeError, ValueError, RecursionError):  # this thread must survive any message of a host
             line = json.dumps(
                 {
                     "jsonrpc": "2.0",
@@ -216,7 +217,7 @@ class EarlyStdio:
             message = _read(line)
         except ValueError as error:
             return self.refuse(None, Refusal(PARSE_ERROR, f"Parse error: {_reason(error)}"))
-        # 2025-03-26 knows batches; each message in one is answered on a line of its own.
+        # 2025-03-26 has batches; each message in one is answered on a line of its own.
         batch = cast("list[Any]", message if isinstance(message, list) and message else [message])
         suspect = _is_suspect(line)
         for entry in batch:
@@ -227,7 +228,7 @@ class EarlyStdio:
         fields = message if is_dict(message) else {}
         if suspect and is_deep(fields):
             return self._too_deep(fields, size)
-        if suspect:  # but the id, which is echoed as it came
+        if suspect:  # except the id, which is echoed unchanged
             fields = {**to_json_safe(fields), **{key: fields[key] for key in ("id",) if key in fields}}
         method, params, request_id = fields.get("method"), fields.get("params"), _id(fields)
         if fields.get("jsonrpc") != "2.0":
@@ -254,12 +255,12 @@ class EarlyStdio:
         if "method" in fields:
             refusal = Refusal(INVALID_REQUEST, f"a message may not nest deeper than {DEEPEST} levels")
             return self.refuse(_id(fields), refusal) if "id" in fields else None
-        return self._keep(to_json_safe(fields), size)  # an answer: whoever asked gets what is left of it
+        return self._keep(to_json_safe(fields), size)  # an answer: its request gets what is left of it
 
     def _keep(self, message: dict[str, Any], size: int) -> None:
         arrival = Arrival(self._clock(), self._clock)
         with self._room:
-            # A host that sends faster than it is served waits in its own pipe, not in our memory.
+            # The messages of a host that sends faster than it is served wait in its pipe, not in our memory.
             while self._waiting and (
                 self._waiting_bytes + size > 2 * self._max_line_bytes or len(self._waiting) >= _MAX_WAITING
             ):
@@ -270,7 +271,7 @@ class EarlyStdio:
 
 
 def _read(line: bytes) -> Any:
-    """The value of a line. Raises ValueError when it is not JSON."""
+    """Parse a line as JSON. Raises ValueError if it is not JSON."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -278,7 +279,7 @@ def _read(line: bytes) -> Any:
 
 
 def _is_suspect(line: bytes) -> bool:
-    """Whether a message may nest too deeply, or have half a surrogate pair in it. Takes next to no time."""
+    """Whether a message may be nested too deeply or contain half a surrogate pair. Takes almost no time."""
     return may_be_deep(line) or b"\\ud" in line or b"\\uD" in line
 
 
@@ -292,7 +293,7 @@ def _reason(error: Exception) -> str:
 
 
 def _claim(fd: int, diversion: Callable[[], int]) -> int:
-    """A private copy of `fd`, which itself now leads elsewhere. Raises OSError when `fd` is not open."""
+    """Return a private copy of `fd`, and redirect `fd` itself. Raises OSError if `fd` is not open."""
     private = _copy_above_standard(fd)
     if os.name == "posix":
         os.set_blocking(private, True)
@@ -305,7 +306,7 @@ def _claim(fd: int, diversion: Callable[[], int]) -> int:
 
 
 def _copy_above_standard(fd: int) -> int:
-    """A copy that is not mistaken for stdin, stdout or stderr when one of those is closed. Children do not get it."""
+    """Return a copy, not inherited by children, with a number above 2 even if stdin, stdout or stderr is closed."""
     low: list[int] = []
     try:
         while (copy := os.dup(fd)) <= 2:
@@ -332,6 +333,6 @@ if sys.platform == "win32":
     import msvcrt
 
     def _claim_on_windows(fd: int, private: int) -> None:
-        """No newline translation, and children get what `fd` is now: they ask Windows, not the C library."""
+        """Turn off newline translation, and redirect `fd` for children too: they ask Windows, not the C library."""
         msvcrt.setmode(private, os.O_BINARY)
         ctypes.windll.kernel32.SetStdHandle(-10 - fd, msvcrt.get_osfhandle(fd))

@@ -1,7 +1,7 @@
-"""Headers of one era on a request of the other: refused before anything else looks at it.
+"""Refuse HTTP requests whose headers mix the two eras, before anything else handles them.
 
-The SDK chooses the era of a Streamable HTTP request by the header `MCP-Protocol-Version` alone, and would answer a
-request of 2026-07-28 under an older version with a complaint about a session that it cannot have.
+The SDK chooses the era of a Streamable HTTP request by the header `MCP-Protocol-Version` alone. It would answer a
+request of 2026-07-28 that names an older version with an error about a missing session.
 """
 
 from starlette.datastructures import Headers
@@ -13,9 +13,9 @@ from gateway.core.model.wire import HEADER_MISMATCH
 
 
 class EraHeaderMiddleware:
-    """ASGI wrapper: a POST with the headers of 2026-07-28 (`Mcp-Method`) has to name a version that knows them.
+    """ASGI wrapper: a POST with a header of 2026-07-28 (`Mcp-Method`) must name a version that has it.
 
-    `initialize`, which opens the handshake era, may carry whatever it likes.
+    `initialize`, which opens the handshake era, is exempt.
     """
 
     def __init__(self, app: ASGIApp) -> None:

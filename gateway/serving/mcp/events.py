@@ -1,8 +1,8 @@
-"""What hosts of the handshake era were sent over Streamable HTTP, kept for a while: a broken stream can be resumed.
+"""Events sent to hosts of the handshake era over Streamable HTTP, kept for a while to resume broken streams.
 
-A host that lost a stream asks for the rest of it with `Last-Event-ID` (2025-11-25, basic/transports, "Resumability and
-Redelivery"). The SDK takes one event store for all its sessions and names a stream by the id of its request, which
-every host counts from 1: so each session has a store of its own here, and all of them share one bound.
+A host that lost a stream requests the rest of it with `Last-Event-ID` (2025-11-25, basic/transports, "Resumability and
+Redelivery"). The SDK uses one event store for all sessions and names a stream by the id of its request, which every
+host counts from 1. So each session has a store of its own here, and all of them share one bound.
 """
 
 import itertools
@@ -28,15 +28,15 @@ from gateway.core.model.json_size import memory_of
 from gateway.core.model.json_values import is_dict
 
 RETRY_MILLISECONDS = 1_000
-"""What hosts are told to wait before they come back for a stream that has ended without an answer."""
+"""How long hosts are asked to wait before they resume a stream that has ended without an answer."""
 
 EVENT_BYTES = 500
-"""What an event takes beside its message, about."""
+"""Approximate memory of an event without its message."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much is kept: bytes and events of one session, and of all together; seconds, once a request is answered."""
+    """Bounds of what is kept: bytes and events per session and in total, and seconds after a request is answered."""
 
     session_bytes: int = 16 * 1024 * 1024
     session_events: int = 1_000
@@ -47,7 +47,7 @@ class Bounds:
 
 @dataclass(eq=False)
 class Stream:
-    """What is sent for one request of a host, by its id, or for none; it has ended when the request is answered."""
+    """A stream of messages for one request of a host, or for none; it has ended when the request is answered."""
 
     name: str
     ended: bool = False
@@ -55,9 +55,9 @@ class Stream:
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """A message on a stream; None where there is only an id, to resume from.
+    """A message on a stream, or None for an event that only provides an id to resume from.
 
-    `number` counts the events of the session, `size` is in bytes, `at` in seconds of the clock.
+    `number` counts the events of the session; `size` is in bytes, `at` in seconds of the clock.
     """
 
     id: str
@@ -70,7 +70,7 @@ class Event:
 
 
 class Events:
-    """The events of all sessions. Over a bound the oldest are given up."""
+    """The events of all sessions. Above a bound, the oldest are dropped."""
 
     def __init__(self, bounds: Bounds | None = None, clock: Callable[[], float] = anyio.current_time) -> None:
         self.bounds = bounds or Bounds()
@@ -82,7 +82,7 @@ class Events:
         return len(self._kept)
 
     def session(self) -> "SessionEvents":
-        """A store for a new session."""
+        """Return a store for a new session."""
         return SessionEvents(self)
 
     def now(self) -> float:
@@ -90,7 +90,7 @@ class Events:
         return self._clock()
 
     def keep(self, event: Event) -> None:
-        """Keep one more."""
+        """Add an event."""
         bounds, session = self.bounds, event.session
         self._kept[event.id] = session.kept[event.id] = event
         self.size += event.size
@@ -101,20 +101,20 @@ class Events:
             self.drop(next(iter(self._kept.values())))
 
     def drop(self, event: Event) -> None:
-        """Give an event up."""
+        """Remove an event."""
         del self._kept[event.id], event.session.kept[event.id]
         self.size -= event.size
         event.session.size -= event.size
 
     def expire(self) -> None:
-        """Give up what was sent for requests that are answered, and that no host has come back for in time."""
+        """Remove the events of answered requests that no host has asked for again in time."""
         before = self.now() - self.bounds.seconds
         for event in [event for event in self._kept.values() if event.stream.ended and event.at < before]:
             self.drop(event)
 
     @asynccontextmanager
     async def expiring(self) -> AsyncGenerator[None]:
-        """While this is open, events expire."""
+        """Context manager: events expire while it is open."""
 
         async def look() -> None:
             while True:
@@ -128,19 +128,19 @@ class Events:
 
 
 class SessionEvents(EventStore):
-    """The events of one session. Those of another are unknown here, whatever their ids."""
+    """The events of one session. Events of other sessions are unknown here, whatever their ids."""
 
     def __init__(self, events: Events) -> None:
         self.kept: dict[str, Event] = {}
         self.size = 0
         self._events = events
-        self._key = secrets.token_hex(8)  # a host may come back with an id of its last session
+        self._key = secrets.token_hex(8)  # a host may send an id of its previous session
         self._numbers = itertools.count()
         self._open: dict[str, Stream] = {}
         self._is_over = False
 
     async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
-        """Keep a message (None: only a place) and give its id. Of one larger than is kept, only the place is."""
+        """Keep a message and return its id. Of None, or a message that is too large, only the place is kept."""
         number = next(self._numbers)
         event_id = f"{self._key}-{number}"
         if self._is_over:
@@ -148,7 +148,7 @@ class SessionEvents(EventStore):
         stream = self._open.setdefault(stream_id, Stream(stream_id))
         if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
             stream.ended = True
-            del self._open[stream_id]  # a host may use the id of a request again
+            del self._open[stream_id]  # a host may reuse the id of a request
         whole, size = message, EVENT_BYTES + size_of_message(message, self._events.bounds.session_bytes)
         if size > self._events.bounds.session_bytes:
             whole, size = _in_place_of(message), EVENT_BYTES
@@ -156,16 +156,16 @@ class SessionEvents(EventStore):
         return event_id
 
     async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
-        """Send what came on the same stream after this event; the stream, if more is to come on it.
+        """Send the later events of the same stream, and return the stream if more may follow.
 
-        None when it has ended: so the connection ends with it. None also when the event is not known here (any more):
-        what would be missing could not be told.
+        Return None if the stream has ended, which closes the connection too, or if the event is unknown or no longer
+        kept: then it is not known what is missing.
         """
         last = self.kept.get(last_event_id)
         if last is None:
             return None
         stream, sent = last.stream, last.number
-        # More may come while this is sent.
+        # More events may arrive while these are sent.
         while due := [event for event in self.kept.values() if event.stream is stream and event.number > sent]:
             for event in due:
                 sent = event.number
@@ -174,14 +174,14 @@ class SessionEvents(EventStore):
         return None if stream.ended else stream.name
 
     def forget(self) -> None:
-        """The session is over: nothing of it is kept, now or later."""
+        """Remove all events of the session, which has ended, and keep no more."""
         self._is_over = True
         for event in tuple(self.kept.values()):
             self._events.drop(event)
 
 
 class ResumableSessions(StreamableHTTPSessionManager):
-    """The SDK's manager of sessions, with a store of events for each."""
+    """The SDK's session manager, with an event store for each session."""
 
     def __init__(self, server: Server[Any], events: Events, **options: Any) -> None:
         super().__init__(server, retry_interval=RETRY_MILLISECONDS, **options)
@@ -190,15 +190,15 @@ class ResumableSessions(StreamableHTTPSessionManager):
 
     def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
         self._make_room()
-        store = self.event_store = self._events.session()  # what the transport that is made now is given
+        store = self.event_store = self._events.session()  # passed to the transport that is made next
         transport = super()._admit_session(requestor)
         if transport is not None and transport.mcp_session_id is not None:
             self._stores[transport.mcp_session_id] = store
-            transport.__class__ = UniqueRequests  # the SDK has no way to say which class is made
+            transport.__class__ = UniqueRequests  # the SDK has no way to set the class
         return transport
 
     def _make_room(self) -> None:
-        """Hosts leave without a word: at the limit the session makes way that has had nothing open for longest."""
+        """At the limit, end the session that has been unused for longest: hosts often leave without ending theirs."""
         if self.max_sessions is None or len(self._server_instances) < self.max_sessions:
             return
         idle = [
@@ -210,7 +210,7 @@ class ResumableSessions(StreamableHTTPSessionManager):
             session_id = min(idle)[1]
             scope = self._server_instances.pop(session_id).idle_scope
             assert scope is not None
-            scope.cancel()  # ends the session as if it had been idle for too long
+            scope.cancel()  # ends the session as an idle time-out would
 
     async def _discard_session(self, session_id: str, transport: StreamableHTTPServerTransport) -> None:
         if (store := self._stores.pop(session_id, None)) is not None:
@@ -219,14 +219,14 @@ class ResumableSessions(StreamableHTTPSessionManager):
 
 
 class UniqueRequests(StreamableHTTPServerTransport):
-    """The SDK's transport of one session; refuses a request whose id is that of one that is still being answered.
+    """The SDK's transport of one session, which refuses a request with the id of one that is still being answered.
 
-    The SDK would give the stream of the first to the second, and never answer the first.
+    The SDK would pass the stream of the first request to the second, and never answer the first.
     """
 
     async def _handle_post_request(self, scope: Scope, request: Request, receive: Receive, send: Send) -> None:
         if self._request_streams:
-            request_id = _request_id(await request.body())  # kept by the request, so it can be read again
+            request_id = _request_id(await request.body())  # cached by the request, so it can be read again
             if request_id is not None and str(request_id) in self._request_streams:
                 error = {"code": INVALID_REQUEST, "message": "a request with this id is still being answered"}
                 answer = JSONResponse({"jsonrpc": "2.0", "id": request_id, "error": error}, 400)
@@ -235,7 +235,7 @@ class UniqueRequests(StreamableHTTPServerTransport):
 
 
 def _request_id(body: bytes) -> str | int | None:
-    """The id of the request that a body is; None for anything else."""
+    """Return the id if the body is a request, or else None."""
     try:
         value: Any = from_json(body)
     except ValueError:
@@ -246,7 +246,7 @@ def _request_id(body: bytes) -> str | int | None:
 
 
 def size_of_message(message: JSONRPCMessage | None, most: int | None = None) -> int:
-    """The bytes of memory that the JSON of a message takes, about; counting ends soon after `most`."""
+    """Estimate the bytes of memory that a message's JSON takes; counting ends soon after `most`."""
     match message:
         case None:
             return 0
@@ -260,7 +260,7 @@ def size_of_message(message: JSONRPCMessage | None, most: int | None = None) -> 
 
 
 def _in_place_of(message: JSONRPCMessage | None) -> JSONRPCMessage | None:
-    """What a host gets of a message that was not kept: an answer at least, where it waits for one."""
+    """Return a replacement for a message that was not kept: an error, if the host waits for an answer."""
     if not isinstance(message, JSONRPCResponse | JSONRPCError):
         return None
     words = "the answer was sent on a stream that broke, and was too large to be kept: repeat the request"

@@ -1,7 +1,7 @@
-"""Our errors as a host gets them: one table, for every transport.
+"""The gateway's errors as hosts get them: one table for every transport.
 
-A failed `tools/call` is a result with `isError` whose text names cause and remedy, so that the model reads it and can
-say it; a mistake in the request itself, and an upstream's own JSON-RPC error, stay protocol errors.
+A failed `tools/call` becomes a result with `isError` whose text names cause and remedy, so that the model can read it
+and tell the user. An invalid request, and an upstream's own JSON-RPC error, stay protocol errors.
 """
 
 import logging
@@ -36,23 +36,23 @@ CODES: tuple[tuple[type[GatewayError], int], ...] = (
     (ProfileError, INVALID_PARAMS),
     (GatewayError, INTERNAL_ERROR),
 )
-"""The JSON-RPC code of an error: that of the first class it belongs to. `UpstreamRefused` brings its own."""
+"""JSON-RPC codes by class of error; the first class that matches counts. `UpstreamRefused` has its own code."""
 
 TOLD_TO_THE_MODEL: tuple[type[GatewayError], ...] = (UpstreamError, ContentError, MediaError)
-"""What may go wrong with a call that was in order: the answer is a result, not a protocol error."""
+"""Failures of a valid call, which are answered with a result, not a protocol error."""
 
 _logger = logging.getLogger(__name__)
 
 
 def as_result(method: str, error: GatewayError) -> dict[str, Any] | None:
-    """The result that tells the model of `error`; None when the host has to be told, with `as_error`."""
+    """Return a result that tells the model of `error`, or None if the host must be told instead (`as_error`)."""
     if method != "tools/call" or isinstance(error, UpstreamRefused) or not isinstance(error, TOLD_TO_THE_MODEL):
         return None
     return {"content": [{"type": "text", "text": str(error)}], "isError": True}
 
 
 def as_error(error: GatewayError, revision: str) -> MCPError:
-    """The JSON-RPC error for a host of `revision`; that of an upstream's refusal is the upstream's own."""
+    """Return the JSON-RPC error for a host of `revision`. For an upstream's refusal it is the upstream's own."""
     if isinstance(error, UpstreamRefused):
         return safe_error(_code_of_era(error.code, revision), error.wire_message, error.data)
     code = next(code for kind, code in CODES if isinstance(error, kind))
@@ -61,7 +61,7 @@ def as_error(error: GatewayError, revision: str) -> MCPError:
 
 
 def safe_error(code: int, message: str, data: Any = None) -> MCPError:
-    """A JSON-RPC error that every transport can write, whatever somebody put into it."""
+    """Return a JSON-RPC error that every transport can write, whatever its content."""
     try:
         return MCPError(code, to_json_safe(message), to_json_safe(data))
     except TypeError:
@@ -70,7 +70,7 @@ def safe_error(code: int, message: str, data: Any = None) -> MCPError:
 
 
 def unexpected(method: str, error: Exception) -> MCPError:
-    """A mistake of ours: everything to the log, to the host only the id by which it is found there."""
+    """Log an unexpected error in full, and return an error for the host that has only its id in the log."""
     _logger.error("unexpected error while answering %s", method, exc_info=error)
     ident = request_id()
     told = "Internal error of the gateway; its log has the details"
@@ -78,7 +78,7 @@ def unexpected(method: str, error: Exception) -> MCPError:
 
 
 def sole_gateway_error(error: Exception) -> GatewayError | None:
-    """The error of ours that `error` is, or that a task group wrapped; None for anything else."""
+    """Return `error` if it is a GatewayError, or the one that a task group wrapped; None for anything else."""
     while isinstance(error, ExceptionGroup):
         group = cast("ExceptionGroup[Exception]", error)
         if len(group.exceptions) != 1:

@@ -1,15 +1,15 @@
-"""How a connection opens: which era a host speaks, and the answers that need no upstream. Standard library only.
+"""The opening of a connection: choose its era, and answer without upstreams. Uses the standard library only.
 
 The rules, for each request in order of arrival:
 
     before an era is chosen     `initialize` chooses the handshake era; a request with the envelope of 2026-07-28
                                 (`_meta` naming its protocol version) chooses the modern one, unless it is
-                                `server/discover`: that is a probe, and a host that gave up waiting for the answer
-                                goes on with `initialize` (the SDK's own loop refuses it, which kills such hosts)
+                                `server/discover`: that is a probe, and a host that timed out waiting for the answer
+                                goes on with `initialize` (the SDK's own loop refuses it, which breaks such hosts)
     in the handshake era        requests with an envelope are refused; `initialize` may come again
     in the modern era           `initialize` is refused, and so is every request without the envelope
 
-Codes and messages are those of the SDK's server (2.3.0), so that a host cannot tell the difference.
+Codes and messages are those of the SDK's server (2.3.0), so that hosts see no difference.
 """
 
 from collections.abc import Mapping
@@ -30,18 +30,18 @@ from gateway.core.model.wire import (
 from gateway.core.tools.instructions import Introductions
 
 UI_EXTENSION = "io.modelcontextprotocol/ui"
-"""MCP Apps: tools' user interfaces are carried as they are. A server that speaks it says so without settings.
+"""MCP Apps: tools' pages are passed on unchanged. A server declares this extension without settings.
 
 Source: https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx, mcp.server.apps
 """
 
 
 TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
-"""Tasks of 2026-07-28: those of upstreams are carried (https://modelcontextprotocol.io/seps/2663-tasks-extension)."""
+"""Tasks of 2026-07-28: those of upstreams are passed on (https://modelcontextprotocol.io/seps/2663-tasks-extension)."""
 
 
 class Identity(NamedTuple):
-    """What the gateway says it is: the `serverInfo` and the `instructions` of the protocol.
+    """The gateway's identity for hosts: the protocol's `serverInfo` and `instructions`.
 
     `instructions` are the gateway's own, `others` those of its upstreams.
     """
@@ -58,14 +58,14 @@ class Identity(NamedTuple):
         return info if self.title is None else {**info, "title": self.title}
 
     def introduction(self, client: object) -> dict[str, str]:
-        """The field `instructions` for a client with this clientInfo, cut to what it keeps; empty without any."""
+        """Return the `instructions` for a client with this clientInfo, cut to what it keeps; empty if none."""
         name = as_object(client).get("name")
         told = self.others.told(self.instructions, name if isinstance(name, str) else None)
         return {} if told is None else {"instructions": told}
 
 
 class Refusal(Exception):
-    """A request that is answered with a JSON-RPC error."""
+    """Raised for a request that is answered with a JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -80,10 +80,10 @@ class Refusal(Exception):
 
 
 def capabilities(*, modern: bool) -> dict[str, Any]:
-    """What the gateway offers: constant, since the first answer comes before any upstream is known.
+    """Return the gateway's capabilities: constant, because the first answer comes before any upstream is known.
 
-    The same in every handshake revision: those that do not know a field pass over it. `logging` is a capability of
-    2026-07-28 too, where a request names its level itself; tasks are of that revision alone.
+    They are the same in every handshake revision: hosts ignore fields that they do not know. `logging` is also a
+    capability of 2026-07-28, where each request names its level; tasks are of that revision alone.
     """
     extensions: dict[str, Any] = {UI_EXTENSION: {}, **({TASKS_EXTENSION: {}} if modern else {})}
     return {
@@ -97,9 +97,9 @@ def capabilities(*, modern: bool) -> dict[str, Any]:
 
 
 def initialize_result(identity: Identity, params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The answer to `initialize`: the revision asked for when we know it, else the newest with a handshake.
+    """Return the answer to `initialize`, with the requested revision if known, else the newest with a handshake.
 
-    Raises `Refusal` when the params lack what every revision demands.
+    Raises `Refusal` if the params lack a field that every revision requires.
     """
     given = params or {}
     requested = given.get("protocolVersion")
@@ -123,7 +123,7 @@ def initialize_result(identity: Identity, params: Mapping[str, Any] | None) -> d
 
 
 def discover_result(identity: Identity, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The answer to `server/discover`, complete with the fields that every result of 2026-07-28 carries."""
+    """Return the answer to `server/discover`, with the fields that every result of 2026-07-28 has."""
     meta = (params or {}).get("_meta")
     client = as_object(meta).get(CLIENT_INFO)
     result: dict[str, Any] = {
@@ -138,13 +138,13 @@ def discover_result(identity: Identity, params: Mapping[str, Any] | None = None)
 
 
 def enveloped(params: Mapping[str, Any] | None) -> bool:
-    """Whether `_meta` names a protocol version: only requests of 2026-07-28 and later do."""
+    """Whether `_meta` names a protocol version, as only requests of 2026-07-28 and later do."""
     meta = (params or {}).get("_meta")
     return isinstance(meta, Mapping) and PROTOCOL_VERSION in meta
 
 
 def check_envelope(params: Mapping[str, Any] | None) -> None:
-    """Raise `Refusal` unless `_meta` has the two fields that 2026-07-28 demands, with a version that we serve."""
+    """Raise `Refusal` unless `_meta` has the two fields that 2026-07-28 requires, with a supported version."""
     meta = (params or {}).get("_meta")
     if not is_object(meta):
         raise Refusal(
@@ -166,27 +166,27 @@ def check_envelope(params: Mapping[str, Any] | None) -> None:
 
 
 class Handshake:
-    """The era of one connection, and the answers that are given before anything else is ready."""
+    """The era of one connection, and the answers to its first requests, before anything else is ready."""
 
     def __init__(self, identity: Identity) -> None:
         self._identity = identity
         self.era: Era | None = None
         """None until the host has chosen."""
         self.client: Mapping[str, Any] | None = None
-        """The params of the `initialize` that was accepted last."""
+        """The params of the last accepted `initialize`."""
         self.revision = NEWEST_HANDSHAKE
-        """What was agreed on with it."""
+        """The revision agreed on in the last accepted `initialize`."""
         self.envelope: Mapping[str, Any] | None = None
-        """The `_meta` of the modern era that was accepted last."""
+        """The last accepted `_meta` of the modern era."""
 
     def introduce(self, identity: Identity) -> None:
         """Tell a host that opens its connection from now on that the gateway is this."""
         self._identity = identity
 
     def answer(self, method: str, params: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """The result of a request that belongs to the opening; None when it is for whoever serves the connection.
+        """Return the result of a request that belongs to the opening, or None if it is to be served later.
 
-        Raises `Refusal` for a request that does not fit the connection's era.
+        Raises `Refusal` if the request does not belong to the connection's era.
         """
         if method == "initialize":
             return self._initialize(params)

@@ -1,4 +1,4 @@
-"""What those who run the gateway ask of it over HTTP: is it alive, can it do its work, and how much has it done."""
+"""HTTP routes for those who run the gateway: whether it is alive, whether it is ready, and its metrics."""
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -15,13 +15,13 @@ _FRESH = {"Cache-Control": "no-store"}
 
 
 def observing(telemetry: Telemetry) -> list[BaseRoute]:
-    """The routes `/healthz`, `/readyz` and `/metrics`. `security.Guard` has decided who gets there."""
+    """Return the routes `/healthz`, `/readyz` and `/metrics`. `security.Guard` decides who may call them."""
 
     async def alive(_: Request) -> Response:
         return PlainTextResponse("ok\n", headers=_FRESH)
 
     async def ready(request: Request) -> Response:
-        """200 or 503. Which upstreams there are is for those only who may call their tools."""
+        """Answer 200 or 503. The upstreams are named only to callers that may use their tools."""
         readiness = telemetry.readiness()
         told: dict[str, object] = {"ready": readiness.ready}
         if PRINCIPAL_SCOPE in request.scope:

@@ -1,4 +1,4 @@
-"""A host as an upstream meets it: whom it may ask, and tell, while a call runs and beyond."""
+"""Channels to hosts: requests and notifications of upstreams for a host, during a call and afterwards."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -26,29 +26,29 @@ _logger = logging.getLogger(__name__)
 
 
 def introduce(connection: Connection, params: Mapping[str, Any]) -> None:
-    """The host of the handshake era has said who it is (the params of `initialize`)."""
+    """Store the params of `initialize`, with which a host of the handshake era introduces itself."""
     connection.state[_CLIENT] = params
 
 
 def introduced(connection: Connection) -> Mapping[str, Any]:
-    """What it said, as it came: the SDK's models lose what they do not know."""
+    """Return these params unmodified: the SDK's models lose fields that they do not know."""
     return connection.state.get(_CLIENT, {})
 
 
 def level_of(connection: Connection) -> str | None:
-    """The least level that a host of the handshake era wants to be told; None when it never said."""
+    """The minimum log level that a host of the handshake era has set, or None."""
     return connection.state.get(_LEVEL)
 
 
 def set_level(connection: Connection, level: str) -> None:
-    """It has said so (`logging/setLevel`)."""
+    """Store the minimum log level (`logging/setLevel`)."""
     connection.state[_LEVEL] = level
 
 
 class HostChannel:
-    """One host over one channel: a request's own (the answer's stream), or its connection beyond any request.
+    """One host over one channel: that of a request (the stream of its answer), or its connection beyond any request.
 
-    A host of the stateless era is never asked anything here, and told only what its request asks for.
+    A host of the modern era is never sent requests here, and only notifications that its own request asks for.
     """
 
     bounds_waiting = False
@@ -68,14 +68,14 @@ class HostChannel:
 
     @property
     def connection(self) -> "HostChannel | None":
-        """The same host beyond its request; None in the stateless era."""
+        """The same host beyond its request; None in the modern era."""
         return None if self._beyond is None else HostChannel(self._beyond, self._caller, None)
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The host's result.
+        """Send a request to the host and return its result.
 
         Raises:
-            HostRefused: with the host's error, or when nothing can be asked over this channel.
+            HostRefused: the host returned an error, or the channel allows no requests.
         """
         if self._caller.is_modern:
             raise HostRefused(METHOD_NOT_FOUND, f"a host of {self._caller.revision} is not asked {method}")
@@ -85,7 +85,7 @@ class HostChannel:
             raise HostRefused(error.code, error.message, to_json_safe(error.data)) from None
 
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:
-        """Send a notification, if the host wants it. One that is not read costs the upstream nothing."""
+        """Send a notification, if the host wants it. A host that does not read does not delay the upstream."""
         if not self._wants(method, params):
             return
         with anyio.move_on_after(_PATIENCE_SECONDS):
@@ -95,7 +95,7 @@ class HostChannel:
                 _logger.debug("a host is gone: %s was not sent", method)
 
     async def let_go(self) -> None:
-        """Close the stream of the answer; a host that knows how (2025-11-25, SEP-1699) comes back for it."""
+        """Close the stream of the answer; a host that supports it (2025-11-25, SEP-1699) resumes it later."""
         if self._close_stream is not None:
             await self._close_stream()
 
@@ -104,14 +104,14 @@ class HostChannel:
             return not self._caller.is_modern
         wanted, level = self._caller.log_level, params.get("level")
         if wanted is None:
-            return not self._caller.is_modern  # 2026-07-28: only what a request asks for
+            return not self._caller.is_modern  # 2026-07-28: only those that a request asks for
         known = level in LOG_LEVELS and wanted in LOG_LEVELS
         return known and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
 
 
 def host_channel(context: ServerRequestContext[Any, Any], caller: Caller) -> HostChannel:
-    """The host that has sent this request."""
-    # The SDK hands out neither channel; raw messages need both.
+    """Return the channel to the host that sent this request."""
+    # The SDK exposes neither channel; raw messages need both.
     session = context.session
     request = session._request_outbound  # pyright: ignore[reportPrivateUsage]
     if caller.is_modern:

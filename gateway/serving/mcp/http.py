@@ -1,4 +1,4 @@
-"""Serving hosts over HTTP: Streamable HTTP at /mcp and HTTP+SSE at /sse, both eras, in one ASGI application."""
+"""Serve hosts of both eras over HTTP: Streamable HTTP at /mcp and HTTP+SSE at /sse, in one ASGI application."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -40,12 +40,12 @@ def http_app(
     bases: Bases | None = None,
     public_url: str | None = None,
 ) -> Starlette:
-    """The application: `/mcp`, `/sse` (each also with `/<profile>`), the route for SSE's messages, and a page at `/`.
+    """Return the application: `/mcp`, `/sse` (each also with `/<profile>`), SSE's route for messages, a page at `/`.
 
-    `profile_names` are the profiles that a path or the header `X-MCP-Profile` may choose. With `telemetry` there are
-    also `/healthz`, `/readyz` and `/metrics`; `content` are the routes of stored content. `bases` and `public_url` say
-    under which addresses it is reached. Its lifespan has to be run.
-    `app.state.draining` is how the streams of events are ended (see `serve_http`), `app.state.downstream` what serves.
+    `profile_names` are the profiles that a path or the header `X-MCP-Profile` may choose. `telemetry` adds `/healthz`,
+    `/readyz` and `/metrics`; `content` has the routes of stored content. `bases` and `public_url` are the addresses at
+    which the gateway is reached. The application's lifespan must be run. `app.state.draining` ends event streams (see
+    `serve_http`); `app.state.downstream` is the MCP server.
     """
     downstream = Downstream(service, identity)
     allowed = allowed_by(settings, public_url)
@@ -81,7 +81,7 @@ def http_app(
             *content,
             *endpoint("/mcp", AttendanceMiddleware(EraHeaderMiddleware(manager.handle_request), downstream.attending)),
             *endpoint("/sse", sse.stream),
-            # Which profile is settled when the stream is opened: it stands in the path that the host is given.
+            # The profile is fixed when the stream is opened: it is part of the path that the host is given.
             *endpoint(MESSAGES_PATH, sse.messages, by_header=False),
         ],
         middleware=[Middleware(Guard, settings=settings, allowed=allowed, bases=bases or Bases())],
@@ -96,10 +96,10 @@ def http_app(
 
 
 async def serve_http(app: Starlette, settings: HttpSettings, *, on_bound: Callable[[int], None] | None = None) -> None:
-    """Listen and serve until this is cancelled; then stop within a few seconds, open streams or not.
+    """Listen and serve until cancelled; then stop within a few seconds, even with open streams.
 
-    `on_bound` gets the port (which `port = 0` leaves to the system) once requests are answered. Signals are the
-    caller's business. Raises `ConfigError` when the address cannot be had, or may not be used (`check_bind`).
+    `on_bound` is called with the port (chosen by the system for `port = 0`) once requests are answered. Signals are
+    left to the caller. Raises `ConfigError` if the address cannot be bound, or may not be used (`check_bind`).
     """
     check_bind(settings)
     listening = Listening(settings.bind, settings.port, "http.port", limits_of(settings))
@@ -117,7 +117,7 @@ def _front_page(identity: Identity, _: Request) -> Response:
 
 
 def _not_found(_: Request, __: Exception) -> Response:
-    return refused_response(404, "nothing is here; the endpoints are /mcp and /sse")
+    return refused_response(404, "not found; the endpoints are /mcp and /sse")
 
 
 def _not_allowed(_: Request, error: Exception) -> Response:

@@ -1,7 +1,7 @@
-"""The SDK's server, with one middleware in front that answers for the gateway in raw JSON.
+"""The SDK's server, with a middleware in front that answers requests for the gateway in raw JSON.
 
-The SDK checks results against its models and drops what they do not know. What a middleware returns without calling the
-next handler reaches the wire as it is: so everything that the gateway serves is answered here, for both eras and every
+The SDK checks results against its models and drops unknown members. A result that a middleware returns without calling
+the next handler is sent unchanged, so everything that the gateway serves is answered here, for both eras and every
 transport.
 """
 
@@ -39,13 +39,13 @@ from gateway.upstream.bridging.finalize_result import finalize_result
 ROOTS_CHANGED = "notifications/roots/list_changed"
 
 OF_THE_CONNECTION = frozenset({"resources/subscribe", "resources/unsubscribe", "logging/setLevel"})
-"""What a host of the handshake era sets for its connection; 2026-07-28 has none of it."""
+"""Requests with which a host of the handshake era configures its connection; 2026-07-28 has none of them."""
 
 _logger = logging.getLogger(__name__)
 
 
 class Downstream:
-    """The gateway as hosts meet it: one server for every connection, transport and era."""
+    """The gateway's MCP server: one for every connection, transport and era."""
 
     def __init__(self, service: Service, identity: Identity) -> None:
         self.identity = identity
@@ -59,20 +59,20 @@ class Downstream:
             title=identity.title,
             instructions=identity.instructions,
             on_subscriptions_listen=self.announcer.listen,
-            # Without it the SDK lists all tools before each call over HTTP, to check headers.
+            # Otherwise the SDK lists all tools before each call over HTTP in order to check headers.
             get_tool_input_schema=service.input_schema,
         )
-        # In place of the SDK's tracing, which would wrap every message.
+        # This replaces the SDK's tracing, which would wrap every message.
         self.server.middleware[:] = [self._answer]
 
     def introduce(self, identity: Identity) -> None:
-        """Tell hosts from now on that the gateway is this."""
+        """Use this identity from now on."""
         self.identity = identity
         self._server_info = identity.server_info()
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """While this is open, hosts are told of changes."""
+        """Context manager: hosts are notified of changes while it is open."""
         unsubscribe = self._service.subscribe(self.announcer.changed)
         try:
             async with self.announcer.running():
@@ -81,11 +81,11 @@ class Downstream:
             unsubscribe()
 
     def attending(self, host: str) -> AbstractContextManager[None]:
-        """While this is open, the host has something open here."""
+        """Context manager to hold while the host has a request or a stream open."""
         return self._service.attending(host)
 
     def left(self, session: str) -> None:
-        """The host of this session is gone."""
+        """Release everything that belongs to a session whose host has disconnected."""
         self._service.left(session)
 
     async def _answer(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -126,11 +126,11 @@ class Downstream:
             raise safe_error(error.code, error.message, error.data) from error
         except ValidationError:
             raise
-        except Exception as error:  # the last frame before the wire, also for what the SDK answers
+        except Exception as error:  # nothing catches errors after this, not even those of the SDK's own answers
             raise unexpected(ctx.method, error) from error
 
     def _noticed(self, ctx: ServerRequestContext[Any, Any], modern: bool) -> Caller | None:
-        """Who asks; None as long as its connection is not initialized."""
+        """Return the caller, or None if its connection is not initialized yet."""
         if modern:
             caller = caller_of(ctx)
             self.presence.asked(caller)
@@ -143,10 +143,10 @@ class Downstream:
         return caller
 
     async def _result(self, ctx: ServerRequestContext[Any, Any], caller: Caller) -> dict[str, Any]:
-        """What the gateway behind answers, as raw JSON; a failure that the model is to read is a result, too.
+        """Return the service's answer as raw JSON. A failure for the model to read is a result as well.
 
         Raises:
-            MCPError: every other failure, whatever it is.
+            MCPError: any other failure.
         """
         try:
             params = checked_params(ctx.method, ctx.params)
@@ -182,10 +182,10 @@ class Downstream:
 
 
 async def _readable(ctx: ServerRequestContext[Any, Any]) -> ServerRequestContext[Any, Any]:
-    """The request with params that can be passed on and written down.
+    """Return the request with params that are safe to pass on and to log.
 
     Raises:
-        MCPError: they nest too deeply.
+        MCPError: the params are nested too deeply.
     """
     if await _off_the_loop(is_deep, ctx.params):
         raise MCPError(INVALID_PARAMS, f"params nest deeper than {DEEPEST} levels")
@@ -194,5 +194,5 @@ async def _readable(ctx: ServerRequestContext[Any, Any]) -> ServerRequestContext
 
 
 async def _off_the_loop(function: Callable[[Any], Any], value: Any) -> Any:
-    """Walk over a JSON value: in a thread when that takes long, so that other hosts are not kept waiting."""
+    """Apply a function to a JSON value, in a thread if that takes long, so that other hosts need not wait."""
     return await to_thread.run_sync(function, value) if has_many_values(value) else function(value)

@@ -1,4 +1,4 @@
-"""Which hosts are connected: those of the handshake era while their connection lives, the others while they ask."""
+"""Connected hosts: those of the handshake era by their connections, those of the modern era by recent requests."""
 
 import time
 from collections import OrderedDict
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from gateway.core.model.caller import Caller
 
-STATELESS_SECONDS = 300.0
-"""A host of the stateless era has no connection: it counts as connected for so long after it last asked."""
+PRESENCE_SECONDS = 300.0
+"""Seconds for which a host of the modern era, which has no connection, counts as connected after a request."""
 
 _MOST = 1_000
 
 
 @dataclass
 class ConnectedHost:
-    """A host: who it says it is, since when it is there (seconds since 1970), and what it has asked."""
+    """A connected host: its identity, its first and last request (seconds since 1970), and their number."""
 
     caller: Caller
     since: float
@@ -25,39 +25,39 @@ class ConnectedHost:
 
 
 class Presence:
-    """Told of every request; bounded, since hosts name themselves and may never say goodbye."""
+    """Tracks connected hosts by their requests. Bounded, because hosts choose their names and may never disconnect."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._connected: OrderedDict[Hashable, ConnectedHost] = OrderedDict()
-        self._stateless: OrderedDict[Hashable, ConnectedHost] = OrderedDict()
+        self._recent: OrderedDict[Hashable, ConnectedHost] = OrderedDict()
 
     def asked(self, caller: Caller, connection: Hashable = None, ending: AsyncExitStack | None = None) -> None:
-        """A host has asked something, over a connection that `ending` is left with, or without one."""
+        """Record a request, over a connection whose exit stack is `ending`, or without a connection."""
         if ending is None:
-            self._saw(self._stateless, _known_by(caller), caller)
+            self._saw(self._recent, _known_by(caller), caller)
         elif self._saw(self._connected, connection, caller):
             ending.callback(self._connected.pop, connection, None)
 
-    def guests(self) -> list[ConnectedHost]:
-        """The hosts that are connected, in the order in which they came."""
-        recent = self._clock() - STATELESS_SECONDS
-        for key in [key for key, guest in self._stateless.items() if guest.last < recent]:
-            del self._stateless[key]
-        return sorted((*self._connected.values(), *self._stateless.values()), key=lambda guest: guest.since)
+    def connected_hosts(self) -> list[ConnectedHost]:
+        """The connected hosts, in order of arrival."""
+        recent = self._clock() - PRESENCE_SECONDS
+        for key in [key for key, host in self._recent.items() if host.last < recent]:
+            del self._recent[key]
+        return sorted((*self._connected.values(), *self._recent.values()), key=lambda host: host.since)
 
-    def _saw(self, guests: OrderedDict[Hashable, ConnectedHost], key: Hashable, caller: Caller) -> bool:
-        """Whether it is a new one."""
+    def _saw(self, hosts: OrderedDict[Hashable, ConnectedHost], key: Hashable, caller: Caller) -> bool:
+        """Record a request of a host, and return whether the host is new."""
         now = self._clock()
-        guest = guests.get(key)
-        is_new = guest is None
-        if guest is None:
-            guest = guests[key] = ConnectedHost(caller, now, now)
-            if len(guests) > _MOST:
-                guests.popitem(last=False)
-        guest.caller, guest.last = caller, now
-        guest.requests += 1
-        guests.move_to_end(key)
+        host = hosts.get(key)
+        is_new = host is None
+        if host is None:
+            host = hosts[key] = ConnectedHost(caller, now, now)
+            if len(hosts) > _MOST:
+                hosts.popitem(last=False)
+        host.caller, host.last = caller, now
+        host.requests += 1
+        hosts.move_to_end(key)
         return is_new
 
 

@@ -1,4 +1,4 @@
-"""The explicit choice of a profile over HTTP: the last segment of the path, else the header `X-MCP-Profile`."""
+"""Explicit choice of a profile over HTTP, by the last segment of the path or else the header `X-MCP-Profile`."""
 
 from collections.abc import Callable, Collection
 
@@ -13,11 +13,11 @@ from gateway.serving.mcp.security import refused_response
 HEADER = "x-mcp-profile"
 
 ProfileNames = Collection[str] | Callable[[], Collection[str]]
-"""The names that may be chosen, or how to ask for them."""
+"""The names that may be chosen, or a function that returns them."""
 
 
 class ProfileMiddleware:
-    """ASGI wrapper: puts the profile that was chosen into the scope, and refuses one that does not exist."""
+    """ASGI wrapper that puts the chosen profile into the scope, and refuses one that does not exist."""
 
     def __init__(self, app: ASGIApp, names: ProfileNames, *, by_header: bool = True) -> None:
         self._app = app
@@ -33,6 +33,6 @@ class ProfileMiddleware:
             near = near_names(chosen, names) or sorted(names)
             message = f"there is no profile {chosen[:80]!r}; did you mean {', '.join(near)}?"
             return await refused_response(404 if in_path else 400, message)(scope, receive, send)
-        # As the profile spells it: whatever is remembered of a caller by its profile must not depend on capitals.
+        # In the profile's own spelling: what is remembered of a caller by its profile must not depend on case.
         scope[PROFILE_SCOPE] = known
         return await self._app(scope, receive, send)

@@ -1,4 +1,4 @@
-"""A request as the SDK hands it over: who calls, and whether it is well formed."""
+"""Read the caller of a request from the SDK's context, and validate the request's params."""
 
 import json
 from collections.abc import Mapping
@@ -22,11 +22,11 @@ _CODEX_TURN = "x-codex-turn-metadata"
 _LONGEST_TURN = 20_000
 
 PROFILE_SCOPE = "gateway.profile"
-"""Where an HTTP request's ASGI scope keeps the profile that was chosen explicitly (path or header), or None."""
+"""Key of an HTTP request's ASGI scope for the explicitly chosen profile (path or header), or None."""
 
 
 def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
-    """Who calls: the identity from the handshake or, since 2026-07-28, from the request itself."""
+    """Return the caller: its identity is from the handshake or, since 2026-07-28, from the request itself."""
     connection = context.session._connection  # pyright: ignore[reportPrivateUsage]  # the SDK has no public handle
     info, capabilities, level = _identity(context, connection)
     caller = Caller(
@@ -52,7 +52,7 @@ def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
 
 
 def told_model(params: Mapping[str, Any] | None) -> str | None:
-    """The model that a call is made for, where the host tells it.
+    """Return the model that a call is made for, if the host names it.
 
     Measured: Codex 0.169.0 puts `x-codex-turn-metadata` into the `_meta` of every tools/call, with `model` in it.
     """
@@ -66,9 +66,9 @@ def told_model(params: Mapping[str, Any] | None) -> str | None:
 def _identity(
     context: ServerRequestContext[Any, Any], connection: Connection
 ) -> tuple[Mapping[str, Any], Mapping[str, Any], str | None]:
-    """clientInfo, capabilities and the level of log that is wanted."""
+    """Return clientInfo, capabilities and the requested log level."""
     if context.protocol_version in MODERN_REVISIONS:
-        # As sent, not as the SDK's models read it: those lose a name that comes without a version.
+        # The raw value, because the SDK's models lose a name without a version.
         meta = as_object((context.params or {}).get("_meta"))
         return as_object(meta.get(CLIENT_INFO)), as_object(meta.get(CLIENT_CAPABILITIES)), as_text(meta.get(LOG_LEVEL))
     said = introduced(connection)
@@ -76,7 +76,7 @@ def _identity(
 
 
 def checked_params(method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The params as they go on to the service. An optional field that is null counts as absent: some hosts send that.
+    """Return the params for the service. An optional field that is null counts as absent: some hosts send that.
 
     Raises `InvalidRequest` naming the field.
     """

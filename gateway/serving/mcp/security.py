@@ -1,7 +1,7 @@
-"""Who may talk to the gateway over HTTP: the same checks before every route.
+"""Access control for the gateway over HTTP: the same checks before every route.
 
-Host and Origin are checked (`gateway.serving.http` says why); beyond loopback a bearer token is asked for, always, but
-for content under a link, which is signed.
+Host and Origin are checked (`gateway.serving.http.allowed` says why). Beyond loopback a bearer token is always
+required, except for content under a link, which is signed.
 """
 
 import hmac
@@ -26,18 +26,20 @@ HEALTH_PATH = "/healthz"
 READINESS_PATH = "/readyz"
 
 _WITHOUT_TOKEN = frozenset({HEALTH_PATH, READINESS_PATH})
-"""For those who only watch whether the gateway works. Host and Origin are checked here too, and what needs a token is
-left out: the scope has no principal then."""
+"""Routes for monitoring.
+
+Host and Origin are checked here too. Without a token the scope has no principal, and the answer omits details.
+"""
 
 _STREAMS = 4
-"""As much as may wait for so many streams may wait for all connections together."""
+"""The limit of unread bytes for all connections together, as a multiple of that for one stream."""
 
 _EXPOSED = "Mcp-Session-Id, WWW-Authenticate"
 _METHODS = "GET, POST, DELETE, OPTIONS"
 
 
 def check_bind(settings: HttpSettings) -> None:
-    """Raise `ConfigError` when others than this machine could reach the gateway without a token."""
+    """Raise `ConfigError` if other machines could reach the gateway without a token."""
     if not settings.token and not is_loopback(settings.bind):
         raise ConfigError(
             f"{settings.bind} can be reached from other machines, so a token is needed",
@@ -47,13 +49,13 @@ def check_bind(settings: HttpSettings) -> None:
 
 
 def refused_response(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
-    """A refused request: `{"error": message}`."""
+    """Return the response to a refused request: `{"error": message}`."""
     body = json.dumps({"error": message}, ensure_ascii=False)
     return Response(body, status_code=status, headers=headers, media_type="application/json")
 
 
 def limits_of(settings: HttpSettings) -> Limits:
-    """What peers may take of the port."""
+    """Return the limits for the port's peers."""
     return Limits(
         request=settings.request_timeout,
         unread_bytes=_STREAMS * settings.max_unread_bytes,
@@ -64,20 +66,20 @@ def limits_of(settings: HttpSettings) -> Limits:
 
 
 def allowed_by(settings: HttpSettings, public_url: str | None = None) -> Allowed:
-    """The values of Host and Origin that the settings allow; the host of `public_url` is one of ours."""
+    """Return the values of Host and Origin that the settings allow, including the host of `public_url`."""
     own = [urlsplit(public_url).netloc] if public_url else []
     return Allowed(settings.bind, (*settings.allowed_hosts, *own), settings.allowed_origins)
 
 
 def for_sdk(allowed: Allowed) -> TransportSecuritySettings:
-    """The same lists in the SDK's form: its transports check on their own once more."""
+    """Return the same lists in the form of the SDK, whose transports check them once more."""
     return TransportSecuritySettings(
         allowed_hosts=_with_ports(allowed.hosts), allowed_origins=_with_ports(allowed.origins)
     )
 
 
 class Guard:
-    """ASGI middleware: Host, Origin, token; and the CORS headers without which an allowed page could not call."""
+    """ASGI middleware that checks Host, Origin and token, and adds the CORS headers that an allowed page needs."""
 
     def __init__(self, app: ASGIApp, settings: HttpSettings, allowed: Allowed, bases: Bases) -> None:
         self._app = app
@@ -91,7 +93,7 @@ class Guard:
             return await self._app(scope, receive, send)
         if scope["type"] != "http":
             return None  # no WebSockets here
-        # One HTTP parser keeps the blanks around a value, which do not belong to it (RFC 9110, 5.5).
+        # One HTTP parser keeps the whitespace around a value, which is not part of it (RFC 9110, 5.5).
         scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         headers = Headers(scope=scope)
         origin = headers.get("origin")

@@ -1,4 +1,4 @@
-"""What the side of the hosts needs of the gateway behind it."""
+"""Protocol for what the MCP server needs of the gateway behind it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
@@ -8,7 +8,7 @@ from gateway.core.model.caller import Caller
 from gateway.upstream import Host
 
 ProgressCallback = Callable[[float, float | None, str | None], Awaitable[None]]
-"""Takes progress, total and message, as `notifications/progress` has them."""
+"""Called with progress, total and message, as in `notifications/progress`."""
 
 SERVED = frozenset(
     {
@@ -22,14 +22,14 @@ SERVED = frozenset(
         "completion/complete",
     }
 )
-"""The methods that are passed to `Service.respond`; everything else is the protocol's own business."""
+"""The methods that are passed to `Service.respond`; all others belong to the protocol itself."""
 
 OF_TASKS = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
-"""Also passed, for hosts of 2026-07-28: the extension of tasks."""
+"""Methods of the tasks extension, also passed for hosts of 2026-07-28."""
 
 
 class Service(Protocol):
-    """The gateway behind the transports (`gateway.routing.Router` is one). All on the event loop."""
+    """The gateway behind the transports (implemented by `gateway.routing.Router`). Runs on the event loop."""
 
     async def respond(
         self,
@@ -41,44 +41,44 @@ class Service(Protocol):
         host: Host | None = None,
         waited: float = 0.0,
     ) -> dict[str, Any]:
-        """The raw result of one of the `SERVED` methods. Raises `GatewayError`; cancelled when the host cancels.
+        """Return the raw result of a `SERVED` method. Raises `GatewayError`; cancelled when the host cancels.
 
-        `params` are checked for their form. `on_progress` is given when the host asked for progress; `host` is whom an
-        upstream may ask and tell meanwhile. `waited` are the seconds that the request has waited since it came, as it
-        does while the gateway is still being imported.
+        `params` have been validated. `on_progress` is given if the host asked for progress; `host` is the channel for
+        an upstream's requests and notifications meanwhile. `waited` is the number of seconds since the request arrived,
+        for instance while the gateway was still being imported.
         """
         ...
 
     async def watch(self, uri: str, caller: Caller) -> Callable[[], None]:
-        """Have listeners told `updated:<uri>` when this resource changes; returns how to stop it.
+        """Notify listeners with `updated:<uri>` when this resource changes. Return a function that ends this.
 
-        Raises `GatewayError` when there is no such resource.
+        Raises `GatewayError` if there is no such resource.
         """
         ...
 
     def hears(self, caller: Caller, kind: str) -> bool:
-        """Whether this host makes anything of being told that its "tools", "prompts" or "resources" have changed."""
+        """Whether this host acts on notifications that its "tools", "prompts" or "resources" have changed."""
         ...
 
     async def roots_changed(self, session: str) -> None:
-        """The host of this session says that its roots are others."""
+        """Tell the upstreams that the roots of this session's host have changed."""
         ...
 
     def attending(self, host: str) -> AbstractContextManager[None]:
-        """While this is open, the host (`gateway.upstream.connection.owners.host_of`) has something open here."""
+        """Context manager to hold while the host (`gateway.upstream.connection.owners.host_of`) has anything open."""
         ...
 
     def left(self, session: str) -> None:
-        """The host of this session is gone."""
+        """Release everything that belongs to a session whose host has disconnected."""
         ...
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
-        """The input schema of a tool by the name it is offered under, at once; None when there is no such tool."""
+        """Return the input schema of a tool by its offered name, without waiting; None if there is no such tool."""
         ...
 
     def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Call `listener` with "tools", "prompts" or "resources" when that list has changed; returns how to stop it.
+        """Call `listener` with "tools", "prompts" or "resources" when that list changes. Return a function to stop it.
 
-        With `updated:<uri>` when a resource has changed that somebody watches.
+        It is called with `updated:<uri>` when a watched resource changes.
         """
         ...

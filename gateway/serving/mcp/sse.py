@@ -1,4 +1,4 @@
-"""HTTP+SSE, the transport of 2024-11-05: a stream of events to the host, and a route that takes its messages."""
+"""HTTP+SSE, the transport of 2024-11-05: an event stream to the host, and a route for its messages."""
 
 import logging
 
@@ -23,7 +23,7 @@ MESSAGES_PATH = "/messages"
 
 
 class SseEndpoints:
-    """Both routes. A profile chosen for the stream stays in the path to which the host sends its messages."""
+    """Both routes. A profile chosen for the stream is part of the path to which the host sends its messages."""
 
     def __init__(
         self,
@@ -36,11 +36,11 @@ class SseEndpoints:
         self._security = security
         self._max_request_bytes = max_request_bytes
         self._max_unread_bytes = max_unread_bytes
-        # The SDK's transport has one path to post to: so there is one for each profile.
+        # The SDK's transport has a single path to post to, so there is one transport for each profile.
         self._transports: dict[str | None, SseServerTransport] = {}
 
     async def stream(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """GET: serve one host for as long as it holds the stream open."""
+        """GET: serve one host for as long as it keeps the stream open."""
         if scope["method"] != "GET":
             return await refused_response(405, "GET opens the stream of events", {"Allow": "GET"})(scope, receive, send)
         transport = self._transport(scope[PROFILE_SCOPE])
@@ -57,7 +57,7 @@ class SseEndpoints:
         return None
 
     async def messages(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """POST: take one message for a stream that is open."""
+        """POST: accept one message for an open stream."""
         await self._transport(scope[PROFILE_SCOPE]).handle_post_message(scope, receive, send)
 
     def _transport(self, profile: str | None) -> SseServerTransport:

@@ -1,4 +1,4 @@
-"""Serving the one host of a stdio connection, from where its `EarlyStdio` got to."""
+"""Serve the host of a stdio connection, taking over from its `EarlyStdio`."""
 
 import asyncio
 import logging
@@ -27,7 +27,7 @@ from gateway.serving.mcp.streams import StreamConnection
 from gateway.upstream.transports.messages import write_message
 
 LINGER_SECONDS = 3.0
-"""How long, after the host has closed its end, answers to what it asked before may still be worked on."""
+"""Time for open requests to be answered after the host has closed its end."""
 
 _FLUSH_SECONDS = 2.0
 _MAX_UNWRITTEN_BYTES = 8 * 1024 * 1024
@@ -42,11 +42,11 @@ async def serve_stdio(
     linger: float = LINGER_SECONDS,
     on_serving: Callable[[Downstream], None] | None = None,
 ) -> None:
-    """Serve until the host closes its end; return at the latest `linger` seconds (and a flush) after that.
+    """Serve until the host closes its end, and return at most `linger` seconds (and a flush) later.
 
-    `opening` has been started. What it has gathered is served as soon as `open_service()` gives the service; a host
-    that leaves before has the start cancelled. To end the connection from this side, cancel this. What `open_service`
-    raises comes through as it is. `on_serving` is given what serves the host, as soon as it does.
+    `opening` has been started. Its queued messages are served as soon as `open_service()` has returned the service; if
+    the host leaves before that, the start is cancelled. To end the connection from this side, cancel this. Exceptions
+    of `open_service` are passed through. `on_serving` is called with the server once it serves the host.
     """
     loop = asyncio.get_running_loop()
     with anyio.CancelScope() as whole:
@@ -64,7 +64,7 @@ async def serve_stdio(
 
 
 def expected_host(handshake: Handshake) -> Caller | None:
-    """The one host of a stdio connection, as far as it has said who it is."""
+    """Return the host of a stdio connection, as far as it has introduced itself."""
     if handshake.client is not None:
         info, capabilities, revision = handshake.client["clientInfo"], handshake.client["capabilities"], None
     elif handshake.envelope is not None:
@@ -83,10 +83,10 @@ def expected_host(handshake: Handshake) -> Caller | None:
 
 
 class _Inbox(AsyncResource):
-    """The host's messages as the SDK's dispatcher takes them (its `ReadStream`).
+    """The host's messages as the SDK's `ReadStream`.
 
-    Until someone takes them, `starting` is cancelled when the host leaves: at once, or after `linger` seconds when it
-    has asked for something.
+    Until the messages are taken, `starting` is cancelled when the host leaves: at once, or after `linger` seconds if it
+    has sent a request.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class _Inbox(AsyncResource):
         opening.listen(lambda: _call_soon(loop, self._wake))
 
     def serve_until_settled(self, connection: StreamConnection) -> None:
-        """From now on someone takes the messages; the end comes when `connection` has answered what came before."""
+        """Serve the messages from now on, and report the end only when `connection` has answered all before it."""
         self._connection = connection
         self._starting.deadline = math.inf
 
@@ -144,13 +144,13 @@ class _Inbox(AsyncResource):
             _logger.debug("a malformed message of the host was dropped")
 
     async def aclose(self) -> None:
-        """Nothing to close: the thread that reads ends with the process."""
+        """Do nothing: the thread that reads ends with the process."""
 
 
 class _Outbox(AsyncResource):
-    """What goes to the host (the SDK's `WriteStream`).
+    """The messages to the host, as the SDK's `WriteStream`.
 
-    A thread writes, so that a host that does not read stops nothing; it never keeps the process from ending.
+    A thread writes, so that a host that does not read blocks nothing. It never keeps the process from exiting.
     """
 
     def __init__(self, opening: EarlyStdio, loop: asyncio.AbstractEventLoop) -> None:
@@ -173,7 +173,7 @@ class _Outbox(AsyncResource):
         self._queue.put(line)
 
     async def aclose(self) -> None:
-        """Wait, for a bounded time, until everything is written."""
+        """Wait, for a limited time, until everything is written."""
         if not self._closed:
             self._closed = True
             self._queue.put(None)
@@ -196,4 +196,4 @@ def _call_soon(loop: asyncio.AbstractEventLoop, function: Callable[..., object],
     try:
         loop.call_soon_threadsafe(function, *arguments)
     except RuntimeError:
-        _logger.debug("the event loop is closed: nobody waits for this any more")
+        _logger.debug("the event loop is closed: nothing waits for this any more")

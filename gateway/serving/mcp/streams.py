@@ -1,4 +1,4 @@
-"""Serving one host over a pair of message streams (stdio, HTTP+SSE), in whichever era it speaks."""
+"""Serve one host of either era over a pair of message streams (stdio, HTTP+SSE)."""
 
 import secrets
 from collections.abc import Mapping
@@ -23,13 +23,13 @@ from gateway.serving.mcp.mcp_server import Downstream
 from gateway.upstream.connection.owners import owner_by_session
 
 _ENDLESS = frozenset({"subscriptions/listen"})
-"""Requests whose answer is the end of a subscription: nobody waits for it."""
+"""Requests that are answered only when a subscription ends, so nothing waits for the answer."""
 
 
 class StreamConnection:
     """One host on a pair of streams.
 
-    `opened_elsewhere`: someone in front answers what belongs to the handshake, and only the rest arrives here.
+    `opened_elsewhere`: requests of the handshake are answered before they get here, and only the others arrive.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class StreamConnection:
         self._dispatcher: JSONRPCDispatcher[TransportContext] = JSONRPCDispatcher(
             reads,
             writes,
-            # In order: what a host sends right after it already counts as initialized.
+            # In order: messages that a host sends right after it already count as initialized.
             inline_methods=frozenset({"initialize"}),
         )
         self._notifications = NotifyOnlyOutbound(self._dispatcher)
@@ -60,7 +60,7 @@ class StreamConnection:
         self._settled = anyio.Event()
 
     async def serve(self) -> None:
-        """Serve until the reading stream ends; what still runs then is cancelled. The writing stream is closed."""
+        """Serve until the read stream ends, then cancel what still runs and close the write stream."""
         try:
             with self._downstream.attending(owner_by_session(self._session)):
                 await self._dispatcher.run(self._on_request, self._on_notify)
@@ -69,7 +69,7 @@ class StreamConnection:
             self._downstream.left(self._session)
 
     async def settle(self, patience: float) -> None:
-        """Wait, at most `patience` seconds, until no request is being answered."""
+        """Wait at most `patience` seconds until no request is being answered."""
         with anyio.move_on_after(patience):
             while self._answering:
                 await self._settled.wait()
@@ -113,7 +113,7 @@ class StreamConnection:
             meta.get(CLIENT_CAPABILITIES),
             outbound=self._notifications,
         )
-        connection.session_id = self._session  # one host, whose requests all come here
+        connection.session_id = self._session  # one host, all of whose requests come here
         return await serve_one(self._server, context, method, params, connection=connection, lifespan_state=None)
 
     async def _on_notify(
@@ -134,7 +134,7 @@ class StreamConnection:
 
 
 def _client_params(client: Mapping[str, Any]) -> InitializeRequestParams:
-    """What the host said in `initialize`; of what the SDK's models cannot read, only the name is kept."""
+    """Return the host's `initialize` params. If the SDK's models cannot read them, only the name is kept."""
     try:
         return InitializeRequestParams.model_validate(client, by_name=False)
     except ValidationError:

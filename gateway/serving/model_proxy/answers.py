@@ -1,4 +1,4 @@
-"""The model API's answer on its way back to the client; its beginning may be looked at first."""
+"""The model API's answer, passed back to the client; its beginning can be inspected first."""
 
 import logging
 import zlib
@@ -13,11 +13,11 @@ from gateway.serving.model_proxy.headers import REPAIRS, back
 logger = logging.getLogger(__name__)
 
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
-"""Has zlib tell the two apart."""
+"""Makes zlib detect which of the two formats it is."""
 
 
 class UpstreamAnswer:
-    """An answer of which the head has come. It has to be closed."""
+    """An answer whose headers have arrived. It must be closed."""
 
     def __init__(self, response: httpx2.Response) -> None:
         self._response = response
@@ -31,7 +31,7 @@ class UpstreamAnswer:
         return self._response.status_code
 
     async def text(self, most: int) -> str:
-        """The whole body as text; empty where it is longer than `most` bytes, breaks off, or cannot be decoded."""
+        """Return the whole body as text; empty if it is longer than `most` bytes, breaks off, or cannot be decoded."""
         size = 0
         try:
             async for chunk in self._chunks:
@@ -46,7 +46,7 @@ class UpstreamAnswer:
         return _unpacked(b"".join(self._read), encoding, most).decode("utf-8", "replace")
 
     async def pass_back(self, send: Send, repairs: int | None) -> None:
-        """Give it to the client as it came, byte for byte, with the number of repairs where there could be some."""
+        """Pass the answer to the client byte for byte, with the number of repairs if the request was examined."""
         headers = back(self._response.headers.raw)
         if repairs is not None:
             headers.append((REPAIRS, str(repairs).encode()))
@@ -55,7 +55,7 @@ class UpstreamAnswer:
             async for chunk in self._all():
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
         except httpx2.TransportError as error:
-            # The answer stays unfinished, and uvicorn breaks the connection: so the client sees that it was cut off.
+            # The answer stays unfinished, and uvicorn closes the connection, so the client sees that it was cut off.
             logger.warning("the model API's answer broke off: %s", plain(str(error), 200))
             return
         await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -69,12 +69,12 @@ class UpstreamAnswer:
             yield chunk
 
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Release the connection."""
         await self._response.aclose()
 
 
 def _unpacked(content: bytes, encoding: str, most: int) -> bytes:
-    """The content without its encoding, cut to `most` bytes; empty where the encoding is another, or not kept to."""
+    """Decode the content, cut to `most` bytes; empty if the encoding is unknown or the content does not follow it."""
     if encoding in ("", "identity"):
         return content
     if encoding not in ("gzip", "deflate"):

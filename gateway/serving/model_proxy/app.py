@@ -1,4 +1,4 @@
-"""The proxy as an ASGI application: it repairs, forwards, and passes the answer on as it comes."""
+"""The model proxy as an ASGI application: repairs requests, forwards them, and streams the answers back."""
 
 import hmac
 import logging
@@ -57,7 +57,7 @@ logger = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 30.0
 _KEEPALIVE_SECONDS = 4.0
-"""Idle connections are not used again after this: less than the 5 seconds after which common servers close them."""
+"""Idle connections are not reused after this time: less than the 5 seconds after which common servers close them."""
 
 Explain = Callable[[RepairedRequest], None]
 
@@ -65,16 +65,16 @@ Explain = Callable[[RepairedRequest], None]
 def proxy_app(
     settings: ModelProxySettings, repairer: Repairer, *, owner: str = "local", explain: Explain | None = None
 ) -> Starlette:
-    """The application in front of `settings.to`. Its lifespan has to be run: it holds the client.
+    """Return the application in front of `settings.to`. Its lifespan must be run, because it holds the client.
 
     Args:
-        settings: [model_proxy]; `to` has to be set.
-        repairer: what repairs requests.
-        owner: whose handles are opened.
+        settings: [model_proxy]; `to` must be set.
+        repairer: repairs requests.
+        owner: owner of the content whose handles may be opened.
         explain: called with every request that was repaired.
 
     Raises:
-        ConfigError: `to` is missing, or the profile is of no dialect that is proxied.
+        ConfigError: `to` is missing, or the profile's dialect is not supported by the proxy.
         ProfileError: there is no such model profile.
     """
     files = ProviderFiles.from_environment(upload_above=settings.upload_above) if settings.upload_above else None
@@ -91,7 +91,7 @@ def proxy_app(
 
 
 class _Refused(Exception):
-    """The request is answered by the proxy itself."""
+    """Raised for a request that the proxy answers itself."""
 
     def __init__(self, problem: ProxyProblem, message: str) -> None:
         super().__init__(message)
@@ -101,7 +101,7 @@ class _Refused(Exception):
 
 @dataclass(frozen=True)
 class _Sent:
-    """A request to the model API, and how many repairs there are in it; None where nothing was looked at."""
+    """A request to the model API, and the number of repairs in it, or None if it was not examined."""
 
     request: httpx2.Request
     repairs: int | None
@@ -109,7 +109,7 @@ class _Sent:
 
 @dataclass(frozen=True)
 class _Repaired(_Sent):
-    """One that was looked into: as the client sent it, and what was made of it."""
+    """A request that was examined: its body as sent by the client, and after repairs."""
 
     repairs: int
     route: ApiRoute
@@ -118,11 +118,11 @@ class _Repaired(_Sent):
 
 
 class _Proxy:
-    """The one endpoint."""
+    """The proxy's only endpoint."""
 
     def __init__(self, settings: ModelProxySettings, repairer: Repairer, owner: str, explain: Explain | None) -> None:
         if settings.to is None:
-            raise ConfigError("there is no model API to stand before", where="model_proxy.to")
+            raise ConfigError("no model API is given", where="model_proxy.to")
         self._to = settings.to.rstrip("/")
         self._url = httpx2.URL(self._to)
         self._settings = settings
@@ -154,7 +154,7 @@ class _Proxy:
                 raise _Refused(problems.WRONG_DIALECT, self._no_such_dialect(route.dialect))
             await self._pass_on(scope, side, send, route if scope["method"] == "POST" else None)
         except _Refused as refused:
-            if refused.problem is not problems.NO_TOKEN:  # of which there may be very many
+            if refused.problem is not problems.NO_TOKEN:  # these may be very frequent
                 logger.info("refused with %d: %s", refused.problem.status, refused.message)
             await side.rest()
             answer = problem_response(refused.problem, refused.message, route.dialect if route else None)
@@ -171,10 +171,10 @@ class _Proxy:
             raise _Refused(problems.FOREIGN_ORIGIN, words)
         token = self._settings.token
         if token is not None and scope["method"] == "OPTIONS" and origins:
-            return  # a browser's preflight cannot carry a token
+            return  # a browser's preflight request cannot have a token
         given = headers.get(PROXY_HEADER)
         if token is not None and not hmac.compare_digest((given or "").encode("latin-1"), token.encode()):
-            if given is not None:  # who sends none has not guessed wrong
+            if given is not None:  # no token at all is not a wrong guess
                 await self._wrong_tokens.refused(scope)
             raise _Refused(problems.NO_TOKEN, "the header X-MCP-Gateway-Token is missing or wrong")
         scope[STANDING] = KNOWN
@@ -197,7 +197,7 @@ class _Proxy:
             try:
                 await self._exchange(scope, side, send, route)
             except _Refused as error:
-                refused.append(error)  # raised below: the task group would wrap it
+                refused.append(error)  # raised below, because the task group would wrap it
             except ClientDisconnect:
                 pass
             tasks.cancel_scope.cancel()
@@ -214,7 +214,7 @@ class _Proxy:
     async def _answered(
         self, scope: Scope, side: ClientSide, route: ApiRoute | None, opened: AsyncExitStack
     ) -> tuple[UpstreamAnswer, int | None]:
-        """The answer to give, and the number of repairs. Nothing has gone to the client yet."""
+        """Return the answer to pass on, and the number of repairs. Nothing has been sent to the client yet."""
         try:
             sent = await self._request(scope, side, route)
             answer = await self._send(sent.request, opened)
@@ -246,9 +246,9 @@ class _Proxy:
     async def _tried_elsewhere(
         self, sent: "_Repaired", first: UpstreamAnswer, opened: AsyncExitStack
     ) -> tuple[UpstreamAnswer, int]:
-        """The answer with the images of tools elsewhere, where the API refused them because of their place.
+        """If the API refused images in tool results because of their place, try other places, and return the answer.
 
-        Once in each other place. One that is taken is remembered; where none is, the first answer is the answer.
+        Each other place is tried once. One that is accepted is remembered; if none is, the first answer is returned.
         """
         dialect, repaired = sent.route.dialect, sent.repaired
         profile = repaired.profile
@@ -263,7 +263,7 @@ class _Proxy:
                 sent.body, dialect, lambda _, chosen=elsewhere: chosen, model=sent.route.model, owner=self._owner
             )
             if again.body == repaired.body:
-                continue  # there are no images of tools in it
+                continue  # it has no images in tool results
             try:
                 answer = await self._send(_with_body(sent.request, again.body), opened)
             except httpx2.TransportError:
@@ -304,7 +304,7 @@ class _Proxy:
         return _Repaired(request, len(repaired.changes), route, body, repaired)
 
     def _url_of(self, scope: Scope) -> httpx2.URL:
-        """The url behind: scheme, host and port are those of `to`, whatever the path is."""
+        """Return the URL to forward to: scheme, host and port are those of `to`, whatever the path is."""
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
         query: bytes = scope.get("query_string", b"")
         if climbs(raw):
@@ -351,6 +351,6 @@ class _Proxy:
 
 
 def _with_body(request: httpx2.Request, body: bytes) -> httpx2.Request:
-    """The same request with another body."""
+    """Return the same request with another body."""
     headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
     return httpx2.Request(request.method, request.url, headers=headers, content=body)

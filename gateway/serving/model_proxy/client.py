@@ -1,4 +1,4 @@
-"""The client's side of one request: its body, and whether the client is still there."""
+"""The client's side of one request: its body, and whether the client is still connected."""
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -12,11 +12,11 @@ _LINGERING_BYTES = 64 * 1024 * 1024
 
 
 class BodyTooLarge(Exception):
-    """The body is over the limit."""
+    """The body is larger than the limit."""
 
 
 class ClientSide:
-    """Reads a request's body, at most `limit` bytes of it, and then waits for the client to leave."""
+    """Reads a request's body of at most `limit` bytes, and then waits for the client to disconnect."""
 
     def __init__(self, receive: Receive, limit: int) -> None:
         self._receive = receive
@@ -24,11 +24,11 @@ class ClientSide:
         self._read = anyio.Event()
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes.
+        """Yield the body as it arrives.
 
         Raises:
-            BodyTooLarge: it is over the limit.
-            ClientDisconnect: the client left before it was whole.
+            BodyTooLarge: it is larger than the limit.
+            ClientDisconnect: the client disconnected before it was complete.
         """
         size = 0
         while not self._read.is_set():
@@ -40,18 +40,18 @@ class ClientSide:
                 yield chunk
 
     async def whole(self) -> bytes:
-        """The whole body; raises as `chunks`."""
+        """Return the whole body. Raises the same errors as `chunks`."""
         return b"".join([chunk async for chunk in self.chunks()])
 
     async def rest(self) -> None:
-        """Read what is left of the body, and forget it: a client that is still sending sees no answer otherwise."""
+        """Read and discard the rest of the body, because a client that is still sending would not see the answer."""
         size = 0
         with anyio.move_on_after(_LINGERING_SECONDS), suppress(ClientDisconnect):
             while not self._read.is_set() and size < _LINGERING_BYTES:
                 size += len(await self._next())
 
     async def gone(self) -> None:
-        """Return when the client has left, once its body was read."""
+        """Wait until the client disconnects. Call this after the body has been read."""
         await self._read.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass

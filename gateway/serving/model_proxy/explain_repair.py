@@ -1,4 +1,4 @@
-"""What was repaired, before and after, for people: base64 shortened."""
+"""Explain repairs to people: before and after, with base64 shortened."""
 
 import json
 import re
@@ -11,12 +11,12 @@ _KEPT = 24
 
 
 def explanation(repaired: RepairedRequest) -> str:
-    """Each place of the request that was repaired, as it came and as it goes on, and every note."""
+    """Show each repaired place of the request as received and as sent on, and all notes."""
     return "\n".join(_lines(repaired))
 
 
 def shorten_base64(text: str) -> str:
-    """The text with runs of base64 cut to their beginning and their length."""
+    """Return the text with runs of base64 replaced by their beginning and their length."""
     return _LONG.sub(lambda run: f"{run[0][:_KEPT]}… ({len(run[0]):,} characters)", text)
 
 

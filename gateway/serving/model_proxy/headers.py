@@ -1,9 +1,9 @@
-"""Headers on their way: what belongs to one connection, and what is the proxy's own, stays here."""
+"""Forwarded headers: those of one connection, and the proxy's own, are removed."""
 
 from collections.abc import Iterable
 
 PROXY_HEADER = "x-mcp-gateway-token"
-"""Where the token for the proxy itself travels: the Authorization header belongs to the model API."""
+"""The header with the proxy's own token: the Authorization header is for the model API."""
 REPAIRS = b"x-mcp-gateway-repairs"
 
 RawHeaders = list[tuple[bytes, bytes]]
@@ -17,21 +17,21 @@ _OURS = frozenset({b"host", b"content-length", b"expect", PROXY_HEADER.encode()}
 
 
 def forwarded_headers(headers: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
-    """A client's headers for the model API; the length of the body is for whoever sends it to say."""
+    """Return a client's headers for the model API, without the body's length, which the sender adds."""
     given = list(headers)
     dropped = _HOP_BY_HOP | _OURS | _named_by_connection(given)
     return [(name, value) for name, value in given if name.lower() not in dropped]
 
 
 def back(headers: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
-    """The model API's headers for the client."""
+    """Return the model API's headers for the client."""
     given = list(headers)
     dropped = _HOP_BY_HOP | _named_by_connection(given)
     return [(name.lower(), value) for name, value in given if name.lower() not in dropped]
 
 
 def value_of(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
-    """The first value of a header, empty where there is none."""
+    """Return the first value of a header, or an empty string if there is none."""
     return next((value for key, value in headers if key.lower() == name), b"")
 
 

@@ -1,4 +1,4 @@
-"""The proxy's own errors, in the shape that the client of each model API expects: one table."""
+"""The proxy's own errors: one table, with the shape that clients of each model API expect."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 
 class ProxyProblem(NamedTuple):
-    """An error of the proxy's own: its status, and what each API calls such a thing."""
+    """An error of the proxy itself: its status, and each API's name for it."""
 
     status: int
     openai: str
@@ -27,9 +27,9 @@ TOO_SLOW = ProxyProblem(504, "api_error", "timeout_error", "DEADLINE_EXCEEDED")
 
 
 def problem_response(problem: ProxyProblem, message: str, dialect: str | None) -> Response:
-    """The error as a client of this dialect expects it; of OpenAI's shape where the dialect is not known."""
+    """Return the error as a client of this dialect expects it; in OpenAI's shape if the dialect is unknown."""
     body = json.dumps(_shape(problem, f"mcp-gateway proxy: {message}", dialect), ensure_ascii=False)
-    # The rest of a request that is refused is not read, so the connection cannot go on.
+    # The rest of a refused request is not read, so the connection cannot be reused.
     return Response(body, problem.status, {"Connection": "close"}, media_type="application/json")
 
 

@@ -1,4 +1,4 @@
-"""The proxy on its port."""
+"""Serve the model proxy on its port."""
 
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -19,10 +19,10 @@ async def serve_model_proxy(
     explain: Explain | None = None,
     on_bound: Callable[[int], None] | None = None,
 ) -> None:
-    """Listen and serve until this is cancelled; `on_bound` gets the port.
+    """Listen and serve until cancelled. `on_bound` is called with the port.
 
     Raises:
-        ConfigError: `check_proxy_bind`, `proxy_app`, or the address cannot be had.
+        ConfigError: as for `check_proxy_bind` and `proxy_app`, or the address cannot be bound.
         ProfileError: there is no such model profile.
     """
     check_proxy_bind(settings)
@@ -32,7 +32,7 @@ async def serve_model_proxy(
 
 
 def check_proxy_bind(settings: ModelProxySettings) -> None:
-    """Raise `ConfigError` when others than this machine could use the proxy without a token."""
+    """Raise `ConfigError` if other machines could use the proxy without a token."""
     if not settings.token and not is_loopback(settings.bind):
         raise ConfigError(
             f"{settings.bind} can be reached from other machines, so a token is needed",
@@ -42,7 +42,7 @@ def check_proxy_bind(settings: ModelProxySettings) -> None:
 
 
 def base_urls(settings: ModelProxySettings, port: int) -> dict[str, str]:
-    """What clients of each kind are given as the base url."""
+    """Return the base URL to configure for each kind of client."""
     host = f"[{settings.bind}]" if ":" in settings.bind else settings.bind
     proxy = f"http://{host}:{port}"
     path = urlsplit(settings.to or "").path.rstrip("/")

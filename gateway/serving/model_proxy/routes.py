@@ -1,4 +1,4 @@
-"""Which requests are looked into, by path; and which model API they are for."""
+"""The requests that the proxy examines, by path, and the model APIs that they are for."""
 
 import re
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ WRITINGS: Mapping[str, tuple[str, ...]] = {
     "gemini": ("gemini",),
     "ollama": ("ollama",),
 }
-"""The wire forms that a dialect's requests can be written in: Mistral's messages are OpenAI's with other parts."""
+"""The wire forms of a dialect's requests: Mistral's messages are OpenAI's with other parts."""
 
 _PATHS = (
     ("openai_chat", re.compile(r"/chat/completions/?\Z")),
@@ -38,21 +38,21 @@ _SPOKEN: Mapping[str, tuple[str, ...]] = {
     "api.mistral.ai": ("openai_chat",),
     "api.groq.com": ("openai_chat", "openai_responses"),
 }
-"""What well-known model APIs speak; of others nothing is known, and they say themselves what they do not have."""
+"""The dialects of well-known model APIs. Others are unknown, and answer themselves what they do not support."""
 
 _TARGETS = {"api.mistral.ai": "mistral"}
 """The target of APIs that speak a dialect with parts of their own."""
 
 
 class ApiRoute(NamedTuple):
-    """A request that is looked into: its dialect, and the model where the path names it."""
+    """A request to examine: its dialect, and its model if the path names it."""
 
     dialect: str
     model: str | None
 
 
 def route_of(path: str) -> ApiRoute | None:
-    """What a POST to this path is; None for one that passes untouched. Never raises."""
+    """Return the route of a POST to this path, or None if it passes unchanged. Never raises."""
     for dialect, pattern in _PATHS:
         if match := pattern.search(path):
             named = match.groupdict().get("model")
@@ -61,35 +61,35 @@ def route_of(path: str) -> ApiRoute | None:
 
 
 def is_spoken(dialect: str, to: str) -> bool:
-    """Whether the model API at this base url speaks the dialect, as far as it is known."""
+    """Whether the model API at this base URL speaks the dialect, as far as is known."""
     host = urlsplit(to).hostname or ""
     return host not in _SPOKEN or dialect in _SPOKEN[host]
 
 
 def spoken_words(to: str) -> str:
-    """What the model API at this base url speaks, as its paths."""
+    """The paths of the dialects that the model API at this base URL speaks, in words."""
     host = urlsplit(to).hostname or ""
     return ", ".join(REPAIRED[dialect] for dialect in _SPOKEN.get(host, tuple(REPAIRED)))
 
 
 def target_of(dialect: str, to: str) -> str:
-    """The target that a dialect's requests to this base url are lowered to, before a profile is chosen."""
+    """The target to lower a dialect's requests to for this base URL, before a profile is chosen."""
     return _TARGETS.get(urlsplit(to).hostname or "", dialect) if dialect == "openai_chat" else dialect
 
 
 _OTHER_SPELLINGS = (
-    (re.compile(rb"%u00([0-9a-f]{2})", re.IGNORECASE), rb"%\1"),  # as some servers of Microsoft's read it
-    (re.compile(rb"\xc0\xae|\xe0\x80\xae"), b"."),  # UTF-8 that is longer than it may be
+    (re.compile(rb"%u00([0-9a-f]{2})", re.IGNORECASE), rb"%\1"),  # as some Microsoft servers read it
+    (re.compile(rb"\xc0\xae|\xe0\x80\xae"), b"."),  # overlong UTF-8
     (re.compile(rb"\xc0\xaf|\xe0\x80\xaf|\xc1\x9c|\\"), b"/"),
 )
 _MOST_DECODINGS = 8
 
 
 def climbs(path: bytes) -> bool:
-    """Whether a server might read the path, encoded in whatever way and however often, as one that leads elsewhere.
+    """Whether a server might resolve the path, in any encoding however often applied, to somewhere else.
 
-    Refused are segments of dots alone (`..`, also with blanks or `;parameters` behind them), NUL, and a path that can
-    be decoded again and again.
+    True for segments of dots only (`..`, also followed by blanks or `;parameters`), for NUL, and for a path that can be
+    decoded over and over.
     """
     for _ in range(_MOST_DECODINGS):
         for pattern, plain in _OTHER_SPELLINGS:
@@ -109,9 +109,9 @@ def _is_dots(segment: bytes) -> bool:
 
 
 def path_behind(to: str, path: bytes) -> bytes:
-    """The path that a request goes to: below the base url's own, what both have in common only once.
+    """Return the path to forward a request to: below the base URL's path, without repeating what they share.
 
-    With `https://api.example/api/v1` clients may be given the proxy with `/api/v1`, with `/v1`, or without a path.
+    For `https://api.example/api/v1`, clients may use the proxy's URL with `/api/v1`, with `/v1`, or without a path.
     """
     base = [segment for segment in urlsplit(to).path.encode().split(b"/") if segment]
     given = path.lstrip(b"/").split(b"/")

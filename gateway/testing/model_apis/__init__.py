@@ -1,7 +1,7 @@
-"""Strict stand-ins for the model APIs: they refuse what the real ones refuse, and tell what their model would see.
+"""Strict stand-ins for model APIs: they refuse what the real ones refuse, and report what the model would see.
 
 `refusals` and `seen` are pure. `server.model_server` answers over HTTP in every API's own form, streamed or not. The
-rules come from the official SDKs' types, from the providers' pages and from error messages that users were given; each
+rules are from the official SDKs' types, the providers' documentation and error messages that users reported; each
 module names its sources.
 """
 
@@ -36,15 +36,15 @@ APIS: Mapping[str, Dialect] = {
     "groq": GROQ,
     "ollama": OLLAMA,
 }
-"""Every stand-in by the name of its target."""
+"""All stand-ins by the names of their targets."""
 
 
 def refusals(api: str, request: Mapping[str, Any]) -> tuple[str, ...]:
-    """Why the real API would refuse this request body, one sentence for each fault; empty if it is accepted.
+    """Return why the real API would refuse this request body, one sentence per fault; empty if it is accepted.
 
-    `request` is JSON as it travels, with all that the API asks for (`max_tokens`, `toolConfig` ...). Gemini's model,
-    which travels in the address, may stand under `model`. Of a wrong shape nothing else is told.
-    Raises KeyError for an API that is not in `APIS`.
+    `request` is wire JSON, with all that the API requires (`max_tokens`, `toolConfig` ...). Gemini's model, which is
+    part of the URL, may be given as `model`. If the shape is wrong, only faults of the shape are returned. Raises
+    KeyError for an API that is not in `APIS`.
     """
     dialect = APIS[api]
     request = dialect.before(request)
@@ -55,17 +55,17 @@ def refusals(api: str, request: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def seen(api: str, request: Mapping[str, Any]) -> tuple[Seen, ...]:
-    """The media that the model behind the API sees in this request, in order.
+    """Return the media that the model behind the API sees in this request, in order.
 
-    What stands where the model is not shown it is left out (an image on OpenAI's `role: tool`), and so is what is only
-    named by an address. Of a request whose shape is refused nothing is seen.
+    Media in places that the model is not shown is left out (an image on OpenAI's `role: tool`), and so is media given
+    only by URL. The result is empty if the request's shape is refused.
     """
     read = conversation(api, request)
     return tuple(one for media in read.media if (one := media.seen)) if read else ()
 
 
 def conversation(api: str, request: Mapping[str, Any]) -> Conversation | None:
-    """A request as its stand-in reads it; None where its shape is refused."""
+    """Parse a request as its stand-in does; None if its shape is refused."""
     dialect = APIS[api]
     request = dialect.before(request)
     return None if any(mismatches(request, dialect.shape)) else _read(dialect, request)

@@ -1,4 +1,4 @@
-"""The stand-ins, to be used by hand: `python -m gateway.testing.model_apis --port 0`."""
+"""Run the stand-ins from the command line: `python -m gateway.testing.model_apis --port 0`."""
 
 import argparse
 import sys
@@ -18,7 +18,7 @@ stand-ins of the model APIs, on {url}
 
 
 def main() -> None:
-    """Serve on loopback until Ctrl-C."""
+    """Serve on the loopback until Ctrl-C."""
     chats = sorted(name for name in APIS if name not in WRITERS or name in ("mistral", "groq"))
     parser = argparse.ArgumentParser(prog="python -m gateway.testing.model_apis", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0: one that is free")

@@ -1,11 +1,12 @@
-"""What Anthropic's Messages API refuses.
+"""Stand-in for Anthropic's Messages API.
 
-Types: anthropic 2.11.0 (members it does not know are refused). tool_result blocks come first, in the next message:
-https://docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use. Beside `is_error` text, and nothing else:
-vellum#18387, copilot-api#196, markform#153. Text is not blank: https://github.com/anthropics/claude-code/issues/59812.
-The declared type is that of the bytes: https://github.com/anthropics/claude-code/issues/15746. Counts and pixels:
-https://docs.claude.com/en/docs/build-with-claude/vision; 5 MB for an image is what users report,
-32 MB for a request https://docs.claude.com/en/api/errors.
+Types: anthropic 2.11.0 (unknown members are refused). tool_result blocks come first, in the next message:
+https://docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use. With `is_error`, only text is allowed:
+vellum#18387, copilot-api#196, markform#153. Text must not be blank:
+https://github.com/anthropics/claude-code/issues/59812. The declared type must be that of the bytes:
+https://github.com/anthropics/claude-code/issues/15746. Counts and pixels:
+https://docs.claude.com/en/docs/build-with-claude/vision; 5 MB for an image is from users' reports, 32 MB for a request
+https://docs.claude.com/en/api/errors.
 """
 
 import re
@@ -89,7 +90,7 @@ def _media(where: str, block: Mapping[str, Any]) -> list[Media]:
 
 
 def _each(check: Callable[[str, Mapping[str, Any]], Iterable[str]], kind: str) -> Any:
-    """A rule for every block of a kind, those inside tool results included."""
+    """Return a rule for every block of a kind, including those inside tool results."""
 
     def rule(conversation: Conversation) -> Iterable[str]:
         for message in conversation.messages:

@@ -1,8 +1,8 @@
-"""What Amazon Bedrock's Converse refuses.
+"""Stand-in for Amazon Bedrock's Converse.
 
-Types, enums and patterns: botocore 1.44.5, bedrock-runtime. Counts and sizes in a message, names of documents and the
-text beside them: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html, ..._DocumentBlock.
-toolConfig: https://github.com/vxcontrol/pentagi/pull/196. `bytes` is base64 here, as it travels.
+Types, enums and patterns: botocore 1.44.5, bedrock-runtime. Counts and sizes in a message, names of documents and their
+text: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html, ..._DocumentBlock. toolConfig:
+https://github.com/vxcontrol/pentagi/pull/196. `bytes` is base64 here, as on the wire.
 """
 
 import re
@@ -54,7 +54,7 @@ _KINDS: tuple[Kind, ...] = ("document", "image", "video", "audio")
 
 
 def _blocks(content: Any, where: str) -> Iterator[tuple[str, Mapping[str, Any], list[Any]]]:
-    """Every block with where it stands and the blocks beside it, those of tool results included."""
+    """Every block with its place and its sibling blocks, including those of tool results."""
     for number, block in enumerate(content):
         yield f"{where}.content.{number}", block, content
         if "toolResult" in block:

@@ -1,4 +1,4 @@
-"""What servers of open models refuse because of the model's chat template: the order of roles, images of tools.
+"""Rules of chat templates, which make servers of open models refuse some orders of roles or images in tool results.
 
 Ministral 3 and Devstral Small 2 (2512). llama-server renders the model's own chat_template.jinja
 (https://github.com/anomalyco/opencode/issues/5034); vLLM reads requests with mistral-common, here as up to 1.11.0
@@ -19,7 +19,7 @@ _MODELS = ("*ministral-3-*", "*devstral-small-2-*")
 
 
 def _of_mistral(rule: Rule) -> Rule:
-    """The rule for these models only."""
+    """Restrict a rule to these models."""
 
     def for_them(conversation: Conversation) -> Iterable[str]:
         model = conversation.model.lower()
@@ -30,7 +30,7 @@ def _of_mistral(rule: Rule) -> Rule:
 
 @_of_mistral
 def alternating(conversation: Conversation) -> Iterable[str]:
-    """Users and assistants take turns; an assistant's calls, and their results, do not count."""
+    """User and assistant messages must alternate, not counting messages with tool calls, and their results."""
     spoken = [
         message.role
         for message in conversation.messages
@@ -42,7 +42,7 @@ def alternating(conversation: Conversation) -> Iterable[str]:
 
 @_of_mistral
 def answered_first(conversation: Conversation) -> Iterable[str]:
-    """The assistant speaks between a tool and a user."""
+    """There must be an assistant message between a tool's and a user's."""
     roles = [message.role for message in conversation.messages]
     if ("tool", "user") in pairwise(roles):
         yield "Unexpected role 'user' after role 'tool'"
@@ -50,6 +50,6 @@ def answered_first(conversation: Conversation) -> Iterable[str]:
 
 @_of_mistral
 def tools_write(conversation: Conversation) -> Iterable[str]:
-    """A tool's message holds text."""
+    """A tool's message must contain only text."""
     if any(message.media for message in conversation.messages if message.role == "tool"):
         yield "Unexpected content chunk types in tool message: ['ImageURLChunk']"

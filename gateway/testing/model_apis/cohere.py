@@ -1,4 +1,4 @@
-"""What Cohere's v2 chat refuses: tool messages hold text and JSON documents, and nothing else.
+"""Stand-in for Cohere's v2 chat: tool messages may contain only text and JSON documents.
 
 Types: cohere 7.3.1, `ToolMessageV2`, `UserMessageV2`. Formats of images: https://docs.cohere.com/docs/image-inputs.
 """

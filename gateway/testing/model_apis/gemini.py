@@ -1,9 +1,10 @@
-"""What Gemini's generateContent refuses: from Gemini 3 on, and (`gemini_2_5`) before, where responses hold no media.
+"""Stand-ins for Gemini's generateContent: for Gemini 3 and later, and for earlier models (`gemini_2_5`).
 
-Types: google-genai 3.4.0. As many responses as calls, at once: the API's own error texts, and
-https://ai.google.dev/gemini-api/docs/function-calling. Media inside responses: png, jpeg, webp, pdf and plain text, as
-in pydantic-ai's google profile. Signatures: https://ai.google.dev/gemini-api/docs/thought-signatures (Gemini 3).
-Media types: ai.google.dev/gemini-api/docs, the pages on images, audio, video and documents.
+Function responses of earlier models must not contain media. Types: google-genai 3.4.0. As many responses as calls, at
+once: the API's own error texts, and https://ai.google.dev/gemini-api/docs/function-calling. Media inside responses:
+png, jpeg, webp, pdf and plain text, as in pydantic-ai's google profile. Signatures:
+https://ai.google.dev/gemini-api/docs/thought-signatures (Gemini 3). Media types: ai.google.dev/gemini-api/docs, the
+pages on images, audio, video and documents.
 """
 
 import re
@@ -54,13 +55,13 @@ _PARTS = OneMember(
 )
 _CONTENTS = {"role?": frozenset({"user", "model", "function"}), "parts": [_PARTS]}
 _STANDARD = str.maketrans("-_", "+/")
-"""From the URL-safe alphabet, in which google-genai writes bytes; the API takes both, as JSON of protobuf does."""
+"""Converts from the URL-safe alphabet that google-genai uses for bytes. The API takes both, like protobuf's JSON."""
 _FREE = frozenset({"args", "response", "parameters", "parametersJsonSchema", "responseSchema", "labels"})
-"""Members whose content is the caller's own JSON."""
+"""Members that contain arbitrary JSON of the caller."""
 
 
 def _camel(value: Any) -> Any:
-    """The API takes its members in snake_case too (https://protobuf.dev/programming-guides/json/)."""
+    """Convert snake_case members, which the API also takes (https://protobuf.dev/programming-guides/json/)."""
     if is_list(value):
         return [_camel(item) for item in value]
     if not is_object(value):
@@ -104,9 +105,9 @@ def _media(where: str, part: Mapping[str, Any]) -> list[Media]:
 
 
 def _as_many(conversation: Conversation) -> Iterable[str]:
-    """Every content with calls is followed by one with as many responses; an id names one of the calls."""
+    """Every content with calls must be followed by one with as many responses; an id must be that of a call."""
     before: Message | None = None
-    # A streamed reply ends in an empty text, which google-genai's own loop sends back as a content by itself.
+    # A streamed reply ends in an empty text, which google-genai's own loop sends back as a separate content.
     spoken = [one for one in conversation.messages if one.role != "model" or one.calls or one.text or one.media]
     for message in [*spoken, None]:
         calls = before.calls if before else ()
@@ -154,7 +155,7 @@ def _no_media_in_responses(conversation: Conversation) -> Iterable[str]:
 
 
 def _signed(conversation: Conversation) -> Iterable[str]:
-    """The first call of each content since the user last spoke carries the signature that the model gave it."""
+    """The first call of each content since the last user message must have the signature given by the model."""
     spoken = [place for place, one in enumerate(conversation.messages) if one.role == "user" and not one.answers]
     for message in conversation.messages[spoken[-1] if spoken else 0 :]:
         calls = [part for part in (message.raw or {})["parts"] if "functionCall" in part]
@@ -163,7 +164,7 @@ def _signed(conversation: Conversation) -> Iterable[str]:
 
 
 def _for(pattern: str, rule: Rule) -> Rule:
-    """The rule, for models whose name matches."""
+    """Restrict a rule to models whose names match."""
 
     def narrowed(conversation: Conversation) -> Iterable[str]:
         model = conversation.model.removeprefix("models/")

@@ -1,7 +1,7 @@
-"""What Gemini's Interactions API refuses.
+"""Stand-in for Gemini's Interactions API.
 
-Types: google-genai 3.4.0, `interactions`: the steps and contents, and the media types that they name. The result of a
-function is a string, an object, or contents of every kind.
+Types: google-genai 3.4.0, `interactions`: the steps and contents, and their media types. The result of a function is a
+string, an object, or contents of any kind.
 """
 
 from collections.abc import Iterable, Mapping
@@ -68,7 +68,7 @@ def _step(where: str, step: Mapping[str, Any]) -> Message:
     if kind in ("model_output", "thought"):
         return Message(where, "assistant", raw=step)
     held = step if kind in _CONTENT.kinds else step.get("result" if kind == "function_result" else "content")
-    # An object that is not a list of contents is JSON of the tool's own, and shows nothing.
+    # An object that is not a list of contents is the tool's own JSON, and has no media.
     parts = cast("list[Any]", held if isinstance(held, list) else [held])
     shown = () if kind == "function_result" and held is not parts else enumerate(parts)
     media = [found for number, part in shown for found in _media(f"{where}[{number}]", part)]
@@ -96,7 +96,7 @@ def _known_calls(conversation: Conversation) -> Iterable[str]:
 
 
 def _in_a_list(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    """One content may stand alone."""
+    """Wrap a single content, which is also allowed, in a list."""
     return {**request, "input": [request["input"]]} if isinstance(request.get("input"), Mapping) else request
 
 

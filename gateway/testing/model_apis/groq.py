@@ -1,7 +1,7 @@
-"""What Groq refuses: OpenAI's form, images on tool messages taken, documents only as JSON.
+"""Stand-in for Groq: OpenAI's form, with images allowed in tool messages, and documents only as JSON.
 
-Types: groq 1.7.0, `types.chat`: a tool message has text, image_url and document parts. A part with a member that is not
-in the types is answered with 400, "property ... is unsupported".
+Types: groq 1.7.0, `types.chat`: a tool message has text, image_url and document parts. A part with an unknown member is
+answered with 400, "property ... is unsupported".
 """
 
 from gateway.testing.model_apis.openai_chat import RULES, messages_shape, reader, tools_of

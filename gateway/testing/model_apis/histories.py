@@ -1,17 +1,17 @@
-"""A whole request around the messages of one turn, as each API wants it: the question, the calls, then the messages."""
+"""Complete requests around the messages of one turn in each API's form: a question, the calls, then the messages."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Calls = Sequence[Mapping[str, Any]]
-"""Calls with `id`, `name` and, where there are some, `arguments`."""
+"""Calls with `id`, `name` and, if any, `arguments`."""
 
 
 def history(api: str, calls: Calls, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A request in which a user asks, the model makes `calls`, and `messages` come after that.
+    """Return a request in which a user asks, the model makes `calls`, and `messages` follow.
 
-    `messages` is what `gateway.lower_turn` gives for these calls. Targets that are profiles get their API's form.
+    `messages` is the value of `gateway.lower_turn` for these calls. Targets that are profiles get their API's form.
     """
     return _FORMS.get(api, _chat)(calls, list(messages))
 

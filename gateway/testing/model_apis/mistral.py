@@ -1,8 +1,9 @@
-"""What Mistral's chat API refuses.
+"""Stand-in for Mistral's chat API.
 
-Types: mistralai 3.7.0, `models.ToolMessage` and its chunks. Ids of nine letters and digits (code 3280):
-https://github.com/nearai/ironclaw/issues/1241. A user may not speak right after a tool (code 3230):
-https://github.com/NousResearch/hermes-agent/issues/20154. Formats of images: https://docs.mistral.ai/capabilities/vision.
+Types: mistralai 3.7.0, `models.ToolMessage` and its chunks. Ids must have nine letters and digits (code 3280):
+https://github.com/nearai/ironclaw/issues/1241. A user message must not follow a tool message directly (code 3230):
+https://github.com/NousResearch/hermes-agent/issues/20154. Formats of images:
+https://docs.mistral.ai/capabilities/vision.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""What Ollama's /api/chat refuses: content other than a string, images other than plain base64 of a PNG, JPEG or WebP.
+"""Stand-in for Ollama's /api/chat: content must be a string, and images plain base64 of PNG, JPEG or WebP.
 
-Types: ollama 0.6.3, `Message`: content, images (base64), tool_name; there are no ids of calls, so nothing is paired.
-Its server decodes base64, and images with decoders for png, jpeg and webp.
+Types: ollama 0.6.3, `Message`: content, images (base64), tool_name. Calls have no ids, so pairing is not checked. Its
+server decodes base64, and images with decoders for png, jpeg and webp.
 """
 
 from collections.abc import Mapping

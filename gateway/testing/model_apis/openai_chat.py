@@ -1,8 +1,8 @@
-"""What OpenAI's Chat Completions refuses, and the many APIs that speak its form.
+"""Stand-ins for OpenAI's Chat Completions and the many APIs of the same form.
 
-Types: openai 3.52.0, `types.chat`. Pairing and the place of images: https://github.com/All-Hands-AI/OpenHands/issues/7700
-(400), https://github.com/openai/openai-openapi/issues/523 (GPT-5.2: accepted and not seen). Empty arrays and the image
-formats are in the API's own error texts.
+Types: openai 3.52.0, `types.chat`. Pairing and the place of images:
+https://github.com/All-Hands-AI/OpenHands/issues/7700 (400), https://github.com/openai/openai-openapi/issues/523
+(GPT-5.2: accepted and not seen). The rules on empty arrays and image formats are from the API's own error texts.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -42,11 +42,11 @@ CALLS = [{"id": str, "type?": frozenset({"function"}), "function": _FUNCTION, **
 TOOL = Tagged({"function": {"function": {"name": str, **OTHERS}}, "custom": OTHERS})
 
 Reader: TypeAlias = Callable[[str, Mapping[str, Any], bool], tuple[Media, ...]]
-"""From a part, where it stands and whether it is shown there, to its media."""
+"""Takes a part's place, the part, and whether the model sees it there; returns its media."""
 
 
 def uri_part(kind: Kind, name: str) -> Reader:
-    """A part that holds an address under `name`, or an object with a `url`."""
+    """Return a reader for parts with a URL under `name`, as a string or in an object with a `url`."""
 
     def read_part(where: str, part: Mapping[str, Any], shown: bool) -> tuple[Media, ...]:
         address = part[name] if isinstance(part[name], str) else part[name]["url"]
@@ -75,7 +75,7 @@ READERS: Mapping[str, Reader] = {
 
 
 def parts_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The parts of a message's content, a plain string being one of text."""
+    """Return the parts of a message's content. A plain string is one text part."""
     content = message.get("content")
     return [{"type": "text", "text": content}] if isinstance(content, str) else content or []
 
@@ -83,7 +83,7 @@ def parts_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def reader(
     readers: Mapping[str, Reader] = READERS, *, shown_on_tool: bool = True
 ) -> Callable[[Mapping[str, Any]], list[Message]]:
-    """How requests in the form of chat messages are read."""
+    """Return a reader for requests in the form of chat messages."""
 
     def read(request: Mapping[str, Any]) -> list[Message]:
         return [_message(f"messages[{number}]", message) for number, message in enumerate(request["messages"])]
@@ -103,17 +103,17 @@ def reader(
 
 
 def tools_of(request: Mapping[str, Any]) -> list[str]:
-    """The names of the functions that a request offers."""
+    """Return the names of the functions that a request offers."""
     return [function["name"] for function in functions_of(request)]
 
 
 def functions_of(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The functions that a request offers."""
+    """Return the functions that a request offers."""
     return [tool["function"] for tool in request.get("tools") or () if tool["type"] == "function"]
 
 
 def messages_shape(user: Any, tool: Any, calls: Any = CALLS) -> Any:
-    """The shape of a request whose messages have these contents."""
+    """Return the shape of a request whose messages have these contents."""
     plain = AnyOf((str, [Tagged({"text": PARTS["text"]})]))
     spoken = AnyOf((str, [Tagged({"text": OTHERS, "refusal": OTHERS, "thinking": OTHERS})]))
     by_role = {
@@ -126,7 +126,7 @@ def messages_shape(user: Any, tool: Any, calls: Any = CALLS) -> Any:
     return {"messages": [Tagged(by_role, "role")], "tools?": [TOOL], **OTHERS}
 
 
-# -- the rules that the types do not say ------------------------------------------------------------
+# -- rules that are not in the types ------------------------------------------------------------
 
 ANSWERED = answered(
     split=True,
@@ -142,7 +142,7 @@ NAMED = named(r"[a-zA-Z0-9_-]{1,64}")
 
 
 def speaks(conversation: Conversation) -> Iterable[str]:
-    """An assistant's message says something or calls something."""
+    """An assistant's message must have text or tool calls."""
     for message in conversation.messages:
         raw = message.raw or {}
         if message.role == "assistant" and raw.get("content") is None and not (message.calls or raw.get("refusal")):
@@ -150,7 +150,7 @@ def speaks(conversation: Conversation) -> Iterable[str]:
 
 
 def text_only(allowed: frozenset[str], *, silent: str = "", refusing: str = "*") -> Rule:
-    """Tool messages hold only the parts in `allowed`, for models that `refusing` matches and `silent` does not."""
+    """Allow only parts in `allowed` in tool messages, for models that match `refusing` and not `silent`."""
 
     def rule(conversation: Conversation) -> Iterable[str]:
         model = conversation.model.lower()
@@ -167,7 +167,7 @@ def text_only(allowed: frozenset[str], *, silent: str = "", refusing: str = "*")
 
 
 def _blind(*models: str) -> Rule:
-    """These models know no part but text: 400, "unknown variant `image_url`, expected `text`"."""
+    """Refuse all parts but text for these models: 400, "unknown variant `image_url`, expected `text`"."""
 
     def rule(conversation: Conversation) -> Iterable[str]:
         if any(fnmatchcase(conversation.model.lower(), model) for model in models):
@@ -189,7 +189,7 @@ RULES: tuple[Rule, ...] = (ANSWERED, speaks, _one_file, whole_base64, *IMAGES, N
 
 
 def dialect(user: str, *, tool: str = "text", rules: tuple[Rule, ...] = ()) -> Dialect:
-    """A profile of this API: the kinds of parts in a user's message, and those on a tool's that its model sees."""
+    """Return a profile of this API with the parts of a user's message, and those of a tool's that its model sees."""
     kinds = Tagged({kind: PARTS[kind] for kind in user.split()})
     in_tool = Tagged({kind: PARTS[kind] for kind in [*user.split(), *tool.split()]})
     shape = messages_shape(AnyOf((str, [kinds])), AnyOf((str, [in_tool])))

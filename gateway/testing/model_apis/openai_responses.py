@@ -1,7 +1,7 @@
-"""What OpenAI's Responses API refuses.
+"""Stand-in for OpenAI's Responses API.
 
 Types: openai 3.52.0, `types.responses`: the output of a function call is a string or a list of input_text, input_image
-and input_file, and no message has sound. Pairing is in the API's own error texts ("No tool output found ...").
+and input_file, and no message has sound. Pairing is from the API's own error texts ("No tool output found ...").
 """
 
 from collections.abc import Iterable, Mapping
@@ -86,7 +86,7 @@ def _content(where: str, content: Any) -> tuple[str, tuple[Media, ...]]:
 
 
 def _outputs(conversation: Conversation) -> Iterable[str]:
-    """Outputs and calls belong together by id, wherever in the input they stand."""
+    """Every call must have an output with its id, and every output a call, anywhere in the input."""
     request = conversation.request
     earlier = request.get("previous_response_id") or request.get("conversation")
     called: set[str] = set()

@@ -1,4 +1,4 @@
-"""What every stand-in reads a request into: messages with their text, calls, answers and media."""
+"""The common form into which stand-ins parse requests: messages with their text, calls, answers and media."""
 
 import base64
 import binascii
@@ -25,9 +25,9 @@ class Seen:
 
 @dataclass(frozen=True)
 class Media:
-    """Media as it stands in a request: the type it is said to have, and its base64.
+    """Media as given in a request: its declared type, and its base64.
 
-    `shown` is whether the model gets it: some APIs take an image where their model never sees it.
+    `shown` is whether the model gets it: some APIs accept images in places that their model never sees.
     """
 
     where: str
@@ -38,7 +38,7 @@ class Media:
 
     @cached_property
     def content(self) -> bytes | None:
-        """The bytes; None where `data` is not strict base64 (RFC 4648, padded, without line breaks), or is empty."""
+        """The bytes; None if `data` is empty or not strict base64 (RFC 4648, padded, without line breaks)."""
         try:
             return base64.b64decode(self.data, validate=True) or None
         except (binascii.Error, ValueError):
@@ -46,12 +46,12 @@ class Media:
 
     @cached_property
     def true_type(self) -> str | None:
-        """The media type of the bytes, where they tell it."""
+        """The media type of the bytes, if it can be detected."""
         return inspect(self.content or b"").media_type
 
     @property
     def seen(self) -> Seen | None:
-        """What the model gets of it, if anything."""
+        """The media as the model gets it, or None."""
         if self.content is None or not self.shown:
             return None
         return Seen(self.kind, self.true_type or normalise(self.media_type) or "", self.content)
@@ -66,7 +66,7 @@ class Ref(NamedTuple):
 
 @dataclass(frozen=True)
 class Message:
-    """One message (or item, content, step) of a request, wherever each API keeps these parts."""
+    """One message (or item, content, step) of a request, in the same form for all APIs."""
 
     where: str
     role: str
@@ -79,7 +79,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Conversation:
-    """A request whose shape is right, read."""
+    """A parsed request of valid shape."""
 
     request: Mapping[str, Any]
     messages: Sequence[Message]
@@ -87,7 +87,7 @@ class Conversation:
 
     @property
     def model(self) -> str:
-        """The model that is asked for; empty where the request does not say."""
+        """The requested model; empty if the request does not name one."""
         return str(self.request.get("model") or "")
 
     @property
@@ -97,14 +97,14 @@ class Conversation:
 
 
 Rule: TypeAlias = Callable[[Conversation], Iterable[str]]
-"""Why the API refuses the request: one sentence for each place; none if the rule is kept."""
+"""Returns why the API refuses the request, one sentence for each place; empty if the rule is kept."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """A model API: the shape of its requests, how to read them, and the rules that its types do not say.
+    """A model API: the shape of its requests, a function to parse them, and rules that are not in its types.
 
-    `tools` gives the names of the offered tools. `before` makes one form of a request that may be written in several.
+    `tools` returns the names of the offered tools. `before` normalises requests that may be written in several forms.
     """
 
     shape: Any
@@ -115,7 +115,7 @@ class Dialect:
 
 
 def from_uri(where: str, kind: Kind, uri: str, *, shown: bool = True) -> tuple[Media, ...]:
-    """The media of a data URI; nothing for a web address, since its bytes are elsewhere."""
+    """Return the media of a data URI; none for a web address, because its bytes are elsewhere."""
     if uri.startswith(("https://", "http://", "gs://")):
         return ()
     found = _DATA_URI.fullmatch(uri)
@@ -123,5 +123,5 @@ def from_uri(where: str, kind: Kind, uri: str, *, shown: bool = True) -> tuple[M
 
 
 def lines(texts: Iterable[Any]) -> str:
-    """The texts that are there, one below the other."""
+    """Join the texts that are not empty with line breaks."""
     return "\n".join(text for text in texts if isinstance(text, str) and text)

@@ -1,4 +1,4 @@
-"""Rules that several model APIs have, each with its own words and limits."""
+"""Rules shared by several model APIs, each with its own messages and limits."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -11,14 +11,14 @@ RASTER = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
 def whole_base64(conversation: Conversation) -> Iterable[str]:
-    """Base64 as RFC 4648 says: no line breaks, all padding, no `data:` prefix where only the data is asked for."""
+    """Base64 must follow RFC 4648: no line breaks, full padding, no `data:` prefix where only the data is expected."""
     for media in conversation.media:
         if media.content is None:
             yield f"{media.where}: invalid base64 data"
 
 
 def types(allowed: Mapping[Kind, frozenset[str]], words: str = "{where}: unsupported media type {type}") -> Rule:
-    """The declared type is one of `allowed`, letter for letter; a kind that is not in it is not looked at."""
+    """The declared type must be exactly one of those in `allowed`. A kind that is not in it is not checked."""
 
     def rule(conversation: Conversation) -> Iterable[str]:
         for media in conversation.media:
@@ -29,7 +29,7 @@ def types(allowed: Mapping[Kind, frozenset[str]], words: str = "{where}: unsuppo
 
 
 def readable(allowed: frozenset[str], words: str) -> Rule:
-    """The bytes of an image are one of `allowed`, whatever they are said to be."""
+    """The detected type of an image's bytes must be in `allowed`, whatever the declared type is."""
 
     def rule(conversation: Conversation) -> Iterable[str]:
         for media in conversation.media:
@@ -40,7 +40,7 @@ def readable(allowed: frozenset[str], words: str) -> Rule:
 
 
 def labelled(words: str) -> Rule:
-    """The declared type of an image is that of its bytes."""
+    """The declared type of an image must be that of its bytes."""
 
     def rule(conversation: Conversation) -> Iterable[str]:
         for media in conversation.media:
@@ -51,7 +51,7 @@ def labelled(words: str) -> Rule:
 
 
 def at_most(count: int, kind: Kind, *, in_a_message: bool = False) -> Rule:
-    """No more than `count` pieces of a kind, in the request or in each message."""
+    """There must be at most `count` pieces of a kind, in the request or in each message."""
 
     def rule(conversation: Conversation) -> Iterable[str]:
         messages = conversation.messages
@@ -65,7 +65,7 @@ def at_most(count: int, kind: Kind, *, in_a_message: bool = False) -> Rule:
 
 
 def lighter(size: int, kind: Kind, *, encoded: bool = False) -> Rule:
-    """No piece of a kind has more than `size` bytes, counted decoded or as base64."""
+    """Each piece of a kind must have at most `size` bytes, decoded or as base64."""
 
     def rule(conversation: Conversation) -> Iterable[str]:
         for media in conversation.media:
@@ -77,7 +77,7 @@ def lighter(size: int, kind: Kind, *, encoded: bool = False) -> Rule:
 
 
 def no_wider(edge: int) -> Rule:
-    """No image has more pixels than this on a side."""
+    """Each image must have at most this many pixels on a side."""
 
     def rule(conversation: Conversation) -> Iterable[str]:
         for media in conversation.media:
@@ -89,7 +89,7 @@ def no_wider(edge: int) -> Rule:
 
 
 def named(pattern: str, words: str = "{name}: the name of a function must match {pattern}") -> Rule:
-    """The names of tools, offered and called, match `pattern` as a whole."""
+    """The names of tools, offered and called, must match the whole `pattern`."""
 
     def rule(conversation: Conversation) -> Iterable[str]:
         called = (call.name for message in conversation.messages for call in message.calls)
@@ -101,10 +101,10 @@ def named(pattern: str, words: str = "{name}: the name of a function must match 
 
 
 def answered(*, missing: str, stray: str, split: bool = False) -> Rule:
-    """Every call is answered directly after the message that made it, once, and nothing else is.
+    """Every call must be answered once, directly after the message that made it, and there must be no other answers.
 
-    With `split` the answers stand in messages of their own, and all of them come before any other message; otherwise
-    they stand in the one next message.
+    With `split` the answers are in messages of their own, all before any other message; otherwise they are all in the
+    next message.
     """
 
     def rule(conversation: Conversation) -> Iterable[str]:
@@ -128,6 +128,6 @@ def answered(*, missing: str, stray: str, split: bool = False) -> Rule:
 
 
 def role_runs(conversation: Conversation) -> list[tuple[str, str]]:
-    """The roles in order with where each begins, equal neighbours taken together, system messages left out."""
+    """The roles in order with the place where each begins, merging equal neighbours and ignoring system messages."""
     spoken = [message for message in conversation.messages if message.role not in ("system", "developer")]
     return [(role, next(run).where) for role, run in groupby(spoken, key=lambda message: message.role)]

@@ -1,4 +1,4 @@
-"""What a stand-in's model says: a script decides, from what it was asked and shown."""
+"""Scripts for a stand-in's model: they choose the reply to a request."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from gateway.testing.model_apis.read_request import Conversation, Seen
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call that the model makes. The server gives it an id if it has none."""
+    """A call made by the model. The server adds an id if it has none."""
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -24,7 +24,7 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Reply:
-    """One reply of the model: what it thinks, says and calls, in this order."""
+    """One reply of the model: its reasoning, its text and its tool calls, in this order."""
 
     text: str = ""
     reasoning: str = ""
@@ -32,25 +32,25 @@ class Reply:
 
 
 Script: TypeAlias = Callable[[Conversation], Reply]
-"""From a request that was accepted, as it was read, to the reply."""
+"""Takes an accepted request, parsed, and returns the reply."""
 
 FINAL = "final_answer"
-"""The tool with which an agent ends, where a text is no answer to it (smolagents)."""
+"""The tool with which an agent ends if it does not accept text as an answer (smolagents)."""
 _MODELS = ("assistant", "model")
 _CALL = re.compile(r"^call (\S+)(?: (\{.*\}))?\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class LookingModel:
-    """Calls a tool, then says exactly what it sees.
+    """A model that calls a tool, then says exactly what it sees.
 
-    A user's line `call charts__bar_chart {"rows": 3}` is a call that it makes, several lines are several calls. Without
-    such a line it calls the first tool that it is offered, unless a result is there already. An order after which
-    it has spoken is done, so that an agent that writes calls and results as text is understood as well.
+    It makes the calls that a user's lines like `call charts__bar_chart {"rows": 3}` name. Without such a line it calls
+    the first tool offered, unless there is already a result. Lines before its last message are ignored, so that agents
+    that write calls and results as text are supported too.
     """
 
     def __call__(self, conversation: Conversation) -> Reply:
-        """The calls, or `I see 2 images: image/png 640x480 sha256 0123456789ab, ...`."""
+        """Return calls, or `I see 2 images: image/png 640x480 sha256 0123456789ab, ...`."""
         if calls := _wanted(conversation):
             return Reply(calls=calls)
         if FINAL in conversation.tools:
@@ -83,7 +83,7 @@ def _arguments(written: str) -> dict[str, Any]:
 
 
 def sight(conversation: Conversation) -> str:
-    """What the model sees, in words: `I see 1 image, 1 document: image/png 40x30 sha256 ..., application/pdf ...`."""
+    """Describe what the model sees: `I see 1 image, 1 document: image/png 40x30 sha256 ..., application/pdf ...`."""
     found = [seen for media in conversation.media if (seen := media.seen)]
     if not found:
         return "I see no media."
@@ -99,13 +99,13 @@ def _description(seen: Seen) -> str:
 
 
 class Scripted:
-    """Gives these replies, one after the other; the last one again when they are used up."""
+    """A model that gives these replies in order, and then repeats the last one."""
 
     def __init__(self, replies: Iterable[Reply]) -> None:
         self._replies: Iterator[Reply] = iter(replies)
         self._last = Reply()
 
     def __call__(self, conversation: Conversation) -> Reply:
-        """The next reply, whatever is asked."""
+        """Return the next reply, whatever the request is."""
         self._last = next(self._replies, self._last)
         return self._last

@@ -1,4 +1,4 @@
-"""The stand-ins over HTTP: every API at its own address, with its own errors, streaming as the real one streams."""
+"""The stand-ins over HTTP: every API has its own paths, errors and streaming, like the real ones."""
 
 import json
 import socket
@@ -37,12 +37,12 @@ WRITERS: Mapping[str, Writer] = {
     "mistral": MISTRAL,
     "groq": GROQ,
 }
-"""Who writes for each API; a profile of Chat Completions has the writer of that."""
+"""The writers of replies by API. A profile of Chat Completions uses that API's writer."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A request as it came: the names of its headers in lower case, its body as bytes."""
+    """A recorded request, with lower-case header names and the raw body."""
 
     method: str
     path: str
@@ -51,12 +51,12 @@ class Recorded:
 
     @property
     def json(self) -> Any:
-        """The body, parsed; raises ValueError where it is not JSON."""
+        """The parsed body. Raises ValueError if it is not JSON."""
         return json.loads(self.body)
 
 
 class ModelServer(Starlette):
-    """The application. `requests` holds every request that came, in order."""
+    """The application. `requests` has all requests received, in order."""
 
     def __init__(self, script: Script, chat: str, record: list[Recorded], pause: Pause | None) -> None:
         self.requests = record
@@ -65,7 +65,7 @@ class ModelServer(Starlette):
         self._numbers = count(1)
         fixed = {
             "/v1/chat/completions": chat,
-            "/openai/v1/chat/completions": "groq",  # as its client has it
+            "/openai/v1/chat/completions": "groq",  # as its client sends it
             "/v1/responses": "openai_responses",
             "/v1/messages": "anthropic_messages",
             "/v1/interactions": "gemini_interactions",
@@ -103,14 +103,14 @@ class ModelServer(Starlette):
         number = next(self._numbers)
         reply = _with_ids(self._script(read), number)
         asked = Asked(number, read.model, body)
-        # Ollama streams unless it is told not to.
+        # Ollama streams by default.
         wanted = method == "streamGenerateContent" or body.get("stream", api == "ollama")
         if not wanted:
             return JSONResponse(writer.whole(reply, asked))
         if writer.events is None:
             return _refused(writer, "this stand-in does not stream")
         if method and alt != "sse":
-            # Without alt=sse the stream is one array of the same chunks.
+            # Without alt=sse the stream is a single array of the same chunks.
             return JSONResponse([writer.whole(reply, asked)])
         return StreamingResponse(self._paced(writer.events(reply, asked)), media_type=writer.media_type)
 
@@ -128,18 +128,18 @@ def model_server(
     record: list[Recorded] | None = None,
     pause: Pause | None = None,
 ) -> ModelServer:
-    """A server that answers as all the model APIs do, by `script` (default: `LookingModel()`).
+    """Return a server that answers like all the model APIs, by `script` (default: `LookingModel()`).
 
-    `chat` is the target that answers on /v1/chat/completions: `openai_chat`, a profile of it (`vllm`, `llama_cpp` ...),
-    `mistral` or `groq`. Requests are kept in `record`, or in the server's own `requests`. `pause` is awaited after each
-    event of a stream, for tests of what lies between. A request that the real API would refuse gets 400, in its form;
+    `chat` is the target for /v1/chat/completions: `openai_chat`, a profile of it (`vllm`, `llama_cpp` ...), `mistral`
+    or `groq`. Requests are kept in `record`, or in the server's own `requests`. `pause` is awaited after each event of
+    a stream, for tests of intermediate states. A request that the real API would refuse gets its error with status 400;
     one that a chat template refuses in llama-server gets 500, as there.
     """
     return ModelServer(script or LookingModel(), chat, [] if record is None else record, pause)
 
 
 def _body(recorded: Recorded, parameters: Mapping[str, str]) -> dict[str, Any] | str:
-    """The body as an object, with the model that the address names; or what is wrong with it."""
+    """Return the body as an object, with the model named by the URL, or a message about what is wrong with it."""
     try:
         body = recorded.json
     except ValueError as error:
@@ -155,12 +155,12 @@ def _refused(writer: Writer, why: str, status: int = 400) -> Response:
 
 
 def _with_ids(reply: Reply, number: int) -> Reply:
-    """Every call with an id: nine letters and digits, which every API accepts."""
+    """Give every call an id of nine letters and digits, which every API accepts."""
     calls = (replace(call, id=call.id or f"c{number:05d}{place:03d}") for place, call in enumerate(reply.calls))
     return replace(reply, calls=tuple(calls))
 
 
 def listen(port: int = 0) -> socket.socket:
-    """A listening socket that is said to be TCP: else asyncio has answers wait to fill packets (no TCP_NODELAY)."""
+    """Listen on a socket declared as TCP, for otherwise asyncio does not set TCP_NODELAY, which delays answers."""
     listener = socket.create_server(("127.0.0.1", port))
     return socket.socket(listener.family, listener.type, socket.IPPROTO_TCP, fileno=listener.detach())

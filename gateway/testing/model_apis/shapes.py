@@ -1,8 +1,9 @@
-"""The shape of JSON, as data: what members an object has, and what may stand in each.
+"""The shape of JSON as data: the members of an object, and the values allowed in each.
 
 A shape is a type (`str`), a set of allowed values, a list of one shape (an array that is not empty), an object
-(`{"text": str, "title?": str}`; `?` marks what may be missing or null, `"*": object` lets others in), `AnyOf`, `Many`
-(an array that may be empty), `Tagged` (objects that one member tells apart) or `OneMember` (exactly one of several).
+(`{"text": str, "title?": str}`; `?` marks members that may be missing or null, `"*": object` allows others), `AnyOf`,
+`Many` (an array that may be empty), `Tagged` (objects distinguished by one member) or `OneMember` (exactly one of
+several members).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,19 +13,19 @@ from typing import Any
 from gateway.core.model.json_values import is_list, is_object
 
 OTHERS = {"*": object}
-"""Members that are not looked at."""
+"""Allows other members, which are not checked."""
 
 
 @dataclass(frozen=True)
 class AnyOf:
-    """One of several shapes."""
+    """Any of several shapes."""
 
     shapes: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Tagged:
-    """An object whose member `key` says which it is; without that member it is the `default` one."""
+    """An object whose member `key` names its shape; without that member it has the `default` shape."""
 
     kinds: Mapping[str, Any]
     key: str = "type"
@@ -33,7 +34,7 @@ class Tagged:
 
 @dataclass(frozen=True)
 class OneMember:
-    """An object with exactly one of these members, and perhaps those of `beside`."""
+    """An object with exactly one of these members, and optionally those of `beside`."""
 
     kinds: Mapping[str, Any]
     beside: Mapping[str, Any]
@@ -47,7 +48,7 @@ class Many:
 
 
 def mismatches(value: Any, shape: Any, where: str = "request") -> Iterator[str]:
-    """Where `value` is not of `shape`, and how, one line for each place."""
+    """Return where and how `value` does not match `shape`, one line for each place."""
     check = next(check for kind, check in _CHECKS if isinstance(shape, kind))
     return check(value, shape, where)
 
@@ -55,7 +56,7 @@ def mismatches(value: Any, shape: Any, where: str = "request") -> Iterator[str]:
 def _any_of(value: Any, shape: AnyOf, where: str) -> Iterator[str]:
     found = [list(mismatches(value, one, where)) for one in shape.shapes]
     if [] not in found:
-        # The shape that comes nearest says what is wrong: the one whose mismatch lies deepest, or the last of them.
+        # The closest shape gives the message: the one whose mismatch is deepest, or the last of these.
         yield from max(reversed(found), key=lambda lines: lines[0].split(":", 1)[0].count("."))
 
 

@@ -1,18 +1,18 @@
-"""What OpenAI refuses of a function in strict mode: the whole request, with 400.
+"""OpenAI's rules for functions in strict mode. Breaking one refuses the whole request, with 400.
 
 https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas, and the API's own error texts, as
-reported by those who got them:
+reported by users:
 
 - openai/openai-agents-python#1023: "'additionalProperties' is required to be supplied and to be false"
 - langchain-ai/langchain#32930: "'required' is required to be supplied and to be an array including every key in
   properties. Missing 'content'"
 - can1357/oh-my-pi#206, #209: "'uri' is not a valid format", "'propertyNames' is not permitted"
 - camel-ai/camel#3001: "$ref cannot have keywords {'description'}"
-- everruns/everruns#984: "object schema missing properties" (in every mode; only strict mode is looked at here)
+- everruns/everruns#984: "object schema missing properties" (in every mode; only strict mode is checked here)
 - tidyverse/ellmer#671, openai/openai-node#1176: "6 levels of nesting exceeds limit of 5", "144 parameters exceed the
-  limit of 100": the limits of 2024; those of today are in the guide (openai/openai-java#732, #1001).
+  limit of 100": the limits of 2024; the current ones are in the guide (openai/openai-java#732, #1001).
 
-The texts about enum values and characters are this module's own.
+The messages about enum values and characters are this module's own.
 """
 
 import re
@@ -32,14 +32,14 @@ _PERMITTED = _SCHEMA | _OBJECT | _LIMITS | _ARRAY
 _REFERENCE = re.compile(r"#|#/(\$defs|definitions)/[^/]+")
 _DEEPEST, _MOST_PROPERTIES, _MOST_VALUES, _LONGEST_TEXTS = 10, 5_000, 1_000, 120_000
 _LONG_LIST, _LONGEST_LIST = 250, 15_000
-"""One enum of more values than this may have so many characters together."""
+"""An enum with more values than the first number may have at most the second number of characters in total."""
 
 Functions = Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
-"""From a request to its functions, each with `name`, `parameters` and `strict`."""
+"""Takes a request and returns its functions, each with `name`, `parameters` and `strict`."""
 
 
 def strict_tools(functions: Functions) -> Rule:
-    """Functions that say `strict` have schemas of the subset that strict mode knows."""
+    """Functions with `strict` must have schemas within the subset that strict mode supports."""
 
     def rule(conversation: Conversation) -> Iterable[str]:
         for function in functions(conversation.request):
@@ -51,7 +51,7 @@ def strict_tools(functions: Functions) -> Rule:
 
 
 def schema_faults(schema: Mapping[str, Any]) -> Iterator[str]:
-    """What strict mode does not take of a function's parameters."""
+    """Return the faults of a function's parameters in strict mode."""
     if schema.get("type") != "object" or "anyOf" in schema:
         yield "schema must be a JSON Schema of 'type: \"object\"', and must not have 'anyOf' at the top level."
     nodes: list[Mapping[str, Any]] = []

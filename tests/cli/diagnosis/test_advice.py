@@ -113,7 +113,7 @@ def test_nothing_is_advised_where_nothing_is_wrong(good, tool):
 
 def test_advice_says_where_what_is_so_and_what_to_do():
     (advice,) = advise_on_result(result(TEXT, IMAGE | {"mimeType": "image/jpeg"}))
-    assert str(advice) == 'content[1]: it says image/jpeg, and its bytes are image/png; set mimeType = "image/png"'
+    assert str(advice) == 'content[1]: it says image/jpeg, but its bytes are image/png; set mimeType = "image/png"'
 
 
 def test_an_unusable_tool_is_advised_on_and_nothing_else_is_looked_at():

@@ -11,8 +11,8 @@ from gateway.content.fetch import Fetched
 from gateway.content.store import fetch_bytes
 from gateway.core.profiles.profile import Profile, ToolRules
 from gateway.errors import FetchRefused
-from gateway.routing.own_tools import Builtin
-from gateway.routing.own_tools.gateway_put import Putting
+from gateway.routing.own_tools import OwnToolsServer
+from gateway.routing.own_tools.gateway_put import PutTool
 
 pytestmark = pytest.mark.anyio
 
@@ -53,24 +53,24 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def builtin(store, folder) -> Builtin:
-    return Builtin(store, NoImages(), Putting(store, Links(), folders=(folder,), fetch=fetch))
+def own_tools(store, folder) -> OwnToolsServer:
+    return OwnToolsServer(store, NoImages(), PutTool(store, Links(), folders=(folder,), fetch=fetch))
 
 
-async def put(builtin, **arguments):
+async def put(own_tools, **arguments):
     params = {"name": "gateway_put", "arguments": arguments}
     profile = Profile(name="test", tools=ToolRules(helpers=True))
-    return await builtin.request("tools/call", params, owner="ann", profile=profile)
+    return await own_tools.request("tools/call", params, owner="ann", profile=profile)
 
 
-async def refused(builtin, **arguments) -> str:
-    result = await put(builtin, **arguments)
+async def refused(own_tools, **arguments) -> str:
+    result = await put(own_tools, **arguments)
     assert result["isError"] is True
     return result["content"][0]["text"]
 
 
-async def test_base64_is_kept_and_named_by_its_handle(builtin, store):
-    result = await put(builtin, data=base64.b64encode(PNG).decode(), name="../chart.png")
+async def test_base64_is_kept_and_named_by_its_handle(own_tools, store):
+    result = await put(own_tools, data=base64.b64encode(PNG).decode(), name="../chart.png")
     told = result["structuredContent"]
     assert await fetch_bytes(store, told["handle"], owner="ann") == PNG
     assert (told["kind"], told["media_type"], told["name"], told["size"]) == (
@@ -85,7 +85,7 @@ async def test_base64_is_kept_and_named_by_its_handle(builtin, store):
         f'[kept: image/png, {len(PNG)} bytes, chart.png; handle "{told["handle"]}": '
         "give it to tools that take content, or open it with gateway_view]"
     )
-    assert (await put(builtin, data="data:;base64," + base64.urlsafe_b64encode(PNG).decode()))["structuredContent"][
+    assert (await put(own_tools, data="data:;base64," + base64.urlsafe_b64encode(PNG).decode()))["structuredContent"][
         "handle"
     ] == told["handle"]
 
@@ -100,29 +100,29 @@ async def test_base64_is_kept_and_named_by_its_handle(builtin, store):
         ({"data": "data:,plain"}, b"plain", "application/octet-stream"),
     ],
 )
-async def test_a_data_uri_says_what_it_is(builtin, store, arguments, content, media_type):
-    told = (await put(builtin, **arguments))["structuredContent"]
+async def test_a_data_uri_says_what_it_is(own_tools, store, arguments, content, media_type):
+    told = (await put(own_tools, **arguments))["structuredContent"]
     assert await fetch_bytes(store, told["handle"], owner="ann") == content
     assert told["media_type"] == media_type
 
 
-async def test_an_allowed_url_is_fetched(builtin, store):
-    told = (await put(builtin, url=ALLOWED))["structuredContent"]
+async def test_an_allowed_url_is_fetched(own_tools, store):
+    told = (await put(own_tools, url=ALLOWED))["structuredContent"]
     assert await fetch_bytes(store, told["handle"], owner="ann") == PNG
     assert (told["name"], told["media_type"]) == ("a.png", "image/png")
-    assert "not one that may be fetched" in await refused(builtin, url="http://127.0.0.1/")
+    assert "not one that may be fetched" in await refused(own_tools, url="http://127.0.0.1/")
 
 
-async def test_a_file_in_an_allowed_folder_is_taken(builtin, store, folder):
+async def test_a_file_in_an_allowed_folder_is_taken(own_tools, store, folder):
     path = folder / "below" / "chart.png"
     for given in (str(path), path.as_uri(), str(folder / "x" / ".." / "below" / "chart.png")):
-        told = (await put(builtin, path=given))["structuredContent"]
+        told = (await put(own_tools, path=given))["structuredContent"]
         assert await fetch_bytes(store, told["handle"], owner="ann") == PNG
         assert told["name"] == "chart.png"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links and pipes are POSIX's")
-async def test_what_is_outside_of_the_folders_is_refused_whether_it_is_there_or_not(builtin, store, folder):
+async def test_what_is_outside_of_the_folders_is_refused_whether_it_is_there_or_not(own_tools, store, folder):
     (folder / "link.txt").symlink_to(folder.parent / "secret.txt")
     (folder / "up").symlink_to(folder.parent)
     os.mkfifo(folder / "pipe")
@@ -144,34 +144,34 @@ async def test_what_is_outside_of_the_folders_is_refused_whether_it_is_there_or_
         "\0",
         "x" * 100_000,
     ):
-        said = await refused(builtin, path=str(path))
+        said = await refused(own_tools, path=str(path))
         words.add(said.partition("is not a file")[2])
     assert len(words) == 1
     assert store.usage == (0, 0)
 
 
-async def test_a_link_within_the_folders_is_followed(builtin, folder):
+async def test_a_link_within_the_folders_is_followed(own_tools, folder):
     if os.name == "posix":
         (folder / "inner.png").symlink_to(folder / "below" / "chart.png")
-        assert (await put(builtin, path=str(folder / "inner.png")))["structuredContent"]["name"] == "chart.png"
+        assert (await put(own_tools, path=str(folder / "inner.png")))["structuredContent"]["name"] == "chart.png"
 
 
 @pytest.mark.parametrize(
     "arguments",
     [{}, {"data": ""}, {"data": "YQ==", "path": "/x"}, {"data": "not base64!"}, {"data": 5}, {"data": "data:x;base64"}],
 )
-async def test_arguments_that_cannot_be_meant_are_refused_in_words(builtin, store, arguments):
-    assert (await refused(builtin, **arguments)).startswith("[")
+async def test_arguments_that_cannot_be_meant_are_refused_in_words(own_tools, store, arguments):
+    assert (await refused(own_tools, **arguments)).startswith("[")
     assert store.usage == (0, 0)
 
 
-async def test_what_the_store_has_no_room_for_is_refused(builtin):
-    assert "store" in await refused(builtin, data=base64.b64encode(b"x" * 10_000_001).decode())
+async def test_what_the_store_has_no_room_for_is_refused(own_tools):
+    assert "store" in await refused(own_tools, data=base64.b64encode(b"x" * 10_000_001).decode())
 
 
-async def test_the_tool_offers_only_what_the_configuration_allows(builtin, store):
-    bare = Builtin(store, NoImages(), Putting(store, Links()))
-    declared = {tool["name"]: tool for one in (builtin, bare) for tool in one.tools() if one is builtin}
+async def test_the_tool_offers_only_what_the_configuration_allows(own_tools, store):
+    bare = OwnToolsServer(store, NoImages(), PutTool(store, Links()))
+    declared = {tool["name"]: tool for one in (own_tools, bare) for tool in one.tools() if one is own_tools}
     narrow = {tool["name"]: tool for tool in bare.tools()}["gateway_put"]
     wide = declared["gateway_put"]
     assert set(wide["inputSchema"]["properties"]) == {"data", "url", "path", "name", "media_type"}
@@ -182,4 +182,4 @@ async def test_the_tool_offers_only_what_the_configuration_allows(builtin, store
         assert tool["annotations"]["destructiveHint"] is False
     assert (wide["annotations"]["openWorldHint"], narrow["annotations"]["openWorldHint"]) == (True, False)
     assert "fetched" in await refused(bare, url=ALLOWED)
-    assert "There are none" in await refused(bare, path="/etc/passwd")
+    assert "None is allowed" in await refused(bare, path="/etc/passwd")

@@ -12,7 +12,7 @@ from gateway.content.store import MemoryStore
 from gateway.core.model.effects import DocumentRead, ReadDocument
 from gateway.core.profiles.profile import ImageRules, LimitRules, Profile, TextRules
 from gateway.errors import MediaError, UnknownResource, UpstreamRefused
-from gateway.routing.own_tools import Builtin
+from gateway.routing.own_tools import OwnToolsServer
 
 pytestmark = pytest.mark.anyio
 
@@ -54,11 +54,11 @@ def reader(store: MemoryStore, resources: dict[str, Any]) -> Read:
             raise found
         return found
 
-    builtin = Builtin(store, NoImages())
+    own_tools = OwnToolsServer(store, NoImages())
 
     async def call(profile: Profile = SHOWS_ALL, owner: str = "ann", **arguments: Any) -> dict[str, Any]:
         params = {"name": "gateway_read", "arguments": arguments}
-        return await builtin.request("tools/call", params, owner=owner, profile=profile, read=read_resource)
+        return await own_tools.request("tools/call", params, owner=owner, profile=profile, read=read_resource)
 
     return call
 
@@ -254,13 +254,13 @@ async def test_words_are_found_with_their_offsets(read: Read, store: MemoryStore
     assert "The Needle yyy" in first
     assert second == f"[offset {whole.index(' the  needle') + 1}] … {'y' * 119} the needle, again …"
     assert text(await read(handle=stored.handle, search="the needle", offset=501)).count("[offset") == 1
-    assert text(await read(handle=stored.handle, search="(needle")) == "['(needle' is not found]"
+    assert text(await read(handle=stored.handle, search="(needle")) == "['(needle' not found]"
 
 
 async def test_a_search_shows_no_more_than_the_host_does(read: Read, store: MemoryStore):
     stored = await store.put(b"word " * 10_000, owner="ann", media_type="text/plain")
     said = text(await read(handle=stored.handle, search="word"))
-    assert said.startswith("['word' is found 10,000 times, the first 50 are shown; look on with offset 250]")
+    assert said.startswith("['word' is found 10,000 times, the first 50 are shown; continue with offset 250]")
     narrow = Profile(name="narrow", text=TextRules(max_chars=2_000))
     assert len(text(await read(narrow, handle=stored.handle, search="word"))) <= 2_000
 

@@ -13,7 +13,7 @@ from gateway.content.media import MediaWorkers
 from gateway.content.shaping import Shaper
 from gateway.content.store import MemoryStore
 from gateway.core.profiles.profile import ImageRules, LimitRules, Profile
-from gateway.routing.own_tools import Builtin
+from gateway.routing.own_tools import OwnToolsServer
 from tests.content.media.pdf_files import Page, pdf
 
 pytestmark = pytest.mark.anyio
@@ -34,12 +34,12 @@ async def media() -> AsyncGenerator[MediaWorkers]:
 
 @pytest.fixture
 def view(store: MemoryStore, media: MediaWorkers) -> Callable[..., Any]:
-    builtin = Builtin(store, media)
+    own_tools = OwnToolsServer(store, media)
 
     async def call(profile: Profile = HOST, owner: str = "ann", **arguments: Any) -> dict[str, Any]:
         params = {"name": "gateway_view", "arguments": arguments}
         with anyio.fail_after(60):
-            return await builtin.request("tools/call", params, owner=owner, profile=profile)
+            return await own_tools.request("tools/call", params, owner=owner, profile=profile)
 
     return call
 
@@ -160,9 +160,9 @@ async def test_an_expired_handle_says_how_to_get_the_content_again(media: MediaW
     store = MemoryStore(StoreSettings(expires=60), clock=lambda: now)
     stored = await store.put(picture(10, 10), owner="ann", media_type="image/png")
     now = 61.0
-    builtin = Builtin(store, media)
+    own_tools = OwnToolsServer(store, media)
     call = {"name": "gateway_view", "arguments": {"handle": stored.handle}}
-    result = await builtin.request("tools/call", call, owner="ann")
+    result = await own_tools.request("tools/call", call, owner="ann")
     assert result["isError"] is True
     assert "Call the tool that made it again" in caption(result)
 

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.content.store import MemoryStore
 from gateway.errors import InvalidRequest, UnknownMethod, UnknownResource, UnknownTool
-from gateway.routing.own_tools import Builtin
+from gateway.routing.own_tools import OwnToolsServer
 
 pytestmark = pytest.mark.anyio
 
@@ -20,12 +20,12 @@ class NoImages:
 
 
 @pytest.fixture
-def builtin(store: MemoryStore) -> Builtin:
-    return Builtin(store, NoImages())
+def own_tools(store: MemoryStore) -> OwnToolsServer:
+    return OwnToolsServer(store, NoImages())
 
 
-def test_the_tools_are_declared_for_models_with_schemas_that_hold(builtin: Builtin):
-    view, read = builtin.tools()
+def test_the_tools_are_declared_for_models_with_schemas_that_hold(own_tools: OwnToolsServer):
+    view, read = own_tools.tools()
     assert (view["name"], read["name"]) == ("gateway_view", "gateway_read")
     for tool in (view, read):
         jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
@@ -37,45 +37,47 @@ def test_the_tools_are_declared_for_models_with_schemas_that_hold(builtin: Built
     assert not valid({"size": 5})
 
 
-async def test_stored_content_is_listed_for_its_owner_with_name_type_and_size(builtin: Builtin, store: MemoryStore):
+async def test_stored_content_is_listed_for_its_owner_with_name_type_and_size(
+    own_tools: OwnToolsServer, store: MemoryStore
+):
     named = await store.put(b"abc", owner="ann", media_type="text/plain", name="notes.txt")
     bare = await store.put(b"%PDF-", owner="ann", media_type="application/pdf")
-    directory, *listed = await builtin.resources(owner="ann")
+    directory, *listed = await own_tools.resources(owner="ann")
     assert (directory["uri"], directory["mimeType"]) == ("content://directory", "text/plain")
     assert listed == [
         {"uri": f"content://{named.handle}", "name": "notes.txt", "mimeType": "text/plain", "size": 3},
         {"uri": f"content://{bare.handle}", "name": f"{bare.handle}.pdf", "mimeType": "application/pdf", "size": 5},
     ]
-    assert await builtin.resources(owner="bob") == ()
+    assert await own_tools.resources(owner="bob") == ()
 
 
 async def test_the_directory_names_what_a_model_can_pass_to_tools_of_its_owner_only(
-    builtin: Builtin, store: MemoryStore
+    own_tools: OwnToolsServer, store: MemoryStore
 ):
     older = await store.put(b"abc", owner="ann", media_type="text/plain", name="notes\x1b.txt")
     newer = await store.put(b"%PDF-", owner="ann", media_type="application/pdf")
-    read = await builtin.request("resources/read", {"uri": "content://directory"}, owner="ann")
+    read = await own_tools.request("resources/read", {"uri": "content://directory"}, owner="ann")
     (contents,) = read["contents"]
     lines = contents["text"].splitlines()
     assert lines[1:] == [
         f"- {newer.handle}: application/pdf, 5 bytes",
         f"- {older.handle}: text/plain, 3 bytes, notes .txt",
     ]
-    asked = await builtin.request("prompts/get", {"name": "gateway_content"}, owner="ann")
+    asked = await own_tools.request("prompts/get", {"name": "gateway_content"}, owner="ann")
     assert asked["messages"] == [{"role": "user", "content": {"type": "text", "text": contents["text"]}}]
-    nothing = await builtin.request("prompts/get", {"name": "gateway_content"}, owner="bob")
+    nothing = await own_tools.request("prompts/get", {"name": "gateway_content"}, owner="bob")
     assert "no content yet" in nothing["messages"][0]["content"]["text"]
     with pytest.raises(InvalidRequest):
-        await builtin.request("prompts/get", {"name": "other"}, owner="ann")
+        await own_tools.request("prompts/get", {"name": "other"}, owner="ann")
 
 
-async def test_stored_content_is_read_whole_as_text_or_as_bytes(builtin: Builtin, store: MemoryStore):
+async def test_stored_content_is_read_whole_as_text_or_as_bytes(own_tools: OwnToolsServer, store: MemoryStore):
     note = await store.put("é".encode(), owner="ann", media_type="text/plain")
     odd = await store.put(b"\xff\xfe", owner="ann", media_type="text/plain")
     data = await store.put(b"\x00\x01", owner="ann", media_type="application/octet-stream")
 
     async def contents(uri: str) -> Any:
-        return (await builtin.request("resources/read", {"uri": uri}, owner="ann"))["contents"]
+        return (await own_tools.request("resources/read", {"uri": uri}, owner="ann"))["contents"]
 
     assert await contents(note.uri) == [{"uri": note.uri, "mimeType": "text/plain", "text": "é"}]
     assert await contents(odd.uri) == [
@@ -84,20 +86,20 @@ async def test_stored_content_is_read_whole_as_text_or_as_bytes(builtin: Builtin
     assert (await contents(data.uri))[0]["blob"] == "AAE="
 
 
-async def test_what_is_not_the_owners_is_unknown(builtin: Builtin, store: MemoryStore):
+async def test_what_is_not_the_owners_is_unknown(own_tools: OwnToolsServer, store: MemoryStore):
     stored = await store.put(b"abc", owner="ann", media_type="text/plain")
     for uri in (stored.uri, "content://txt_000000000000", "content://"):
         with pytest.raises(UnknownResource):
-            await builtin.request("resources/read", {"uri": uri}, owner="bob")
+            await own_tools.request("resources/read", {"uri": uri}, owner="bob")
 
 
-async def test_other_tools_and_methods_are_unknown(builtin: Builtin):
+async def test_other_tools_and_methods_are_unknown(own_tools: OwnToolsServer):
     with pytest.raises(UnknownTool):
-        await builtin.request("tools/call", {"name": "gateway_paint"}, owner="ann")
+        await own_tools.request("tools/call", {"name": "gateway_paint"}, owner="ann")
     with pytest.raises(UnknownMethod):
-        await builtin.request("tools/list", {}, owner="ann")
+        await own_tools.request("tools/list", {}, owner="ann")
 
 
-async def test_arguments_that_are_no_object_are_an_error_in_words(builtin: Builtin):
-    result = await builtin.request("tools/call", {"name": "gateway_read", "arguments": [1]}, owner="ann")
+async def test_arguments_that_are_no_object_are_an_error_in_words(own_tools: OwnToolsServer):
+    result = await own_tools.request("tools/call", {"name": "gateway_read", "arguments": [1]}, owner="ann")
     assert result == {"content": [{"type": "text", "text": "[arguments must be an object]"}], "isError": True}

@@ -11,7 +11,7 @@ import pytest
 from gateway.serving.control.client import ask
 from gateway.serving.control.endpoint import listen_on_loopback, listen_on_socket
 from gateway.serving.control.records import GatewayRecord, stem, write_record
-from gateway.serving.control.server import Commands, attend
+from gateway.serving.control.server import Commands, answer_callers
 from gateway.system.runtime_dir import own_folder
 
 posix = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and file modes are POSIX's")
@@ -43,7 +43,7 @@ def door(runtime):
         path = write_record(folder, record)
         with anyio.fail_after(30):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(attend, listener, endpoint, Commands(status, reload, stop))
+                tasks.start_soon(answer_callers, listener, endpoint, Commands(status, reload, stop))
                 yield record
                 tasks.cancel_scope.cancel()
         path.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ from gateway.serving.control.contents import Contents
 from gateway.serving.control.endpoint import listen_on_loopback, listen_on_socket
 from gateway.serving.control.protocol import format_line, parse_line
 from gateway.serving.control.records import GatewayRecord
-from gateway.serving.control.server import Commands, attend
+from gateway.serving.control.server import Commands, answer_callers
 from gateway.system.runtime_dir import own_folder
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +54,7 @@ def door(runtime, store):
         with anyio.fail_after(30):
             async with anyio.create_task_group() as tasks:
                 commands = Commands(nothing, nothing, lambda: None, content=transfer)
-                tasks.start_soon(attend, listener, endpoint, commands)
+                tasks.start_soon(answer_callers, listener, endpoint, commands)
                 yield GatewayRecord(1, 1.0, "mine", "1", None, None, endpoint)
                 tasks.cancel_scope.cancel()
         endpoint.remove()

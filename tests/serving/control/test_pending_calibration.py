@@ -1,4 +1,4 @@
-"""The wish to calibrate: said at the door, and left for gateways that start later."""
+"""Requests to calibrate: over the control socket, and saved for gateways that start later."""
 
 import math
 import time
@@ -6,7 +6,12 @@ import time
 import pytest
 
 from gateway.errors import InvalidRequest
-from gateway.serving.control.pending_calibration import LONGEST_SECONDS, answer, apply_pending_calibration, leave_wish
+from gateway.serving.control.pending_calibration import (
+    LONGEST_SECONDS,
+    answer,
+    apply_pending_calibration,
+    save_pending_calibration,
+)
 
 
 class Calibration:
@@ -54,27 +59,27 @@ def test_without_a_time_that_is_to_come_it_is_refused(calibration, until):
     assert calibration.opened == []
 
 
-def test_a_wish_is_good_for_a_day_at_most(calibration):
+def test_a_request_is_valid_for_a_day_at_most(calibration):
     with pytest.raises(InvalidRequest):
         answer(calibration, {"until": time.time() + 2 * LONGEST_SECONDS})
 
 
-def test_a_wish_that_was_left_is_heeded(calibration, tmp_path):
+def test_a_saved_request_is_applied(calibration, tmp_path):
     until = soon()
-    path = leave_wish(tmp_path, until, "codex")
+    path = save_pending_calibration(tmp_path, until, "codex")
     assert path.stat().st_mode & 0o077 == 0 or path.drive
     apply_pending_calibration(tmp_path, calibration)
     assert calibration.opened == [(until, "codex")]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"until": 1}', '{"until": "x", "host": 1}', "\x00\xff" * 5_000])
-def test_what_is_no_wish_or_is_past_changes_nothing(calibration, tmp_path, text):
-    leave_wish(tmp_path, soon(), None).write_text(text, "latin-1")
+def test_an_invalid_or_expired_request_changes_nothing(calibration, tmp_path, text):
+    save_pending_calibration(tmp_path, soon(), None).write_text(text, "latin-1")
     apply_pending_calibration(tmp_path, calibration)
     assert calibration.opened == []
 
 
-def test_without_a_wish_nothing_happens(calibration, tmp_path):
+def test_without_a_request_nothing_happens(calibration, tmp_path):
     apply_pending_calibration(tmp_path, calibration)
     apply_pending_calibration(tmp_path / "nowhere", calibration)
     assert calibration.opened == []

@@ -90,7 +90,7 @@ async def test_one_that_does_not_answer_in_time_is_named(door, asked):
     async with door(status=anyio.sleep_forever) as record:
         with pytest.raises(ControlUnanswered, match=f"{record.pid} did not answer within 0.3 s"):
             await asked(record, "status", 0.3)
-    with pytest.raises(ControlUnanswered, match="cannot be asked"):
+    with pytest.raises(ControlUnanswered, match="cannot be reached"):
         await asked(replace(record, endpoint=Endpoint("unix", "/nowhere/at/all.sock")), "status")
 
 

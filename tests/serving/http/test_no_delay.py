@@ -16,7 +16,7 @@ from gateway.config.schema import HttpSettings, ModelProxySettings, StoreSetting
 from gateway.content.shaping.repair_request import Repairer
 from gateway.content.store import MemoryStore
 from gateway.serving.control.endpoint import listen_on_loopback
-from gateway.serving.control.server import Commands, attend
+from gateway.serving.control.server import Commands, answer_callers
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http
 from gateway.serving.model_proxy import serve_model_proxy
@@ -79,7 +79,7 @@ async def control(tasks, service):
         return {}
 
     listener, endpoint = await listen_on_loopback()
-    tasks.start_soon(attend, listener, endpoint, Commands(nothing, nothing, lambda: None))
+    tasks.start_soon(answer_callers, listener, endpoint, Commands(nothing, nothing, lambda: None))
     return int(endpoint.address)
 
 

@@ -1,1 +1,1 @@
-"""Replies as each model API writes them: whole, as a stream of events, or as a refusal."""
+"""Replies in each model API's form: whole, as a stream of events, or as an error."""

@@ -59,7 +59,7 @@ def _text(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def _tool_use(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    # The first piece is empty, as the real one is.
+    # The first piece is empty, as in the real API.
     written = ["", *pieces(compact(block["input"]))]
     return {"input": {}}, [{"type": "input_json_delta", "partial_json": piece} for piece in written]
 

@@ -14,7 +14,7 @@ _SIGNATURE = "c2lnbmVk"
 
 
 def _calls(reply: Reply) -> list[dict[str, Any]]:
-    """The calls, the first of them signed, as Gemini 3 does."""
+    """The calls, with a signature on the first one, as in Gemini 3."""
     signatures = [{"thoughtSignature": _SIGNATURE}, *({} for _ in reply.calls)]
     return [
         {"functionCall": {"id": call.id, "name": call.name, "args": call.arguments}, **signature}
@@ -89,7 +89,7 @@ def _interaction_events(reply: Reply, asked: Asked) -> Iterator[str]:
 
 
 def _step_deltas(step: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What a step begins as, and what is added to it."""
+    """Return a step's first form, and the additions to it."""
     match step["type"]:
         case "thought":
             return {"summary": []}, [{"type": "thought_summary", "content": one} for one in step["summary"]]

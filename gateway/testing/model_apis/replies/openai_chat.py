@@ -1,4 +1,4 @@
-"""Replies of Chat Completions; Mistral and Groq have the same, with errors of their own.
+"""Replies of Chat Completions. Those of Mistral and Groq are the same, except for errors.
 
 https://platform.openai.com/docs/api-reference/chat-streaming. Reasoning is `reasoning_content`, as DeepSeek, vLLM and
 llama-server write it.
@@ -27,7 +27,7 @@ def _call(call: ToolCall, arguments: str) -> dict[str, Any]:
 
 
 def whole(reply: Reply, asked: Asked) -> dict[str, Any]:
-    """A `chat.completion`."""
+    """Return a `chat.completion`."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None, "refusal": None}
     if reply.reasoning:
         message["reasoning_content"] = reply.reasoning
@@ -51,7 +51,7 @@ def _deltas(reply: Reply, whole_calls: bool) -> Iterator[dict[str, Any]]:
 
 
 def events(reply: Reply, asked: Asked, *, whole_calls: bool = False) -> Iterator[str]:
-    """`chat.completion.chunk`s, then `[DONE]`. Calls come in pieces, or each as a whole, as Mistral has them."""
+    """Yield `chat.completion.chunk`s, then `[DONE]`. Calls come in pieces, or whole, as in Mistral's API."""
     head = _head(asked, "chat.completion.chunk")
     for delta in _deltas(reply, whole_calls):
         yield sse({**head, "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}]})

@@ -53,12 +53,12 @@ def _response(asked: Asked, status: str, output: list[dict[str, Any]]) -> dict[s
 
 
 def whole(reply: Reply, asked: Asked) -> dict[str, Any]:
-    """A `response` that is completed."""
+    """Return a completed `response`."""
     return _response(asked, "completed", _items(reply, asked))
 
 
 def events(reply: Reply, asked: Asked) -> Iterator[str]:
-    """`response.created` to `response.completed`, numbered."""
+    """Yield `response.created` to `response.completed`, numbered."""
     for number, event in zip(count(), _events(reply, asked), strict=False):
         yield sse({**event, "sequence_number": number}, event["type"])
 

@@ -1,6 +1,6 @@
 """Replies of Bedrock's Converse, Cohere's v2 chat and Ollama's /api/chat.
 
-botocore 1.44.5, ConverseResponse (its stream is binary, and not offered here); cohere 7.3.1, V2ChatResponse and
+botocore 1.44.5, ConverseResponse (its stream is binary, and not supported here); cohere 7.3.1, V2ChatResponse and
 V2ChatStreamResponse; https://docs.ollama.com/api/chat.
 """
 
