@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import anyio
 import typer
 
-from gateway.cli.command_context import CommandContext, ConfigFile, run_until_signal, settings_if_any
+from gateway.cli.command_context import ConfigFile, run_until_signal, settings_if_any
 from gateway.cli.exit_codes import DONE, TERMINATED
 from gateway.cli.terminal import remark
 from gateway.config.schema import ModelProxySettings, Settings
@@ -35,7 +35,7 @@ def proxy(
     config: ConfigFile = None,
 ) -> int:
     """Run in front of a model API, and move the media in tool results to where the model sees it."""
-    started: Started = context.obj
+    started: CommandContext = context.obj
     settings = settings_if_any(config).settings
     given = {"to": to, "port": port, "bind": bind, "profile": profile}
     changes = {key: value for key, value in given.items() if value is not None}
