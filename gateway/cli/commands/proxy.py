@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import anyio
 import typer
 
-from gateway.cli.command_context import ConfigFile, run_until_signal, settings_if_any
+from gateway.cli.command_context import CommandContext, ConfigFile, run_until_signal, settings_if_any
 from gateway.cli.exit_codes import DONE, TERMINATED
 from gateway.cli.terminal import remark
 from gateway.config.schema import ModelProxySettings, Settings

@@ -391,7 +391,7 @@ class SupervisedConnection:
         if self._is_queued and self.state is UpstreamState.STARTING:  # its turn has come
             self.status.enter(UpstreamState.STARTING)
         self._is_queued = False
-        self.identity, self.tried = self._next_guise(), self._first()
+        self.identity, self.tried = self._next_identity(), self._first()
         limit.begin(connecting)
         async with connect(
             transport, self.subject, self.identity, self.host_requests, self._notified, self._take_hint
