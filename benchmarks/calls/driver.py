@@ -31,9 +31,13 @@ class Client(ABC):
     async def open(self) -> None:
         """Shake hands, where this era does; learn what the tools are called here."""
         if self.era is Era.HANDSHAKE:
-            await self.send("initialize", None, initialize(self.number()))
-            await self._tell(INITIALIZED)
+            await self.shake_hands()
         self._names = [tool["name"] for tool in result_of(await self.list_tools())["tools"]]
+
+    async def shake_hands(self) -> None:
+        """Open a session."""
+        result_of(await self.send("initialize", None, initialize(self.number())))
+        await self._tell(INITIALIZED)
 
     async def call(self, tool: str) -> bytes:
         """One tools/call; the answer as it came."""
@@ -68,7 +72,9 @@ class Client(ABC):
 
 def result_of(answer: bytes) -> dict[str, Any]:
     """The result in an answer, whether it came as JSON or as an event stream. Raises NotAnswered for anything else."""
-    lines = answer.splitlines() if answer.startswith((b"event:", b"data:", b"id:", b":", b"\r\n")) else [b"data: " + answer]
+    lines = (
+        answer.splitlines() if answer.startswith((b"event:", b"data:", b"id:", b":", b"\r\n")) else [b"data: " + answer]
+    )
     for line in lines:
         if line.startswith(b"data:") and line[5:].strip():
             message = json.loads(line[5:])

@@ -2,8 +2,8 @@
 
     python -m benchmarks.calls.floor_gateway (stdio | PORT) ERA (URL | COMMAND ARGS...)
 
-An asyncio protocol that parses each message, routes it by its id and serialises it again. It has no checks, no sessions,
-no errors and no cancellation, and is nothing that anybody could use.
+An asyncio protocol that parses each message, routes it by its id and serialises it again. It has no checks, no
+sessions, no errors and no cancellation, and is nothing that anybody could use.
 """
 
 import asyncio
@@ -44,8 +44,8 @@ class Router:
             reply(None)
             return
         asked, message["id"] = message["id"], self._upstream.number()
-        method, params = message["method"], message.get("params") or {}
-        answer = from_json(await self._upstream.send(method, params.get("name"), to_json(message)))
+        name = message.get("params", {}).get("name")
+        answer = from_json(await self._upstream.send(message["method"], name, to_json(message)))
         answer["id"] = asked
         reply(to_json(answer))
 

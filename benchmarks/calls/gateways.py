@@ -1,6 +1,7 @@
 """Every way that a call can take, and how the gateway on it is started."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -21,10 +22,11 @@ class Setting:
     front: Transport
     back: Transport
     era: Era
-    tools: int = 10
+    tools: int = 0
+    """None more than those that are called, unless there are to be so many."""
 
     def __str__(self) -> str:
-        many = "" if self.tools == 10 else f", {self.tools} tools"
+        many = f", {self.tools:,} tools" if self.tools else ""
         return f"{self.front} to {self.back}, {self.era}{many}"
 
     def with_tools(self, tools: int) -> "Setting":
@@ -131,19 +133,39 @@ GATEWAYS: Final[tuple[Gateway, ...]] = (
     Gateway(MCP_PROXY, "mcp-proxy, which leads from one transport to the other", _mcp_proxy, "bench-mcp-proxy"),
 )  # fmt: skip
 
-OURS: Final = (PASSTHROUGH, "default", "claude-code")
-WATCHED: Final = Gateway("watched", "this gateway, with a watch on its loop",
-                         _ours("claude-code", "benchmarks.calls.watched_gateway"))  # fmt: skip
+
+def watched(profile: str) -> Gateway:
+    """This gateway, with a watch on its loop."""
+    command = _ours(profile, "benchmarks.calls.watched_gateway")
+
+    def with_file(place: Place) -> list[str]:
+        name = place.folder / f"watched {profile}.blocks"
+        return ["env", f"BENCH_WATCH={name}", *command(place)]
+
+    return Gateway(f"watched {profile}", "this gateway, with a watch on its loop", with_file)
+
+
+def many_upstreams(count: int) -> Gateway:
+    """This gateway, with the same upstream under so many names."""
+
+    def command(place: Place) -> list[str]:
+        config = place.folder / f"{count}.toml"
+        config.write_text("".join(f'[upstreams.u{number}]\nurl = "{place.target[0]}"\n' for number in range(count)))
+        start = [sys.executable, "-m", "gateway", "serve", "--profile", PASSTHROUGH]
+        return [*start, "--config", str(config), "--http", "--port", str(place.port)]
+
+    return Gateway(f"{count} upstreams", "this gateway, with many upstreams", command)
 
 
 def left_out(gateway: Gateway) -> str | None:
     """Why a gateway cannot be measured here; None if it can."""
-    if gateway.environment is None or Path(_python(gateway.environment), "..", "..", ".installed").resolve().exists():
+    if gateway.environment is None or (ENVIRONMENTS / gateway.environment / ".installed").exists():
         return None
     failed = ENVIRONMENTS / f"{gateway.environment}.failed"
     lines = failed.read_text("utf-8", "replace").split("\n") if failed.exists() else []
-    reasons = [line.strip() for line in lines if line.strip()]
-    return reasons[-1] if reasons else "not installed: make bench"
+    # No page is to name where packages come from.
+    reasons = [re.sub(r"\w+://\S+", "(address)", line.strip()) for line in lines if line.strip()]
+    return reasons[-1] if reasons else "it is not installed"
 
 
 def environ(folder: Path) -> Mapping[str, str]:

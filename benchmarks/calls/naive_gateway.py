@@ -2,12 +2,13 @@
 
     python -m benchmarks.calls.naive_gateway (stdio | PORT) ERA (URL | COMMAND ARGS...)
 
-It hands tools on and does nothing else: no profiles, no limits, no second try, no notifications. uvicorn runs as the SDK
-brings it along, without uvloop and httptools.
+It hands tools on and does nothing else: no profiles, no limits, no second try, no notifications. uvicorn runs as the
+SDK brings it along, without uvloop and httptools.
 """
 
 import os
 import sys
+from functools import partial
 from typing import Any
 
 import anyio
@@ -56,4 +57,4 @@ async def main(front: str, era: str, *target: str) -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(main, *sys.argv[1:])
+    anyio.run(partial(main, *sys.argv[1:]))

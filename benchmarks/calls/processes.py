@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +35,7 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def raw_upstream(folder: Path) -> AsyncIterator[int]:
+async def raw_upstream(folder: Path) -> AsyncGenerator[int]:
     """The raw upstream over HTTP, for everything of a run; its port."""
     port = free_port()
     async with _process(upstream_command("http", str(port)), folder, "upstream"):
@@ -44,7 +44,7 @@ async def raw_upstream(folder: Path) -> AsyncIterator[int]:
 
 
 @asynccontextmanager
-async def running(gateway: Gateway, setting: Setting, upstream_port: int, folder: Path) -> AsyncIterator[Running]:
+async def running(gateway: Gateway, setting: Setting, upstream_port: int, folder: Path) -> AsyncGenerator[Running]:
     """A gateway, and a host in front of it that knows its tools. Raises NotAnswered if it does not come up."""
     place = Place(setting, free_port(), upstream_port, folder)
     command = _command(gateway, place)
@@ -77,7 +77,7 @@ def _command(gateway: Gateway, place: Place) -> list[str] | None:
 
 
 @asynccontextmanager
-async def _open(client: Client) -> AsyncIterator[None]:
+async def _open(client: Client) -> AsyncGenerator[None]:
     """A gateway may serve before its upstream is there: it is asked again until it has the tools."""
     try:
         end = time.monotonic() + STARTS_WITHIN
@@ -96,7 +96,7 @@ async def _open(client: Client) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _process(command: list[str], folder: Path, name: str) -> AsyncIterator[asyncio.subprocess.Process]:
+async def _process(command: list[str], folder: Path, name: str) -> AsyncGenerator[asyncio.subprocess.Process]:
     with (folder / f"{name}.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             *command, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, env=environ(folder), cwd=ROOT
@@ -137,7 +137,7 @@ def memory(pid: int, field: str = "VmRSS") -> int:
 
 
 @contextmanager
-def peak(pid: int) -> Iterator[list[int]]:
+def peak(pid: int) -> Generator[list[int]]:
     """Begin the peak again; afterwards, the list has it."""
     found: list[int] = []
     for each in _own(pid):

@@ -1,7 +1,7 @@
 """The raw upstream: a server of bytes without the SDK, so that what is measured is nearly all the gateway.
 
-    python -m benchmarks.calls.upstream http PORT        /ERA/TOOLS is a server of that era with so many tools
-    python -m benchmarks.calls.upstream stdio ERA TOOLS
+python -m benchmarks.calls.upstream http PORT        /ERA/TOOLS is a server of that era with so many tools
+python -m benchmarks.calls.upstream stdio ERA TOOLS
 """
 
 import asyncio

@@ -166,7 +166,9 @@ class Answers:
 
     def __init__(self, era: Era, count: int) -> None:
         self._era = era
-        self._hints = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"} if era is Era.STATELESS else {}
+        self._hints: dict[str, Any] = (
+            {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"} if era is Era.STATELESS else {}
+        )
         self._list = _dumped({"tools": tools(count), **self._hints})
 
     def answer(self, message: bytes) -> bytes | None:
@@ -189,7 +191,11 @@ class Answers:
                     {"protocolVersion": Era.HANDSHAKE.value, "capabilities": {"tools": {}}, "serverInfo": SERVER}
                 )
             case "server/discover" if self._era is Era.STATELESS:
-                said = {"supportedVersions": [Era.STATELESS.value], "capabilities": {"tools": {}}, **self._hints}
+                said: dict[str, Any] = {
+                    "supportedVersions": [Era.STATELESS.value],
+                    "capabilities": {"tools": {}},
+                    **self._hints,
+                }
                 return _dumped(said | {"_meta": {f"{META}serverInfo": SERVER}})
             case "ping":
                 return b"{}"
