@@ -8,7 +8,7 @@ from typing import Final
 from benchmarks.calls.figures import Ratio
 
 WIDTH: Final = 760
-LEFT: Final = 210
+LEFT: Final = 110
 RIGHT: Final = 60
 BAR: Final = 13
 GAP: Final = 12
