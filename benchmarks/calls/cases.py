@@ -5,7 +5,7 @@ import statistics
 import time
 from typing import Final, NamedTuple
 
-from benchmarks.calls.driver import Client, result_of
+from benchmarks.calls.driver import Client, NotAnswered, result_of
 
 TEXT: Final = "text"
 STRUCTURED: Final = "structured"
@@ -70,8 +70,8 @@ async def one_call(client: Client, case: Case) -> bytes:
 async def check(client: Client, case: Case) -> None:
     """Raise NotAnswered unless the answer is a result that is no error: what is fast must be right first."""
     result = result_of(await one_call(client, case))
-    assert not result.get("isError"), result
-    assert result["tools" if case.tool is None else "content"], result
+    if result.get("isError") or not result["tools" if case.tool is None else "content"]:
+        raise NotAnswered(f"{case.name}: {str(result)[:200]}")
 
 
 async def _together(client: Client, case: Case, window: float) -> float:

@@ -50,8 +50,11 @@ class Client(ABC):
         return await self.send("tools/list", None, request(self.era, self.number(), "tools/list"))
 
     def name_of(self, tool: str) -> str:
-        """What the gateway calls an upstream's tool."""
-        return next(name for name in self._names if name == tool or name.endswith(f"_{tool}"))
+        """What the gateway calls an upstream's tool. Raises NotAnswered if it has not listed it."""
+        for name in self._names:
+            if name == tool or name.endswith(f"_{tool}"):
+                return name
+        raise NotAnswered(f"no tool {tool}")
 
     def number(self) -> int:
         """An id that is not in use."""

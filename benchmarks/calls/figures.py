@@ -2,8 +2,10 @@
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeVar
+
+Way = TypeVar("Way")
 
 
 class Ratio(NamedTuple):
@@ -63,7 +65,8 @@ def spread(values: list[float]) -> Ratio | None:
     return Ratio(min(values), statistics.median(values), max(values)) if values else None
 
 
-def in_turn(ways: list[str], number: int) -> list[str]:
+def in_turn(ways: Iterable[Way], number: int) -> list[Way]:
     """The order of a round: each begins once, so that none always follows the same neighbour's noise."""
-    start = number % len(ways) if ways else 0
-    return ways[start:] + ways[:start]
+    order = list(ways)
+    start = number % len(order) if order else 0
+    return order[start:] + order[:start]

@@ -86,7 +86,7 @@ async def _open(client: Client) -> AsyncGenerator[None]:
                 await client.open()
                 client.name_of("text")
                 break
-            except (NotAnswered, StopIteration, OSError) as error:
+            except (NotAnswered, OSError) as error:
                 if time.monotonic() > end:
                     raise NotAnswered(f"no tools: {error}") from error
                 await asyncio.sleep(0.1)

@@ -4,8 +4,8 @@ import asyncio
 import dataclasses
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -114,6 +114,15 @@ class Run:
                 found.append(gateway)
         return found
 
+    @contextmanager
+    def leaving_out(self, what: str) -> Generator[None]:
+        """What fails inside is left out, with the reason, so that half an hour is not lost for one answer."""
+        try:
+            yield
+        except (NotAnswered, OSError, TimeoutError) as error:
+            self.missing[what] = f"{type(error).__name__}: {error}"
+            say(f"left out: {what}: {self.missing[what]}")
+
     def fits(self, gateway: Gateway, setting: Setting) -> bool:
         """Whether the gateway can stand there."""
         return gateway.command is None or gateway.command(Place(setting, 0, 0, self.folder)) is not None
@@ -130,7 +139,8 @@ async def run(options: Options, folder: Path) -> Run:
         for name, part in PARTS.items():
             if _wanted(name, options.parts):
                 say(f"{name} ...")
-                await part(done)
+                with done.leaving_out(name):
+                    await part(done)
     return done
 
 
@@ -163,29 +173,22 @@ async def _calls_in(run: Run, setting: Setting, cases: Sequence[Case], gateways:
         standing: dict[str, Running] = {}
         for gateway in gateways:
             if run.fits(gateway, setting):
-                await _stand(run, stack, gateway, setting, standing)
+                with run.leaving_out(f"{gateway.name}, {setting}"):
+                    standing[gateway.name] = await stack.enter_async_context(
+                        running(gateway, setting, run.upstream_port, run.folder)
+                    )
         for case in cases:
             say(f"{setting}: {case.name}")
-            for way in list(standing):
-                await check(standing[way].client, case)
+            right: list[str] = []
+            for way, each in standing.items():
+                with run.leaving_out(f"{way}, {setting}, {case.name}"):
+                    await check(each.client, case)
+                    right.append(way)
             for number in range(run.options.rounds):
-                for way in in_turn(list(standing), number):
-                    value = await seconds_per_call(standing[way].client, case, run.options.window)
-                    run.add(setting, case.name, way, number, value)
-
-
-async def _stand(
-    run: Run, stack: AsyncExitStack, gateway: Gateway, setting: Setting, standing: dict[str, Running]
-) -> None:
-    """Start a gateway. One of somebody else that does not come up is left out; ours has to."""
-    try:
-        standing[gateway.name] = await stack.enter_async_context(
-            running(gateway, setting, run.upstream_port, run.folder)
-        )
-    except NotAnswered as error:
-        if gateway.environment is None:
-            raise
-        run.missing[f"{gateway.name}, {setting}"] = str(error)
+                for way in in_turn(right, number):
+                    with run.leaving_out(f"{way}, {setting}, {case.name}, round {number + 1}"):
+                        value = await seconds_per_call(standing[way].client, case, run.options.window)
+                        run.add(setting, case.name, way, number, value)
 
 
 # Tools: 10 to 10,000 of them.
@@ -204,8 +207,8 @@ async def tools(run: Run) -> None:
                     running(gateway, place, run.upstream_port, run.folder)
                 )
         for number, case in product(range(run.options.rounds), cases):
-            for (count, way), each in standing.items():
-                value = await seconds_per_call(each.client, case, run.options.window)
+            for count, way in in_turn(standing, number):
+                value = await seconds_per_call(standing[count, way].client, case, run.options.window)
                 run.add(HTTP.with_tools(count), case.name, way, number, value)
 
 
@@ -230,7 +233,7 @@ async def sessions(run: Run) -> None:
                 if count > 1:
                     run.add("sessions", f"memory of {count:,}", way, 0, (_weight(each) - weights[way]) / (count - 1))
             for number in range(run.options.rounds):
-                for way in in_turn(list(standing), number):
+                for way in in_turn(standing, number):
                     value = await seconds_per_call(standing[way].client, text, run.options.window)
                     run.add("sessions", f"call at {count:,}", way, number, value)
 
