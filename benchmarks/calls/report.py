@@ -58,10 +58,11 @@ def goals_table(figures: Figures) -> str:
 
 
 def cell(ratio: Ratio | None) -> str:
-    """The median, and between what the rounds were."""
+    """The median, and between what the rounds were, where they differ."""
     if ratio is None:
         return NOTHING
-    return f"**{number(ratio.median)}** ({number(ratio.low)}–{number(ratio.high)})"
+    low, median, high = map(number, ratio)
+    return f"**{median}**" if low == high else f"**{median}** ({low}–{high})"
 
 
 def number(value: float) -> str:
