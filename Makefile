@@ -28,7 +28,7 @@ LOWEST += -W "ignore:The anyio.abc.BlockingPortal alias:DeprecationWarning"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lowest attack coverage check check-style check-types check-imports check-locks format docs conformance frameworks new-host build lock soak clean
+.PHONY: help setup demo test test-fast lowest attack coverage check check-style check-types check-imports check-locks format docs conformance frameworks new-host build lock soak bench clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -94,6 +94,10 @@ new-host: $(VENV)/.gateway ## write the skeleton of a host's profile and simulat
 soak: $(VENV)/.gateway ## abandon 500 sessions and kill 500 upstreams; prints whether anything is left behind
 	@$(BIN)/python benchmarks/soak.py $(ARGS)
 
+# A gateway that cannot be installed is left out, with the reason. `make bench ARGS="--quick"` takes two minutes.
+bench: $(VENV)/.development $(VENV)/.gateway bench-fastmcp bench-mcp-proxy ## measure what a call costs beside other gateways, and write docs/performance.md (half an hour)
+	@$(BIN)/python -m benchmarks.calls $(ARGS)
+
 build: $(VENV)/.gateway ## build the wheel, and the bundle for Claude Desktop, in dist/
 	@rm -rf dist
 	@$(BIN)/python -m hatchling build -t wheel
@@ -105,6 +109,8 @@ lock: setup ## regenerate the lock files after requirements change (UPGRADE=--up
 	@$(LOCK) -c requirements/dev.txt --group pyproject.toml:build -o requirements/build.txt
 	@$(LOCK) --group pyproject.toml:old-clients -o requirements/old-clients.txt
 	@$(LOCK) --group pyproject.toml:data-designer -o requirements/data-designer.txt
+	@$(LOCK) --group pyproject.toml:bench-fastmcp -o requirements/bench-fastmcp.txt
+	@$(LOCK) --group pyproject.toml:bench-mcp-proxy -o requirements/bench-mcp-proxy.txt
 	@$(LOCK) --upgrade --resolution lowest-direct --extra fast --group lowest -o requirements/lowest.txt pyproject.toml
 	@$(NPM) install --package-lock-only --loglevel=error
 
@@ -160,6 +166,16 @@ $(VENV)/.lowest: $(VENV)/.development requirements/lowest.txt
 	@$(TIMED) $(PIP) --python $(VENV)/lowest install --no-compile --require-hashes --only-binary :all: -r requirements/lowest.txt
 	@$(TIMED) $(PIP) --python $(VENV)/lowest install --no-deps --no-index --no-build-isolation --editable .
 	@touch $@
+
+# Tried again at each run, for as long as it fails.
+.PHONY: bench-fastmcp bench-mcp-proxy
+bench-fastmcp bench-mcp-proxy: %: $(VENV)/.created requirements/%.txt
+	@if [ $(VENV)/$@/.installed -nt requirements/$@.txt ]; then exit 0; fi; \
+	echo "Installing $(@:bench-%=%) into $(VENV)/$@ ..."; \
+	$(BIN)/python -m venv --clear --without-pip $(VENV)/$@; \
+	if $(TIMED) $(PIP) --python $(VENV)/$@ install --no-compile --require-hashes --only-binary :all: \
+		-r requirements/$@.txt 2>$(VENV)/$@.failed; then touch $(VENV)/$@/.installed; rm $(VENV)/$@.failed; \
+	else echo "$(@:bench-%=%) is left out:" >&2; tail -n 1 $(VENV)/$@.failed >&2; fi
 
 node_modules/.installed: $(VENV)/.development package.json package-lock.json .npmrc
 	@echo "Installing the npm packages into node_modules ..."

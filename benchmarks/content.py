@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -139,7 +139,7 @@ async def fetch_and_put(url: str, megabytes: int) -> tuple[float, int]:
 
 
 @contextlib.contextmanager
-def site(megabytes: int) -> Iterator[int]:
+def site(megabytes: int) -> Generator[int]:
     """A web site, in another process, with something small and something large; its port."""
     command = [sys.executable, __file__, "--serve", "--megabytes", str(megabytes)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -164,7 +164,7 @@ def serve_site(megabytes: int) -> None:
             for number in range(count):
                 self.wfile.write(piece(number))
 
-        def log_message(self, *_: object) -> None: ...
+        def log_message(self, format: str, *args: object) -> None: ...
 
     server = HTTPServer(("127.0.0.1", 0), Site)
     print(server.server_port, flush=True)
@@ -172,7 +172,7 @@ def serve_site(megabytes: int) -> None:
 
 
 @contextlib.contextmanager
-def gateway(folder: Path, megabytes: int) -> Iterator[tuple[int, str]]:
+def gateway(folder: Path, megabytes: int) -> Generator[tuple[int, str]]:
     """A gateway over HTTP with a store in the folder: its process id and address."""
     config, most = folder / "benchmark.toml", 4 * megabytes * MEGABYTE
     store = f'[store]\nurl = "{(folder / "store").as_uri()}"\nmax_bytes = {most}\n'
@@ -229,7 +229,7 @@ def reset_peak(pid: int | str = "self") -> None:
 
 
 @contextlib.contextmanager
-def s3() -> Iterator[str]:
+def s3() -> Generator[str]:
     """An S3 with a bucket, on the loopback."""
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 INITIALIZE = {
@@ -56,7 +57,7 @@ def write_config(folder: Path) -> Path:
     return config
 
 
-def first_answer(config: Path, message: dict[str, object]) -> float:
+def first_answer(config: Path, message: Mapping[str, object]) -> float:
     """Seconds from starting the gateway to its first answer."""
     started = time.perf_counter()
     command = [sys.executable, "-m", "gateway", "serve", "--config", str(config)]
@@ -84,7 +85,7 @@ def importing() -> float:
 
 def main() -> int:
     """Measure in turn, so that a busy moment of the machine hits all alike."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="How soon a host gets its first answer.")
     parser.add_argument("--rounds", type=int, default=7)
     rounds = parser.parse_args().rounds
     times: dict[str, list[float]] = {"import mcp.server.lowlevel": [], "initialize": [], "server/discover": []}

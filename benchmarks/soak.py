@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -175,6 +175,7 @@ def kill_upstream(gateway: Gateway, host: Host, label: str, *, in_call: bool) ->
         # Its memory of the one before may be fresher than the system's: whoever answers is the one.
         pid = host.call(f"{label}__pid")["structuredContent"]["pid"]
         os.kill(pid, signal.SIGKILL)
+    answer = None
     for _ in range(20):
         answer = host.call(f"{label}__pid")
         if answer.get("structuredContent"):
@@ -207,7 +208,7 @@ def write_config(folder: Path) -> Path:
 
 
 @contextmanager
-def running_gateway(folder: Path) -> Iterator[Gateway]:
+def running_gateway(folder: Path) -> Generator[Gateway]:
     """A gateway on a free port, ended in good order; AssertionError if it leaves anything behind."""
     command = [sys.executable, "-m", "gateway", "serve", "--http", "--port", "0", "--config", str(write_config(folder))]
     environ = {**os.environ, "MCP_GATEWAY_CACHE": str(folder / "cache"), "PYTHONPATH": str(ROOT)}
@@ -259,7 +260,7 @@ def steady(gateway: Gateway) -> Size:
 def abandon_sessions(gateway: Gateway, count: int) -> None:
     """Hosts that come and go, eight at a time."""
     with ThreadPoolExecutor(8) as hosts:
-        list(hosts.map(lambda number: abandon_session(gateway, number), range(count)))
+        list(hosts.map(partial(abandon_session, gateway), range(count)))
 
 
 def kill_upstreams(gateway: Gateway, count: int, *, in_call: bool) -> None:

@@ -52,6 +52,8 @@ ASKED = {
     "dev": [*RUNTIME, *EXTRAS, *group("dev")],
     "old-clients": group("old-clients"),
     "data-designer": group("data-designer"),
+    "bench-fastmcp": group("bench-fastmcp"),
+    "bench-mcp-proxy": group("bench-mcp-proxy"),
     "lowest": [*RUNTIME, *PROJECT["project"]["optional-dependencies"]["fast"], *group("lowest")],
 }
 
