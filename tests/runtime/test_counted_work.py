@@ -21,7 +21,7 @@ from benchmarks.calls.driver import HttpClient, result_of
 from benchmarks.calls.upstream import HttpServer
 from benchmarks.calls.wire import Era
 from gateway.config.schema import HttpSettings, Settings, UpstreamSettings
-from gateway.core.model.json_shape import size_of
+from gateway.core.model.json_size import size_of
 from gateway.core.model.wire import strip_hop_meta
 from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.match_profile import choose_profile
