@@ -264,19 +264,19 @@ def _as_json(name: str, shaped: Shaped) -> dict[str, Any]:
     return {
         "profile": name,
         "envelope": shaped.envelope.model_dump(mode="json", by_alias=True),
-        "effects": [{"effect": type(effect).__name__, **_told(effect)} for effect in shaped.effects],
+        "effects": [{"effect": type(effect).__name__, **_facts(effect)} for effect in shaped.effects],
         "outcomes": {
-            key: {"outcome": type(outcome).__name__, **_told(outcome)} for key, outcome in shaped.outcomes.items()
+            key: {"outcome": type(outcome).__name__, **_facts(outcome)} for key, outcome in shaped.outcomes.items()
         },
         "result": shaped.result,
         "notes": [note.model_dump(exclude_none=True) for note in shaped.notes],
     }
 
 
-def _told(value: Effect | Outcome) -> dict[str, Any]:
+def _facts(value: Effect | Outcome) -> dict[str, Any]:
     """Return the fields of an effect or outcome that are not content."""
     if isinstance(value, Rendered):
-        return {"images": [{"outcome": type(image).__name__, **_told(image)} for image in value.images]}
+        return {"images": [{"outcome": type(image).__name__, **_facts(image)} for image in value.images]}
     told = {field.name: getattr(value, field.name) for field in fields(value) if field.name not in _DATA}
     if isinstance(value, FitImage | RenderPages | ConvertAudio):
         told["target"] = {field.name: getattr(value.target, field.name) for field in fields(value.target)}

@@ -13,7 +13,7 @@ import anyio.to_thread
 import pybase64
 
 from gateway.content.fetch import Fetched, clean_name, peeked, percent_decoded, typed
-from gateway.content.links.content_json import told
+from gateway.content.links.content_json import content_as_json
 from gateway.content.links.content_linker import ContentLinker
 from gateway.content.store import ContentStore, Stored
 from gateway.core.model import base64_text
@@ -101,7 +101,7 @@ class PutTool:
         tool = VIEW_TOOL if viewable and stored.kind == "image" else None
         line = wording.kept(stored.handle, known, tool)
         link = self._links.link(stored, owner)
-        return {"content": [{"type": "text", "text": line}], "structuredContent": told(stored, link)}
+        return {"content": [{"type": "text", "text": line}], "structuredContent": content_as_json(stored, link)}
 
     async def _put_text(self, data: str, name: str | None, declared: str | None, owner: str) -> Stored:
         content, named = await anyio.to_thread.run_sync(_decoded, data)

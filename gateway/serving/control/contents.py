@@ -14,7 +14,7 @@ from contextlib import aclosing
 from typing import Any
 
 from gateway.content.fetch import clean_name, peeked, typed
-from gateway.content.links.content_json import told
+from gateway.content.links.content_json import content_as_json
 from gateway.content.links.content_linker import ContentLinker
 from gateway.content.store import ContentStore, Stored
 from gateway.core.model.caller import Caller
@@ -46,18 +46,18 @@ class Contents:
         match request.get("do"):
             case "put":
                 stored = await self.put(request, incoming, owner)
-                yield protocol.result(self._told(stored, owner))
+                yield protocol.result(self._as_json(stored, owner))
             case "get":
                 async with self._store.open(_handle(request), owner=owner) as opened:
-                    yield protocol.result(self._told(opened.stored, owner))
+                    yield protocol.result(self._as_json(opened.stored, owner))
                     async for chunk in opened:
                         yield chunk
             case "describe":
                 stored = await self._store.metadata(_handle(request), owner=owner)
-                yield protocol.result(self._told(stored, owner))
+                yield protocol.result(self._as_json(stored, owner))
             case "list":
                 kept = await self._store.list(owner=owner)
-                shown = [self._told(stored, owner) for stored in kept[-MOST_LISTED:]]
+                shown = [self._as_json(stored, owner) for stored in kept[-MOST_LISTED:]]
                 yield protocol.result({"content": shown, "pieces": len(kept)})
             case "delete":
                 await self._store.delete(_handle(request), owner=owner)
@@ -79,9 +79,13 @@ class Contents:
             async with aclosing(rest) as content:
                 return await self._store.put(content, owner=owner, media_type=typed(head, declared), name=name)
 
-    def _told(self, stored: Stored, owner: str) -> dict[str, Any]:
+    def _as_json(self, stored: Stored, owner: str) -> dict[str, Any]:
         file = clean_name(stored.name) or f"{stored.handle}.{extension(stored.media_type)}"
-        return {**told(stored, self._links.link(stored, owner)), "expires_at": stored.expires_at, "file": file}
+        return {
+            **content_as_json(stored, self._links.link(stored, owner)),
+            "expires_at": stored.expires_at,
+            "file": file,
+        }
 
 
 async def _exactly(incoming: AsyncIterator[bytes], size: int) -> AsyncGenerator[bytes]:
