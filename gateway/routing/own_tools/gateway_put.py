@@ -81,7 +81,7 @@ class PutTool:
         Raises:
             InvalidRequest: the arguments are invalid, or the path is not allowed.
             FetchError: the URL may not or cannot be fetched.
-            ContentError: the content cannot be kept.
+            ContentError: the content cannot be stored.
         """
         given = {key: value for key in _SOURCES if (value := text_in(arguments, key)) is not None}
         if len(given) != 1:
@@ -110,7 +110,7 @@ class PutTool:
 
     async def _put_url(self, url: str, name: str | None, owner: str) -> Stored:
         if self._fetch is None:
-            raise InvalidRequest("URLs are not fetched here", remedy="give the content as base64 in data")
+            raise InvalidRequest("this gateway does not fetch URLs", remedy="give the content as base64 in data")
         async with self._fetch(url) as fetched:
             chunks, media_type = fetched.chunks, fetched.media_type
             return await self._store.put(chunks, owner=owner, media_type=media_type, name=name or fetched.name)

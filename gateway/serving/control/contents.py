@@ -6,7 +6,7 @@
 {"command": "content", "do": "list"}
 {"command": "content", "do": "delete", "handle": "txt_..."}
 
-`owner` is the owner of the content; by default that of the hosts that are served.
+`owner` is the owner of the content, by default the owner for the hosts being served.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -23,7 +23,7 @@ from gateway.errors import ContentTooLarge, InvalidRequest
 from gateway.serving.control import protocol
 
 MOST_LISTED = 2_000
-"""Maximum number of items listed, the newest: an answer is one line."""
+"""Maximum number of items listed (the newest), since an answer is one line."""
 
 
 class Contents:
@@ -66,7 +66,7 @@ class Contents:
                 raise InvalidRequest("`do` must be put, get, describe, list or delete")
 
     async def put(self, request: dict[str, Any], incoming: AsyncIterator[bytes], owner: str) -> Stored:
-        """Keep the `size` bytes that follow the request."""
+        """Store the `size` bytes that follow the request."""
         size = request.get("size")
         if not isinstance(size, int) or size < 0:
             raise InvalidRequest("the size of the content is missing")

@@ -59,7 +59,7 @@ class CallQueue:
 
     @asynccontextmanager
     async def turn(self, deadline: Deadline, party: str = "") -> AsyncGenerator[None]:
-        """Wait for a turn and hold it inside the context. A deadline that passes meanwhile names the wait as its reason."""
+        """Wait for a turn and hold it inside the context. If the deadline passes meanwhile, the wait is its reason."""
         number = await self._taken(deadline, party)
         try:
             yield
