@@ -39,8 +39,8 @@
     │   └── FetchFailed          could not be fetched: no answer, a wrong one, too slow, too large
     └── MediaError               bytes could not be converted as requested
 
-A message says what happened and where; `remedy` says what to do about it. An UpstreamError also has its `failure`: the
-same as a value, with a `FailureCode` for programs.
+A message says what happened and where; `remedy` says what to do about it. An UpstreamError also has a `failure`: the
+same information as a value, with a `FailureCode` for programs.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class GatewayError(Exception):
 class ConfigError(GatewayError):
     """The configuration cannot be used. `where` is the file and key, as `mcp-gateway.toml: upstreams.x.url`.
 
-    `problems` are the errors that it stands for, each a line of its message: itself, where one thing is wrong.
+    `problems` are the errors that it combines, one for each line of its message; for a single error, itself.
     """
 
     def __init__(
@@ -83,16 +83,16 @@ class ConfigError(GatewayError):
 
     @property
     def problems(self) -> tuple[ConfigError, ...]:
-        """Each thing that is wrong."""
+        """The individual errors."""
         return self._several or (self,)
 
 
 class ConfigFileMissing(ConfigError):
-    """There is no such file."""
+    """The file does not exist."""
 
 
 class ConfigFileUnreadable(ConfigError):
-    """The file is there, and the system does not let it be read."""
+    """The file exists, but the system does not allow reading it."""
 
 
 class ConfigMalformed(ConfigError):
@@ -124,7 +124,7 @@ class UnknownResource(InvalidRequest):
 
 
 class FailureCode(StrEnum):
-    """What kind of failure an upstream has, by which its remedy is found (`gateway.upstream.remedies`)."""
+    """The kind of an upstream's failure, which determines its remedy (`gateway.upstream.remedies`)."""
 
     # Starting a program.
     COMMAND_NOT_FOUND = "command_not_found"
@@ -169,7 +169,7 @@ class FailureCode(StrEnum):
     SESSION_EXPIRED = "session_expired"
     CONNECTION_LOST = "connection_lost"
     TOO_MUCH_WAITING = "too_much_waiting"
-    # What the gateway itself does.
+    # Caused by the gateway itself.
     STOPPING = "stopping"
     RECONFIGURED = "reconfigured"
     ASLEEP = "asleep"
@@ -182,10 +182,10 @@ class FailureCode(StrEnum):
 
 @dataclass(frozen=True)
 class Failure:
-    """One failure of an upstream: which error it is for a running call, what happened, and what to do about it.
+    """One failure of an upstream: the error that it is for a running call, what happened, and what to do about it.
 
-    `message` does not name the upstream. `details` are what a remedy needs to know beside the code, such as the
-    `module` that is missing.
+    `message` does not name the upstream. `details` has further facts for the remedy, such as the `module` that is
+    missing.
     """
 
     kind: type[UpstreamError]
@@ -196,11 +196,11 @@ class Failure:
 
     @property
     def cause(self) -> str:
-        """Message and remedy, for people."""
+        """Message and remedy in one string, for display."""
         return f"{self.message} ({self.remedy})" if self.remedy else self.message
 
     def error(self, upstream: str, doing: str | None = None) -> UpstreamError:
-        """The error to raise; `doing` is the method that was running, if one was."""
+        """Return the error to raise; `doing` is the method that was running, if any."""
         failure = replace(self, message=f"{self.message}, while {doing} was running") if doing else self
         return self.kind(upstream, failure.message, remedy=self.remedy, failure=failure)
 
@@ -209,7 +209,7 @@ class UpstreamError(GatewayError):
     """An upstream could not do its part; `upstream` is its name in the configuration, `failure` what happened."""
 
     usual: ClassVar[FailureCode] = FailureCode.UNKNOWN
-    """The code of an error that is raised without a `failure`."""
+    """The code of an error raised without a `failure`."""
 
     def __init__(
         self, upstream: str, message: str, *, remedy: str | None = None, failure: Failure | None = None

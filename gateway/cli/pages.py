@@ -30,25 +30,25 @@ WithPages = Annotated[
 
 
 def shows_pages(profile: Profile, app: bool) -> bool:
-    """Whether a host of this profile is taken to show pages: without `--app`, only one that always does."""
+    """Whether to treat a host of this profile as one that shows pages: with `--app`, or if it always shows them."""
     return apps.shows_apps(DECLARED if app else {}, profile.apps.host)
 
 
 def declaring(caller: Caller, app: bool) -> Caller:
-    """The caller as a host that shows pages, with `--app`."""
+    """Return the caller, with `--app` as a host that declares that it shows pages."""
     return replace(caller, capabilities=DECLARED) if app else caller
 
 
 def expected(caller: Caller, app: bool) -> Callable[[], Caller | None]:
-    """Return the host to open upstreams for: a server may have tools only for hosts that show pages.
+    """Return the host to open upstreams for, since a server may have tools only for hosts that show pages.
 
-    Without `--app` it is no particular host. It uses a handshake, because nearly every server supports that.
+    Without `--app`, it is not a particular host. It is of the handshake era, which nearly every server supports.
     """
     return lambda: replace(caller, revision=NEWEST_HANDSHAKE) if app else None
 
 
 def page_words(page: apps.PageFacts) -> str:
-    """What a page is and asks for, in a line."""
+    """Describe in one line what a page is and what it asks for."""
     asked = [f"{_WHAT_FOR.get(key, key)} {' '.join(domains)}" for key, domains in page.domains.items()]
     needs = f"asks for {', '.join(page.permissions)}" if page.permissions else None
     domains = asked or ["asks for no other domain"]
@@ -58,19 +58,19 @@ def page_words(page: apps.PageFacts) -> str:
 async def shaped_for(
     shaper: Shaper, result: Mapping[str, Any], profile: Profile, owner: str, *, app: bool, audience: apps.Audience
 ) -> Shaped:
-    """The result as a host of this profile is sent it; `audience`: who reads it, where pages are shown."""
+    """Shape the result for a host of this profile; `audience` is the reader if the host shows pages."""
     shows = shows_pages(profile, app)
-    if audience == "app" and shows:  # no model reads it, so there is nobody to shape it for
+    if audience == "app" and shows:  # no model reads it, so it is not shaped
         return Shaped(dict(result), (apps.AS_IT_CAME,), lift(result), (), {})
     has_page = audience == "both" and shows
     return await shaper.shape(result, apps.for_host(profile, shows_apps=shows), owner=owner, app=has_page)
 
 
 def callers(profiles: Mapping[str, Profile], tool: str, app: bool) -> Mapping[str, Profile]:
-    """The profiles whose hosts show pages, which alone call a tool by this name; who is left out is said on stderr.
+    """Return the profiles whose hosts show pages and so can call the tool; name the others on stderr.
 
     Raises:
-        UnknownTool: there are none.
+        UnknownTool: no host of these profiles shows pages.
     """
     showing = {name: profile for name, profile in profiles.items() if shows_pages(profile, app)}
     if not showing:

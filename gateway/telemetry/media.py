@@ -1,4 +1,4 @@
-"""Counting and timing the work on media, as a wrapper around the workers."""
+"""Count and time work on media, with a wrapper around the workers."""
 
 from time import perf_counter
 
@@ -15,7 +15,7 @@ class CountedMedia:
         self._metrics = metrics
 
     async def run(self, effect: MediaEffect[MediaOutcomeT]) -> MediaOutcomeT:
-        """As `MediaWork.run`. One effect is one job, however many pages it draws."""
+        """Do the same as `MediaWork.run`. One effect is one job, even if it draws several pages."""
         self._metrics.media_jobs.add(1)
         began = perf_counter()
         try:

@@ -1,8 +1,8 @@
-"""What mends a failure of an upstream: one table, from its code to the command or the edit. Pure.
+"""Remedies for failures of upstreams: one table, from the failure's code to a command or an edit. Pure.
 
-A remedy is worded twice. The brief one goes with the failure wherever that is read: the answer to a host's call,
-`status`, `tools`, the log. The full one is for `doctor`, whose reader is about to mend it: it names the key in the
-configuration, or the command to run.
+A remedy has two wordings. The brief one accompanies the failure wherever it is shown: in the answer to a host's call,
+`status`, `tools`, the log. The full one is for `doctor`, whose reader wants to fix the failure: it names the key in
+the configuration, or the command to run.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ _INSTALLERS = {
     "deno": "install Deno",
     "python": "use python3, or the gateway's own: ${MCP_GATEWAY_PYTHON}",
 }
-"""What brings a program that is often named as a command."""
+"""How to install programs that are often used as commands."""
 
 
 @dataclass(frozen=True)
@@ -37,45 +37,45 @@ class FailedUpstream:
     details: Mapping[str, str]
 
     def key(self, name: str) -> str:
-        """A key of its settings, as it is written in the file."""
+        """Return the full name of one of its settings in the configuration file."""
         return f"upstreams.{self.name}.{name}"
 
     @property
     def program(self) -> str:
-        """The command; never its arguments, which may hold secrets."""
+        """The command, without its arguments, which may contain secrets."""
         return self.settings.command or ""
 
     @property
     def by_hand(self) -> str:
-        """How to start it without the gateway."""
+        """Instructions to start it without the gateway."""
         arguments = " with its args" if self.settings.args else ""
         folder = f" in {self.settings.cwd}" if self.settings.cwd is not None else ""
         return f"run {self.program}{arguments} by hand{folder}"
 
     @property
     def login(self) -> str:
-        """The command that has mcp-remote log in for it."""
+        """The command with which mcp-remote logs in to it."""
         return login_command(self.name, self.settings.url or "URL", replace=True)
 
 
 Text = str | Callable[[FailedUpstream], str | None]
-"""In a string, `{upstream}` is the table in the configuration, as `upstreams.charts`, and `{program}` the command."""
+"""In a string, `{upstream}` is the table in the configuration (`upstreams.charts`), and `{program}` the command."""
 
 
 class Remedy(NamedTuple):
-    """What to do about a failure of one kind; where there is no full remedy, the brief one has to do."""
+    """The remedy for one kind of failure; without a full wording, the brief one is used everywhere."""
 
     brief: Text | None = None
     full: Text | None = None
 
 
 def brief_remedy(code: FailureCode, upstream: FailedUpstream) -> str | None:
-    """What to do about a failure, in the words that go with it; None where only the upstream itself can tell."""
+    """Return the brief remedy for a failure; None if only the upstream's own message can help."""
     return _worded(REMEDIES.get(code, Remedy()).brief, upstream)
 
 
 def full_remedy(failure: Failure | None, name: str, settings: UpstreamSettings) -> str:
-    """What to do about a failure, as precisely as possible: the failure's own remedy where nothing more is known."""
+    """Return the full remedy for a failure; its own remedy if the table has nothing more precise."""
     upstream = FailedUpstream(name, settings, failure.details if failure is not None else {})
     if failure is not None:
         full = _worded(REMEDIES.get(failure.code, Remedy()).full, upstream) or failure.remedy
@@ -128,7 +128,7 @@ def _prints_other_things(upstream: FailedUpstream) -> str:
 
 
 def _if_slow(upstream: FailedUpstream) -> str | None:
-    """For a start that was given up: `limit` is the key of the limit that it reached."""
+    """Return the remedy for a start that took too long; the detail `limit` is the key of the limit that it reached."""
     limit = upstream.details.get("limit")
     return f"raise {limit} if it is only slow" if limit else None
 
@@ -219,11 +219,11 @@ REMEDIES: Mapping[FailureCode, Remedy] = {
     # The protocol, over any transport.
     FailureCode.MESSAGE_TOO_LARGE: Remedy("raise max_message_bytes if this is expected"),
     FailureCode.TOO_MUCH_WAITING: Remedy("it is started again; report it to whoever makes the server"),
-    # What the gateway itself does.
+    # Caused by the gateway itself.
     FailureCode.RECONFIGURED: Remedy("try again"),
     FailureCode.ASLEEP: Remedy("the next call wakes it up"),
 }
-"""A failure whose code is not here is mended nowhere in the gateway: what the upstream says has to do."""
+"""Remedies by code. A failure whose code is missing here cannot be fixed on the gateway's side."""
 
 ANOTHER_REQUEST_MAY_DO = frozenset(
     {
@@ -233,4 +233,4 @@ ANOTHER_REQUEST_MAY_DO = frozenset(
         FailureCode.NOT_AN_EVENT_STREAM,
     }
 )
-"""The address is there, and lets this caller in: another transport or path may be the right one."""
+"""Failures at an address that exists and accepts this caller: another transport or path may be the right one."""

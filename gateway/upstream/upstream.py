@@ -57,8 +57,8 @@ class Upstream:
     before it is first connected. A host with other capabilities, and thus other lists, has a connection of its own; the
     lists of such a connection are kept for hosts of the same kind (`lists_for`).
 
-    `expected` returns the host that is known to come, as on stdio: then the default connection is opened for it.
-    `attendance` has the hosts that are present, which keep their sessions.
+    `expected` returns the host that is known in advance, as on stdio; the default connection is then opened for it.
+    `attendance` has the connected hosts, which keep their sessions.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class Upstream:
         """Connections that were requested before `run`."""
         self._lists: dict[tuple[Era, str], Lists] = {}
         self._shown: dict[str, RememberedLists] = {}
-        """The lists that hosts were last shown, by their capabilities, to tell whether a list has changed for them."""
+        """The lists that hosts were last shown, by their capabilities, to detect changes for them."""
         self._waited: dict[str, None] = {}
-        """The kinds of hosts whose lists were waited for, which is done once."""
+        """The kinds of hosts whose lists have been waited for, which happens once for each kind."""
         self._looked_for: dict[str, Caller] = {}
-        """One caller for each kind of host whose lists are wanted."""
+        """One caller for each kind of host whose lists are to be fetched."""
         self.eras = Eras()
         self.default = self._connection(self._expected_identity, self._expected_era, is_default=True)
         if asleep and settings.enabled:
@@ -153,12 +153,12 @@ class Upstream:
 
     @property
     def era(self) -> Era | None:
-        """The era spoken on the default connection."""
+        """The era of the default connection."""
         return self.default.era
 
     @property
     def revision(self) -> str | None:
-        """The protocol revision spoken on the default connection."""
+        """The protocol revision of the default connection."""
         return self.opening.revision or None
 
     @property
@@ -221,11 +221,11 @@ class Upstream:
         self.default.wake()
 
     async def prepare(self, caller: Caller, seconds: float = 0.0, *, hears: bool = True) -> None:
-        """Find out which lists a host is shown before it gets them, once for each kind of host.
+        """Fetch the lists for a host before they are requested, once for each kind of host.
 
-        This waits for them once, at most `seconds`, if they are likely to differ from the known ones (the host declares
-        other extensions) or if the host does not hear of changes (`hears`). Otherwise they are fetched in the
-        background, and `on_change` is called if they differ. No session is closed to make room for that.
+        Wait for them once, at most `seconds`, if they are likely to differ from the known ones (the host declares
+        other extensions) or if the host is not notified of changes (`hears` is false). Otherwise they are fetched in
+        the background, and `on_change` is called if they differ. No session is closed to make room for that.
         """
         kind = identity_of(caller).mark
         if not self.knows(caller):
@@ -251,7 +251,7 @@ class Upstream:
     ) -> dict[str, Any]:
         """Send a request over the caller's own session, and return its raw result (`SupervisedConnection.request`).
 
-        Without a `context` the gateway asks on its own behalf. `timeout` replaces the upstream's own limits.
+        Without a `context`, the gateway sends the request on its own behalf. `timeout` replaces the upstream's limits.
 
         Raises UpstreamError as `SupervisedConnection.request` does, and UpstreamUnavailable if all sessions are in use.
         """
@@ -271,19 +271,19 @@ class Upstream:
             await connection.notify("notifications/roots/list_changed")
 
     def left(self, session: str) -> None:
-        """Release everything that belonged to a host's session, which has ended."""
+        """Release everything that belonged to a host's session after it has ended."""
         self._looked_for = {kind: caller for kind, caller in self._looked_for.items() if caller.session != session}
         self._sessions.left(session)
 
     # -- lifecycle -----------------------------------------------------------------------------------------------------
 
     def inherit(self, predecessor: Upstream) -> None:
-        """Replace an upstream that had other settings, and use its lists until this one is connected."""
+        """Replace a predecessor with other settings, and use its lists until this upstream is connected."""
         self.default.lists.take(predecessor.default.lists)
         self.counts.follow(predecessor.counts)
 
     def adopt(self, settings: UpstreamSettings) -> None:
-        """Adopt settings that differ only in what does not need a new connection (`tools`, `timeout`)."""
+        """Adopt settings whose only changes do not need a new connection (`tools`, `timeout`)."""
         self._subject = Subject(self.name, settings, self._subject.secrets)
         for connection in self._connections():
             connection.adopt(self._subject)
@@ -324,7 +324,7 @@ class Upstream:
 
     def _extends(self, caller: Caller) -> bool:
         """Whether the host declares other extensions than the default connection is opened with."""
-        # On stdio that connection is opened for the host itself, and its lists are announced.
+        # On stdio, the default connection is opened for the host itself, and changes of its lists are announced.
         return self._expected() is None and identity_of(caller).extensions != self.default.identity.extensions
 
     def _look(self) -> None:
@@ -351,10 +351,10 @@ class Upstream:
         return ClientIdentity() if caller is None else identity_of(caller)
 
     def _expected_era(self) -> Era:
-        """Return the era of the expected host, else the one that costs least.
+        """Return the era of the expected host, or else the cheapest one.
 
-        A stateless connection to a remote server is shared by all stateless hosts. A process is started in the era that
-        nearly all servers know: some older ones exit if the first message is not `initialize`.
+        A modern connection to a remote server is shared by all modern hosts. A process is started in the handshake era,
+        which nearly all servers support: some older ones exit if the first message is not `initialize`.
         """
         caller = self._expected()
         return self.eras.for_host(caller.era if caller is not None else "modern" if self.settings.url else "handshake")
@@ -381,13 +381,13 @@ class Upstream:
         if self._tasks is None:
             self._early.append(connection)
         else:
-            # In a context of its own: the connection outlives the call it is made for, and must not log as that call.
+            # In its own context: the connection outlives the call that it is made for, and must not log as that call.
             Context().run(partial(self._tasks.start_soon, connection.run, name=f"upstream {self.name}, a session"))
 
     def _end(self, connection: SupervisedConnection) -> None:
         connection.stop()
         for kind in [kind for kind, lists in self._lists.items() if lists is connection.lists]:
-            del self._lists[kind]  # nobody keeps them up to date any longer
+            del self._lists[kind]  # they are no longer kept up to date
 
     def _happened(self, connection: SupervisedConnection, event: str) -> None:
         if event == "opened":
@@ -409,10 +409,10 @@ class Upstream:
         opening = connection.opening
         assert opening is not None
         if self._kept is not None and self._kept.server_info != opening.server_info:
-            self.eras.silent.clear()  # another version may speak another era
+            self.eras.silent.clear()  # another version of the server may have another era
         self.eras.found(connection.tried, opening.era)
         self._sessions.opened(connection)
-        if self.default.opening is not None:  # any connection may have found out which eras it speaks: save them
+        if self.default.opening is not None:  # any connection may have found out the server's eras: save them
             self._unkept.set()
         if connection is not self.default:
             _keep(self._lists, (opening.era, connection.identity.mark), connection.lists)
@@ -421,7 +421,7 @@ class Upstream:
                 self._on_change(self.name, kind)
 
     def _recall(self) -> None:
-        """Load what is known from the last run of the gateway."""
+        """Load the catalogue saved by the last run of the gateway."""
         known = self._catalogues.recall(self.settings) if self._catalogues is not None else None
         if known is None:
             return

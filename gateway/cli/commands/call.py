@@ -1,4 +1,4 @@
-"""`mcp-gateway call`: call a tool once, and show what each host would get of the result."""
+"""`mcp-gateway call`: call a tool once, and show what each host would be sent."""
 
 import json
 import sys
@@ -42,7 +42,7 @@ from gateway.runtime import Gateway, run_gateway
 
 @dataclass(frozen=True)
 class _Called:
-    """What came of the call: the result as the server gave it, in the shape of every profile, and who reads it."""
+    """The outcome of the call: the result from the server, the result shaped for every profile, and its reader."""
 
     raw: Mapping[str, Any]
     shaped: Mapping[str, Shaped]
@@ -92,7 +92,7 @@ def call(
             saved = _saved(shaped, tool, name, save, several)
             unsaved += [] if saved else [name]
             shown.append(_as_json(name, shaped, saved, tool, ended.audience))
-        # Among several there is `passthrough`; a single one would leave `explain` without what it starts from.
+        # Several include `passthrough`; with a single one, `explain` needs the original to start from.
         say_json(shown if several else {**shown[0], "original": ended.raw})
     else:
         for names, _ in grouped({name: _sight(shaped) for name, shaped in ended.shaped.items()}):
@@ -119,7 +119,7 @@ def _arguments(given: str) -> dict[str, Any]:
 async def _called(
     settings: Settings, tool: str, arguments: dict[str, Any], profiles: Mapping[str, Profile], wait: Wait, app: bool
 ) -> _Called:
-    """Call once, take the raw result, and shape it for every profile."""
+    """Call the tool once, and shape the raw result for every profile."""
     raw_settings, caller = with_raw_profile(settings, next(iter(profiles.values())))
     caller = declaring(caller, app)
     async with (
@@ -148,14 +148,14 @@ async def _called(
 
 
 def _is_for_pages_alone(gateway: Gateway, tool: str, caller: Caller) -> bool:
-    """Whether only a page calls the tool by this name: the tool is for pages, or only pages know the name."""
+    """Whether only pages call the tool by this name: the tool is for pages, or only pages know the name."""
     catalogue = gateway.router.catalogue(caller)
     route = catalogue.routes.get(tool)
     return tool in catalogue.own_names if route is None else route.audience == "app"
 
 
 async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> None:
-    """Start the upstreams needed for a tool: the one that last had it or whose prefix it has, or else all."""
+    """Start the upstreams needed for a tool: the one that last had it, or whose prefix it has, or else all."""
     from gateway.core.tools.catalogue import OWN
     from gateway.core.tools.catalogue.names import SEPARATOR, NameRules
     from gateway.upstream import UpstreamState
@@ -182,7 +182,7 @@ async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> Non
 
 
 def _sight(shaped: Shaped) -> tuple[str, list[str]]:
-    """A result as people tell it from others: its lines, and its media."""
+    """Return the visible parts of a result, to compare it with others: its lines, and its media."""
     sent = lift(shaped.result)
     return "\n".join(result_lines(sent, {})), [found.data for _, found in media_of(sent)]
 
@@ -193,13 +193,13 @@ def _saved(shaped: Shaped, tool: str, name: str, folder: Path | None, several: b
 
 
 def _nothing_saved(names: Sequence[str], given: Envelope) -> str:
-    """Why there is no file for the hosts of these profiles."""
+    """Explain why there is no file for the hosts of these profiles."""
     words = f"nothing to save for {', '.join(names)}: no pictures, sound or files are sent there"
     return f"{words} (what the server gave: --profile {AS_GIVEN})" if any(media_of(given)) else words
 
 
 def _say(names: Sequence[str], sent: Envelope, saved: Mapping[int, Path], several: bool) -> None:
-    """Print what the hosts of these profiles, which all get the same, would be sent."""
+    """Print what the hosts of these profiles would all be sent."""
     if several:
         say(f"== {', '.join(names)}")
     for line in result_lines(sent, saved):

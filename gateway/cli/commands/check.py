@@ -1,4 +1,4 @@
-"""`mcp-gateway check`: show people who write servers what each host's model would see, and what to change."""
+"""`mcp-gateway check`: show authors of servers what each host's model would see, and what to change."""
 
 import json
 import tomllib
@@ -114,7 +114,7 @@ def _settings(server: Sequence[str], config: Path | None, upstream: str | None) 
 def _document(path: Path) -> Any:
     try:
         text = path.read_text("utf-8")
-        # Dates are the only TOML values that JSON does not have; a tool gets them as text.
+        # Dates are the only TOML values without a JSON form; a tool gets them as text.
         return json.loads(json.dumps(tomllib.loads(text), default=str) if path.suffix == ".toml" else text)
     except OSError as error:
         raise ConfigError(f"cannot be read: {(error.strerror or 'unknown cause').lower()}", where=str(path)) from None

@@ -62,7 +62,7 @@ from gateway.core.wording import counted, join_facts, pixel_words, plain, probed
 from gateway.errors import ConfigError
 
 _DATA = frozenset({"data", "contents", "texts"})
-"""Fields of effects and outcomes that hold content: they stand in the envelope and in the result already."""
+"""Fields of effects and outcomes that hold content, which the envelope and the result show already."""
 _AUDIENCES: tuple[Audience, ...] = ("model", "both", "app")
 _MEMBERS = frozenset({"content", "structuredContent", "isError", "resultType", "_meta"})
 """A CallToolResult has at least one of these members."""
@@ -118,7 +118,7 @@ def explain(
 
 @dataclass(frozen=True)
 class _Recorded:
-    """A recorded result; with what `call --json` says beside it: the tool, and who reads its results."""
+    """A recorded result, with the tool and the reader of its results, if `call --json` recorded them."""
 
     result: dict[str, Any]
     tool: str = ""
@@ -126,7 +126,7 @@ class _Recorded:
 
 
 def _recorded(file: str) -> _Recorded:
-    """The result in the file: as it is, inside a JSON-RPC response, or among what `call --json` printed."""
+    """Return the result in the file: bare, in a JSON-RPC response, or in the output of `call --json`."""
     where = "stdin" if file == "-" else file
     try:
         content = sys.stdin.read() if file == "-" else Path(file).read_bytes()
@@ -138,7 +138,7 @@ def _recorded(file: str) -> _Recorded:
         recorded: Any = json.loads(content)
     except ValueError as error:
         raise ConfigError(f"is not JSON: {error}", where=where) from None
-    if is_list(recorded):  # of several profiles' the one as the server gave it, else the first
+    if is_list(recorded):  # for several profiles: take the unchanged result, or else the first
         several = [one for one in recorded if is_dict(one)]
         recorded = next((one for one in several if one.get("profile") == AS_GIVEN), several[0] if several else None)
     found = as_object(recorded)
@@ -150,7 +150,7 @@ def _recorded(file: str) -> _Recorded:
 
 
 def _result_in(found: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The CallToolResult, bare or wrapped."""
+    """Return the CallToolResult, bare or wrapped."""
     if "jsonrpc" in found:
         return found["result"] if isinstance(found.get("result"), dict) else None
     if isinstance(found.get("result"), dict) and isinstance(found.get("profile"), str):
@@ -264,19 +264,19 @@ def _as_json(name: str, shaped: Shaped) -> dict[str, Any]:
     return {
         "profile": name,
         "envelope": shaped.envelope.model_dump(mode="json", by_alias=True),
-        "effects": [{"effect": type(effect).__name__, **_told(effect)} for effect in shaped.effects],
+        "effects": [{"effect": type(effect).__name__, **_facts(effect)} for effect in shaped.effects],
         "outcomes": {
-            key: {"outcome": type(outcome).__name__, **_told(outcome)} for key, outcome in shaped.outcomes.items()
+            key: {"outcome": type(outcome).__name__, **_facts(outcome)} for key, outcome in shaped.outcomes.items()
         },
         "result": shaped.result,
         "notes": [note.model_dump(exclude_none=True) for note in shaped.notes],
     }
 
 
-def _told(value: Effect | Outcome) -> dict[str, Any]:
+def _facts(value: Effect | Outcome) -> dict[str, Any]:
     """Return the fields of an effect or outcome that are not content."""
     if isinstance(value, Rendered):
-        return {"images": [{"outcome": type(image).__name__, **_told(image)} for image in value.images]}
+        return {"images": [{"outcome": type(image).__name__, **_facts(image)} for image in value.images]}
     told = {field.name: getattr(value, field.name) for field in fields(value) if field.name not in _DATA}
     if isinstance(value, FitImage | RenderPages | ConvertAudio):
         told["target"] = {field.name: getattr(value.target, field.name) for field in fields(value.target)}

@@ -15,7 +15,7 @@ from gateway.config.find_config import config_candidates, find_file
 from gateway.config.logins import login_command
 from gateway.core.wording import counted
 from gateway.errors import ConfigError
-from gateway.hosts.config_files.discover import Looked, discover
+from gateway.hosts.config_files.discover import DiscoveredServers, discover
 from gateway.hosts.config_files.files import decoded_text, read_bytes, replace_file
 from gateway.hosts.config_files.hosts import HOSTS
 from gateway.hosts.config_files.import_servers import ImportPlan, Row, plan_import
@@ -44,17 +44,19 @@ def import_(
         refuse("--json needs --yes or --dry-run: nothing is asked then")
     target = configuration(config)
     before = read_bytes(target)
-    looked = discover(source or (), Machine.here())
-    answers = {} if offline else ask_for_logins([one.upstream for one in looked.servers if one.upstream], os.environ)
+    discovered = discover(source or (), Machine.here())
+    answers = (
+        {} if offline else ask_for_logins([one.upstream for one in discovered.servers if one.upstream], os.environ)
+    )
     logins = frozenset(url for url, wants in answers.items() if wants)
     text = decoded_text(before, target) if before is not None else HEAD
-    plan = plan_import(looked.servers, text, str(target), logins=logins, mcp_remote=mcp_remote)
+    plan = plan_import(discovered.servers, text, str(target), logins=logins, mcp_remote=mcp_remote)
     if as_json:
-        say_json(_as_json(plan, looked, target))
+        say_json(_as_json(plan, discovered, target))
     else:
-        _show(plan, looked)
+        _show(plan, discovered)
         _show_logins(plan, answers)
-    for problem in looked.problems:
+    for problem in discovered.problems:
         complain(problem)
     if dry_run or not plan.new:
         return DONE
@@ -81,9 +83,9 @@ def _agreed(count: int, target: Path) -> bool:
     return typer.confirm(f"Put {counted(count, 'server')} into {target}?", default=True)
 
 
-def _show(plan: ImportPlan, looked: Looked) -> None:
+def _show(plan: ImportPlan, discovered: DiscoveredServers) -> None:
     if not plan.rows:
-        known = ", ".join(str(file) for file in looked.files) or "no known host has a configuration here"
+        known = ", ".join(str(file) for file in discovered.files) or "no known host has a configuration here"
         say(f"no servers were found ({known})")
         say("next: `mcp-gateway add` puts one behind the gateway, `mcp-gateway init` several")
         return
@@ -141,11 +143,11 @@ def _becomes(row: Row) -> str:
             return f"{row.upstream} (not enabled)" if disabled else str(row.upstream)
 
 
-def _as_json(plan: ImportPlan, looked: Looked, target: Path) -> dict[str, Any]:
+def _as_json(plan: ImportPlan, discovered: DiscoveredServers, target: Path) -> dict[str, Any]:
     return {
         "config": str(target),
-        "files": [str(file) for file in looked.files],
-        "problems": looked.problems,
+        "files": [str(file) for file in discovered.files],
+        "problems": discovered.problems,
         "servers": [
             {
                 "name": row.server.name,

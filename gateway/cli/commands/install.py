@@ -32,7 +32,7 @@ from gateway.hosts.config_files.launch_command import Launch, given_in, is_own, 
 from gateway.hosts.config_files.login_probe import ask_for_logins
 from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.register_gateway import Registered, host_document, register, unregister, user_file
-from gateway.hosts.config_files.registration_status import Standing, standing
+from gateway.hosts.config_files.registration_status import RegistrationStatus, registration_status
 from gateway.hosts.config_files.servers import read_servers
 
 HostName = Annotated[
@@ -264,7 +264,7 @@ def _others(host: HostFormat, file: Path, at: Machine, configuration: Path) -> _
 
 
 def _list(at: Machine, as_json: bool) -> int:
-    hosts = [standing(host, at) for host in HOSTS.values()]
+    hosts = [registration_status(host, at) for host in HOSTS.values()]
     if as_json:
         say_json([one.to_json() for one in hosts])
         return DONE
@@ -276,7 +276,7 @@ def _list(at: Machine, as_json: bool) -> int:
     return DONE
 
 
-def _in_words(one: Standing) -> str:
+def _in_words(one: RegistrationStatus) -> str:
     if one.problem is not None:
         return "file cannot be read"
     if not one.exists:

@@ -71,7 +71,7 @@ def _log(pid: int | None, name: str | None) -> tuple[Path, GatewayRecord | None]
 
 
 def _ended(path: Path) -> str:
-    """That the gateway of this log has ended, and when it was heard of last."""
+    """Say that the gateway of this log has ended, and when it last logged something."""
     words = f"the gateway {path.name.partition('-')[0]} has ended"
     try:
         last = datetime.fromtimestamp(path.stat().st_mtime, UTC).astimezone()
@@ -81,7 +81,7 @@ def _ended(path: Path) -> str:
 
 
 def _following(path: Path, start: int, goes_on: Callable[[], bool]) -> Iterator[str]:
-    """Yield the lines written from `start` on, also after the file is rotated, until `goes_on` is false."""
+    """Yield the lines written from `start` on, even after the file is rotated, until `goes_on` returns false."""
     rest, checked = b"", time.monotonic()
     file = path.open("rb")
     try:
@@ -106,7 +106,7 @@ def _following(path: Path, start: int, goes_on: Callable[[], bool]) -> Iterator[
 
 
 def _moved(path: Path, descriptor: int) -> bool:
-    """Whether the file was rotated away, and replaced by another."""
+    """Whether the file was rotated and replaced by another."""
     try:
         now, mine = path.stat(), os.fstat(descriptor)
     except OSError:

@@ -1,4 +1,4 @@
-"""`mcp-gateway profiles`: list the known hosts, and show what is known of each."""
+"""`mcp-gateway profiles`: list the known hosts, and show what is known about each."""
 
 import shutil
 import sys
@@ -17,13 +17,13 @@ from gateway.core.profiles.match_profile import find_profile, namesake
 from gateway.core.profiles.profile import Match, Profile
 
 _OF_THE_HOST = frozenset({"wait.call", "wait.start", "wait.progress_resets", "apps.declares", "apps.shows"})
-"""Values that say something of the host itself, and limit nothing."""
+"""Values that describe the host itself and are not limits."""
 
 _HEADINGS = ("profile", "host", "images", "text", "result", "pages", "based on", "for clients named")
 _WIDE = 150
-"""Columns of a terminal in which a row with all of these can still be read."""
+"""Width of a terminal, in characters, in which a row with all of these is still readable."""
 _FIRST = 4
-"""How many of them are shown in a narrower one."""
+"""The number of them shown in a narrower terminal."""
 
 _NOT_SHOWN = {"line": "named in a line", "file": "as the path of a file"}
 
@@ -51,7 +51,7 @@ def list_profiles(config: ConfigFile = None, as_json: AsJson = False) -> int:
 
 
 def _say_to_people(rows: Sequence[tuple[str, ...]], profiles: Mapping[str, Profile]) -> None:
-    """The list as wide as the terminal is, and what in it may be misunderstood."""
+    """Print the list to fit the terminal, with notes on names that may be misunderstood."""
     is_wide = shutil.get_terminal_size().columns >= _WIDE
     shown = len(_HEADINGS) if is_wide else _FIRST
     say_table(_HEADINGS[:shown], [row[:shown] for row in rows])
@@ -93,7 +93,7 @@ def show(
 
 
 def _namesakes(profile: Profile, profiles: Mapping[str, Profile]) -> Iterator[tuple[str, str]]:
-    """The profiles whose name is also that of clients that get another, where this is one of the two."""
+    """Yield pairs of profiles, one of them this one: a client with the first one's name gets the second."""
     for name in profiles:
         other = namesake(profiles, name)
         if other is not None and profile.name in (name, other):

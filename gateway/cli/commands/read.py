@@ -1,4 +1,4 @@
-"""`mcp-gateway read`: a resource as a host reads it, above all the page of a tool."""
+"""`mcp-gateway read`: read a resource as a host does, such as the page of a tool."""
 
 from base64 import b64decode
 from binascii import Error as NotBase64
@@ -97,7 +97,7 @@ async def _read(settings: Settings, uri: str, caller: Caller, wait: Wait, app: b
 
 
 def _tell(item: Mapping[str, Any]) -> None:
-    """Say what was read, and of a page what keeps hosts from showing it."""
+    """Describe on stderr what was read, and for a page, the reasons why hosts may not show it."""
     uri, meta, page = str(item.get("uri", "")), as_object(item.get("_meta")), apps.page_facts(item)
     is_page = uri.startswith(apps.SCHEME)
     words = page_words(page) if is_page else join_facts(page.media_type, size_words(page.byte_size))

@@ -87,7 +87,7 @@ FOR_PAGES = "(for pages alone) "
 
 @dataclass(frozen=True)
 class _Listed:
-    """The tools, the names of those only remembered, and the causes of upstreams that are not available."""
+    """The tools, the names of those only remembered, and the reasons why upstreams are not available."""
 
     tools: list[dict[str, Any]]
     remembered: frozenset[str]
@@ -111,8 +111,7 @@ def _mark(tool: dict[str, Any]) -> str:
 
 
 def _what_it_does(tool: dict[str, Any]) -> str:
-    """The first line of its description; on a terminal, where a long one would push the others away, its first
-    sentence."""
+    """Return the first line of the description; on a terminal, to save space, only its first sentence."""
     lines = str(tool.get("description") or tool.get("title") or "").strip().splitlines()
     line = lines[0] if lines else ""
     return _SENTENCE_END.split(line, maxsplit=1)[0] if sys.stdout.isatty() else line

@@ -1,5 +1,5 @@
-"""Finding out what is wrong: with an installation (`doctor`), and with a server that somebody writes (`check`).
+"""Diagnosis of an installation (`doctor`), and of an MCP server during its development (`check`).
 
-What is judged is apart from how it was found out: `toolsets`, `schemas`, `examples`, `selection` and the advice are
-pure; `upstreams`, `registration`, `ports`, `media_and_store` and `server_check` start things and look.
+Judgements are separate from the examination: `toolsets`, `schemas`, `examples`, `selection` and the advice are pure;
+`upstreams`, `registration`, `ports`, `media_and_store` and `server_check` start programs and read the system.
 """

@@ -1,4 +1,4 @@
-"""What is examined: a configuration as far as it could be read, and where it is to run."""
+"""The input of all checks: a configuration as far as it could be read, and the environment that it would run in."""
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -10,7 +10,7 @@ from gateway.core.profiles.profile import Profile
 from gateway.upstream import Upstream
 
 Shown = Callable[[Collection[Upstream]], AbstractContextManager[None]]
-"""Open while upstreams are waited for: shows how they are doing, and may cancel the waiting."""
+"""A context manager held during the wait for upstreams: it shows their progress, and may cancel the wait."""
 
 
 def ignore_progress(_: Collection[Upstream]) -> AbstractContextManager[None]:
@@ -19,15 +19,15 @@ def ignore_progress(_: Collection[Upstream]) -> AbstractContextManager[None]:
 
 
 _FOR_PEOPLE = frozenset({"agent-loop", "passthrough", "inspector"})
-"""Profiles that stand for no model: they take everything."""
+"""Profiles that do not represent a model: they accept everything."""
 
 
 @dataclass(frozen=True)
 class CheckContext:
-    """`settings` are the defaults where the configuration cannot be used; `path` is its file, if there is one.
+    """A configuration under examination. `settings` are the defaults if it is unusable; `path` is its file, if any.
 
-    `host` is the one profile that was asked about, if one was. `here` are the profiles of the hosts that this
-    machine has and of those that the configuration speaks of; None: every host is asked about.
+    `host` is the profile that the examination is limited to, if any. `here` are the profiles of the hosts on this
+    machine and of those named in the configuration; None means every known host.
     """
 
     settings: Settings
@@ -40,7 +40,7 @@ class CheckContext:
 
     @property
     def hosts(self) -> Mapping[str, Profile]:
-        """The profiles whose hosts are asked about: one, or all `here` that have a model, without their variants."""
+        """The profiles to examine: `host`, or all `here` that have a model, without their variants."""
         if self.host is not None:
             return {self.host: self.profiles[self.host]}
         aside = _FOR_PEOPLE.union(*(profile.variants for profile in self.profiles.values()))

@@ -1,4 +1,4 @@
-"""The configuration and its profiles: found where, what is wrong, and what of it can be examined further."""
+"""Examine the configuration and its profiles: where they were found, their errors, and what is usable of them."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ from gateway.hosts.config_files.machine import Machine
 
 ABOUT = "configuration"
 EVERY_HOST = "all"
-"""In place of a host's name: every host that is known, whether this machine has it or not."""
+"""In place of a host's name: every known host, whether it is on this machine or not."""
 _PROFILES = "profiles"
 
 _REMEDIES: Mapping[type[GatewayError], str] = {
@@ -29,14 +29,14 @@ _REMEDIES: Mapping[type[GatewayError], str] = {
         "mend the file at this line and column; often a comma, a quote or a bracket is missing just before"
     ),
 }
-"""What mends an error that brings no remedy of its own."""
+"""Remedies for errors that have none of their own."""
 _REMEDY = "mend it there; docs/configuration.md lists every key"
 
 
 def examine_configuration(
     config: Path | None, environ: Mapping[str, str], host: str | None
 ) -> tuple[CheckContext, list[CheckResult]]:
-    """The patient, and the findings on the configuration itself: a problem among them means that it cannot be used.
+    """Return the context for the other checks, and the findings on the configuration: with a problem, it is unusable.
 
     Raises:
         ProfileError: `host` names neither a profile nor a host, and is not EVERY_HOST.
@@ -54,7 +54,7 @@ def examine_configuration(
         findings.extend(_profiles(settings, profiles))
     except (ConfigError, ProfileError) as error:
         findings.extend(_problems(_PROFILES, error))
-        # The upstreams can be examined without them.
+        # The upstreams can be examined without the profiles.
         gateway = settings.gateway.model_copy(update={"profile": None})
         settings = settings.model_copy(update={"profiles": {}, "gateway": gateway})
     if host is None:
@@ -69,7 +69,7 @@ def examine_configuration(
 
 
 def _here(settings: Settings, profiles: Mapping[str, Profile], environ: Mapping[str, str]) -> frozenset[str]:
-    """The profiles that hosts get here: of those that have a configuration file, of one's own, and of unknown ones."""
+    """Return the profiles of hosts with a configuration file here, the user's own, and the one for unknown hosts."""
     if settings.gateway.profile is not None:
         return frozenset({find_profile(profiles, settings.gateway.profile).name})
     at = replace(Machine.here(), environ=environ)
@@ -112,7 +112,7 @@ def _contents(loaded: LoadedSettings) -> Iterator[CheckResult]:
 
 
 def _permissions(loaded: LoadedSettings) -> Iterator[CheckResult]:
-    """Whether others on this machine can read a token that stands in the file."""
+    """Warn if other users of this machine can read a token in the file."""
     if os.name != "posix" or loaded.path is None:
         return
     try:
@@ -144,7 +144,7 @@ def _profiles(settings: Settings, profiles: Mapping[str, Profile]) -> Iterator[C
 
 
 def _problems(about: str, error: GatewayError) -> Iterator[CheckResult]:
-    """A finding for each thing that is wrong."""
+    """Yield a finding for each error."""
     for problem in error.problems if isinstance(error, ConfigError) else (error,):
         remedy = problem.remedy or _REMEDIES.get(type(problem), _REMEDY)
         yield CheckResult(about, "problem", problem.message, remedy)

@@ -1,7 +1,7 @@
-"""The examination: a list of checks on one configuration. Another check is one more entry in the list.
+"""The examination by `doctor`: a list of checks on one configuration. A new check is a new entry in `CHECKS`.
 
-A check is an async function from the `CheckContext` to its findings. It takes what it needs from there, starts and ends
-what it needs beside, and never raises for what it finds.
+A check is an async function from the `CheckContext` to its findings. It starts and ends whatever else it needs, and
+reports errors as findings instead of raising them.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ CHECKS: tuple[Check, ...] = (
     try_store,
     check_media,
 )
-"""What is examined beside the configuration, in this order."""
+"""The checks after the one of the configuration itself, in this order."""
 
 
 async def diagnose(
@@ -39,18 +39,18 @@ async def diagnose(
     checks: Sequence[Check] = CHECKS,
     shown: Shown = ignore_progress,
 ) -> Diagnosis:
-    """Examine the configuration (`config`, else the one that is found) and all that it needs to run.
+    """Examine the configuration (`config`, or else the one that is found) and everything that it needs to run.
 
-    `host` is the name of the one profile or host that what is said of hosts is limited to, or `EVERY_HOST`; without
-    it, that is said of the hosts that this machine has. `shown` is open while upstreams are waited for. A configuration
-    that cannot be used does not end the examination: whatever does not depend on it is examined all the same.
+    `host` is the profile or host that findings on hosts are limited to, or `EVERY_HOST`; by default, the hosts on this
+    machine. `shown` is held during the wait for upstreams. An unusable configuration does not end the examination:
+    everything that does not depend on it is still examined.
 
     Raises:
-        ProfileError: there is no such host.
+        ProfileError: the host does not exist.
     """
-    patient, findings = examine_configuration(config, environ, host)
-    patient = replace(patient, shown=shown)
+    context, findings = examine_configuration(config, environ, host)
+    context = replace(context, shown=shown)
     usable = not any(finding.level == "problem" for finding in findings)
     for check in checks:
-        findings.extend(await check(patient))
+        findings.extend(await check(context))
     return Diagnosis(tuple(findings), usable)

@@ -1,4 +1,4 @@
-"""Where the gateway runs: its Python, what makes it faster, and the PATH where programs are looked for."""
+"""Check the environment of the gateway: Python, the packages that make it faster, and PATH."""
 
 import platform
 import shutil
@@ -19,19 +19,19 @@ DISTRIBUTION = "mcp-multimodal-gateway"
 OLDEST_PYTHON = (3, 11)
 
 
-async def check_environment(patient: CheckContext) -> list[CheckResult]:
-    """Python and the gateway, the extra packages, the PATH."""
+async def check_environment(context: CheckContext) -> list[CheckResult]:
+    """Check the versions of Python and the gateway, the extra packages, and PATH."""
     missing = [name for name in FAST if find_spec(name) is None]
     programs = {
-        upstream.command: program_path(upstream, patient.environ)
-        for upstream in patient.settings.upstreams.values()
+        upstream.command: program_path(upstream, context.environ)
+        for upstream in context.settings.upstreams.values()
         if upstream.enabled and upstream.command is not None
     }
-    return [*_python(sys.version_info[:2]), *_extras(missing), *_path(patient.environ.get("PATH"), programs)]
+    return [*_python(sys.version_info[:2]), *_extras(missing), *_path(context.environ.get("PATH"), programs)]
 
 
 def program_path(upstream: UpstreamSettings, environ: Mapping[str, str]) -> str | None:
-    """Where the program of an upstream is; None where it cannot be found or run."""
+    """Return the path of an upstream's program; None if it cannot be found or run."""
     if upstream.command is None:
         return None
     return shutil.which(upstream.command, path=upstream.env.get("PATH") or environ.get("PATH"))

@@ -1,7 +1,7 @@
-"""Arguments made from a tool's schema: small, plain, the same every time. Pure.
+"""Make example arguments from a tool's schema: small, plain, and the same every time. Pure.
 
-What the schema itself suggests wins (`default`, `examples`, `const`, `enum`); else the simplest value that fits, of
-objects only what is required. No reference is fetched, and recursion ends where it may.
+Values in the schema come first (`default`, `examples`, `const`, `enum`), then the simplest value that fits; objects
+get only required properties. No reference is fetched, and recursion ends as soon as the schema allows it.
 """
 
 import math
@@ -28,7 +28,7 @@ _TEXTS = (
     "en-US",
     "10.0.0.1",
 )
-"""Tried, in this order, where a text has to match a pattern."""
+"""Candidates for a string that has to match a pattern, in the order in which they are tried."""
 
 FORMATS: Mapping[str, str] = {
     "date": "2026-01-31",
@@ -57,18 +57,18 @@ _NAMES: Mapping[str, str] = {
     "city": "London",
     "language": "en",
 }
-"""What a property of this name most likely wants, where its schema says no more than that it is a text."""
+"""Likely values of properties with these names, for schemas that say only that the value is a string."""
 
 
 class NoExample(Exception):
-    """No arguments can be made; the message says for which part of the schema, and why."""
+    """No arguments can be made; the message names the part of the schema, and the reason."""
 
 
 def example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments for a tool with this input schema.
+    """Return arguments for a tool with this input schema.
 
     Raises:
-        NoExample: something that is required cannot be made up.
+        NoExample: no value can be made for something required.
     """
     made = _Maker(schema).value(schema, "arguments", 0)
     if not is_dict(made):
@@ -77,7 +77,7 @@ def example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Maker:
-    """Makes values for one schema; `root` is where its references lead."""
+    """Makes values for one schema; `root` is the schema that its references point into."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -99,7 +99,7 @@ class _Maker:
         return self._of_type(_type_of(known), known, name, depth)
 
     def _first_of(self, options: Sequence[Any], rest: Mapping[str, Any], name: str, depth: int) -> Any:
-        """A value for the first option that one can be made for; null only where nothing else fits."""
+        """Return a value for the first option that allows one; null only if nothing else fits."""
         failure: NoExample | None = None
         for option in sorted(options, key=_is_null):
             schema = {**rest, **option} if is_object(option) else option
@@ -110,7 +110,7 @@ class _Maker:
         raise failure or NoExample(f"{name}: nothing fits its schema")
 
     def _merged(self, schema: Mapping[str, Any], name: str) -> dict[str, Any]:
-        """The schema with what its `$ref` and `allOf` say put beside its own members."""
+        """Return the schema with the contents of its `$ref` and `allOf` merged into it."""
         merged = dict(schema)
         for _ in range(DEEPEST):
             if "$ref" in merged:
@@ -164,7 +164,7 @@ _NOTHING = object()
 
 
 def _suggested(schema: Mapping[str, Any]) -> Any:
-    """The value that the schema itself gives."""
+    """Return the value that the schema itself gives."""
     for member in ("const", "default"):
         if member in schema:
             return schema[member]
@@ -240,7 +240,7 @@ def _bound(schema: Mapping[str, Any], member: str, otherwise: float) -> float:
 
 
 def _joined(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Both schemas at once: properties and required names add up, the rest of `over` wins."""
+    """Merge two schemas: properties and required names are combined; otherwise `over` takes precedence."""
     joined = {**base, **over}
     for member in ("properties", "$defs"):
         if isinstance(base.get(member), Mapping) and isinstance(over.get(member), Mapping):

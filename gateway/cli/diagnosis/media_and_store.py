@@ -1,4 +1,4 @@
-"""The store and the media workers, tried: content put and read back, a picture fitted, a vector image drawn."""
+"""Check the store and the media workers by using them: store and read content, fit a picture, draw a vector image."""
 
 import struct
 import zlib
@@ -17,7 +17,7 @@ from gateway.hosts.simulators.pictures import look
 STORE, MEDIA = "store", "media"
 _OWNER = "doctor"
 _ROOMY = 8 * 1024 * 1024
-"""Bytes that one large screenshot may have."""
+"""The size of one large screenshot, in bytes."""
 _TARGET = ImageTarget(types=("image/png",), max_edge=120)
 _SHAPE = (
     b'<svg xmlns="http://www.w3.org/2000/svg" width="60" height="40"><rect width="30" height="40" fill="red"/></svg>'
@@ -28,9 +28,9 @@ _WORDS = (
 )
 
 
-async def try_store(patient: CheckContext) -> list[CheckResult]:
-    """Whether content can be kept and read back."""
-    settings = patient.settings.store
+async def try_store(context: CheckContext) -> list[CheckResult]:
+    """Check that content can be stored and read back."""
+    settings = context.settings.store
     store, content = make_store(settings), b"examination " * 8
     try:
         stored = await store.put(content, owner=_OWNER, media_type="text/plain")
@@ -50,11 +50,11 @@ async def try_store(patient: CheckContext) -> list[CheckResult]:
     return [CheckResult(STORE, "ok", words)]
 
 
-async def check_media(patient: CheckContext) -> list[CheckResult]:
-    """Whether a picture can be scaled, a vector image drawn, and words in it seen."""
+async def check_media(context: CheckContext) -> list[CheckResult]:
+    """Check that a picture can be scaled, and that a vector image is drawn with its text."""
     start = anyio.current_time()
     try:
-        async with MediaWorkers(patient.settings.media) as media:
+        async with MediaWorkers(context.settings.media) as media:
             await media.fit_image(gradient_png(200, 100), "image/png", _TARGET)
             seconds = anyio.current_time() - start
             shape = await media.fit_image(_SHAPE, "image/svg+xml", _TARGET)
@@ -78,13 +78,13 @@ async def check_media(patient: CheckContext) -> list[CheckResult]:
 
 
 def is_blank(fitted: Fitted) -> bool:
-    """Whether a drawn image shows nothing."""
+    """Whether a drawn image is blank."""
     seen = look(fitted.data)
     return seen is None or seen.is_blank
 
 
 def gradient_png(width: int, height: int) -> bytes:
-    """A PNG with a gradient, written by hand: what reads it is what is being examined."""
+    """Return a PNG with a gradient, written without Pillow because Pillow is part of what is examined."""
     rows = b"".join(b"\0" + bytes(x * 255 // width for x in range(width)) for _ in range(height))
     chunks = (
         (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)),

@@ -1,4 +1,4 @@
-"""Checking the pages of a server (MCP Apps): whether each can be read, and what it is, in the hosts that show pages."""
+"""Check the pages of a server (MCP Apps): read each one as the hosts do that show pages."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,17 +15,17 @@ from gateway.errors import GatewayError
 from gateway.routing import Router
 
 HOST_PROFILE = "a host that shows pages"
-"""The profile, among the settings of a check, of the hosts that the pages are read as."""
+"""The name of the profile under which a check reads the pages."""
 
 _Read: TypeAlias = apps.PageFacts | str | None
 
 
 @dataclass(frozen=True)
 class CheckedPage:
-    """One page: the tools that it belongs to, and what each host that shows pages gets when it reads it.
+    """One page: the tools that it belongs to, and the result of reading it as each host that shows pages.
 
-    `uri` is the server's own. `read` is keyed by profile: the page, or why it cannot be read; None where the server
-    offers that host no tool with it, as the extension has it for hosts that do not declare it.
+    `uri` is the server's own. `read` is keyed by profile: the page, or why it cannot be read; None if the server offers
+    that host no tool with this page, as the extension requires for hosts that do not declare it.
     """
 
     uri: str
@@ -34,17 +34,17 @@ class CheckedPage:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """What keeps hosts from showing it, each once."""
+        """The reasons why hosts may not show the page, without repetitions."""
         found = (fault for page in self.read.values() if isinstance(page, apps.PageFacts) for fault in page.faults)
         return tuple(dict.fromkeys(found))
 
     @property
     def is_good(self) -> bool:
-        """Whether every host that is offered it can read it."""
+        """Whether every host that is offered the page can read it."""
         return not any(isinstance(page, str) for page in self.read.values())
 
     def to_json(self) -> dict[str, Any]:
-        """The page for programs."""
+        """Return the page as JSON."""
         return {
             "uri": self.uri,
             "tools": list(self.tools),
@@ -53,7 +53,7 @@ class CheckedPage:
         }
 
     def words(self) -> Mapping[str, str]:
-        """By profile, what its host gets, in a line."""
+        """Describe in one line, for each profile, what its host gets."""
         return {name: _words(page) for name, page in self.read.items()}
 
 
@@ -64,7 +64,7 @@ class _Found:
 
 
 def showing_pages(profiles: Mapping[str, Profile]) -> Mapping[str, Profile]:
-    """The profiles of the hosts that are known to show pages; of each host one."""
+    """Return the profiles of the hosts that are known to show pages, one for each host."""
     variants = {variant for profile in profiles.values() for variant in profile.variants}
     return {
         name: profile
@@ -74,21 +74,21 @@ def showing_pages(profiles: Mapping[str, Profile]) -> Mapping[str, Profile]:
 
 
 def _declares(profile: Profile) -> bool:
-    """Whether the host is taken to declare the extension: where it is not known, whether it is shown pages for that."""
+    """Whether the host declares the extension; if that is not known, whether it gets pages only when it does."""
     return profile.apps.host == "declared" if profile.apps.declares is None else profile.apps.declares
 
 
 def host_profile(seconds: float) -> ProfileSource:
-    """What `HOST_PROFILE` is to be: it waits so long for the list that a server has for such hosts."""
+    """Return the source of `HOST_PROFILE`, which waits this long for the list that a server has for such hosts."""
     return ProfileSource(extends="passthrough", sets={"wait.tools_list": seconds, "apps.host": "always"})
 
 
 async def check_pages(
     router: Router, server: str, profiles: Mapping[str, Profile], is_wanted: Callable[[str], bool]
 ) -> Sequence[CheckedPage]:
-    """Read the pages of the tools that are wanted, as the hosts do that show pages.
+    """Read the pages of the wanted tools as the hosts do that show pages.
 
-    What a server gives them differs by whether they declare the extension, so it is asked once each way.
+    A server may answer differently to hosts that declare the extension, so it is asked with and without it.
     """
     showing = showing_pages(profiles)
     found: dict[str, _Found] = {}

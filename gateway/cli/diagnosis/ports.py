@@ -1,4 +1,4 @@
-"""The port of `serve --http`: free, or taken by what."""
+"""Check the port of `serve --http`: whether it is free, and if not, which program has it."""
 
 import errno
 import os
@@ -30,9 +30,9 @@ class Listener(NamedTuple):
     is_gateway: bool
 
 
-async def check_port(patient: CheckContext) -> list[CheckResult]:
-    """Whether the gateway could listen where it is configured to."""
-    http = patient.settings.http
+async def check_port(context: CheckContext) -> list[CheckResult]:
+    """Check that the gateway could listen on its configured address."""
+    http = context.settings.http
     findings = list(_reach(http))
     failure = await to_thread.run_sync(_bind, http)
     taken_by = await to_thread.run_sync(listener, http.port) if failure == errno.EADDRINUSE else None
@@ -66,7 +66,7 @@ def _verdict(http: HttpSettings, failure: int | None, taken_by: Listener | None)
 
 
 def _bind(http: HttpSettings) -> int | None:
-    """The number of the error with which listening fails; None when it works. Nothing stays open."""
+    """Return the errno with which listening fails; None if it works. The socket is closed again."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             http.bind, http.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -74,7 +74,7 @@ def _bind(http: HttpSettings) -> int | None:
     except socket.gaierror:
         return errno.EADDRNOTAVAIL
     with socket.socket(family, kind, protocol) as one:
-        if os.name == "posix":  # elsewhere this option would let two programs share the port
+        if os.name == "posix":  # on other systems this option would let two programs share the port
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             one.bind(address)
@@ -85,7 +85,7 @@ def _bind(http: HttpSettings) -> int | None:
 
 
 def listener(port: int, proc: Path = Path("/proc")) -> Listener | None:
-    """Who listens on a TCP port of this machine; None where it cannot be told (not on Linux, another user's)."""
+    """Return the program that listens on a TCP port; None if it cannot be determined (not Linux, another user's)."""
     wanted = {f"socket:[{inode}]" for inode in _inodes(port, proc)}
     if not wanted:
         return None
@@ -119,6 +119,6 @@ def _described(process: Path) -> Listener | None:
         name = plain((process / "comm").read_text("utf-8"), 40)
     except OSError:
         return None
-    # Its arguments may hold secrets: they are looked at, never shown.
+    # Arguments may contain secrets: they are examined, but never shown.
     is_gateway = "serve" in words and any(Path(word).name in _OUR_WORDS for word in words)
     return Listener(int(process.name), name, is_gateway)

@@ -1,4 +1,4 @@
-"""The hosts on this machine: whether the gateway is registered in each, and whether its entry there would start it."""
+"""Check the hosts on this machine: whether the gateway is registered in each, and whether the entry would start it."""
 
 import os
 import shlex
@@ -25,27 +25,27 @@ from gateway.hosts.config_files.host_environment import missing_in_host
 from gateway.hosts.config_files.hosts import HOSTS, HostFormat
 from gateway.hosts.config_files.launch_command import Launch, address_of_entry, launch_in
 from gateway.hosts.config_files.machine import Machine
-from gateway.hosts.config_files.registration_status import Standing, standing
+from gateway.hosts.config_files.registration_status import RegistrationStatus, registration_status
 
 _REFERENCES = ("$", "{env:", "{file:")
-"""What a path may hold that only its host can replace (`gateway.hosts.config_files.variables`)."""
+"""Placeholders in a path that only its host can replace (`gateway.hosts.config_files.variables`)."""
 
 
-async def check_registration(patient: CheckContext) -> list[CheckResult]:
-    """Each host that has a configuration file; one without is not spoken of."""
-    return await to_thread.run_sync(lambda: list(_hosts(patient)))
+async def check_registration(context: CheckContext) -> list[CheckResult]:
+    """Check each host that has a configuration file. Hosts without one are not mentioned."""
+    return await to_thread.run_sync(lambda: list(_hosts(context)))
 
 
-def _hosts(patient: CheckContext) -> Iterator[CheckResult]:
-    at = replace(Machine.here(), environ=patient.environ)
+def _hosts(context: CheckContext) -> Iterator[CheckResult]:
+    at = replace(Machine.here(), environ=context.environ)
     for host in HOSTS.values():
-        if patient.host in (None, host.profile or host.name):
-            one = standing(host, at)
+        if context.host in (None, host.profile or host.name):
+            one = registration_status(host, at)
             if one.exists or one.problem is not None:
-                yield from _host(one, patient)
+                yield from _host(one, context)
 
 
-def _host(one: Standing, patient: CheckContext) -> Iterator[CheckResult]:
+def _host(one: RegistrationStatus, context: CheckContext) -> Iterator[CheckResult]:
     about, title = _about(one.host), one.host.title
     if one.problem is not None:
         yield CheckResult(about, "problem", one.problem.message, _mended(one, one.problem))
@@ -56,10 +56,10 @@ def _host(one: Standing, patient: CheckContext) -> Iterator[CheckResult]:
         )
         moved = f"mcp-gateway import {one.host.name} puts them behind the gateway; then " if one.others else ""
         text = f"{title} does not have the gateway ({one.file}; {has})"
-        yield CheckResult(about, "ok", text, moved + _install(one.host, NAME, patient), is_next_step=True)
+        yield CheckResult(about, "ok", text, moved + _install(one.host, NAME, context), is_next_step=True)
         return
     for name, entry in one.own.items():
-        yield from _entry(one, name, entry, patient)
+        yield from _entry(one, name, entry, context)
     if len(one.own) > 1:
         text = f"the gateway is registered more than once ({list_names(one.own)}): every tool is there as often"
         spare = next(name for name in reversed(list(one.own)) if name != NAME)
@@ -73,22 +73,24 @@ def _host(one: Standing, patient: CheckContext) -> Iterator[CheckResult]:
         yield CheckResult(about, "ok", text, remedy)
 
 
-def _entry(one: Standing, name: str, entry: Mapping[str, Any], patient: CheckContext) -> Iterator[CheckResult]:
-    """One registration: what is wrong with it, else that nothing is, and the profile that its host gets."""
+def _entry(
+    one: RegistrationStatus, name: str, entry: Mapping[str, Any], context: CheckContext
+) -> Iterator[CheckResult]:
+    """Check one registration: report its problems, or that there are none, and the profile that its host gets."""
     about = _about(one.host)
     launch = launch_in(entry)
     if launch is None:
         address = address_of_entry(entry)
         yield CheckResult(about, "ok", f"{one.host.title} calls the gateway at {address}, as {name!r} ({one.file})")
-        # The last segment of the path chooses a profile, and no other configuration can be meant than the one here.
+        # The last segment of the path chooses a profile; the configuration can only be the one examined here.
         chosen = urlsplit(address).path.strip("/").split("/")[1:2]
-        yield from _profile(one.host, name, patient, in_path=chosen[0] if chosen else None)
+        yield from _profile(one.host, name, context, in_path=chosen[0] if chosen else None)
         return
     profile = _option(launch.args, "--profile")
-    again = _install(one.host, name, patient, profile)
+    again = _install(one.host, name, context, profile)
     broken = [
-        *_program(one.host, launch, name, again, patient),
-        *_configuration(one.host, launch, name, again, patient),
+        *_program(one.host, launch, name, again, context),
+        *_configuration(one.host, launch, name, again, context),
     ]
     if not any(finding.level == "problem" for finding in broken):
         text = f"the gateway is registered in {one.host.title} as {name!r} ({one.file})"
@@ -97,14 +99,14 @@ def _entry(one: Standing, name: str, entry: Mapping[str, Any], patient: CheckCon
     if entry.get("disabled") is True or entry.get("enabled") is False:
         yield CheckResult(about, "warning", f"{name!r} is switched off there", f"switch it on in {one.host.title}")
     if not broken:
-        yield from _profile(one.host, name, patient, configured=profile)
-        yield from _variables(one.host, launch, name, patient)
+        yield from _profile(one.host, name, context, configured=profile)
+        yield from _variables(one.host, launch, name, context)
 
 
-def _program(host: HostFormat, launch: Launch, name: str, again: str, patient: CheckContext) -> Iterator[CheckResult]:
+def _program(host: HostFormat, launch: Launch, name: str, again: str, context: CheckContext) -> Iterator[CheckResult]:
     if _is_reference(launch.command, host):
         return
-    found = shutil.which(launch.command, path=launch.env.get("PATH") or patient.environ.get("PATH"))
+    found = shutil.which(launch.command, path=launch.env.get("PATH") or context.environ.get("PATH"))
     if found is None:
         there = os.path.isabs(launch.command) and os.path.exists(launch.command)
         what = "may not be run" if there else "is not there"
@@ -114,21 +116,21 @@ def _program(host: HostFormat, launch: Launch, name: str, again: str, patient: C
         yield CheckResult(_about(host), "problem", text, again)
 
 
-def _variables(host: HostFormat, launch: Launch, name: str, patient: CheckContext) -> Iterator[CheckResult]:
-    """Variables of the configuration that the host may start the gateway without."""
-    if patient.path is None:
+def _variables(host: HostFormat, launch: Launch, name: str, context: CheckContext) -> Iterator[CheckResult]:
+    """Report variables that the configuration needs and that the host may not pass to the gateway."""
+    if context.path is None:
         return
     try:
-        missing = missing_in_host(patient.path, launch.env)
-    except ConfigError:  # said of the configuration itself
+        missing = missing_in_host(context.path, launch.env)
+    except ConfigError:  # reported for the configuration itself
         return
-    remedy = f"{_install(host, name, patient)} {missing.options(patient.environ)}"
-    for sentence in missing.sentences(patient.path, host.title):
+    remedy = f"{_install(host, name, context)} {missing.options(context.environ)}"
+    for sentence in missing.sentences(context.path, host.title):
         yield CheckResult(_about(host), "warning", sentence, remedy)
 
 
 def _interpreter(script: Path) -> str | None:
-    """The program that a script names in its first line; none where it is not a script, or cannot be looked into."""
+    """Return the interpreter in a script's first line; None if the file is not a script or cannot be read."""
     try:
         with script.open("rb") as file:
             line = file.readline(1024)
@@ -139,9 +141,9 @@ def _interpreter(script: Path) -> str | None:
 
 
 def _configuration(
-    host: HostFormat, launch: Launch, name: str, again: str, patient: CheckContext
+    host: HostFormat, launch: Launch, name: str, again: str, context: CheckContext
 ) -> Iterator[CheckResult]:
-    """Whether the configuration that the entry names is there, and the one that is examined."""
+    """Check that the configuration in the entry exists, and that it is the one being examined."""
     given = _option(launch.args, "--config") or launch.env.get(FILE_VARIABLE)
     if given is None:
         text = f"{name!r} names no configuration: which one it gets hangs on where it is started"
@@ -152,47 +154,47 @@ def _configuration(
         text = f"{name!r} names its configuration as {given}: where that is hangs on the folder it is started in"
         yield CheckResult(_about(host), "warning", text, again)
     elif not os.path.isfile(given):
-        first = "" if patient.path is not None else "mcp-gateway init writes a configuration; then "
+        first = "" if context.path is not None else "mcp-gateway init writes a configuration; then "
         yield CheckResult(
             _about(host), "problem", f"{name!r} names the configuration {given}, which is not there", first + again
         )
-    elif patient.path is not None and os.path.realpath(given) != os.path.realpath(patient.path):
+    elif context.path is not None and os.path.realpath(given) != os.path.realpath(context.path):
         text = f"{name!r} has another configuration than the one examined here: {given}"
         remedy = f"mcp-gateway doctor --config {shlex.quote(given)} examines that one; {again} changes it"
         yield CheckResult(_about(host), "warning", text, remedy)
 
 
 def _profile(
-    host: HostFormat, name: str, patient: CheckContext, *, configured: str | None = None, in_path: str | None = None
+    host: HostFormat, name: str, context: CheckContext, *, configured: str | None = None, in_path: str | None = None
 ) -> Iterator[CheckResult]:
-    """The profile that the host gets, by the name that it gives itself where that is known."""
-    called, settings = _client_name(host), patient.settings.gateway
+    """Report the profile that the host gets, judged by its client name if that is known."""
+    called, settings = _client_name(host), context.settings.gateway
     try:
         caller = Caller(client_name=called, profile=in_path)
-        choice = choose_profile(patient.profiles, caller, configured or settings.profile, settings.model)
+        choice = choose_profile(context.profiles, caller, configured or settings.profile, settings.model)
     except ProfileError as error:
         text = f"{name!r} asks for a profile that does not exist: {error.message}"
         yield CheckResult(
-            _about(host), "problem", text, f"{error.remedy}; {_install(host, name, patient)} leaves it to the host"
+            _about(host), "problem", text, f"{error.remedy}; {_install(host, name, context)} leaves it to the host"
         )
         return
     because = choice.because
     if in_path is None and configured is not None:
         because = "its entry sets it with --profile"
-    elif in_path is None and patient.settings.gateway.profile is None and called is None:
+    elif in_path is None and context.settings.gateway.profile is None and called is None:
         because = f"none is built in for {host.title}; one of your own may match its name"
     yield CheckResult(_about(host), "ok", f"{host.title} gets the profile {choice.profile.name}: {because}")
-    yield from _patience(host, choice.profile, patient)
+    yield from _patience(host, choice.profile, context)
 
 
-def _patience(host: HostFormat, profile: Profile, patient: CheckContext) -> Iterator[CheckResult]:
-    """Upstreams that were given more time for a call, in the configuration itself, than the host waits for one."""
+def _patience(host: HostFormat, profile: Profile, context: CheckContext) -> Iterator[CheckResult]:
+    """Warn of upstreams whose configured time limit for a call is longer than the host waits."""
     seconds = profile.wait.call
     if seconds is None or profile.wait.progress_resets:
         return
     longer = [
         name
-        for name, upstream in patient.settings.upstreams.items()
+        for name, upstream in context.settings.upstreams.items()
         if "call" in upstream.timeout.model_fields_set and upstream.timeout.call > seconds
     ]
     if longer:
@@ -204,14 +206,14 @@ def _patience(host: HostFormat, profile: Profile, patient: CheckContext) -> Iter
 
 
 def _client_name(host: HostFormat) -> str | None:
-    """How the host calls itself, by the built-in profile that is its own; none where it has none."""
+    """Return the host's client name, from its own built-in profile; None if it has none."""
     profile = builtin_profiles().get(host.profile or host.name)
     globs = [match.client_name for match in profile.match if match.client_name is not None] if profile else []
     return globs[0].rstrip("*") if globs else None
 
 
 def _option(args: tuple[str, ...], name: str) -> str | None:
-    """The value of an option, as `--name value` or `--name=value`."""
+    """Return the value of an option, given as `--name value` or `--name=value`."""
     for place, word in enumerate(args):
         if word == name and place + 1 < len(args):
             return args[place + 1]
@@ -220,13 +222,13 @@ def _option(args: tuple[str, ...], name: str) -> str | None:
     return None
 
 
-def _install(host: HostFormat, name: str, patient: CheckContext, profile: str | None = None) -> str:
-    """The command that registers the gateway with the configuration that is examined."""
+def _install(host: HostFormat, name: str, context: CheckContext, profile: str | None = None) -> str:
+    """Return the command that registers the gateway with the configuration being examined."""
     words = ["mcp-gateway", "install", host.name]
     if name != NAME:
         words += ["--name", name]
-    if patient.path is not None and patient.path != find_file(None, environ=patient.environ):
-        words += ["--config", str(patient.path)]
+    if context.path is not None and context.path != find_file(None, environ=context.environ):
+        words += ["--config", str(context.path)]
     if profile is not None:
         words += ["--profile", profile]
     return shlex.join(words)
@@ -236,7 +238,7 @@ def _about(host: HostFormat) -> str:
     return f"host {host.name}"
 
 
-def _mended(one: Standing, error: ConfigError) -> str:
+def _mended(one: RegistrationStatus, error: ConfigError) -> str:
     if isinstance(error, ConfigFileUnreadable):
         return f"make {one.file} a file that you can read"
     return f"mend it at this place: {one.host.title} may not read it either; then mcp-gateway install {one.host.name}"

@@ -1,4 +1,4 @@
-"""Which tools of a server are called, with which arguments, and which are not, and why. Pure."""
+"""Select the calls of a check: which tools are called, with which arguments, and why others are skipped. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from gateway.core.wording import plain
 from gateway.errors import ConfigError
 
 Arguments = Mapping[str, Sequence[Mapping[str, Any]]]
-"""By tool, the arguments of each call of it that was asked for."""
+"""The arguments of each requested call, by tool."""
 
 _NAME = 80
 _LIST = "list it in --arguments"
@@ -22,7 +22,7 @@ _LIST = "list it in --arguments"
 
 @dataclass(frozen=True)
 class PlannedCall:
-    """One call to make: of which tool, with which arguments, and whether those were made up here."""
+    """One call to make: the tool, the arguments, and whether the arguments were made up."""
 
     tool: Mapping[str, Any]
     arguments: Mapping[str, Any]
@@ -36,24 +36,24 @@ class PlannedCall:
 
     @property
     def title(self) -> str:
-        """The tool's name for people; further calls of it are numbered."""
+        """The tool's name for display; further calls of the same tool are numbered."""
         shown = plain(self.tool_name, _NAME)
         return shown if self.number == 1 else f"{shown} ({self.number})"
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """A tool that is not called: its name for people, and why, with what has it called."""
+    """A tool that is not called: its name for display, and the reason, with the option that would call it."""
 
     tool: str
     why: str
 
 
 def read_arguments(document: Any, where: str) -> Arguments:
-    """The arguments in a file: an object from tool to its arguments, or to a list of those of several calls.
+    """Return the arguments in a file: an object from tool names to arguments, or to lists of them for several calls.
 
     Raises:
-        ConfigError: it is something else.
+        ConfigError: the document has another form.
     """
     problem = ConfigError(
         "is not an object of tools",
@@ -79,13 +79,13 @@ def select(
     everything: bool,
     only: Sequence[str] = (),
 ) -> tuple[list[PlannedCall], list[Skipped]]:
-    """What to call, and what not. A tool is called when it is listed in `given`, or says that it only reads.
+    """Return the calls to make, and the tools to skip. A tool is called if it is in `given` or declares `readOnlyHint`.
 
-    `everything` calls the others too. `only` are shell globs: tools that match none of them are not mentioned.
-    `callable_names` are those that the gateway offers.
+    With `everything`, all others are called too. `only` are shell globs: tools that match none of them are not
+    mentioned. `callable_names` are the tools that the gateway offers.
 
     Raises:
-        ConfigError: `given` or `only` names a tool that there is not.
+        ConfigError: `given` or `only` names a tool that does not exist.
     """
     names = [str(tool["name"]) for tool in tools if unusable(tool) is None]
     _check_names(names, given, only)
@@ -122,12 +122,12 @@ def select(
 
 
 def matches(name: str, only: Sequence[str]) -> bool:
-    """Whether a tool is one of `only`, which are shell globs; where there are none, every tool is."""
+    """Whether a tool matches one of the shell globs in `only`, or `only` is empty."""
     return not only or any(fnmatchcase(name, pattern) for pattern in only)
 
 
 def _dangerous(tool: Mapping[str, Any]) -> str | None:
-    """Why a tool is not called unasked; None for one that says that it only reads."""
+    """Return why a tool is not called unless requested; None for a tool that declares `readOnlyHint`."""
     hints: Any = tool.get("annotations")
     known = hints if is_object(hints) else dict[str, Any]()
     if known.get("destructiveHint") is True:

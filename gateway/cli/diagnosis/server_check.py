@@ -1,4 +1,4 @@
-"""Checking a server: its tools called through a real gateway, and what every host makes of the results."""
+"""Check a server: call its tools through a real gateway, and simulate every host's view of the results."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -44,8 +44,8 @@ _SHOWN = 200
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """What is to be checked: `given` arguments, `everything` that is not known to be harmless too, `only` these tools
-    (globs), at these `hosts` (none: the first that have a model), each call within `seconds`."""
+    """The scope of a check: `given` arguments, `everything` to call tools not known to be harmless too, `only` these
+    tools (globs), these `hosts` (empty: the first that have a model), and a limit of `seconds` for each call."""
 
     given: Arguments = field(default_factory=dict[str, Sequence[Mapping[str, Any]]])
     everything: bool = False
@@ -56,11 +56,11 @@ class CheckOptions:
 
 @dataclass(frozen=True)
 class Checkup:
-    """What came of it. `outcome` has a case for every call whose result a model reads, `for_pages` are those of the
-    others; `advice` and `failed` are keyed by the case's name.
+    """The results of a check. `outcome` has a case for every call whose result a model reads, `for_pages` has the cases
+    of the other calls; `advice` and `failed` are keyed by the case's name.
 
-    `on_tools` is advice on tools that were not called. `failed` says why: an error of the tool's, or of the protocol.
-    `pages` are those of the tools that have one, called or not.
+    `on_tools` is advice on tools that were not called. `failed` has the reasons: errors of the tool or of the protocol.
+    `pages` are the pages of all tools that have one, called or not.
     """
 
     server: str
@@ -81,11 +81,11 @@ class Checkup:
 
     @property
     def advised(self) -> int:
-        """How many pieces of advice there are."""
+        """The number of pieces of advice."""
         return sum(map(len, (*self.advice.values(), *self.on_tools.values(), *(page.faults for page in self.pages))))
 
     def to_json(self) -> dict[str, Any]:
-        """The checkup for programs."""
+        """Return the results as JSON."""
         return {
             **self.outcome.to_json(),
             "good": self.is_good,
@@ -101,11 +101,11 @@ class Checkup:
 
 
 async def check_server(settings: Settings, wanted: CheckOptions, say: Say) -> Checkup:
-    """Check the one upstream of `settings`; `say` is told what is being done, a line each.
+    """Check the one upstream of `settings`; `say` is called with a line for each step.
 
     Raises:
-        UpstreamUnavailable: it cannot be connected to.
-        ConfigError: a tool is asked for that it does not have.
+        UpstreamUnavailable: the gateway cannot connect to it.
+        ConfigError: it does not have a tool that was asked for.
     """
     started = monotonic()
     (server,) = settings.upstreams
@@ -126,7 +126,7 @@ async def check_server(settings: Settings, wanted: CheckOptions, say: Say) -> Ch
 
 @asynccontextmanager
 async def _opened(settings: Settings, seconds: float) -> AsyncGenerator[Router]:
-    """A gateway with a profile for results as they came, and calls that end after so many seconds."""
+    """Open a gateway with a profile that changes no result, and with this limit on calls, in seconds."""
     as_it_came = ProfileSource(extends="passthrough", sets={"wait.tools_list": 0.0, "apps.host": "always"})
     limits = {"call": seconds, "idle": seconds}
     upstreams = {
@@ -141,7 +141,7 @@ async def _opened(settings: Settings, seconds: float) -> AsyncGenerator[Router]:
 
 
 class _Check:
-    """One server being checked, and what has come of it so far."""
+    """The check of one server, with its results so far."""
 
     def __init__(self, server: str, router: Router, hosts: Sequence[SimulatedHost], settings: Settings) -> None:
         self._server = server
@@ -167,7 +167,7 @@ class _Check:
         self._failed: dict[str, str] = {}
 
     async def connected(self) -> None:
-        """Wait until the server is there. Raises UpstreamUnavailable when it is not."""
+        """Wait until the server is ready. Raises UpstreamUnavailable if it does not become ready."""
         upstream = self._router.upstreams[self._server]
         if not await upstream.ready(longest_start(upstream.settings) + _PATIENCE):
             failure = upstream.failure
@@ -182,12 +182,12 @@ class _Check:
 
     @property
     def names(self) -> Mapping[str, str]:
-        """Where the gateway offers them: by the server's own name of a tool."""
+        """The names under which the gateway offers the tools, by the server's own names."""
         routes = self._router.catalogue(self._raw).routes
         return {route.tool: name for name, route in routes.items() if route.upstream == self._server}
 
     async def call(self, call: PlannedCall, shaper: Shaper) -> None:
-        """Make one call, and have every host look at its result."""
+        """Make one call, and simulate every host's view of the result."""
         request = {"name": self.names[call.tool_name], "arguments": dict(call.arguments)}
         hosts = self._hosts if for_the_model(call.tool) else ()
         try:
@@ -222,13 +222,13 @@ class _Check:
         app = route is not None and route.audience == "both"
         shaped = await shaper.shape(raw, profile, owner=caller.principal, app=app)
         original = judgeable(raw)
-        # Decoding pictures takes its time; whoever interrupts should not wait for it.
+        # Decoding pictures is slow, and must not delay a Ctrl-C.
         direct = await to_thread.run_sync(side, original, raw, call.tool, host)
         through = await to_thread.run_sync(side, original, shaped.result, tool, host)
         return Cell(host, case, direct, through)
 
     def done(self, skipped: Sequence[Skipped], pages: Sequence[CheckedPage], seconds: float) -> Checkup:
-        """Everything that came of it."""
+        """Return the results of the whole check."""
         called = {case.tool for case in (*self._cases, *self._for_pages)}
         on_tools = {
             name: advice
@@ -257,20 +257,20 @@ class _Check:
 
     def _advised(self, call: PlannedCall, raw: Mapping[str, Any] | None) -> Sequence[Advice]:
         on_tool = list(advise_on_tool(call.tool, self._server, self._profiles())) if call.number == 1 else []
-        # The rules are for what models read.
+        # The rules apply to results that models read.
         read = raw if for_the_model(call.tool) else None
         on_result = list(advise_on_result(read, call.tool)) if read is not None else []
         return unique([*on_result, *on_tool])
 
 
 def judgeable(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The result with the blocks that can be judged: what a server really sends may be anything."""
+    """Return the result with only the blocks that can be judged: a server may send anything."""
     blocks = [block.wire() for block in lift(raw).blocks if not isinstance(block, UnknownBlock)]
     return {**raw, "content": blocks}
 
 
 def describe_result(raw: Mapping[str, Any]) -> str:
-    """What a result is made of, in a line."""
+    """Describe the content of a result in one line."""
     envelope = lift(raw)
     parts = [_kind(block) for block in envelope.blocks[:8]]
     more = len(envelope.blocks) - len(parts)

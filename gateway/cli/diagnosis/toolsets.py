@@ -1,4 +1,4 @@
-"""Judging tool lists: what an upstream declares, and what each host would be offered of it. Pure."""
+"""Judge lists of tools: as an upstream declares them, and as each host would be offered them. Pure."""
 
 import json
 from collections import Counter
@@ -20,7 +20,7 @@ _AUTHOR = "the server's author has to mend it"
 
 @dataclass(frozen=True)
 class HostOffer:
-    """What the hosts of one profile would be offered, from a gateway that they know as `registered_as`."""
+    """The tools that hosts of one profile would be offered by a gateway that they know as `registered_as`."""
 
     profile: Profile
     catalogue: Catalogue
@@ -28,12 +28,12 @@ class HostOffer:
 
     @property
     def rules(self) -> NameRules:
-        """What this host takes as a name."""
+        """This host's rules for tool names."""
         return NameRules.of(self.profile.tools, self.registered_as)
 
 
 def check_declared(upstream: str, tools: Sequence[Any]) -> Iterator[CheckResult]:
-    """What is wrong with the tools of an upstream, whatever the host."""
+    """Report problems with the tools of an upstream that do not depend on the host."""
     about = f"upstream {upstream}"
     out = [f"{name} ({why})" for name, why in withheld(tools)]
     if out:
@@ -61,7 +61,7 @@ def check_declared(upstream: str, tools: Sequence[Any]) -> Iterator[CheckResult]
 def offered(
     upstream: str, names: Sequence[str], renamed: Mapping[str, str], offers: Iterable[HostOffer]
 ) -> Iterator[CheckResult]:
-    """What becomes of the tools of an upstream on the way to the hosts: names that do not fit, names that collide.
+    """Report the names of an upstream's tools that are changed for a host because they do not fit or collide.
 
     `names` are its usable tools, `renamed` the configuration's own names for them.
     """
@@ -99,7 +99,7 @@ def offered(
 
 
 def beyond(offers: Iterable[HostOffer]) -> Iterator[CheckResult]:
-    """Tools that a host is not offered because it takes only so many; and settings for tools that are not there."""
+    """Report tools beyond the number that a host accepts, and settings for tools that do not exist."""
     over_limit: dict[str, list[str]] = {}
     unmatched: list[str] = []
     for offer in offers:
@@ -145,7 +145,7 @@ def _has_text(value: Any) -> bool:
 
 
 def _key(name: str, *, always: bool = False) -> str:
-    """A name as a key of TOML, in quotes where it needs them."""
+    """Return a name as a TOML key, in quotes if necessary."""
     shown = plain(name, _NAME)
     bare = not always and shown.isascii() and shown.replace("_", "").replace("-", "").isalnum()
     return shown if bare else json.dumps(shown, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Each upstream: started for real, timed, listed, and its tools judged for every host."""
+"""Check each upstream: start it, time the start, list its tools, and judge them for every host."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,40 +29,40 @@ from gateway.upstream.transports.launchers import launcher_of
 
 _OTHER_WAYS_SECONDS = 6.0
 _MORE = 5.0
-"""Seconds beyond that after which another way counts as hanging."""
+"""Seconds beyond the limit after which another transport or path counts as hanging."""
 
 
-async def check_upstreams(patient: CheckContext) -> list[CheckResult]:
-    """Every upstream by itself, then what the hosts are offered of all together."""
-    settings = patient.settings
-    took: dict[str, _Took] = {}
-    first: dict[str, _Seen] = {}
-    # None may go to sleep while the others are waited for.
+async def check_upstreams(context: CheckContext) -> list[CheckResult]:
+    """Check every upstream by itself, and then the tools that hosts are offered from all of them."""
+    settings = context.settings
+    took: dict[str, _StartTime] = {}
+    first: dict[str, _Snapshot] = {}
+    # No upstream may go to sleep during the wait for the others.
     awake = {name: one.model_copy(update={"idle_stop": 0.0}) for name, one in settings.upstreams.items()}
-    # What is learned here is there for the next start of a host, which then waits for no installation.
-    cache = cache_folder(patient.environ)
+    # Catalogues saved here serve the next start of a host, which then does not wait for installations.
+    cache = cache_folder(context.environ)
     catalogues = Catalogues(cache / "catalogues") if cache is not None else None
     async with Upstreams(awake, on_change=_nobody_listens, catalogues=catalogues) as upstreams:
-        with patient.shown(upstreams.values()):
+        with context.shown(upstreams.values()):
             async with anyio.create_task_group() as tasks:
                 for upstream in upstreams.values():
                     tasks.start_soon(_timed, upstream, took, first)
-        now = {name: _Seen.of(upstream) for name, upstream in upstreams.items()}
-    # One that has failed is told by that, although it may be tried again by now.
+        now = {name: _Snapshot.of(upstream) for name, upstream in upstreams.items()}
+    # An upstream that has failed is reported as failed, although it may be starting again by now.
     states = {name: seen if seen.state is UpstreamState.READY else first.get(name, seen) for name, seen in now.items()}
     other_ways = await _other_ways(settings.upstreams, states)
-    offers = _offers(patient, states)
+    offers = _offers(context, states)
     findings: list[CheckResult] = []
     for name, seen in states.items():
-        findings += _state(name, seen, settings.upstreams[name], took[name], other_ways.get(name), patient.environ)
+        findings += _state(name, seen, settings.upstreams[name], took[name], other_ways.get(name), context.environ)
         if seen.state is UpstreamState.READY:
             findings += _tools(name, seen, settings.upstreams[name], offers)
     return [*findings, *beyond(offers)]
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """An upstream as it was when everybody had settled; without the tools that are only remembered."""
+class _Snapshot:
+    """A snapshot of an upstream after all starts had ended, without tools that are only remembered."""
 
     state: UpstreamState
     cause: str | None
@@ -74,22 +74,22 @@ class _Seen:
     left_out: Sequence[str] = ()
 
     @staticmethod
-    def of(upstream: Upstream) -> "_Seen":
+    def of(upstream: Upstream) -> "_Snapshot":
         info = upstream.server_info or {}
         server = plain(f"{info.get('name', '')} {info.get('version', '')}", 80)
         transport = "stdio" if upstream.settings.command is not None else "HTTP"
         tools = upstream.tools() if upstream.state is UpstreamState.READY else ()
         why = upstream.cause, upstream.failure
-        return _Seen(upstream.state, *why, transport, upstream.revision, server, tools, upstream.left_out)
+        return _Snapshot(upstream.state, *why, transport, upstream.revision, server, tools, upstream.left_out)
 
 
 def _nobody_listens(_name: str, _kind: str) -> None:
-    """Changes while the examination lasts change nothing in it."""
+    """Ignore changes: they do not affect the examination."""
 
 
 @dataclass(frozen=True)
-class _Took:
-    """Seconds from the beginning, and how many of them it waited for its turn."""
+class _StartTime:
+    """The seconds that a start took in all, and the seconds of them spent waiting for its turn."""
 
     all: float
     waiting: float
@@ -99,20 +99,20 @@ class _Took:
         return max(0.0, self.all - self.waiting)
 
 
-async def _timed(upstream: Upstream, took: dict[str, _Took], first: dict[str, _Seen]) -> None:
+async def _timed(upstream: Upstream, took: dict[str, _StartTime], first: dict[str, _Snapshot]) -> None:
     start = anyio.current_time()
     try:
-        await upstream.ready(math.inf)  # each start has a limit of its own
-        first[upstream.name] = _Seen.of(upstream)
+        await upstream.ready(math.inf)  # each start has its own limit
+        first[upstream.name] = _Snapshot.of(upstream)
     finally:
-        took[upstream.name] = _Took(anyio.current_time() - start, upstream.waited)
+        took[upstream.name] = _StartTime(anyio.current_time() - start, upstream.waited)
 
 
 def _state(
     name: str,
-    seen: _Seen,
+    seen: _Snapshot,
     settings: UpstreamSettings,
-    took: _Took,
+    took: _StartTime,
     other_way: str | None,
     environ: Mapping[str, str],
 ) -> Iterator[CheckResult]:
@@ -135,7 +135,7 @@ def _state(
                 )
         case UpstreamState.DISABLED:
             yield CheckResult(about, "ok", "not enabled", f"upstreams.{name}.enabled = true")
-        case UpstreamState.STARTING | UpstreamState.INSTALLING:  # it was not waited for any longer
+        case UpstreamState.STARTING | UpstreamState.INSTALLING:  # the wait was ended
             cause = f": {seen.cause}" if seen.cause else ""
             text = f"{seen.state.value} for {took.all:.0f} s{cause}"
             yield CheckResult(about, "warning", text, "run mcp-gateway doctor again, and let it wait")
@@ -150,7 +150,9 @@ def _state(
                 )
 
 
-def _tools(name: str, seen: _Seen, settings: UpstreamSettings, offers: Sequence[HostOffer]) -> Iterator[CheckResult]:
+def _tools(
+    name: str, seen: _Snapshot, settings: UpstreamSettings, offers: Sequence[HostOffer]
+) -> Iterator[CheckResult]:
     about = f"upstream {name}"
     if not seen.tools:
         yield CheckResult(
@@ -160,7 +162,7 @@ def _tools(name: str, seen: _Seen, settings: UpstreamSettings, offers: Sequence[
     yield from check_declared(name, seen.tools)
     usable = list(dict.fromkeys(str(tool["name"]) for tool in seen.tools if unusable(tool) is None))
     kept = {route.tool for offer in offers for route in offer.catalogue.routes.values() if route.upstream == name}
-    # A host's own limit is said elsewhere; what no host is offered, the configuration filters.
+    # A host's own limit is reported elsewhere; a tool that no host is offered was filtered by the configuration.
     for_pages = {str(tool["name"]) for tool in seen.tools if unusable(tool) is None and not for_the_model(tool)}
     left_out = [tool for tool in usable if tool not in kept and tool not in for_pages]
     if left_out and offers:
@@ -181,14 +183,14 @@ def _tools(name: str, seen: _Seen, settings: UpstreamSettings, offers: Sequence[
         yield CheckResult(about, "ok", f"content is taken by its handle: {list_names(sorted(taking))}")
 
 
-def _offers(patient: CheckContext, states: Mapping[str, _Seen]) -> tuple[HostOffer, ...]:
-    gateway = patient.settings.gateway
+def _offers(context: CheckContext, states: Mapping[str, _Snapshot]) -> tuple[HostOffer, ...]:
+    gateway = context.settings.gateway
     lists = {name: seen.tools for name, seen in states.items()}
-    selections = {name: upstream.tools for name, upstream in patient.settings.upstreams.items()}
-    fetched = bool(patient.settings.fetch.allow)
+    selections = {name: upstream.tools for name, upstream in context.settings.upstreams.items()}
+    fetched = bool(context.settings.fetch.allow)
     giving = {
         name: ways_of_giving(upstream, fetched=fetched, links=True)
-        for name, upstream in patient.settings.upstreams.items()
+        for name, upstream in context.settings.upstreams.items()
     }
     return tuple(
         HostOffer(
@@ -203,12 +205,12 @@ def _offers(patient: CheckContext, states: Mapping[str, _Seen]) -> tuple[HostOff
             ),
             gateway.name,
         )
-        for profile in patient.hosts.values()
+        for profile in context.hosts.values()
     )
 
 
-async def _other_ways(upstreams: Mapping[str, UpstreamSettings], states: Mapping[str, _Seen]) -> dict[str, str]:
-    """For upstreams at a url that does not answer as it should: the edit with which it does, where one is found."""
+async def _other_ways(upstreams: Mapping[str, UpstreamSettings], states: Mapping[str, _Snapshot]) -> dict[str, str]:
+    """Find edits with which an upstream answers whose URL does not answer correctly, by the upstream's name."""
     ways = {
         name: list(_ways(name, upstreams[name]))
         for name, seen in states.items()
@@ -231,7 +233,7 @@ async def _other_ways(upstreams: Mapping[str, UpstreamSettings], states: Mapping
 
 
 def _ways(name: str, settings: UpstreamSettings) -> Iterable[tuple[UpstreamSettings, str]]:
-    """Other transports and paths at the same server, each with the edit that it is."""
+    """Yield other transports and paths at the same server, each with the edit that leads to it."""
     assert settings.url is not None
     parts = urlsplit(settings.url)
     start = {"timeout": settings.timeout.model_copy(update={"start": _OTHER_WAYS_SECONDS})}

@@ -89,7 +89,7 @@ class ContentLookup:
             case DataUri():
                 return await self._inline(reference, parameter)
 
-    # -- kept content ----------------------------------------------------------------------------------------------
+    # -- stored content ----------------------------------------------------------------------------------------------
 
     async def _kept(self, stored: Stored, parameter: Parameter) -> Content:
         facts = await self._facts(stored)

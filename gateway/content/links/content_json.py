@@ -5,7 +5,7 @@ from typing import Any
 from gateway.content.store import Stored
 
 
-def told(stored: Stored, url: str | None) -> dict[str, Any]:
+def content_as_json(stored: Stored, url: str | None) -> dict[str, Any]:
     """Return `handle`, `uri`, `url` (null without an HTTP side), `kind`, `media_type`, `name`, `size`, `sha256`."""
     return {
         "handle": stored.handle,

@@ -1,4 +1,4 @@
-"""What makes links, as everything below the HTTP side sees it."""
+"""The interface for making links to stored content, for code that does not depend on the HTTP server."""
 
 from typing import Protocol
 
@@ -10,9 +10,9 @@ class ContentLinker(Protocol):
 
     @property
     def is_served(self) -> bool:
-        """Whether links are made: the gateway has an HTTP side."""
+        """Whether links can be made: the gateway has an HTTP server."""
         ...
 
     def link(self, stored: Stored, owner: str) -> str | None:
-        """A link that opens this content of its owner for whoever has it; None where nobody would answer to it."""
+        """Return a link with which anybody can open this content; None if no server would answer it."""
         ...

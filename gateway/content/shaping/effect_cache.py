@@ -1,4 +1,4 @@
-"""A cache for media work: the same history is sent again with every turn."""
+"""A cache for media work, because the same history is sent again with every turn."""
 
 import hashlib
 from collections import OrderedDict
@@ -49,9 +49,9 @@ class RememberingMedia:
 
 
 def _same(effect: MediaEffect[MediaOutcomeT]) -> MediaEffect[MediaOutcomeT]:
-    """Equal for all effects that have the same outcome: without its key, and with a digest in place of its content."""
+    """Return a cache key: the effect without its own key, and with a digest in place of its content."""
     data = effect.data
-    # A digest is of the type of what it stands for: bytes that read like base64 are not what that base64 encodes.
+    # The digest has the type of the content: bytes that look like base64 differ from the bytes that it encodes.
     if isinstance(data, bytes):
         return replace(effect, key="", data=hashlib.sha256(data).digest())
     return replace(effect, key="", data=hashlib.sha256(data.encode()).hexdigest())

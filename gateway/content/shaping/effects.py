@@ -31,7 +31,7 @@ from gateway.errors import ContentError, GatewayError, MediaError
 logger = logging.getLogger(__name__)
 
 _LINK_SECONDS = 20.0
-"""How long one link may take to read."""
+"""Maximum seconds to read one link."""
 
 
 class ContentSink(Protocol):
@@ -40,7 +40,7 @@ class ContentSink(Protocol):
     async def put(
         self, content: bytes, *, owner: str, media_type: str, name: str | None = None, origin: str | None = None
     ) -> Any:
-        """Keep the content, and return an object with its `handle`."""
+        """Store the content, and return an object with its `handle`."""
         ...
 
 
@@ -109,7 +109,7 @@ class FileWriter(Protocol):
 
 
 ReadLinked = Callable[[str], Awaitable[Mapping[str, Any]]]
-"""Reads a resource of the upstream that returned the result: the raw resources/read result. Raises GatewayError."""
+"""Reads a resource of the upstream that returned the result, and returns the raw result. Raises GatewayError."""
 
 
 async def _no_folders() -> tuple[str, ...]:
@@ -118,7 +118,7 @@ async def _no_folders() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Reach:
-    """The context of the result being shaped: a reader for its links, its host's folders, and its caller's tools."""
+    """Access to things outside the result being shaped: its links, its host's folders, and its caller's tools."""
 
     read: ReadLinked | None = None
     folders: Callable[[], Awaitable[Collection[str]]] = _no_folders
@@ -127,10 +127,10 @@ class Reach:
 
 @dataclass(frozen=True)
 class EffectRunner:
-    """Performs effects for `owner`, whom kept content belongs to.
+    """Performs effects for `owner`, to whom stored content belongs.
 
-    Without `describer` or `files`, these effects fail, and shaping falls back. `links` lead to what is kept; `origin`
-    is the upstream that it is kept as.
+    Without `describer` or `files`, their effects fail, and shaping falls back. `links` makes links to stored content;
+    `origin` is the upstream recorded as its source.
     """
 
     store: ContentSink
@@ -148,7 +148,7 @@ class EffectRunner:
         return frozenset(self.describer.kinds) if self.describer is not None else frozenset()
 
     async def run(self, effect: Effect) -> Outcome:
-        """The outcome of one effect; where it fails, a Failed."""
+        """Return the outcome of one effect; a `Failed` if it fails."""
         try:
             match effect:
                 case MediaEffect():
@@ -186,7 +186,7 @@ class EffectRunner:
 
 
 async def perform(effects: Mapping[str, Effect], runner: EffectRunner) -> dict[str, Outcome]:
-    """The outcomes of all effects of one round, performed side by side, under the same keys. Never raises for one."""
+    """Perform all effects of one round concurrently, and return their outcomes by key. Never raises for one."""
     outcomes: dict[str, Outcome] = {}
 
     async def one(key: str, effect: Effect) -> None:

@@ -18,7 +18,7 @@ MODEL_API_KEY = "mcp-gateway/model-api"
 """The `_meta` key of `{"target": ..., "messages": [...]}`: the messages that give the result to this model API."""
 
 CALL_ID = "call"
-"""The placeholder for the id of the call in the messages, as `TOOL_NAME` is for the tool's: only programs know them."""
+"""The placeholder for the call's id in the messages, like `TOOL_NAME` for the tool's name: only programs know them."""
 
 TOOL_NAME = "tool"
 
@@ -56,7 +56,7 @@ async def _outputs(envelope: Envelope, profile: Profile, runner: EffectRunner) -
 
 
 async def _messages(envelope: Envelope, target: str, runner: EffectRunner) -> list[dict[str, Any]]:
-    # Here, because no other profile needs the model APIs.
+    # Imported here because only profiles with this output need the model APIs.
     from gateway.config.builtin_profiles import model_profiles
     from gateway.content.shaping.settle import settle_turn
     from gateway.core.model.turn import Call

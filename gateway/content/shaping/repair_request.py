@@ -100,7 +100,7 @@ class Repairer:
             dialect: a key of `gateway.core.model_apis.registry.REQUEST_APIS`.
             choose: returns the model profile for a model's name.
             model: the model's name if it is not in the request.
-            owner: the owner of the handles that are opened and of the content that is kept.
+            owner: the owner of the handles that are opened and of the content that is stored.
             reinject: whether to put content back where the gateway's own lines name it.
         """
         form = REQUEST_APIS[dialect]

@@ -11,8 +11,8 @@ from gateway.core.model_apis.turns import Assembled, Choices, assemble
 from gateway.core.profiles.model_profile import ModelProfile
 
 ROUNDS = 8
-"""More than any result needs: a link is read, the document behind it is read, its pages are rendered, then smaller for
-the shared budget; what failed is written to a file, described, and kept."""
+"""More than any result needs: read a link, read the document behind it, render its pages, render them smaller for the
+shared budget; write whatever failed to a file, describe it, and store it."""
 
 Outcomes = Mapping[str, Outcome]
 """The outcomes of effects, by the effects' keys."""
@@ -62,7 +62,7 @@ def settle_at_once(
 async def settle_turn(
     calls: Sequence[Call], profile: ModelProfile, runner: EffectRunner, choices: Choices | None = None
 ) -> Assembled:
-    """A turn for a model API with every effect performed that it needs. Never raises."""
+    """Return a turn for a model API after performing all effects that it needs. Never raises."""
 
     async def assembled(outcomes: Outcomes) -> Assembled:
         return assemble(calls, profile, outcomes, choices)

@@ -53,7 +53,7 @@ class Shaped:
 class Shaper:
     """Shapes results for profiles, with a store, media workers, a describer and a file writer to perform effects.
 
-    `links` makes links to kept content.
+    `links` makes links to stored content.
     """
 
     def __init__(

@@ -74,7 +74,7 @@ async def lower_turn(
         files: the files of model APIs' providers (`gateway.content.provider_files.ProviderFiles`): large content is
             uploaded once, and sent by its id if the API takes one; a file of another provider is fetched and sent as
             bytes. Without `files`, a file of another provider becomes a line.
-        owner: the owner of kept content.
+        owner: the owner of stored content.
         on_unsupported: how to treat content of a kind that the API cannot take. `note`: name it in one line of text;
             `error`: refuse the turn; `transcode`: convert it to another kind if possible (the source of a drawing as
             text; the text of a PDF, or its pages as images), else name it. Images and sound of a type that the API
@@ -211,7 +211,7 @@ def _check_choices(on_unsupported: str, links: str, tool_images: str | None) -> 
 
 @dataclass(frozen=True)
 class _NotKept:
-    """Stands for content that was not kept, and has no handle."""
+    """Stands for content that was not stored, and has no handle."""
 
     handle: None = None
 

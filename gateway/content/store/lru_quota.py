@@ -7,21 +7,21 @@ from typing import Generic, NamedTuple, TypeVar
 from gateway.config.schema import StoreSettings
 
 MOST_ENTRIES = 65_536
-"""The maximum number of pieces kept: small ones cost more than their bytes."""
+"""The maximum number of pieces stored: small ones cost more than their bytes."""
 
 
 Ident = TypeVar("Ident", bound=Hashable)
 
 
 class Held(NamedTuple):
-    """The owner of a kept piece of content, and its size in bytes."""
+    """The owner of a stored piece of content, and its size in bytes."""
 
     owner: str
     size: int
 
 
 class LruQuota(Generic[Ident]):
-    """The pieces that are kept, in the order of their last use, with the limits that they count against."""
+    """The stored pieces, in the order of their last use, with the limits that they count against."""
 
     def __init__(self, entries: Iterable[tuple[Ident, Held]] = ()) -> None:
         """`entries` are ordered from the least recently used to the most recently used."""
@@ -42,12 +42,12 @@ class LruQuota(Generic[Ident]):
         self.size += held.size
 
     def use(self, ident: Ident) -> None:
-        """Mark a piece as used just now, if it is kept."""
+        """Mark a piece as just used, if it is stored."""
         if ident in self._held:
             self._held.move_to_end(ident)
 
     def drop(self, ident: Ident) -> None:
-        """Remove a piece, if it is kept."""
+        """Remove a piece, if it is stored."""
         if held := self._held.pop(ident, None):
             self.size -= held.size
             self._owned[held.owner] -= held.size

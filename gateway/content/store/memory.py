@@ -52,7 +52,7 @@ class MemoryStore:
 
     @property
     def usage(self) -> tuple[int, int]:
-        """The number of bytes and the number of pieces kept now."""
+        """The number of bytes and the number of pieces stored now."""
         return self._quota.size, len(self._quota)
 
     def resize(self, settings: StoreSettings) -> None:

@@ -53,7 +53,7 @@ class ObjectStore:
 
     @property
     def usage(self) -> tuple[int, int]:
-        """The number of bytes and the number of pieces kept, as far as this process knows."""
+        """The number of bytes and the number of pieces stored, as far as this process knows."""
         return self._index.quota.size, len(self._index.quota)
 
     def resize(self, settings: StoreSettings) -> None:

@@ -34,7 +34,7 @@ class KeptStore(ContentStore, Protocol):
 
     @property
     def usage(self) -> tuple[int, int]:
-        """The number of bytes and the number of pieces kept."""
+        """The number of bytes and the number of pieces stored."""
         ...
 
     def resize(self, settings: StoreSettings) -> None:

@@ -1,4 +1,4 @@
-"""Errors for content that is missing or cannot be kept, worded alike for all stores."""
+"""Errors for content that is missing or cannot be stored, worded alike for all stores."""
 
 from gateway.config.schema import StoreSettings
 from gateway.errors import ContentTooLarge, ExpiredHandle, UnknownHandle
@@ -26,7 +26,7 @@ def expired_after(seconds: float) -> str:
 
 
 def check_size(size: int, settings: StoreSettings) -> None:
-    """Raise ContentTooLarge if content of `size` bytes can never be kept."""
+    """Raise ContentTooLarge if content of `size` bytes can never be stored."""
     quota = settings.max_bytes_per_owner
     if size > settings.max_bytes:
         limit, who, setting = settings.max_bytes, "the store holds", "store.max_bytes"

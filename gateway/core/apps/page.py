@@ -1,4 +1,4 @@
-"""A page as `resources/read` gives it: what it is, what it asks its host for, and what keeps hosts from showing it."""
+"""Facts about a page in a `resources/read` result: its type, its requests to the host, and its faults."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from gateway.core.model.base64_text import decoded_size
 from gateway.core.model.json_values import as_list, as_object, is_list
 
 PAGE_TYPE = "text/html;profile=mcp-app"
-"""The media type of pages: hosts show no other."""
+"""The media type of pages, the only one that hosts show."""
 _OF_CHATGPT = "text/html+skybridge"
 
 _WIDGET_CSP = "openai/widgetCSP"
@@ -16,10 +16,10 @@ _WIDGET_CSP = "openai/widgetCSP"
 
 @dataclass(frozen=True)
 class PageFacts:
-    """What is known of a page without showing it.
+    """Facts about a page, known without showing it.
 
-    `domains` are those that it asks to be let through to, by what for (`connect`, `resource`, `frame`, `baseUri`);
-    `permissions` those of the frame that it asks for, such as `camera`. `faults` say what keeps hosts from showing it.
+    `domains` are the domains that it asks access to, by purpose (`connect`, `resource`, `frame`, `baseUri`);
+    `permissions` are those that it asks for its frame, such as `camera`. `faults` are reasons why hosts do not show it.
     """
 
     media_type: str | None
@@ -30,7 +30,7 @@ class PageFacts:
 
 
 def page_facts(contents: Mapping[str, Any]) -> PageFacts:
-    """What an item of `contents` is, as a page."""
+    """Return the facts about an item of `contents`, as a page."""
     media_type, meta = contents.get("mimeType"), as_object(contents.get("_meta"))
     known = media_type if isinstance(media_type, str) else None
     interface = as_object(meta.get("ui"))
@@ -63,6 +63,6 @@ def _plain_type(media_type: str | None) -> str:
 
 
 def _domains(csp: Any, ending: str) -> dict[str, tuple[str, ...]]:
-    """The domains of a policy, by what they are asked for."""
+    """Return the domains of a policy, by purpose."""
     found = {key.removesuffix(ending): as_list(value) for key, value in as_object(csp).items() if is_list(value)}
     return {key: names for key, value in found.items() if (names := tuple(str(each) for each in value))}

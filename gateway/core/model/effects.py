@@ -1,10 +1,10 @@
-"""Effects that decisions ask for, and their outcomes. Both are plain values; performing effects happens elsewhere.
+"""Effects that decisions ask for, and their outcomes. Both are plain values; effects are performed elsewhere.
 
 An effect has a `key` that is unique within one result; its outcome is filed under that key. A failed effect is an
 outcome like any other, so that falling back is a rule like any other.
 
-Work on media is asked for with effects alone, within a result and outside of one: `MediaWork.run` is the one function
-that counting and remembering wrap.
+All work on media is requested as effects, for results and otherwise, so `MediaWork.run` is the one function that
+counting and caching wrap.
 """
 
 from dataclasses import dataclass
@@ -50,8 +50,8 @@ MediaOutcomeT = TypeVar("MediaOutcomeT", covariant=True)
 class MediaEffect(Generic[MediaOutcomeT]):
     """Work on media whose outcome is a `MediaOutcomeT`.
 
-    `data` is base64, as results have it, or the bytes themselves where they are at hand: nothing is encoded only to be
-    decoded again.
+    `data` is base64, as in results, or the bytes themselves if they are available, so that nothing is encoded only to
+    be decoded again.
     """
 
     key: str
@@ -104,7 +104,7 @@ class ConvertAudio(MediaEffect["Converted"]):
 
 @dataclass(frozen=True)
 class Probe(MediaEffect["Probed"]):
-    """What can be said of sound or video (`data` of `media_type`) without showing it."""
+    """Determine the properties of sound or video (`data` of `media_type`)."""
 
     media_type: str
 
@@ -146,7 +146,7 @@ Effect: TypeAlias = (
 class Fitted:
     """An image that fits: base64 `data` of `media_type`, its size in `pixels`, and its `original` size in pixels.
 
-    `frames` is the number of frames of the animation that it is the first frame of; 1 if nothing was left out.
+    `frames` is the number of frames of the original animation if only its first frame is shown; otherwise 1.
     """
 
     data: str
@@ -158,9 +158,9 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Kept:
-    """Stored content: its owner can name it by `handle`, and anybody can open it by `url`, if there is one.
+    """Stored content: its owner can refer to it by `handle`, and anybody can open it by `url`, if there is one.
 
-    Without a handle, this gateway keeps no content.
+    Without a handle, this gateway does not store content.
     """
 
     handle: str | None
@@ -239,8 +239,8 @@ Outcome: TypeAlias = (
 
 
 class MediaWork(Protocol):
-    """Whoever does the work on media: `gateway.content.media.MediaWorkers`, or what stands before it."""
+    """The interface for work on media: `gateway.content.media.MediaWorkers`, or a wrapper around it."""
 
     async def run(self, effect: MediaEffect[MediaOutcomeT]) -> MediaOutcomeT:
-        """The outcome. Raises MediaError."""
+        """Return the outcome. Raises MediaError."""
         ...

@@ -1,4 +1,4 @@
-"""The shape of a JSON value: how deep it nests, level by level. Standard library only.
+"""The nesting depth of JSON values: measure it, and remove what is too deep. Standard library only.
 
 JSON comes from programs that we do not control. Nesting breaks parsers and serializers long before size does, each at a
 depth of its own: System.Text.Json at 64 levels (by default), serde_json at 128, jiter (pydantic's parser) at 200,
@@ -29,33 +29,33 @@ ARRAYS = (list, tuple)
 _BRACKETS = re.compile(r'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"?)*+([\[{]+|[\]}]+|\Z)', re.DOTALL)
 """Runs of opening or of closing brackets, with whatever precedes them; brackets within strings are skipped.
 
-Linear: there is a match at every position of any text, and nothing is looked at twice.
+Linear: there is a match at every position of any text, and no character is examined twice.
 """
 
 _ITEM_MEMBERS = frozenset(
     {"tools", "resources", "resourceTemplates", "prompts", "content", "contents", "messages", "resource", "result"}
 )
-"""Members of results that hold items which are usable without one another."""
+"""Members of results that hold items, each usable without the others."""
 
 _DEEPEST_ITEM = 4
-"""Maximum nesting of such members that is searched: the resource in a message's content is the deepest.
+"""Maximum nesting of such members that is searched: the deepest is the resource in a message's content.
 
-Each level is measured again, so that without a bound the work would be the depth times the size.
+Each level is measured again, so without a bound the work would be the depth times the size.
 """
 
 _OPTIONAL = frozenset(
     {"_meta", "annotations", "icons", "execution", "outputSchema", "structuredContent", "data", "title", "description"}
 )
-"""Members that a result, or an item in one, can do without."""
+"""Optional members of results and of their items."""
 
 
 def containers_in(values: list[Any]) -> list[Any]:
-    """The arrays and objects among these values."""
+    """Return the arrays and objects among these values."""
     return [value for value in values if type(value) not in _SCALARS and isinstance(value, _CONTAINERS)]
 
 
 def children_of(containers: list[Any]) -> list[Any]:
-    """What these arrays and objects hold: the values of the next level."""
+    """Return the values in these arrays and objects: the next level."""
     return [
         child
         for container in containers
@@ -115,10 +115,10 @@ def cut_text(text: str) -> str:
 
 
 def without_deep(result: Mapping[str, Any], deepest: int = DEEPEST) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return a result without what nests too deeply in it, and the places where that was (`tools[3].inputSchema`).
+    """Return a result without the parts nested too deeply, and their places (`tools[3].inputSchema`).
 
-    As little as possible is removed: for an item in a list, only its own member. A member that is required is replaced
-    by `NESTED_TOO_DEEPLY`.
+    As little as possible is removed: for an item in a list, only the member that is too deep. A required member is
+    replaced by `NESTED_TOO_DEEPLY`.
     """
     places: list[str] = []
     return _pruned(result, deepest, _DEEPEST_ITEM, "", places), tuple(places)

@@ -1,11 +1,11 @@
-"""How large a JSON value is, by each measure that something is limited by. Standard library only.
+"""The size of a JSON value, in each unit that limits use. Standard library only.
 
-    size_of       characters of texts and keys, and values, without writing them: to bound work, in bounded time
-    memory_of     bytes that it takes in memory, about, counted in the same walk
-    wire_chars    characters as it is sent: what hosts limit results by (`limits.result_chars`)
-    wire_bytes    bytes as it is sent: what hosts limit schemas by (`tools.schema_max_bytes`)
+    size_of       characters of texts and keys, and number of values, in bounded time: to bound work
+    memory_of     approximate bytes in memory, counted in the same way
+    wire_chars    characters as sent, for the limits of hosts on results (`limits.result_chars`)
+    wire_bytes    bytes as sent, for the limits of hosts on schemas (`tools.schema_max_bytes`)
 
-The first two walk over the value; the last two are exact, so they write it.
+The first two walk over the value without serializing it; the last two are exact and serialize it.
 """
 
 import json
@@ -15,21 +15,21 @@ from typing import Any, NamedTuple
 from gateway.core.model.json_shape import ARRAYS, children_of, containers_in
 
 MANY_VALUES = 20_000
-"""Values in one JSON value above which walking over it takes milliseconds: not on the event loop."""
+"""Number of values above which walking over a JSON value takes milliseconds, too long for the event loop."""
 
 _VALUE = 64
-"""Bytes of a number or a container, and of its place in the container that holds it."""
+"""Bytes of a number or a container, including its slot in the container around it."""
 _TEXT = 50
 _WIDE = 2
-"""Bytes of a character in a text that is not all ASCII; it may be 1 or 4."""
+"""Bytes assumed for each character of a text that is not all ASCII; really 1, 2 or 4."""
 
 _WRITER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 class Size(NamedTuple):
-    """How large a JSON value is: the characters of all texts and keys, and the number of values, containers included.
+    """The size of a JSON value: the characters of all texts and keys, and the number of values and containers.
 
-    `is_whole` is false when counting was ended at a limit.
+    `is_whole` is false if counting stopped at a limit.
     """
 
     characters: int
@@ -38,17 +38,17 @@ class Size(NamedTuple):
 
     @property
     def total(self) -> int:
-        """The size as one number: the least that the value has as JSON, with one character more for each value."""
+        """The size as one number: a lower bound on the value's length as JSON, with one more character per value."""
         return self.characters + self.values
 
 
 def size_of(
     value: Any, *, most: int | None = None, most_values: int | None = None, weigh: Callable[[str], int] = len
 ) -> Size:
-    """The size of a JSON value; counting ends soon after more than `most` in total, or `most_values` values.
+    """Return the size of a JSON value; counting stops soon after a total of `most`, or `most_values` values.
 
-    `weigh` says what a text counts for, in place of its length. In linear time, and never recursive; level by level,
-    since that takes a quarter of the time of a walk in one loop.
+    `weigh` returns what a text counts for instead of its length. Linear time, not recursive; level by level, which
+    takes a quarter of the time of a walk in one loop.
     """
     characters, values = 0, 1
     here: list[Any] = [value]
@@ -65,14 +65,14 @@ def size_of(
 
 
 def has_many_values(value: Any) -> bool:
-    """Whether a JSON value has so many values that walking over it should not be done on the event loop."""
+    """Whether a JSON value has too many values to walk over it on the event loop."""
     return size_of(value, most_values=MANY_VALUES).values > MANY_VALUES
 
 
 def memory_of(value: Any, most: int | None = None) -> int:
-    """About so many bytes of memory (CPython's). Counting ends soon after `most`, and is then a little more than that.
+    """Return the approximate bytes in memory (of CPython). Counting stops soon after `most`, at a little more.
 
-    Keys are counted each time that they stand in the value.
+    Keys are counted each time they occur in the value.
     """
     size = size_of(value, most=most, most_values=None if most is None else most // _VALUE, weigh=_weigh)
     found = size.characters + _VALUE * size.values
@@ -84,18 +84,18 @@ def _weigh(text: str) -> int:
 
 
 def compact_json(value: Any) -> str:
-    """A JSON value as it is sent: without blanks, and characters beyond ASCII as they are.
+    """Return a JSON value as it is sent: without whitespace, and with non-ASCII characters unescaped.
 
-    What JSON does not have is written as its `str`.
+    Objects that JSON does not have are written as their `str`.
     """
     return _WRITER.encode(value)
 
 
 def wire_chars(value: Any) -> int:
-    """The characters of a JSON value as it is sent."""
+    """Return the number of characters of a JSON value as it is sent."""
     return len(compact_json(value))
 
 
 def wire_bytes(value: Any) -> int:
-    """The bytes of a JSON value as it is sent."""
+    """Return the number of bytes of a JSON value as it is sent."""
     return len(compact_json(value).encode("utf-8", "surrogatepass"))

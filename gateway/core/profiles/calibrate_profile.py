@@ -92,12 +92,12 @@ class Sight:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """The host that was calibrated, and the day. `told_model` is the model's own claim about itself, a mere remark."""
+    """The host that was calibrated, and the day. `claimed_model` is the model's claim about itself, only for remarks."""
 
     client_name: str
     client_version: str | None
     model: str | None
-    told_model: str | None
+    claimed_model: str | None
     day: date
 
     @property
@@ -140,7 +140,7 @@ def calibrated_profile(who: Calibrated, sight: Sight, base: Profile) -> ProfileS
 
     What was not tried, or cannot be concluded, stays as in `base`.
     """
-    model = who.model or who.told_model
+    model = who.model or who.claimed_model
     on = f", model {plain(model, 100)}" if model else ""
     return ProfileSource(
         title=f"{who.host} (calibrated)",

@@ -42,7 +42,7 @@ class Introductions(NamedTuple):
     longest: int | None = LONGEST
     handles: tuple[tuple[str, bool], ...] = ()
 
-    def told(self, own: str | None, client: str | None) -> str | None:
+    def text_for(self, own: str | None, client: str | None) -> str | None:
         """Merge everything into one text for a client of this name, after `own`, the gateway's; None if it is empty."""
         first = "\n\n".join(text for text in (own, HANDLES if self._names_handles(client) else None) if text)
         return merge_instructions(first, self.parts, self._limit(client))

@@ -15,7 +15,7 @@ from gateway.hosts.config_files.servers import Server, read_servers
 
 
 @dataclass
-class Looked:
+class DiscoveredServers:
     """The servers that were found, the files, and problems with files that could not be read."""
 
     servers: list[Server] = field(default_factory=list[Server])
@@ -23,7 +23,7 @@ class Looked:
     problems: list[str] = field(default_factory=list[str])
 
 
-def discover(sources: Sequence[str], at: Machine) -> Looked:
+def discover(sources: Sequence[str], at: Machine) -> DiscoveredServers:
     """Find the servers of the named hosts and files, or of every known host if none is named.
 
     A host's broken file is skipped and reported as a problem; a broken file that was named is an error.
@@ -31,44 +31,44 @@ def discover(sources: Sequence[str], at: Machine) -> Looked:
     Raises:
         ConfigError: a source is neither a host nor a file, or a named file cannot be read.
     """
-    looked = Looked()
+    discovered = DiscoveredServers()
     for source in sources or HOSTS:
         host = known_name(HOSTS, source)
         if host is not None:
-            _look_in_host(HOSTS[host], at, looked)
+            _look_in_host(HOSTS[host], at, discovered)
         else:
-            _look_in_file(source, at, looked)
-    return looked
+            _look_in_file(source, at, discovered)
+    return discovered
 
 
-def _look_in_host(host: HostFormat, at: Machine, looked: Looked) -> None:
+def _look_in_host(host: HostFormat, at: Machine, discovered: DiscoveredServers) -> None:
     for place in host.places(at):
         file = Path(place.path)
-        if file in looked.files or not os.path.isfile(file):
+        if file in discovered.files or not os.path.isfile(file):
             continue
-        looked.files.append(file)
+        discovered.files.append(file)
         try:
             document = Document(decoded_text(read_bytes(file), file), host.syntax, str(file))
-            looked.servers += read_servers(document, host, at, project=_project(place, at))
+            discovered.servers += read_servers(document, host, at, project=_project(place, at))
         except ConfigError as error:
-            looked.problems.append(str(error))
+            discovered.problems.append(str(error))
 
 
-def _look_in_file(source: str, at: Machine, looked: Looked) -> None:
+def _look_in_file(source: str, at: Machine, discovered: DiscoveredServers) -> None:
     file = Path(source).absolute()
     content = read_bytes(file)
     if content is None:
         if "/" not in source and "\\" not in source and "." not in source:
             find_host(source)
         raise ConfigFileMissing("there is no such file", where=source)
-    looked.files.append(file)
+    discovered.files.append(file)
     document = Document(decoded_text(content, file), "toml" if file.suffix.lower() == ".toml" else "json", str(file))
     found = host_of_file(file, document.data)
     if found is None:
         remedy = "the known keys are mcpServers, servers, context_servers, mcp_servers and mcp"
         raise ConfigError("names no servers in a way that a known host would", where=source, remedy=remedy)
     host, table = found
-    looked.servers += read_servers(document, host, at, table=table, project=_project_of(host, file, at))
+    discovered.servers += read_servers(document, host, at, table=table, project=_project_of(host, file, at))
 
 
 def _project(place: ConfigPlace, at: Machine) -> str | None:

@@ -14,7 +14,7 @@ from gateway.hosts.config_files.register_gateway import host_document, user_file
 
 
 @dataclass(frozen=True)
-class Standing:
+class RegistrationStatus:
     """The registration in one host: `own` are the entries of the gateway by name, `others` the names of other servers.
 
     Both are empty if there is no file, or if it cannot be read; in the latter case, `problem` says why.
@@ -41,7 +41,7 @@ class Standing:
         }
 
 
-def standing(host: HostFormat, at: Machine) -> Standing:
+def registration_status(host: HostFormat, at: Machine) -> RegistrationStatus:
     """Return the registration in the user's file of a host; an unreadable file is not an error."""
     file = user_file(host, at)
     exists = os.path.exists(file)
@@ -50,6 +50,6 @@ def standing(host: HostFormat, at: Machine) -> Standing:
         names = own_names(document, host)
         servers = document.table(host.table) or {}
     except ConfigError as error:
-        return Standing(host, file, exists, problem=error)
+        return RegistrationStatus(host, file, exists, problem=error)
     others = tuple(name for name in servers if name not in names)
-    return Standing(host, file, exists, {name: servers[name] for name in names}, others)
+    return RegistrationStatus(host, file, exists, {name: servers[name] for name in names}, others)

@@ -1,4 +1,4 @@
-"""Calibration of the gateway's hosts: once opened, the hosts to be calibrated are offered two more tools."""
+"""Calibration of the gateway's hosts: while it is open, the hosts to be calibrated are offered two more tools."""
 
 import logging
 import re
@@ -38,7 +38,7 @@ _LONGEST_REPORT = 10_000
 
 
 class KeptProfile(NamedTuple):
-    """Where a profile was saved, and whether it is in force for its host: another may be chosen explicitly."""
+    """The place where a profile was saved, and whether its host uses it: another may be chosen explicitly."""
 
     place: str
     used: bool
@@ -48,9 +48,9 @@ class KeptProfile(NamedTuple):
 class HostWorkspace:
     """Functions of the surrounding gateway that a calibration uses.
 
-    `base_of`: the profile for a measured one to extend while the profile of this name is in force. `model_of`: the
-    model behind a host, if known. `keep`: save a profile under this name and use it for this caller; raises
-    GatewayError. `changed`: notify hosts that their tools have changed.
+    `base_of`: the profile that a measured one extends if the profile of this name is in use. `model_of`: the model
+    behind a host, if known. `keep`: save a profile under this name and use it for this caller; raises GatewayError.
+    `changed`: notify hosts that their tools have changed.
     """
 
     base_of: Callable[[str], Profile]
@@ -133,7 +133,7 @@ class Calibration:
         }
 
     async def call(self, tool: str, arguments: Mapping[str, Any], caller: Caller, profile: Profile) -> dict[str, Any]:
-        """Return a calibration tool's raw result. It must reach the host unchanged: the host is what is measured."""
+        """Return a calibration tool's raw result. It must reach the host unchanged, since it is being measured."""
         try:
             if tool not in TOOLS or not self._is_for(caller, profile):
                 raise InvalidRequest("this gateway is not being calibrated", remedy="run `mcp-gateway calibrate`")
@@ -201,7 +201,7 @@ class Calibration:
 
 
 def _key(caller: Caller) -> tuple[str | None, ...]:
-    """Return a key for the host, not its session: some hosts open a new session for every request."""
+    """Return a key for the host rather than its session: some hosts open a new session for every request."""
     return (caller.client_name, caller.client_version, caller.principal)
 
 

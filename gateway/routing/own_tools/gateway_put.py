@@ -13,7 +13,7 @@ import anyio.to_thread
 import pybase64
 
 from gateway.content.fetch import Fetched, clean_name, peeked, percent_decoded, typed
-from gateway.content.links.content_json import told
+from gateway.content.links.content_json import content_as_json
 from gateway.content.links.content_linker import ContentLinker
 from gateway.content.store import ContentStore, Stored
 from gateway.core.model import base64_text
@@ -81,7 +81,7 @@ class PutTool:
         Raises:
             InvalidRequest: the arguments are invalid, or the path is not allowed.
             FetchError: the URL may not or cannot be fetched.
-            ContentError: the content cannot be kept.
+            ContentError: the content cannot be stored.
         """
         given = {key: value for key in _SOURCES if (value := text_in(arguments, key)) is not None}
         if len(given) != 1:
@@ -101,7 +101,7 @@ class PutTool:
         tool = VIEW_TOOL if viewable and stored.kind == "image" else None
         line = wording.kept(stored.handle, known, tool)
         link = self._links.link(stored, owner)
-        return {"content": [{"type": "text", "text": line}], "structuredContent": told(stored, link)}
+        return {"content": [{"type": "text", "text": line}], "structuredContent": content_as_json(stored, link)}
 
     async def _put_text(self, data: str, name: str | None, declared: str | None, owner: str) -> Stored:
         content, named = await anyio.to_thread.run_sync(_decoded, data)
@@ -110,7 +110,7 @@ class PutTool:
 
     async def _put_url(self, url: str, name: str | None, owner: str) -> Stored:
         if self._fetch is None:
-            raise InvalidRequest("URLs are not fetched here", remedy="give the content as base64 in data")
+            raise InvalidRequest("this gateway does not fetch URLs", remedy="give the content as base64 in data")
         async with self._fetch(url) as fetched:
             chunks, media_type = fetched.chunks, fetched.media_type
             return await self._store.put(chunks, owner=owner, media_type=media_type, name=name or fetched.name)

@@ -1,4 +1,4 @@
-"""`gateway_read`: read kept text, or any resource, piece by piece."""
+"""`gateway_read`: read stored text, or any resource, piece by piece."""
 
 import re
 from collections.abc import Mapping

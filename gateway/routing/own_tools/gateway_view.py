@@ -1,4 +1,4 @@
-"""`gateway_view`: show a kept image, whole, scaled or cropped, or a page of a kept document."""
+"""`gateway_view`: show a stored image, whole, scaled or cropped, or a page of a stored document."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ _AROUND = 2_000
 async def view(
     arguments: Mapping[str, Any], store: ContentStore, media: MediaWork, profile: Profile, *, owner: str
 ) -> list[dict[str, Any]]:
-    """Return the blocks that show a kept image or a page: the image, made to fit the host, and a caption.
+    """Return the blocks that show a stored image or a page: the image, made to fit the host, and a caption.
 
     Raises:
         InvalidRequest: the arguments are invalid, or the content is not an image.

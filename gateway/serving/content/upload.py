@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.content.fetch import clean_name, name_in_disposition, peeked, typed
 from gateway.content.links.base_url import BASE_SCOPE, PRINCIPAL_SCOPE, answering_under
-from gateway.content.links.content_json import told
+from gateway.content.links.content_json import content_as_json
 from gateway.content.links.links import Links
 from gateway.content.store import ContentStore, Stored
 from gateway.core.model.caller import Caller
@@ -77,7 +77,7 @@ class Upload:
             return JSONResponse({"error": str(error)}, status)
         with answering_under(request.scope.get(BASE_SCOPE)):
             link = self._links.link(stored, owner)
-        return JSONResponse(told(stored, link), 201, {"Cache-Control": "no-store"})
+        return JSONResponse(content_as_json(stored, link), 201, {"Cache-Control": "no-store"})
 
     async def _put(self, body: "_Body", owner: str, declared: str | None, name: str | None) -> Stored:
         async with aclosing(body.chunks()) as chunks:

@@ -6,7 +6,7 @@
 {"command": "content", "do": "list"}
 {"command": "content", "do": "delete", "handle": "txt_..."}
 
-`owner` is the owner of the content; by default that of the hosts that are served.
+`owner` is the owner of the content, by default the owner for the hosts being served.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -14,7 +14,7 @@ from contextlib import aclosing
 from typing import Any
 
 from gateway.content.fetch import clean_name, peeked, typed
-from gateway.content.links.content_json import told
+from gateway.content.links.content_json import content_as_json
 from gateway.content.links.content_linker import ContentLinker
 from gateway.content.store import ContentStore, Stored
 from gateway.core.model.caller import Caller
@@ -23,7 +23,7 @@ from gateway.errors import ContentTooLarge, InvalidRequest
 from gateway.serving.control import protocol
 
 MOST_LISTED = 2_000
-"""Maximum number of items listed, the newest: an answer is one line."""
+"""Maximum number of items listed (the newest), since an answer is one line."""
 
 
 class Contents:
@@ -46,18 +46,18 @@ class Contents:
         match request.get("do"):
             case "put":
                 stored = await self.put(request, incoming, owner)
-                yield protocol.result(self._told(stored, owner))
+                yield protocol.result(self._as_json(stored, owner))
             case "get":
                 async with self._store.open(_handle(request), owner=owner) as opened:
-                    yield protocol.result(self._told(opened.stored, owner))
+                    yield protocol.result(self._as_json(opened.stored, owner))
                     async for chunk in opened:
                         yield chunk
             case "describe":
                 stored = await self._store.metadata(_handle(request), owner=owner)
-                yield protocol.result(self._told(stored, owner))
+                yield protocol.result(self._as_json(stored, owner))
             case "list":
                 kept = await self._store.list(owner=owner)
-                shown = [self._told(stored, owner) for stored in kept[-MOST_LISTED:]]
+                shown = [self._as_json(stored, owner) for stored in kept[-MOST_LISTED:]]
                 yield protocol.result({"content": shown, "pieces": len(kept)})
             case "delete":
                 await self._store.delete(_handle(request), owner=owner)
@@ -66,7 +66,7 @@ class Contents:
                 raise InvalidRequest("`do` must be put, get, describe, list or delete")
 
     async def put(self, request: dict[str, Any], incoming: AsyncIterator[bytes], owner: str) -> Stored:
-        """Keep the `size` bytes that follow the request."""
+        """Store the `size` bytes that follow the request."""
         size = request.get("size")
         if not isinstance(size, int) or size < 0:
             raise InvalidRequest("the size of the content is missing")
@@ -79,9 +79,13 @@ class Contents:
             async with aclosing(rest) as content:
                 return await self._store.put(content, owner=owner, media_type=typed(head, declared), name=name)
 
-    def _told(self, stored: Stored, owner: str) -> dict[str, Any]:
+    def _as_json(self, stored: Stored, owner: str) -> dict[str, Any]:
         file = clean_name(stored.name) or f"{stored.handle}.{extension(stored.media_type)}"
-        return {**told(stored, self._links.link(stored, owner)), "expires_at": stored.expires_at, "file": file}
+        return {
+            **content_as_json(stored, self._links.link(stored, owner)),
+            "expires_at": stored.expires_at,
+            "file": file,
+        }
 
 
 async def _exactly(incoming: AsyncIterator[bytes], size: int) -> AsyncGenerator[bytes]:

@@ -60,7 +60,7 @@ class Identity(NamedTuple):
     def introduction(self, client: object) -> dict[str, str]:
         """Return the `instructions` for a client with this clientInfo, cut to what it keeps; empty if none."""
         name = as_object(client).get("name")
-        told = self.others.told(self.instructions, name if isinstance(name, str) else None)
+        told = self.others.text_for(self.instructions, name if isinstance(name, str) else None)
         return {} if told is None else {"instructions": told}
 
 

@@ -30,7 +30,7 @@ def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
     connection = context.session._connection  # pyright: ignore[reportPrivateUsage]  # the SDK has no public handle
     info, capabilities, level = _identity(context, connection)
     caller = Caller(
-        model=told_model(context.params),
+        model=declared_model(context.params),
         revision=context.protocol_version,
         client_name=as_text(info.get("name")),
         client_version=as_text(info.get("version")),
@@ -51,7 +51,7 @@ def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
     )
 
 
-def told_model(params: Mapping[str, Any] | None) -> str | None:
+def declared_model(params: Mapping[str, Any] | None) -> str | None:
     """Return the model that a call is made for, if the host names it.
 
     Measured: Codex 0.169.0 puts `x-codex-turn-metadata` into the `_meta` of every tools/call, with `model` in it.

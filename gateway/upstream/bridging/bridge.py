@@ -21,7 +21,7 @@ from gateway.upstream.connection.client_identity import identity_of
 from gateway.upstream.connection.request_context import RequestContext
 
 CARRIED_SECONDS = 86_400.0
-"""How long a host may keep the state of a stateless upstream; the upstream's own limit may be shorter."""
+"""How long a host may keep the state of a modern upstream; the upstream's own limit may be shorter."""
 
 _PARKED = "parked"
 _UPSTREAM = "upstream"
@@ -53,7 +53,7 @@ class Bridge:
         modern      handshake   the upstream's requests become `input_required` (`suspended_calls`)
 
     The era of an upstream need not be known in advance. Without `suspended`, an upstream of the handshake era cannot
-    ask a stateless host.
+    ask a modern host.
     """
 
     def __init__(self, suspended: SuspendedCalls | None = None, seal: Seal | None = None) -> None:
@@ -68,7 +68,7 @@ class Bridge:
         context: RequestContext,
         timeout: CallLimits | None = None,
     ) -> dict[str, Any]:
-        """Return the upstream's raw result, which may ask a stateless host for input.
+        """Return the upstream's raw result, which may ask a modern host for input.
 
         `timeout` replaces the upstream's own limits.
 

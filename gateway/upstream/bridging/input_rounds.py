@@ -1,4 +1,4 @@
-"""Rounds of input for a host of the handshake era in front of a stateless upstream: the host is asked directly."""
+"""Rounds of input for a host of the handshake era in front of a modern upstream: the host is asked directly."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Suspended calls, for a stateless host in front of an upstream of the handshake era.
+"""Suspended calls, for a modern host in front of an upstream of the handshake era.
 
 The upstream asks for input in the middle of a call, which keeps running here. The host gets a result that asks for the
 input, and repeats its request with the answers and a `requestState` that names the suspended call.
@@ -99,7 +99,7 @@ class SuspendedCall:
             await self._host.tell(method, params)
 
     async def let_go(self) -> None:
-        """Do nothing: a stateless host cannot return to a stream."""
+        """Do nothing: a modern host cannot return to a stream."""
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
         """Pass progress to the host's current request."""

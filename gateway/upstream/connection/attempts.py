@@ -1,4 +1,4 @@
-"""Attempts to connect, and what came of one."""
+"""Attempts to connect, and their outcomes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Connect = Callable[..., AbstractAsyncContextManager["Session"]]
 """`gateway.upstream.connection.connection.connect`."""
 
 
-def machinery() -> Connect:
+def load_connect() -> Connect:
     """Import and return `connect`, which loads the SDK."""
     from gateway.upstream.connection.connection import connect
 
@@ -37,5 +37,5 @@ class Attempt:
 
     @property
     def failure(self) -> Failure:
-        """What went wrong first."""
+        """The first failure."""
         return self._failure or Failure(UpstreamUnavailable, FailureCode.STOPPING, "is being stopped")

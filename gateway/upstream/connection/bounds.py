@@ -29,10 +29,10 @@ MEMORY_PERIOD = 5.0
 
 
 AHEAD = 16
-"""The number of calls that are sent ahead of what the upstream has read: more would wait there instead of here."""
+"""The number of sent calls that the upstream may not have read yet: more would wait there instead of here."""
 
 PONG_SECONDS = 5.0
-"""How long to wait for a sign that the upstream reads; after that it is sent more, in case it ignores `ping`."""
+"""Seconds to wait for a sign that the upstream reads; then more calls are sent, in case it ignores `ping`."""
 
 _TURN = "try again in a moment, or raise limits.calls if the server can take more"
 _READING = "the server works on one call after the other: try again in a moment, or raise timeout.call"
@@ -59,7 +59,7 @@ class CallQueue:
 
     @asynccontextmanager
     async def turn(self, deadline: Deadline, party: str = "") -> AsyncGenerator[None]:
-        """Wait for a turn and hold it inside the context. A deadline that passes meanwhile gives this as the reason."""
+        """Wait for a turn and hold it inside the context. If the deadline passes meanwhile, the wait is its reason."""
         number = await self._taken(deadline, party)
         try:
             yield
@@ -101,7 +101,7 @@ class CallQueue:
         try:
             await place.given.wait()
         except BaseException:
-            if place.number is not None:  # it got its turn just now, and has sent nothing
+            if place.number is not None:  # the turn was just granted, and nothing has been sent
                 self._answered(place.number)
             else:
                 self._waiting[party].remove(place)
@@ -173,13 +173,13 @@ class Restarts:
         self._times.append(self._clock())
 
     def pause(self) -> float:
-        """Return the seconds until it may be restarted without a call; 0 if it may be now."""
+        """Return the seconds until a restart without a call is allowed; 0 if it is allowed now."""
         if not self._per_hour or len(self._times) < self._per_hour:
             return 0.0
         return max(0.0, self._times[0] + HOUR - self._clock())
 
     def explained(self, failure: Failure) -> Failure:
-        """Why it is not started any more, for as long as that is so."""
+        """Return the failure with the explanation that the limit is reached, and that only a call starts it again."""
         often = f"it was started {counted(self._per_hour, 'time')} within an hour, and now it is left alone"
         remedy = "the next call starts it once more; limits.restarts is how often it may be started in an hour"
         return replace(

@@ -1,4 +1,4 @@
-"""Time limits of one call: a limit in all, a limit without progress, and progress that extends it."""
+"""Time limits of one call: a limit in all, and a limit without progress, which progress extends."""
 
 import math
 from collections import deque
@@ -34,7 +34,7 @@ class CallLimits(Protocol):
 
 
 class WaitReason(NamedTuple):
-    """What a call waits for before it is sent, as in `tools/call did not get its turn`, and what to do about it."""
+    """The reason why a call is not sent yet, as in `tools/call did not get its turn`, and what to do about it."""
 
     words: str
     remedy: str
@@ -55,13 +55,13 @@ class Deadline:
         self.scope = anyio.CancelScope(deadline=self._end)
 
     def touch(self) -> None:
-        """Record a sign of life of the upstream (or that it was just sent the request)."""
+        """Record a sign of life of the upstream, or that the request was just sent."""
         if not self._held:
             self.scope.deadline = min(self._end, anyio.current_time() + self._limits.idle)
 
     @contextmanager
     def held(self) -> Generator[None]:
-        """Stop the clock inside the context, while the call waits for somebody else."""
+        """Stop the clock inside the context, while the call waits for something other than the upstream."""
         if not self._held:
             self._held_since = anyio.current_time()
         self._held += 1
@@ -91,8 +91,8 @@ class Deadline:
 class ProgressRelay:
     """Receives an upstream's progress: each notification touches the deadline and is passed to the callback, if any.
 
-    While the callback is busy they wait, and the oldest are dropped if there are too many, so that an eager upstream
-    cannot overwhelm a slow host. Nothing is delivered after `close`, when the call has been answered.
+    While the callback is busy, notifications wait; if there are too many, the oldest are dropped, so that an eager
+    upstream cannot overwhelm a slow host. Nothing is delivered after `close`, when the call has been answered.
     """
 
     def __init__(self, deadline: Deadline, callback: ProgressCallback | None) -> None:
@@ -118,10 +118,10 @@ class ProgressRelay:
             self._idle.set()
 
     async def drain(self) -> None:
-        """Deliver the progress that preceded the response before it, if the host takes it soon."""
+        """Deliver the progress that preceded the response, if the host accepts it soon enough."""
         if self._callback is None:
             return
-        await anyio.lowlevel.checkpoint()  # the last ones have arrived, in tasks that may not have started
+        await anyio.lowlevel.checkpoint()  # the last notifications have arrived, in tasks that may not have started
         with anyio.move_on_after(_LAST):
             while self._busy or self._waiting:
                 self._idle = anyio.Event()

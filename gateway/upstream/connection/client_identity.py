@@ -28,7 +28,7 @@ class ClientIdentity:
     capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
     log_level: str | None = None
     tells_of_roots: bool = True
-    """Whether the host can announce that its roots have changed: a stateless one cannot, whatever it declares."""
+    """Whether the host can announce that its roots have changed: a modern one cannot, whatever it declares."""
 
     @property
     def is_interactive(self) -> bool:

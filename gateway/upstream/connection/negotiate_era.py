@@ -63,7 +63,7 @@ class Opening:
 
 
 def envelope(revision: str, identity: ClientIdentity) -> dict[str, Any]:
-    """Return the `_meta` that every request of the stateless era carries."""
+    """Return the `_meta` that every request of the modern era carries."""
     meta: dict[str, Any] = {
         PROTOCOL_VERSION: revision,
         CLIENT_INFO: dict(identity.client_info),
@@ -128,7 +128,7 @@ async def _probe(ask: Ask, identity: ClientIdentity, patience: float | None) -> 
         try:
             await ask("ping", {"_meta": envelope(NEWEST_MODERN, identity)}, NEWEST_MODERN)
         except (UpstreamRefused, HttpStatus, NotMcp):
-            return  # the server answers unknown requests, since `ping` does not exist in the stateless era
+            return  # the server answers unknown requests, since `ping` does not exist in the modern era
         await anyio.sleep(GRACE)
         tasks.cancel_scope.cancel()
 
@@ -172,6 +172,6 @@ async def _discover_at(revision: str, ask: Ask, identity: ClientIdentity) -> Ope
 
 
 def _newest_mutual(offered: object) -> str | None:
-    """Return the newest known stateless revision among those offered."""
+    """Return the newest known modern revision among those offered."""
     known = as_list(offered)
     return next((one for one in reversed(MODERN_REVISIONS) if one in known), None)

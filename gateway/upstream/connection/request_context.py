@@ -13,7 +13,7 @@ EVERYTHING_AS_IT_IS = Profile(name="passthrough")
 
 @dataclass(frozen=True)
 class RequestContext:
-    """Who sends a request, what its host shows, and how to reach that host while the request is being answered.
+    """The sender of a request, the profile of its host, and the channel to that host while the request is answered.
 
     A request keeps its context to the end, even if the settings change meanwhile.
     """
@@ -24,8 +24,8 @@ class RequestContext:
     listed: Profile = EVERYTHING_AS_IT_IS
     """The profile that the tools were listed for: the same for all requests of the host, whatever model they name."""
     host: Host | None = None
-    """The host that the upstream may send requests and notifications to meanwhile; None: nobody."""
+    """The host that receives the upstream's requests and notifications meanwhile; None if there is none."""
     on_progress: ProgressCallback | None = None
     is_part: bool = False
-    """Whether this request is part of answering another request of the host (a link of a result is read, a tool
-    describes). A stateless host could not repeat it with answers, so it is not asked for any."""
+    """Whether this request is part of answering another request of the host (to read a link of a result, or to describe
+    content with a tool). A host of the modern era could not repeat it with answers, so it is not asked for any."""

@@ -141,7 +141,7 @@ class Session:
     ) -> dict[str, Any]:
         """Send a request, and return its raw result, complete or asking for input.
 
-        Progress is always requested, since it keeps a long call alive. `identity` is presented to a stateless upstream
+        Progress is always requested, since it keeps a long call alive. `identity` is presented to a modern upstream
         in place of the identity that opened the session.
 
         An UpstreamLost caused by SessionExpired means that the upstream refused the request without processing it.
@@ -193,7 +193,7 @@ class Session:
     async def list_tools(
         self, pages: list[WireObject] | None = None, allowance: Allowance | None = None
     ) -> tuple[dict[str, Any], ...]:
-        """Fetch every tool with a name. In the stateless era over HTTP, tools with invalid header annotations are left
+        """Fetch every tool with a name. In the modern era over HTTP, tools with invalid header annotations are left
         out, as the protocol demands, and the annotations of the others are remembered for their calls.
         """
         tools = await self.list_all("tools/list", "tools", pages, allowance)
@@ -213,7 +213,7 @@ class Session:
         await self.ask("ping" if self.opening.era == "handshake" else "server/discover", {})
 
     async def listen(self, notifications: Mapping[str, Any], stream: str) -> None:
-        """Subscribe to changes of a stateless upstream, and return when it ends the subscription.
+        """Subscribe to changes of a modern upstream, and return when it ends the subscription.
 
         `stream` is the id in its notifications. A broken subscription does not affect the connection.
         """
@@ -234,7 +234,7 @@ class Session:
                 await self.ask("logging/setLevel", {"level": level})
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
-        """Send a notification to an upstream of the handshake era; stateless ones take none."""
+        """Send a notification to an upstream of the handshake era; modern ones take none."""
         if self.opening.era == "handshake" and not self.has_ended:
             await self._dispatcher.notify(method, params, {"headers": self._version_header()})
 

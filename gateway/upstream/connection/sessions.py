@@ -20,7 +20,7 @@ from gateway.upstream.connection.supervised_connection import SupervisedConnecti
 logger = logging.getLogger(__name__)
 
 _MOST_HOSTS = 64
-"""How many of the newest hosts of a slot are remembered: hosts of the stateless era choose their own names."""
+"""How many of the newest hosts of a slot are remembered: hosts of the modern era choose their own names."""
 
 _LOOKS = 60.0
 """The maximum seconds between two searches for idle sessions."""
@@ -201,7 +201,7 @@ class Sessions:
         return self._key(owner, self._eras.for_host(caller.era), identity)
 
     def _key(self, owner: str, era: Era, identity: ClientIdentity) -> Key:
-        """Return a key. A stateless upstream gets the identity with each request; over HTTP it has no owned state."""
+        """Return a key. A modern upstream gets the identity with each request; over HTTP it has no owned state."""
         if era == "modern" and "modern" in self._eras.spoken:
             remote = self._default.settings.url is not None
             return Key(SHARED if remote else owner, era, "")

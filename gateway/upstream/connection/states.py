@@ -7,7 +7,7 @@ from gateway.errors import Failure
 
 
 class UpstreamState(StrEnum):
-    """Where an upstream stands; `Upstream.cause` says why, in words, and `Upstream.failure` what failed."""
+    """The state of an upstream; `Upstream.cause` is the reason in words, and `Upstream.failure` the failure, if any."""
 
     STARTING = "starting"
     INSTALLING = "installing"
@@ -38,6 +38,6 @@ _REMEDIES: Mapping[UpstreamState, str] = {
 
 
 def what_to_do(name: str, state: UpstreamState, failure: Failure | None) -> str:
-    """What to do about an upstream that is not there: the remedy of its failure, else that of its state."""
+    """Return the remedy for an upstream that is not available: that of its failure, or else that of its state."""
     own = failure.remedy if failure is not None else None
     return own or _REMEDIES[state].format(name=name)

@@ -40,7 +40,7 @@ class Subscriptions:
     """The URIs subscribed to on one connection, counted, since several hosts may want the same.
 
     They outlive a connection, and are subscribed to again on the next one. In the handshake era each is a request of
-    its own; in the stateless era all of them, with the changes of lists, are one `subscriptions/listen`, which is
+    its own; in the modern era all of them, with the changes of lists, are one `subscriptions/listen`, which is
     repeated when they change or when it breaks.
     """
 
@@ -89,7 +89,7 @@ class Subscriptions:
             self._settled = frozenset()
 
     def acknowledged(self, params: Mapping[str, Any]) -> None:
-        """Handle a stateless upstream's acknowledgement of a stream, and report changes that may have been missed."""
+        """Handle a modern upstream's acknowledgement of a stream, and report changes that may have been missed."""
         meta = params.get("_meta")
         stream = as_object(meta).get(SUBSCRIPTION_ID)
         if stream is not None and stream != self._stream_id:

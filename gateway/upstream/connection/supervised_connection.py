@@ -1,4 +1,4 @@
-"""A supervised connection: one task opens it, reopens it when it is lost, and keeps its lists."""
+"""Supervised connections: one task opens the connection, reopens it when it is lost, and keeps its lists up to date."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gateway.config.schema import UpstreamSettings
 from gateway.core.model.revisions import Era
 from gateway.core.wording import counted
 from gateway.errors import Failure, UpstreamError, UpstreamLost, UpstreamRefused
-from gateway.upstream.connection.attempts import Attempt, Connect, machinery
+from gateway.upstream.connection.attempts import Attempt, Connect, load_connect
 from gateway.upstream.connection.backoff import Backoff
 from gateway.upstream.connection.bounds import CallQueue, Restarts, end_over_memory, rest_when_idle
 from gateway.upstream.connection.calls import CallLimits, Deadline, WaitReason
@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 OnEvent = Callable[["SupervisedConnection", str], None]
 """Called with a connection and an event: `tools`, `prompts` or `resources` (that list has changed), `state`, `opened`,
-`listed` (its lists were fetched again), `broken off` (it was not opened), or `updated:<uri>` (a resource has changed).
+`listed` (its lists were fetched again), `broken off` (opening failed), or `updated:<uri>` (a resource has changed).
 Must not block.
 """
 
@@ -62,7 +62,7 @@ _FOR_HOSTS = frozenset({"notifications/message", "notifications/elicitation/comp
 STEADY = 20.0
 """Seconds after which a connection counts as stable, so that its loss is followed by a short delay."""
 
-_LEAVING = 10.0  # seconds to leave a connection, as a last resort: more than a process gets to end
+_LEAVING = 10.0  # seconds to close a connection, as a last resort: more than a process has to end
 
 _AFTER: Mapping[type, UpstreamState] = {Resting: UpstreamState.SLEEPING, Vacated: UpstreamState.STARTING}
 """The state after a connection that ended without a failure."""
@@ -95,9 +95,9 @@ class SupervisedConnection:
         self.subject = subject
         self.opening: Opening | None = None
         self.identity = identity()
-        """The identity that it is opened with."""
+        """The identity to open the connection with."""
         self.tried: Era = first()
-        """The era that is tried first."""
+        """The era to try first."""
         self.counts = Counts()
         self.status = ConnectionStatus(
             subject.name,
@@ -108,7 +108,7 @@ class SupervisedConnection:
         self.subscriptions = Subscriptions(subject.name)
         self.host_requests = HostRequests(subject.settings.timeout.answer)
         self.has_listed = False
-        """Whether everything was listed at least once, so that the lists are its own."""
+        """Whether everything was listed at least once, so the lists are from this connection."""
         self.lists = Lists(subject, lambda kind: on_event(self, kind))
         self.last_use = [0.0]  # when the last call ended; a list, so that watchers can share it
         self._is_default = is_default
@@ -119,9 +119,9 @@ class SupervisedConnection:
         self._transport: TransportName | None = None
         self._session: Session | None = None
         self._is_queued = False
-        """Whether it waits for another to be installed."""
+        """Whether it is waiting for another upstream to be installed."""
         self.waited = 0.0
-        """Seconds that the last start waited for its turn; set when the turn has come."""
+        """Seconds that the last start waited for its turn; set when its turn comes."""
         self._waits_since = 0.0
         self._connecting: anyio.CancelScope | None = None
         self._hint: Callable[[], Hint | None] = lambda: None
@@ -160,7 +160,7 @@ class SupervisedConnection:
 
     @property
     def era(self) -> Era | None:
-        """The era spoken on the connection; None if it was never opened."""
+        """The era of the connection; None if it was never opened."""
         return None if self.opening is None else self.opening.era
 
     @property
@@ -170,7 +170,7 @@ class SupervisedConnection:
 
     @property
     def prospect(self) -> tuple[Era, ClientIdentity]:
-        """The era and the identity of the connection; of the next one while it is not open."""
+        """The era and the identity of the connection, or of the next one if it is not open."""
         if self.opening is not None and self.state is UpstreamState.READY:
             return self.opening.era, self.identity
         return (self._first(), self._next_identity()) if self._connecting is None else (self.tried, self.identity)
@@ -181,7 +181,7 @@ class SupervisedConnection:
         return not self.counts.running
 
     def adopt(self, subject: Subject) -> None:
-        """Adopt settings that differ only in what does not need a new connection (`tools`, `timeout`)."""
+        """Adopt settings whose only changes do not need a new connection (`tools`, `timeout`)."""
         self.subject = self.lists.subject = subject
         self.host_requests.patience = subject.settings.timeout.answer
 
@@ -200,7 +200,7 @@ class SupervisedConnection:
         """Send a request, and return its raw result. A lost connection is reopened first, within `timeout.call`.
 
         The host in `context` gets the upstream's requests and notifications while the request runs; `identity` is
-        presented to a stateless upstream.
+        presented to an upstream of the modern era.
 
         A request that was refused because the session has expired was not processed, and is sent once more on a new
         session. All others are sent once.
@@ -237,8 +237,8 @@ class SupervisedConnection:
         held: float | None = 0.0
         try:
             # Loading the SDK takes most of a second, which must not block the event loop.
-            connect = await anyio.to_thread.run_sync(machinery)
-            if self.state is UpstreamState.SLEEPING:  # from the beginning
+            connect = await anyio.to_thread.run_sync(load_connect)
+            if self.state is UpstreamState.SLEEPING:  # asleep from the beginning
                 await self._wanted.wait()
             while not self._stopping:
                 self._attempt += 1
@@ -257,7 +257,7 @@ class SupervisedConnection:
             self.status.enter(UpstreamState.STOPPED, _STOPPED)
 
     def wake(self) -> None:
-        """Reopen the connection if it sleeps; its state is starting from now on."""
+        """Reopen the connection if it sleeps; its state becomes `STARTING` at once."""
         if self.state is UpstreamState.SLEEPING:
             self.status.enter(UpstreamState.STARTING)
             self._wanted.set()
@@ -274,7 +274,7 @@ class SupervisedConnection:
             self._connecting.cancel()
 
     def vacate(self) -> None:
-        """Close the connection, and with it the state of its owner, and open another."""
+        """Close the connection, which discards its owner's state, and open another."""
         self.host_requests.last_host = None  # the next host is a different one
         if self._session is not None:
             self._session.finish(Vacated())
@@ -293,7 +293,7 @@ class SupervisedConnection:
         host, on_progress = (context.host, context.on_progress) if context is not None else (None, None)
         async with self.host_requests.call(host, deadline, alone=alone, turns=self._turns):
             deadline.wait_reason = _STARTING
-            if session.has_ended:  # while it waited for its turn
+            if session.has_ended:  # while this request waited for its turn
                 session = await self._connected()
             deadline.wait_reason = None
             if identity is not None and identity.log_level is not None:
@@ -322,7 +322,7 @@ class SupervisedConnection:
         raise self.status.unavailable()
 
     async def _pause(self, failure: Failure, backoff: Backoff, restarts: Restarts) -> None:
-        """Report why there is no connection, and wait until the next attempt: for a while, or until a call."""
+        """Report why there is no connection, and wait until the next attempt: for a delay, or until a call."""
         if isinstance(self._ended, Vacated):
             return
         if isinstance(self._ended, Resting):
@@ -351,7 +351,7 @@ class SupervisedConnection:
             with anyio.CancelScope() as self._connecting:
                 try:
                     await self._live_over(connect, transport, life, limit)
-                except Exception as error:  # whatever a transport raises ends this connection and nothing else
+                except Exception as error:  # an exception of a transport must end only this connection
                     life.failed(failure_of(error, self.subject))
             if self._connecting.cancelled_caught:
                 life.failed(failure_of(NoAnswer(limit.allowed, self._hint(), limit.key), self.subject))
@@ -364,7 +364,7 @@ class SupervisedConnection:
         self._transport = None
         self._on_event(self, "broken off")
         if self.tried == "modern" and self._first() != self.tried and not self._stopping:
-            return await self._live(connect)  # the server may have exited at an unknown request
+            return await self._live(connect)  # the server may have exited because of an unknown request
         return startup(failures, self.subject), None
 
     def _transports(self) -> tuple[TransportName, ...]:

@@ -1,4 +1,4 @@
-"""What goes wrong between the gateway and an upstream, as a `Failure`: SDK, transport and system errors in one table.
+"""Classify errors between the gateway and an upstream: one table from SDK, transport and system errors to `Failure`.
 
 Exceptions arrive as they were raised: nested in groups (a transport's task group), or chained (a refused connection
 below an HTTP client's error). They are flattened, and the first row of `TABLE` that matches one of them counts. Rows
@@ -53,12 +53,12 @@ class HttpStatus(Exception):
 
     @property
     def is_about_the_request(self) -> bool:
-        """Whether another kind of request may do better: the address is there, and lets this caller in."""
+        """Whether another kind of request may succeed: the address exists and accepts this caller."""
         return self.meaning[0] in ANOTHER_REQUEST_MAY_DO
 
     @property
     def meaning(self) -> tuple[FailureCode, str]:
-        """Which failure it is, and what that means."""
+        """The code of the failure, and its meaning in words."""
         return _STATUS.get(self.status, _SERVER_ERROR if self.status >= 500 else _OTHER_STATUS)
 
 
@@ -83,7 +83,7 @@ class ConnectionEnded(Exception):
 
 
 class ProcessEnded(Exception):
-    """The process ended, or closed its output: how, as in `exited with code 1`, and what it printed."""
+    """The process ended or closed its output; `how` describes it, as in `exited with code 1`, `hint` is its output."""
 
     def __init__(self, how: str, hint: Hint | None) -> None:
         super().__init__(f"{how}: {hint.text}" if hint else how)
@@ -91,7 +91,7 @@ class ProcessEnded(Exception):
 
 
 class Stopping(Exception):
-    """The gateway itself ends the connection."""
+    """The gateway itself is ending the connection."""
 
 
 class Resting(Exception):
@@ -103,18 +103,18 @@ class Resting(Exception):
 
 
 class Vacated(Exception):
-    """The host with state in the upstream is gone: the upstream is restarted, so that no other host gets the state."""
+    """The host with state in the upstream has left: the upstream is restarted so that no other host gets the state."""
 
 
 class OverMemory(Exception):
-    """The upstream used more memory than it may, and is stopped until it is needed."""
+    """The upstream used more memory than allowed, and is stopped until it is needed."""
 
     def __init__(self, used: str, limit: str) -> None:
         super().__init__(f"used {used} of memory, more than its limit of {limit} (limits.memory), and was stopped")
 
 
 class TooMuchWaiting(Exception):
-    """The upstream does not read its input, or not the responses to its requests; the message says how much waits."""
+    """The upstream does not read its input, or the responses to its requests; the message says how much is waiting."""
 
 
 class Retired(Exception):
@@ -122,7 +122,7 @@ class Retired(Exception):
 
 
 class NoAnswer(Exception):
-    """The upstream was not ready within its start limit; with the seconds, its output, and the limit's name."""
+    """The upstream was not ready within its start limit: the seconds, its output, and the limit's name."""
 
     def __init__(self, seconds: float, hint: Hint | None, key: str = "timeout.start") -> None:
         super().__init__(hint.text if hint else "")
@@ -148,7 +148,7 @@ class Subject:
 
 
 class _Said(NamedTuple):
-    """What an exception says of an upstream; `{place}` in the message is the upstream's command or origin."""
+    """An exception's meaning for an upstream; `{place}` in the message is the upstream's command or origin."""
 
     code: FailureCode
     message: str
@@ -191,7 +191,7 @@ def _no_answer(exception: Exception, _: Subject) -> _Said:
     hint = exception.hint
     message = f"was not ready within {round(exception.seconds, 1):g} s" + (f"; {hint.text}" if hint else "")
     code = FailureCode.START_TIMEOUT
-    if hint and hint.code is FailureCode.NOT_MCP_ON_STDOUT:  # other lines explain no silence
+    if hint and hint.code is FailureCode.NOT_MCP_ON_STDOUT:  # other lines do not explain silence
         code = hint.code
     return _Said(code, message, {"limit": exception.key})
 
@@ -203,7 +203,7 @@ def _process_ended(exception: Exception, subject: Subject) -> _Said:
 
 
 def _in_its_words(code: FailureCode) -> Callable[[Exception, Subject], _Said]:
-    """The exception's message is what happened."""
+    """Use the exception's message as the failure's message."""
     return lambda exception, subject: _Said(code, _quoted(exception, subject))
 
 
@@ -252,7 +252,7 @@ def _exceeded(exception: Exception) -> bool:
 _TIMED_OUT = _Said(FailureCode.TIMED_OUT, "{place} did not answer in time")
 
 TABLE: tuple[_Row, ...] = (
-    # What the gateway's own transports found out: the most telling, so first.
+    # Raised by the gateway's own transports: the most specific, so first.
     _Row("gateway.Stopping", UpstreamUnavailable, _Said(FailureCode.STOPPING, "is being stopped")),
     _Row(
         "gateway.Retired",
@@ -354,15 +354,15 @@ def _failure(row: _Row, exception: Exception, subject: Subject) -> Failure:
     return Failure(row.kind, code, message, remedy, details)
 
 
-_TELLING = (FailureCode.UNAUTHORIZED, FailureCode.FORBIDDEN, FailureCode.NOT_FOUND)
-"""What one transport was told is more than that the other one is not spoken there, in this order."""
+_SPECIFIC = (FailureCode.UNAUTHORIZED, FailureCode.FORBIDDEN, FailureCode.NOT_FOUND)
+"""Failures that say more than that a transport is not supported at the address, the most specific first."""
 
 
 def startup(failures: Sequence[Failure], subject: Subject) -> Failure:
-    """Why an upstream could not be connected to: what each transport met that was tried, in order."""
+    """Return the most specific of `failures`, which has one for each transport that was tried, in order."""
     met = [subject.secrets.cause(failure.message, 600) for failure in failures]
     message = met[0] if len(set(met)) == 1 else f"{met[0]}; over the older SSE transport: {'; '.join(met[1:])}"
-    telling = (failure for code in _TELLING for failure in failures if failure.code is code)
+    telling = (failure for code in _SPECIFIC for failure in failures if failure.code is code)
     return replace(next(telling, failures[0]), kind=UpstreamUnavailable, message=message)
 
 

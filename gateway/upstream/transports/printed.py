@@ -1,4 +1,4 @@
-"""What a program printed, read once for why it ended or is silent: in words, and as what a remedy needs to know."""
+"""Explain why a program ended or is silent by its output: in words, and as the facts that a remedy needs."""
 
 import re
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ from gateway.upstream.transports.redaction import Secrets
 
 _MODULE = re.compile(r"No module named '([\w.]+)'")
 _VARIABLE = re.compile(r"\b(?!ERR_)[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
-"""A program that ends naming what looks like an environment variable misses it; ERR_... are the codes of Node.js."""
+"""A name that looks like an environment variable in the last line: it is probably missing. Node.js uses ERR_..."""
 
 
 @dataclass(frozen=True)
 class Hint:
-    """What a program printed that may explain its end, or its silence: for people, and as a failure, if it is known."""
+    """The output of a program that may explain its end or its silence: for display, and as a failure, if known."""
 
     text: str
     code: FailureCode | None = None
@@ -23,9 +23,9 @@ class Hint:
 
 
 def read_printed(last_line: str | None, others: int, first_other: str, secrets: Secrets) -> Hint | None:
-    """What was printed, from the line of stderr that says best why, and the `others` on stdout that are not MCP.
+    """Return a hint made from the most meaningful line of stderr and the number of lines on stdout that are not MCP.
 
-    None where nothing was printed.
+    Return None if nothing was printed.
     """
     last_line = secrets.cause(last_line) if last_line is not None else None
     if not others:

@@ -9,25 +9,25 @@ from gateway.core.tools.instructions import HANDLES, LONGEST, LONGEST_PART, Intr
 
 def test_each_upstreams_text_stands_under_its_name_after_the_gateways_own():
     said = Introductions((("charts", "Draw."), ("quiet", ""), ("files", "Read.")))
-    assert said.told(" Ask first.\n", None) == "Ask first.\n\n## charts\nDraw.\n\n## files\nRead."
-    assert said.told(None, None) == "## charts\nDraw.\n\n## files\nRead."
-    assert Introductions().told(None, "x") is None
-    assert Introductions().told("Alone.", "x") == "Alone."
+    assert said.text_for(" Ask first.\n", None) == "Ask first.\n\n## charts\nDraw.\n\n## files\nRead."
+    assert said.text_for(None, None) == "## charts\nDraw.\n\n## files\nRead."
+    assert Introductions().text_for(None, "x") is None
+    assert Introductions().text_for("Alone.", "x") == "Alone."
 
 
 def test_hosts_whose_profile_says_so_are_told_what_handles_are_good_for():
     said = Introductions((), (), None, (("quiet-*", False), ("*", True)))
-    assert said.told(None, "Quiet Host") is None
-    assert said.told("Own.", "other") == f"Own.\n\n{HANDLES}"
-    assert said.told(None, None) == HANDLES
+    assert said.text_for(None, "Quiet Host") is None
+    assert said.text_for("Own.", "other") == f"Own.\n\n{HANDLES}"
+    assert said.text_for(None, None) == HANDLES
 
 
 def test_a_client_is_told_what_it_keeps_the_closest_limit_first():
     said = Introductions((("a", "word " * 4_000),), (("claude-code", 500), ("claude*", None)), 1_000)
-    assert len(said.told("Own", "Claude Code") or "") <= 500
-    assert len(said.told("Own", "claude_desktop (via mcp-remote 1)") or "") > 15_000
-    assert 500 < len(said.told("Own", "other") or "") <= 1_000
-    assert len(Introductions((("a", "word " * 4_000),)).told(None, None) or "") <= LONGEST
+    assert len(said.text_for("Own", "Claude Code") or "") <= 500
+    assert len(said.text_for("Own", "claude_desktop (via mcp-remote 1)") or "") > 15_000
+    assert 500 < len(said.text_for("Own", "other") or "") <= 1_000
+    assert len(Introductions((("a", "word " * 4_000),)).text_for(None, None) or "") <= LONGEST
 
 
 def test_a_long_text_takes_nothing_from_short_ones_and_ends_at_a_word_with_a_mark():

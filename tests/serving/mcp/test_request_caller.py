@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from gateway.serving.mcp.request_caller import told_model
+from gateway.serving.mcp.request_caller import declared_model
 
 TURN = {"session_id": "s", "model": "gpt-5.5"}
 
 
 @pytest.mark.parametrize("told", [TURN, json.dumps(TURN)])
 def test_the_model_of_a_call_is_read_where_codex_tells_it(told):
-    assert told_model({"name": "x", "_meta": {"x-codex-turn-metadata": told}}) == "gpt-5.5"
+    assert declared_model({"name": "x", "_meta": {"x-codex-turn-metadata": told}}) == "gpt-5.5"
 
 
 @pytest.mark.parametrize(
@@ -29,5 +29,5 @@ def test_the_model_of_a_call_is_read_where_codex_tells_it(told):
     ],
 )
 def test_anything_else_tells_no_model(meta):
-    assert told_model({"_meta": meta}) is None
-    assert told_model(None) is None
+    assert declared_model({"_meta": meta}) is None
+    assert declared_model(None) is None

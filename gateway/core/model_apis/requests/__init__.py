@@ -1,1 +1,1 @@
-"""Requests of model APIs: finding the tool results in them, and replacing these by lowered ones."""
+"""Requests to model APIs: find the tool results in them, and replace them with lowered ones."""

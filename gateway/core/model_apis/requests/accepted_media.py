@@ -1,4 +1,4 @@
-"""The media that a model accepts, and where: which pieces of a request can stay as they are."""
+"""The media that a model accepts, and where: decide which pieces of a request can stay unchanged."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _GEMINI_IMAGES = ("inlineData", "inline_data")
 
 
 def is_right(piece: Piece, profile: ModelProfile) -> bool:
-    """Whether a piece can stay unchanged: in the API's own form, at the API's own place, within its limits."""
+    """Whether a piece can stay unchanged: in the API's own form, in a place that it allows, within its limits."""
     envelope = piece.call.envelope
     if not piece.native or envelope.notes or (envelope.is_error and profile.error.text_only):
         return False
@@ -59,7 +59,7 @@ def media_kind(media_type: str | None) -> str:
 
 
 def images_in(request: Any, depth: int = 0) -> int:
-    """How many images there are in a whole request, as far as they stand in the API's own form."""
+    """Return the number of images in a whole request that are in the API's own form."""
     if is_list(request):
         return sum(images_in(item, depth + 1) for item in request) if depth < _DEEPEST else 0
     if not is_dict(request) or depth > _DEEPEST:

@@ -1,4 +1,4 @@
-"""Finding handles in text: lines and captions by the gateway that name stored content, and `content://` URIs."""
+"""Find handles in text: lines and captions by the gateway that name stored content, and `content://` URIs."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ The line of a document whose pages follow as images is a caption, whether or not
 
 _HANDLE = r"(?:img|aud|vid|doc|mod|cad|bin)_[0-9a-z]{12}"
 _INSIDE = r"[^\[\]\n]{0,2000}"
-_QUOTE = r"""\\{0,7}"?"""  # also as escaped by JSON, up to three times
+_QUOTE = r"""\\{0,7}"?"""  # may be escaped by JSON, up to three times
 _KIND = r"(?:image|audio|video|document|content)"
 _URL = r"(?:; a link that opens [^\[\]\n]{1,40} for a while: [^\[\]\s]{1,2000})?"
 _OPENED = rf"; (?:open it with [\w-]+, )?handle {_QUOTE}(?P<line>{_HANDLE}){_QUOTE}"
@@ -87,7 +87,7 @@ NAMED: frozenset[How] = frozenset({"line", "described", "link", "uri"})
 CAPTION: frozenset[How] = frozenset({"caption"})
 """Ways of naming content that the host was given to show, whether or not it did."""
 WHOLE_LINES: frozenset[How] = frozenset({"line", "described", "link"})
-"""Ways that nobody writes by chance: complete lines of the gateway's own."""
+"""Forms that do not occur by chance: complete lines of the gateway's own."""
 
 
 def handles_in(envelope: Envelope, hows: frozenset[How] = NAMED) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ class _Opening:
         self._after = after
 
     def blocks(self) -> list[Block]:
-        """Return the text around each line that stands alone, with the content between; other content follows it."""
+        """Return the text around each line that stands alone, with the content in between; other content follows it."""
         text, done, pending = self._block.text, 0, ""
         blocks: list[Block] = []
         later: list[Block] = []

@@ -1,4 +1,4 @@
-"""The tool results found in a request of any model API: the pieces that have to be examined, turn by turn."""
+"""Tool results found in a request to any model API: the pieces to examine, turn by turn."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -118,7 +118,7 @@ class Finder:
         self._pieces.append(Piece(where, self.results - 1, whole, native=True, by_reference=True))
 
     def parts(self, where: Where, call: Call, content: Any, native: Native, *, is_error: bool = False) -> None:
-        """A result's content: a string, a list of parts, or an object that a client put there."""
+        """Add the content of a result: a string, a list of parts, or an object that a client put there."""
         if not is_list(content):
             if content is not None:
                 self.envelope(where, call, envelope_of(content, is_error=is_error))
@@ -159,7 +159,7 @@ def _is_text(item: Any) -> bool:
 
 
 def _is_foreign(item: Any, native: Native) -> bool:
-    """Whether a part without media is in a known form, but not one of this API's."""
+    """Whether a part without media is in a known form that this API does not have."""
     if isinstance(item, str):
         return True
     return block_of(item) is not None and (not is_native(item, native) or not _OF_MCP.isdisjoint(item))

@@ -1,4 +1,4 @@
-"""Mentions: handles named in a history's user and tool messages, and the media that is inserted for them. Pure."""
+"""Mentions: handles named in a history's user and tool messages, and the media inserted for them. Pure."""
 
 import copy
 import json
@@ -17,7 +17,7 @@ from gateway.core.profiles.model_profile import ModelProfile
 Path: TypeAlias = tuple[str | int, ...]
 
 _OWN_RESULTS = {"anthropic_messages": "content", "bedrock_converse": "content", "gemini": "parts"}
-"""The formats whose user messages hold tool results themselves, and the member that does."""
+"""The member that holds tool results in user messages, for the formats that have it."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Spot:
 
 @dataclass(frozen=True)
 class Mention:
-    """A handle that is named in a spot. `part` is the index of a part that only names the handle, if it is in one."""
+    """A handle named in a spot. `part` is the index of the part that names it, if that part contains nothing else."""
 
     spot: Spot
     handle: str
@@ -47,7 +47,7 @@ def mentions(messages: Sequence[Any], profile: ModelProfile) -> tuple[Mention, .
     near = media_near(messages)
     for index, message in enumerate(messages):
         for spot in _spots(index, message, profile.writing):
-            # A caption names what is shown beside it; if a client removed that, only its handle is left.
+            # A caption names media shown beside it; if a client removed the media, only the handle is left.
             for mention in _in_spot(spot, _at(message, spot.path), captions=not near[index]):
                 is_new = mention.handle not in known and wording.marker(mention.handle) not in shown
                 if is_new or mention.part is not None:
@@ -116,7 +116,7 @@ def _in_spot(spot: Spot, content: Any, *, captions: bool) -> Iterator[Mention]:
         yield from (Mention(spot, handle) for handle in handles_in_value(content, shown=captions))
     elif is_list(content):
         for number, part in enumerate(content):
-            # A part that is nothing but a handle is none of the API's: it has to go, whatever else it names.
+            # The API has no part that is only a handle, so it has to be removed, whatever else it names.
             handles = handles_in_value(part)
             if _is_words(part):
                 yield from (Mention(spot, handle) for handle in handles_in_value(part, shown=captions))

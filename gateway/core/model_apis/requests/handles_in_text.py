@@ -1,7 +1,7 @@
-"""Finding handles in text and JSON, written by the gateway or by a program with content handles of its own.
+"""Find handles in text and JSON, written by the gateway or by a program with its own content handles.
 
-Recognised are the gateway's own lines (`...; handle img_7h3k2m9q4w8x]`, `... handle "img_7h3k2m9q4w8x"]`), `content://`
-URIs, and objects that name a handle (`{"kind": "image", "handle_id": "img_7h3k2m9q4w8x"}`), also as JSON within text.
+These are the gateway's own lines (`...; handle img_7h3k2m9q4w8x]`, `... handle "img_7h3k2m9q4w8x"]`), `content://`
+URIs, and objects that name a handle (`{"kind": "image", "handle_id": "img_7h3k2m9q4w8x"}`), even as JSON within text.
 """
 
 import re
@@ -32,7 +32,7 @@ _DEEPEST = 40
 def handles_in_text(text: str, *, shown: bool = True) -> tuple[str, ...]:
     """Return the handles that a text names, in order, each once.
 
-    If `shown` is false, those in captions are left out, whose media is beside the text.
+    If `shown` is false, handles in captions are left out, because their media is beside the text.
     """
     if "_" not in text:
         return ()

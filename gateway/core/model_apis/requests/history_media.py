@@ -1,4 +1,4 @@
-"""Limiting the media of a history: the newest results in full, and no more than an API accepts in one request.
+"""Limit the media of a history: keep the newest results in full, within the limits of an API for one request.
 
 A history only grows at its end. So media is left out from its beginning, in steps: the cut stays in the same place for
 many turns, and so does everything before it that a provider keeps in its prompt cache.
@@ -57,7 +57,7 @@ def first_in_full(weights: Sequence[Weight], limits: HistoryLimits) -> int:
 
 
 def cut_to(amounts: Sequence[int], limit: int | None) -> int:
-    """Return how many of the oldest have to go to meet the limit, in steps of a fraction of it."""
+    """Return how many of the oldest must be removed to meet the limit, in steps of a fraction of it."""
     if limit is None:
         return 0
     over = sum(amounts) - limit

@@ -1,4 +1,4 @@
-"""Editing a request: copying the containers that lead to a change, and replacing old content by new."""
+"""Edit a request: copy the containers that lead to a change, and replace old content."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
@@ -35,7 +35,7 @@ class RequestApi(Protocol):
         ...
 
     def put_result(self, holder: Any, key: Any, answer: Answer, write: WriteTurn, /) -> None:
-        """Put an answer in place of `holder[key]`. `write` is that of the API it is written for, maybe another one."""
+        """Replace `holder[key]` by an answer. `write` belongs to the API that the answer is for, maybe another one."""
         ...
 
     def follow_up(self, turn: RepairedTurn, write: WriteTurn, /) -> list[Any]:
@@ -51,7 +51,7 @@ def value_at(request: Any, where: Where) -> Any:
 
 
 def with_copies(value: Any, wheres: Sequence[Where]) -> Any:
-    """The value with copies of the lists and objects on these ways; everything else is the very same."""
+    """Return the value with copies of the lists and objects along these paths; everything else is the same object."""
     if not (is_list(value) or is_dict(value)):
         return value
     copied: Any = value.copy()

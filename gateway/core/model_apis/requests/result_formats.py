@@ -1,6 +1,6 @@
-"""Recognising the forms in which clients send a tool's result on, and turning them back into an envelope.
+"""Recognise the forms in which clients pass on a tool's result, and read them as an envelope.
 
-Known are a CallToolResult printed as JSON (google-adk, Cline), lists of blocks in the form of MCP, OpenAI, Anthropic,
+These are a CallToolResult printed as JSON (google-adk, Cline), lists of blocks in the form of MCP, OpenAI, Anthropic,
 the AI SDK (`file` parts) or LangChain, Gemini's inline data, and any of them wrapped as `{"result": ...}`, `{"output":
 ...}` or `{"error": ...}`, as values or as strings. Anything else is text, and is left to `gateway.core.results.rescue`.
 """
@@ -29,7 +29,7 @@ _OF_RESULTS = frozenset(
     {"content", "isError", "is_error", "structuredContent", "structured_content", "_meta", "meta", "annotations"}
     | {"resultType", "result_type", "type", "tool_use_id"}
 )
-"""Members of a CallToolResult, and of what clients print of one; an object with any other member is something else."""
+"""Members of a CallToolResult, also as clients print it; an object with any other member is something else."""
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _TYPE_KEYS = ("mimeType", "mime_type", "mediaType", "media_type", "contentType", "content_type")
 _NAME_KEYS = ("filename", "fileName", "name", "title", "displayName")
@@ -76,7 +76,7 @@ def is_exact(part: Mapping[str, Any]) -> bool:
 
 
 def block_of(part: Any) -> dict[str, Any] | None:
-    """One part with media or text in any known form as an MCP block; None where it is neither."""
+    """Return a part with media or text in any known form as an MCP block; None if it is neither."""
     if not is_dict(part):
         return None
     if _is_text(part) and isinstance(part.get("text"), str):

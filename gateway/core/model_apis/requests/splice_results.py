@@ -1,4 +1,4 @@
-"""Putting lowered results into the places of the pieces of a request."""
+"""Put lowered results in place of the pieces of a request."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -11,15 +11,15 @@ from gateway.core.model_apis.requests.request_edits import RequestApi, Target, v
 def splice(
     request: Mapping[str, Any], turns: Sequence[RepairedTurn], form: RequestApi, target: Target
 ) -> dict[str, Any]:
-    """Replace the pieces of a request by the answers. Everything else in it stays as it was.
+    """Replace the pieces of a request by the answers. Everything else in it stays unchanged.
 
-    `form` is the API that the request is written in; `target` is the one that the answers are written for, whose
-    messages have the same form, with parts of its own.
+    `form` is the API that the request is written in; `target` is the API that the answers are for, whose messages have
+    the same form, with its own parts.
     """
     holders = [piece.where[:-1] for turn in turns for piece, _ in turn.answers]
     ways = [way for turn in turns for piece, _ in turn.answers for way in copied_for(request, piece)]
     spliced: dict[str, Any] = with_copies(request, [(), *holders, *ways, *(turn.after[:-1] for turn in turns)])
-    # From the end on, so that what is put in moves nothing that is still to be found.
+    # From the end backwards, so that insertions do not move places that are still to be replaced.
     for turn in sorted(turns, key=_position, reverse=True):
         piece, answer = turn.answers[0]
         if piece.into is not None:

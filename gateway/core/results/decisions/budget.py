@@ -19,11 +19,11 @@ _MARGIN = 0.98
 _CUT_LINE = 160
 """Characters for the line that says how much was left out."""
 _LEAST_TEXT = 400
-"""Characters of text that are kept, however little space there is."""
+"""Characters of text that are always kept."""
 _SMALLEST_IMAGE = 12_000
 """Base64 characters below which an image is named rather than shown: it would be unreadable."""
 _FAIR_IMAGE = 120_000
-"""Base64 characters that are reserved for an image, however much text there is: enough for a legible screenshot."""
+"""Base64 characters that are always reserved for an image: enough for a legible screenshot."""
 _MOST_KEPT_FREE = 0.75
 """Maximum share of the whole budget that is reserved for media."""
 _STEP = 4_096
@@ -47,7 +47,7 @@ def within_budget(context: DecisionContext, decided_blocks: list[BlockDecision])
 
 
 def fits(context: DecisionContext, decided_blocks: list[BlockDecision], text: str) -> bool:
-    """Whether a text after these decisions would be sent whole."""
+    """Whether a text placed after these decisions would be sent without being cut."""
     with_text = [*decided_blocks, AsText(text, key="")]
     sizes, most = _text_sizes(with_text), _text_limit(context)
     if most is not None and share(sizes, most)[len(decided_blocks)] < len(text):
@@ -96,7 +96,7 @@ def _room(decided_blocks: list[BlockDecision], limit: int) -> int:
 def _fit_media(context: DecisionContext, decided_blocks: list[BlockDecision], room: int) -> list[BlockDecision]:
     sizes = {place: chars for place, decision in enumerate(decided_blocks) if (chars := _media_chars(decision))}
     if context.awaits_content or sum(sizes.values()) <= room:
-        return decided_blocks  # space is divided only once everything has been fitted by itself
+        return decided_blocks  # space is divided only after everything has been fitted by itself
     shares = share(sizes, room)
     return [
         _smaller(context, decision, shares[place]) if sizes.get(place, 0) > shares.get(place, 0) else decision
@@ -194,5 +194,5 @@ def _media_chars(decision: BlockDecision) -> int:
 
 
 def _sent(value: object) -> int:
-    """The characters that a part of a result is sent with; none where there is nothing to send."""
+    """Return the number of characters in which a part of a result is sent; 0 if there is nothing to send."""
     return wire_chars(value) if value else 0

@@ -34,8 +34,8 @@ class Selection(Protocol):
 class Route:
     """The destination of a call: an upstream, the tool's name there, and the arguments that take content.
 
-    `audience`: who reads the result. `shows_page`: whether the host shows a page of the upstream with it. `only_app`:
-    whether the tool is only for pages of its own upstream, whoever reads the result of this call.
+    `audience`: the reader of the result. `shows_page`: whether the host shows a page of the upstream with it.
+    `only_app`: whether the tool is only for pages of its own upstream, regardless of the reader of this result.
     """
 
     upstream: str
@@ -50,9 +50,8 @@ class Route:
 class Catalogue:
     """The tools as offered, the routes of their calls, and notes of what was changed or left out.
 
-    `problems` are those of the `notes` that somebody should look at: tools left out, and name collisions. `originals`
-    are the original input schemas, by offered name, of tools whose offered schema accepts more: arguments are checked
-    against these.
+    `problems` are the `notes` that need attention: tools left out, and name collisions. `originals` are the original
+    input schemas, by offered name, of tools whose offered schema accepts more: arguments are checked against these.
     """
 
     tools: tuple[dict[str, Any], ...] = ()
@@ -61,12 +60,12 @@ class Catalogue:
     problems: tuple[Note, ...] = ()
     originals: Mapping[str, WireObject] = field(default_factory=dict[str, WireObject])
     takes_content: bool = False
-    """Whether one of the tools has an argument that takes a handle."""
+    """Whether any tool has an argument that takes a handle."""
     own_names: Mapping[str, tuple[Route, ...]] = field(default_factory=dict[str, tuple[Route, ...]])
     """For a host that shows pages: the selected tools that pages may call, by their upstreams' own names for them."""
     listed_for_pages: frozenset[str] = frozenset()
-    """Those of `own_names` that are listed too: one entry, whichever upstream is meant when it is called."""
+    """The tools of `own_names` that are also listed: one entry for each name, even if several upstreams have it."""
     over_limit: Note | None = None
-    """The one of `problems` that names the tools beyond the host's limit."""
+    """The problem that names the tools beyond the host's limit."""
     unmatched: tuple[Note, ...] = ()
-    """Those of `problems` that are about a key of the configuration which names something that is not there."""
+    """The problems about configuration keys that name something that does not exist."""

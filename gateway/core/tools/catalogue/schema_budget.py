@@ -1,4 +1,4 @@
-"""Fitting a tool's schema into the bytes that a host accepts: words go first, then details, and then the structure."""
+"""Fit a tool's schema into the bytes that a host accepts: remove words first, then details, then structure."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,12 +11,12 @@ from gateway.core.tools.catalogue.faults import DEEPEST, Fault, faults, rebuilt
 from gateway.core.wording import plain
 
 _SHORT = (200, 60)
-"""Characters that descriptions are cut to; each length is tried from the innermost schemas outwards."""
+"""Lengths in characters to cut descriptions to; each is tried from the innermost schemas outwards."""
 _ASIDE = ("examples", "title", "default", "$comment")
 _LARGEST = 256 * 1024
 """Characters of a schema above which its words are not removed step by step, as each step processes all of it."""
 _NAMES = 1_000
-"""Characters of the names that are listed in words if not even they fit as properties."""
+"""Maximum characters of a list of names, in words, if the names do not fit as properties."""
 
 _Edit = Callable[[WireObject], dict[str, Any]]
 
@@ -27,7 +27,7 @@ def is_too_deep(schema: WireObject, look: Callable[[Any], tuple[Fault, ...]] = f
 
 
 def fit_schema(schema: WireObject, limit: int) -> tuple[dict[str, Any], str | None]:
-    """Fit the schema into this many bytes by leaving out only words; return it with what was done, None if too large.
+    """Fit the schema into this many bytes by leaving out only words; return it and what was done (None: too large).
 
     It accepts the same arguments as before.
     """
@@ -46,7 +46,7 @@ def fit_schema(schema: WireObject, limit: int) -> tuple[dict[str, Any], str | No
 def bare(schema: WireObject, limit: int) -> tuple[dict[str, Any], str]:
     """Reduce the schema to the names and plain types of its properties, with a sentence for the model.
 
-    If not even those fit, it becomes any object, and the sentence lists the names.
+    If those do not fit either, it becomes any object, and the sentence lists the names.
     """
     properties = as_object(schema.get("properties"))
     shown: dict[str, Any] = {
