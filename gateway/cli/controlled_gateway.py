@@ -18,7 +18,7 @@ from gateway.serving.control.status_report import Serving
 from gateway.serving.control.watch_config import fingerprint
 
 if TYPE_CHECKING:
-    from gateway.serving.mcp.mcp_server import Downstream
+    from gateway.serving.mcp.downstream import Downstream
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Select the running gateway for a command: the only one, or the one that is named."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -44,3 +45,12 @@ def chosen(pid: int | None, name: str | None, everyone: bool) -> Sequence[Gatewa
 
 def _listed(records: Sequence[GatewayRecord]) -> str:
     return ", ".join(f"{record.pid} ({record.name}, {record.config or 'no file'})" for record in records)
+
+
+def since(moment: str) -> str:
+    """Format the time since a moment of a report in one unit: `5 min`."""
+    seconds = max(0.0, (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds())
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""Every sentence that the gateway itself shows to a model.
+"""Sentences that the gateway itself shows to a model: lines in place of content, markers, captions and notes.
 
 They are in one place so that they can be read together: short, plain, always in square brackets, so that a model can
 tell them from a tool's own text, and never with control characters in a name that an upstream chose.

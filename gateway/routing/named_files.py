@@ -20,7 +20,7 @@ from gateway.core.model import media_types
 from gateway.core.model.json_values import is_dict, is_list
 from gateway.core.model.notes import Note
 from gateway.core.wording import plain
-from gateway.system.folders import open_below
+from gateway.system.open_below import open_below
 
 MOST_FILES = 10
 MOST_BYTES = 32 * 1024 * 1024

@@ -11,7 +11,7 @@ from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
-from gateway.core.tools.arguments import ContentForm, Parameter
+from gateway.core.tools.arguments import Parameter, PossibleForms
 from gateway.errors import Failure
 from gateway.upstream import UpstreamState
 from gateway.upstream.bridging.bridge import BridgedUpstream
@@ -94,7 +94,7 @@ class CalibrationPort(Protocol):
 class ArgumentsPort(Protocol):
     """Puts content into the arguments of calls (implemented by `gateway.content.arguments.Arguments`)."""
 
-    def giving(self, settings: UpstreamSettings) -> ContentForm: ...
+    def giving(self, settings: UpstreamSettings) -> PossibleForms: ...
     def reconfigure(self, limits: LimitSettings) -> None: ...
     def resolved(
         self,

@@ -9,7 +9,7 @@ from gateway.core.tools.catalogue import Route
 from gateway.core.wording import failure_text, plain
 from gateway.errors import ArgumentError
 from gateway.routing.ports import ArgumentsPort, UpstreamPort
-from gateway.upstream.connection.calls import CallLimits
+from gateway.upstream.connection.deadlines import CallLimits
 from gateway.upstream.connection.request_context import RequestContext
 
 _LONGEST = 1_000

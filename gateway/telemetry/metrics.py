@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from gateway._version import __version__
-from gateway.telemetry.registry import Counter, Histogram, Labels, Metric, Reading, exposition
+from gateway.telemetry.metric_kinds import Counter, Histogram, Labels, Metric, Reading, exposition
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 

@@ -18,9 +18,9 @@ from gateway.core.model.revisions import Era
 from gateway.errors import Failure, UpstreamUnavailable
 from gateway.upstream.attendance import Attendance
 from gateway.upstream.catalogues import Catalogues, RememberedLists
-from gateway.upstream.connection.calls import CallLimits
 from gateway.upstream.connection.client_identity import ClientIdentity, identity_of
 from gateway.upstream.connection.counters import Counts
+from gateway.upstream.connection.deadlines import CallLimits
 from gateway.upstream.connection.first_start import LaunchTurns, longest_start
 from gateway.upstream.connection.negotiate_era import Opening
 from gateway.upstream.connection.request_context import RequestContext

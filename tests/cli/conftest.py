@@ -152,6 +152,7 @@ class Process:
         raise AssertionError(f"the process ended without an answer to {request_id}")
 
     def initialize(self, name="test"):
+        """A gateway answers this before `status` lists it: call a tool first."""
         params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}}
         self.send(id=1, method="initialize", params=params)
         result = self.answer(1)["result"]

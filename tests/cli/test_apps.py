@@ -137,7 +137,7 @@ def test_a_recorded_result_for_pages_alone_is_refused_to_a_host_without_pages(co
     recorded.write_text(command("call", "raw__chunk", "--config", raw, "--app", "--json").out)
     ended = command("explain", recorded, "--profile", "codex")
     assert (ended.code, ended.out) == (2, "")
-    assert "no tool is named 'raw__chunk': only pages call it by this name (add --app" in ended.err
+    assert "there is no tool named 'raw__chunk': only pages call it by this name (add --app" in ended.err
 
 
 def test_the_page_of_each_tool_is_shown(command, raw):

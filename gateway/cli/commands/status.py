@@ -1,12 +1,11 @@
 """`mcp-gateway status`: show the running gateways, their connected hosts, and the state of each upstream."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from gateway.cli.command_context import AsJson
 from gateway.cli.exit_codes import DONE, FAILED, complain
-from gateway.cli.running_gateways import Name, Pid, matching
+from gateway.cli.running_gateways import Name, Pid, matching, since
 from gateway.cli.terminal import say, say_json, say_table
 from gateway.core.wording import counted, plain, size_words
 from gateway.errors import GatewayError
@@ -54,7 +53,7 @@ def _heading(report: Mapping[str, Any]) -> str:
     facts = [
         f"{plain(report['name'], 100)} {report['version']}",
         f"process {report['pid']}",
-        f"for {_ago(report['started'])}",
+        f"for {since(report['started'])}",
         ", ".join(report["transports"]) or "not serving yet",
         *([size_words(report["memory_bytes"])] if report["memory_bytes"] else []),
     ]
@@ -90,7 +89,7 @@ def _show(report: Mapping[str, Any]) -> None:
 def _host(host: Mapping[str, Any]) -> str:
     named = plain(f"{host['name'] or 'without a name'} {host['version'] or ''}".strip(), 100)
     profile = f"profile {host['profile']}" if host["profile"] else "asks for a profile that does not exist"
-    return f"{named}: {host['revision']}, {profile}, for {_ago(host['since'])}, {counted(host['requests'], 'request')}"
+    return f"{named}: {host['revision']}, {profile}, for {since(host['since'])}, {counted(host['requests'], 'request')}"
 
 
 def _row(upstream: Mapping[str, Any]) -> Sequence[str]:
@@ -98,7 +97,7 @@ def _row(upstream: Mapping[str, Any]) -> Sequence[str]:
     return (
         upstream["name"],
         upstream["state"],
-        _ago(upstream["since"]),
+        since(upstream["since"]),
         *(str(calls[kind]) for kind in ("total", "failed", "running")),
         str(upstream["restarts"]),
         size_words(memory) if memory else "-",
@@ -109,12 +108,3 @@ def _about(upstream: Mapping[str, Any]) -> str:
     """Say why the upstream is not ready, or else its transport and what it has."""
     has = f"{counted(upstream['tools'], 'tool')}, sessions: {upstream['sessions']}"
     return upstream["cause"] or f"{upstream['transport']}, {upstream['revision'] or '-'}, {has}"
-
-
-def _ago(moment: str) -> str:
-    """Format the time since a moment in one unit: `5 min`."""
-    seconds = max(0.0, (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds())
-    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} s"

@@ -9,7 +9,7 @@ import anyio
 
 from gateway.cli.diagnosis.check_context import CheckContext
 from gateway.cli.diagnosis.findings import CheckResult, list_names
-from gateway.cli.diagnosis.toolsets import HostOffer, beyond, check_declared, offered
+from gateway.cli.diagnosis.tool_lists import HostOffer, beyond, check_declared, offered
 from gateway.config.find_config import cache_folder
 from gateway.config.schema import UpstreamSettings
 from gateway.content.arguments import ways_of_giving

@@ -7,7 +7,7 @@ from gateway.config.schema import LimitSettings
 from gateway.content.arguments.files import TemporaryFiles
 from gateway.content.arguments.resolve_content import Arguments
 from gateway.content.store import ContentStore
-from gateway.core.tools.arguments import ContentForm, find_parameters
+from gateway.core.tools.arguments import PossibleForms, find_parameters
 
 _PROGRAM = "this program"
 
@@ -37,7 +37,7 @@ async def resolve_arguments(
     Raises:
         ArgumentError: content is missing, of the wrong kind, or too large. The message names the argument.
     """
-    parameters = find_parameters({"inputSchema": schema}, {}, ContentForm()).parameters
+    parameters = find_parameters({"inputSchema": schema}, {}, PossibleForms()).parameters
     resolver = Arguments(store, limits or LimitSettings(), TemporaryFiles(None))
     async with resolver.given(arguments, parameters, owner=owner, upstream=_PROGRAM, accept="any") as resolved:
         return dict(resolved)

@@ -11,9 +11,9 @@ from gateway.content.links.content_linker import ContentLinker
 from gateway.content.store import ContentStore
 from gateway.core.tools.arguments import (
     Content,
-    ContentForm,
     Parameter,
     Place,
+    PossibleForms,
     path_words,
     place_content,
     wanted_contents,
@@ -40,10 +40,10 @@ class Fetch(Protocol):
     def __call__(self, url: str, *, max_bytes: int) -> AbstractAsyncContextManager[AFetched]: ...
 
 
-def ways_of_giving(settings: UpstreamSettings, *, fetched: bool, links: bool) -> ContentForm:
+def ways_of_giving(settings: UpstreamSettings, *, fetched: bool, links: bool) -> PossibleForms:
     """Return the forms in which an upstream may get content; `fetched` and `links` say what the gateway can do."""
     has_files = settings.command is not None
-    return ContentForm(handles=settings.accept != "none", fetched=fetched, links=links, files=has_files)
+    return PossibleForms(handles=settings.accept != "none", fetched=fetched, links=links, files=has_files)
 
 
 class Arguments:
@@ -71,7 +71,7 @@ class Arguments:
         """Apply other limits from the next call on."""
         self._limits = limits
 
-    def giving(self, settings: UpstreamSettings) -> ContentForm:
+    def giving(self, settings: UpstreamSettings) -> PossibleForms:
         """Return the forms in which an upstream may get content."""
         links = self._links is not None and self._links.is_served
         return ways_of_giving(settings, fetched=self._fetch is not None, links=links)

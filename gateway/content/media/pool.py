@@ -8,10 +8,10 @@ import anyio
 from anyio.abc import TaskGroup
 
 from gateway.config.schema import MediaSettings
+from gateway.content.media.fair_queue import FairQueue
 from gateway.content.media.frames import WorkerJob
 from gateway.content.media.process import Worker, WorkerEnded, WorkerReply
 from gateway.content.media.share import Share, current_share
-from gateway.content.media.turns import FairQueue
 from gateway.errors import MediaError
 
 IDLE_SECONDS = 60.0

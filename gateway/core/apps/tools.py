@@ -1,4 +1,4 @@
-"""A tool's declarations about its page: its URI, and whether the model, the page or both may call the tool."""
+"""Tools with pages: which hosts show them, and what a tool declares about its page: URI, and who may call the tool."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, cast

@@ -21,7 +21,7 @@ from gateway.core.wording import PUT_TOOL, VIEW_TOOL, join_facts, plain, size_wo
 from gateway.errors import InvalidRequest
 from gateway.routing.own_tools import wording
 from gateway.routing.own_tools.arguments import text_in
-from gateway.system.folders import open_below
+from gateway.system.open_below import open_below
 
 Fetch = Callable[[str], AbstractAsyncContextManager[Fetched]]
 """Fetches a URL if the configuration allows it. Raises FetchError."""

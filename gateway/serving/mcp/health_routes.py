@@ -7,7 +7,7 @@ from starlette.routing import BaseRoute, Route
 from gateway.content.links.base_url import PRINCIPAL_SCOPE
 from gateway.serving.mcp.security import HEALTH_PATH, READINESS_PATH
 from gateway.telemetry import Telemetry
-from gateway.telemetry.registry import CONTENT_TYPE
+from gateway.telemetry.metric_kinds import CONTENT_TYPE
 
 METRICS_PATH = "/metrics"
 

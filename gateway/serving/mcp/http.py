@@ -16,12 +16,12 @@ from gateway.config.schema import HttpSettings
 from gateway.content.links.base_url import Bases
 from gateway.serving.http import Listening, serve
 from gateway.serving.mcp.attendance import AttendanceMiddleware
+from gateway.serving.mcp.downstream import Downstream
 from gateway.serving.mcp.drain_streams import Draining
 from gateway.serving.mcp.era_headers import EraHeaderMiddleware
 from gateway.serving.mcp.events import Events, ResumableSessions
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.health_routes import observing
-from gateway.serving.mcp.mcp_server import Downstream
 from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
 from gateway.serving.mcp.security import Guard, allowed_by, check_bind, for_sdk, limits_of, refused_response
 from gateway.serving.mcp.service import Service

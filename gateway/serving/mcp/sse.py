@@ -9,8 +9,8 @@ from mcp.shared.message import SessionMessage
 from starlette.types import Receive, Scope, Send
 
 from gateway.serving.http import address_of
+from gateway.serving.mcp.downstream import Downstream
 from gateway.serving.mcp.handshake import Handshake
-from gateway.serving.mcp.mcp_server import Downstream
 from gateway.serving.mcp.request_caller import PROFILE_SCOPE
 from gateway.serving.mcp.security import refused_response
 from gateway.serving.mcp.streams import StreamConnection

@@ -19,9 +19,9 @@ from pydantic import ValidationError
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object
 from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, INVALID_REQUEST, PROTOCOL_VERSION
+from gateway.serving.mcp.downstream import Downstream
 from gateway.serving.mcp.early_stdio import EarlyStdio
 from gateway.serving.mcp.handshake import Handshake, Refusal
-from gateway.serving.mcp.mcp_server import Downstream
 from gateway.serving.mcp.service import Service
 from gateway.serving.mcp.streams import StreamConnection
 from gateway.upstream.transports.messages import write_message

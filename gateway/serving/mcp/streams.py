@@ -17,9 +17,9 @@ from mcp_types import ClientCapabilities, Implementation, InitializeRequestParam
 from pydantic import ValidationError
 
 from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
+from gateway.serving.mcp.downstream import Downstream
 from gateway.serving.mcp.handshake import Handshake, Refusal, enveloped
 from gateway.serving.mcp.hosts import introduce
-from gateway.serving.mcp.mcp_server import Downstream
 from gateway.upstream.connection.owners import owner_by_session
 
 _ENDLESS = frozenset({"subscriptions/listen"})

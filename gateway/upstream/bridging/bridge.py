@@ -16,8 +16,8 @@ from gateway.upstream.bridging.input_requests import INPUT_REQUIRED, RETRYABLE
 from gateway.upstream.bridging.input_rounds import drive
 from gateway.upstream.bridging.signed_state import MARK, Seal
 from gateway.upstream.bridging.suspended_calls import SuspendedCall, SuspendedCalls
-from gateway.upstream.connection.calls import CallLimits
 from gateway.upstream.connection.client_identity import identity_of
+from gateway.upstream.connection.deadlines import CallLimits
 from gateway.upstream.connection.request_context import RequestContext
 
 CARRIED_SECONDS = 86_400.0

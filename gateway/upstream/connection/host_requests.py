@@ -20,7 +20,7 @@ import anyio
 from gateway.core.model.wire import INTERNAL_ERROR, METHOD_NOT_FOUND
 from gateway.errors import HostRefused
 from gateway.upstream.connection.bounds import CallQueue
-from gateway.upstream.connection.calls import Deadline, WaitReason
+from gateway.upstream.connection.deadlines import Deadline, WaitReason
 from gateway.upstream.transports.channel import STREAM_CLOSED
 
 ELICITATION = "elicitation/create"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from gateway.core.model.caller import Caller
 from gateway.core.profiles.profile import Profile
-from gateway.upstream.connection.calls import ProgressCallback
+from gateway.upstream.connection.deadlines import ProgressCallback
 from gateway.upstream.connection.host_requests import Host
 
 EVERYTHING_AS_IT_IS = Profile(name="passthrough")

@@ -34,8 +34,8 @@ from gateway.core.model.wire import LOG_LEVELS, WireObject
 from gateway.core.wording import nested_too_deeply, plain
 from gateway.errors import GatewayError, UpstreamLost, UpstreamRefused
 from gateway.upstream.connection.allowance import Allowance
-from gateway.upstream.connection.calls import Deadline, ProgressCallback, ProgressRelay
 from gateway.upstream.connection.client_identity import ClientIdentity
+from gateway.upstream.connection.deadlines import Deadline, ProgressCallback, ProgressRelay
 from gateway.upstream.connection.negotiate_era import Opening, agree, envelope
 from gateway.upstream.transports.channel import Channel
 from gateway.upstream.transports.failures import ConnectionEnded, NotMcp, SessionExpired, Subject, failure_of

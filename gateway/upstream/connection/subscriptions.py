@@ -1,4 +1,4 @@
-"""Subscriptions of hosts to a session's resources, and their requests to the upstream."""
+"""Subscriptions of hosts at an upstream, kept across its connections, and the changes that it announces."""
 
 from __future__ import annotations
 

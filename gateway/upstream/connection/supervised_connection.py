@@ -17,9 +17,9 @@ from gateway.errors import Failure, UpstreamError, UpstreamLost, UpstreamRefused
 from gateway.upstream.connection.attempts import Attempt, Connect, load_connect
 from gateway.upstream.connection.backoff import Backoff
 from gateway.upstream.connection.bounds import CallQueue, Restarts, end_over_memory, rest_when_idle
-from gateway.upstream.connection.calls import CallLimits, Deadline, WaitReason
 from gateway.upstream.connection.client_identity import ClientIdentity
 from gateway.upstream.connection.counters import Counts
+from gateway.upstream.connection.deadlines import CallLimits, Deadline, WaitReason
 from gateway.upstream.connection.first_start import LaunchTurns, StartLimit
 from gateway.upstream.connection.host_requests import HostRequests
 from gateway.upstream.connection.request_context import RequestContext

@@ -30,11 +30,11 @@ from gateway.upstream.transports.printed import Hint
 from gateway.upstream.transports.redaction import Secrets, origin_of
 
 _STATUS: Mapping[int, tuple[FailureCode, str]] = {
-    401: (FailureCode.UNAUTHORIZED, "it wants to know who is calling"),
-    403: (FailureCode.FORBIDDEN, "it does not let this caller in"),
+    401: (FailureCode.UNAUTHORIZED, "it requires authentication"),
+    403: (FailureCode.FORBIDDEN, "it denies access"),
     404: (FailureCode.NOT_FOUND, "there is no MCP server at this address"),
     405: (FailureCode.METHOD_NOT_ALLOWED, "this address does not take MCP messages"),
-    407: (FailureCode.PROXY_UNAUTHORIZED, "a proxy on the way wants credentials"),
+    407: (FailureCode.PROXY_UNAUTHORIZED, "a proxy requires credentials"),
     429: (FailureCode.TOO_MANY_REQUESTS, "it was asked too often"),
     **dict.fromkeys((400, 406, 415, 422), (FailureCode.REQUEST_REFUSED, "it does not take the request")),
 }
@@ -213,7 +213,7 @@ def _quoted(exception: Exception, subject: Subject) -> str:
 
 def _asleep(exception: Exception, _: Subject) -> _Said:
     assert isinstance(exception, Resting)
-    return _Said(FailureCode.ASLEEP, f"sleeps: nobody called it for {exception.seconds:g} s")
+    return _Said(FailureCode.ASLEEP, f"sleeps: it was not called for {exception.seconds:g} s")
 
 
 def _missing(exception: Exception, subject: Subject) -> _Said:
@@ -263,13 +263,13 @@ TABLE: tuple[_Row, ...] = (
     _Row(
         "gateway.SessionExpired",
         UpstreamLost,
-        _Said(FailureCode.SESSION_EXPIRED, "its session expired, or the server was started anew"),
+        _Said(FailureCode.SESSION_EXPIRED, "its session expired, or the server was restarted"),
     ),
     _Row("gateway.Resting", UpstreamUnavailable, _asleep),
     _Row(
         "gateway.Vacated",
         UpstreamUnavailable,
-        _Said(FailureCode.VACATED, "is started anew: the host that used it is gone"),
+        _Said(FailureCode.VACATED, "is being restarted: the host that used it is gone"),
     ),
     _Row("gateway.OverMemory", UpstreamLost, _in_its_words(FailureCode.MEMORY_EXCEEDED)),
     _Row("gateway.TooMuchWaiting", UpstreamLost, _in_its_words(FailureCode.TOO_MUCH_WAITING)),
@@ -303,7 +303,9 @@ TABLE: tuple[_Row, ...] = (
     _Row("ssl.SSLError", UpstreamLost, _insecure(FailureCode.TLS_FAILED)),
     _Row("httpx2.ConnectTimeout", UpstreamLost, _Said(FailureCode.CONNECT_TIMEOUT, "no connection to {place} in time")),
     _Row("httpx2.TimeoutException", UpstreamTimeout, _TIMED_OUT),
-    _Row("httpx2.ProxyError", UpstreamUnavailable, _Said(FailureCode.PROXY_REFUSED, "the proxy on the way refused")),
+    _Row(
+        "httpx2.ProxyError", UpstreamUnavailable, _Said(FailureCode.PROXY_REFUSED, "the proxy refused the connection")
+    ),
     _Row("httpx2.ConnectError", UpstreamLost, _Said(FailureCode.NO_CONNECTION, "no connection to {place}")),
     _Row("httpx2.SSEError", UpstreamGarbage, _too_large, only=_exceeded),
     _Row(

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 import gateway
+from gateway.content.media.fair_queue import FairQueue
 from gateway.content.media.shared import shared_workers
-from gateway.content.media.turns import FairQueue
 from gateway.errors import MediaError
 
 pytestmark = pytest.mark.anyio

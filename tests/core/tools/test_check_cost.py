@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.core.profiles.profile import ToolRules
-from gateway.core.tools.arguments import ContentForm, find_parameters
+from gateway.core.tools.arguments import PossibleForms, find_parameters
 from gateway.core.tools.catalogue.check_cost import MOST_STEPS, TooMuchWork, check_compilable, check_steps
 from gateway.core.tools.catalogue.faults import FaultMemo, faults, resolve
+from gateway.core.tools.catalogue.object_root import with_object_root
 from gateway.core.tools.catalogue.patterns import states
 from gateway.core.tools.catalogue.refs import inlined, without_broken_refs
-from gateway.core.tools.catalogue.roots import with_object_root
 from gateway.core.tools.catalogue.schemas import shown_to
 
 
@@ -80,7 +80,7 @@ STEPS = {
     "inlined": inlined,
     "merged": with_object_root,
     "shown": lambda schema: shown_to(schema, ToolRules(refs="inline", root="object", schema_max_bytes=4_000)),
-    "handles": lambda schema: find_parameters({"inputSchema": schema}, {}, ContentForm(handles=True)),
+    "handles": lambda schema: find_parameters({"inputSchema": schema}, {}, PossibleForms(handles=True)),
     "judged": check_compilable,
     "counted": lambda schema: check_steps(schema, {"x": {"x": {"x": {}}}}),
 }

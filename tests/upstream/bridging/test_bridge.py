@@ -13,7 +13,7 @@ from gateway.errors import HostRefused, InvalidRequest, UpstreamRefused
 from gateway.upstream import Host
 from gateway.upstream.bridging.bridge import Bridge, open_bridge
 from gateway.upstream.bridging.signed_state import MARK
-from gateway.upstream.connection.calls import CallLimits
+from gateway.upstream.connection.deadlines import CallLimits
 from gateway.upstream.connection.request_context import RequestContext
 
 pytestmark = pytest.mark.anyio

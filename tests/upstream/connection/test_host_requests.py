@@ -13,7 +13,7 @@ import pytest
 from gateway.config.schema import Timeouts, UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.errors import HostRefused, UpstreamTimeout
-from gateway.upstream.connection.calls import Deadline
+from gateway.upstream.connection.deadlines import Deadline
 from gateway.upstream.connection.host_requests import HostRequests
 from gateway.upstream.connection.request_context import RequestContext
 

@@ -265,7 +265,9 @@ def test_why_it_is_left_alone_is_said_beside_what_happened() -> None:
     explained = Restarts(5, lambda: 0.0).explained(
         Failure(UpstreamLost, FailureCode.EXITED, "exited with code 1", "set API_KEY")
     )
-    assert explained.message == "exited with code 1; it was started 5 times within an hour, and now it is left alone"
+    assert (
+        explained.message == "exited with code 1; it was started 5 times within an hour, and is not restarted for now"
+    )
     assert explained.remedy is not None
     assert explained.remedy.startswith("set API_KEY; the next call starts it once more")
 

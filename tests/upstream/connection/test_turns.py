@@ -7,7 +7,7 @@ from anyio.abc import TaskGroup
 from gateway.config.schema import Timeouts
 from gateway.errors import UpstreamUnavailable
 from gateway.upstream.connection.bounds import AHEAD, CallQueue
-from gateway.upstream.connection.calls import Deadline
+from gateway.upstream.connection.deadlines import Deadline
 
 pytestmark = pytest.mark.anyio
 

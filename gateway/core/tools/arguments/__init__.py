@@ -5,19 +5,19 @@ Pure: the content of a handle is looked up by `gateway.content.arguments`.
 
 from gateway.core.tools.arguments.content_forms import Content, built, place_content
 from gateway.core.tools.arguments.find_parameters import FoundParameter, find_parameters, parameter_path
-from gateway.core.tools.arguments.parameters import EVERYTHING, ContentForm, Form, Parameter, Place, path_words
+from gateway.core.tools.arguments.parameters import EVERYTHING, Form, Parameter, Place, PossibleForms, path_words
 from gateway.core.tools.arguments.values import DataUri, Handle, Reference, Url, WantedContent, wanted_contents
 
 __all__ = [
     "EVERYTHING",
     "Content",
-    "ContentForm",
     "DataUri",
     "Form",
     "FoundParameter",
     "Handle",
     "Parameter",
     "Place",
+    "PossibleForms",
     "Reference",
     "Url",
     "WantedContent",

@@ -16,7 +16,7 @@ from gateway.core.tools.arguments.content_declarations import (
     paired,
     schema_types,
 )
-from gateway.core.tools.arguments.parameters import ContentForm, Form, Parameter, Path
+from gateway.core.tools.arguments.parameters import Form, Parameter, Path, PossibleForms
 from gateway.core.wording import takes_content
 
 MOST_NODES = 2_000
@@ -66,7 +66,7 @@ def parameter_path(written: str) -> Path:
     return tuple(path)
 
 
-def find_parameters(tool: WireObject, settings: Mapping[str, SchemaPlace], giving: ContentForm) -> FoundParameter:
+def find_parameters(tool: WireObject, settings: Mapping[str, SchemaPlace], giving: PossibleForms) -> FoundParameter:
     """Find the parameters of a tool that take content, according to its schema and the configuration.
 
     `settings` are by path. Local references are followed; those that lead to a parameter are written out.
@@ -82,7 +82,7 @@ def find_parameters(tool: WireObject, settings: Mapping[str, SchemaPlace], givin
 
 class _Finder:
     def __init__(
-        self, root: WireObject, settings: Mapping[str, SchemaPlace], giving: ContentForm, file_params: frozenset[str]
+        self, root: WireObject, settings: Mapping[str, SchemaPlace], giving: PossibleForms, file_params: frozenset[str]
     ) -> None:
         self.root = root
         self.settings = {parameter_path(written): setting for written, setting in settings.items()}

@@ -1,4 +1,4 @@
-"""Parameters of a tool that take content: their place, their kind, and the form that the tool requires."""
+"""Types that describe a tool's parameters that take content: place, kind, and the form that the tool requires."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class ContentForm:
+class PossibleForms:
     """The forms in which content may be given to one upstream.
 
     `handles`: whether it may be given at all. `fetched`: URLs are fetched for it. `links`: a URL can be made for stored
@@ -75,7 +75,7 @@ class ContentForm:
                 return True
 
 
-EVERYTHING = ContentForm(fetched=True, links=True, files=True)
+EVERYTHING = PossibleForms(fetched=True, links=True, files=True)
 
 
 def path_words(path: Sequence[str | int | None]) -> str:

@@ -15,7 +15,7 @@ from gateway.core.model.notes import Note
 from gateway.core.model.revisions import MODERN_REVISIONS, REVISIONS
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
-from gateway.core.tools.arguments import ContentForm, Parameter, find_parameters, path_words
+from gateway.core.tools.arguments import Parameter, PossibleForms, find_parameters, path_words
 from gateway.core.tools.arguments.find_parameters import SchemaPlace
 from gateway.core.tools.catalogue.catalogue import Catalogue, Route, Selection
 from gateway.core.tools.catalogue.check_cost import TooMuchWork, check_compilable
@@ -37,7 +37,7 @@ def build(
     registered_as: str = "mcp-gateway",
     *,
     revision: str = REVISIONS[-1],
-    giving: Mapping[str, ContentForm] | None = None,
+    giving: Mapping[str, PossibleForms] | None = None,
     shows_apps: bool = False,
     faults: FaultMemo | None = None,
 ) -> Catalogue:
@@ -90,7 +90,7 @@ class _Merger:
         profile: Profile,
         rules: NameRules,
         content: Mapping[str, Mapping[str, Mapping[str, SchemaPlace]]],
-        giving: Mapping[str, ContentForm],
+        giving: Mapping[str, PossibleForms],
         faults: FaultMemo,
         *,
         objects_only: bool,

@@ -9,8 +9,8 @@ from gateway.core.model.texts import cut
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import ToolRules
 from gateway.core.tools.catalogue.faults import Fault, faults
+from gateway.core.tools.catalogue.object_root import with_object_root
 from gateway.core.tools.catalogue.refs import inlined
-from gateway.core.tools.catalogue.roots import with_object_root
 from gateway.core.tools.catalogue.schema_budget import bare, fit_schema, is_too_deep
 
 _BARE = 16_384

@@ -9,9 +9,9 @@ import pytest
 from gateway import audio_input, cad_input, file_input, image_input, three_d_input, video_input
 from gateway.core.tools.arguments import (
     EVERYTHING,
-    ContentForm,
     FoundParameter,
     Parameter,
+    PossibleForms,
     find_parameters,
     parameter_path,
     path_words,
@@ -35,7 +35,7 @@ def defining(definitions: Any) -> dict[str, Any]:
     return {"$defs": definitions}
 
 
-def found(properties: dict[str, Any], *, giving: ContentForm = EVERYTHING, **more: Any) -> FoundParameter:
+def found(properties: dict[str, Any], *, giving: PossibleForms = EVERYTHING, **more: Any) -> FoundParameter:
     settings = more.pop("settings", {})
     meta = {"_meta": more.pop("meta")} if "meta" in more else {}
     schema = {"type": "object", "properties": properties, **more}
@@ -236,7 +236,7 @@ def test_files_of_openai_are_found_at_the_top_in_lists_and_left_to_a_host_that_f
     assert result.schema["properties"]["file"]["type"] == "string"
     assert "properties" not in result.schema["properties"]["file"]
     assert result.schema["properties"]["other"] is file
-    for giving in (ContentForm(links=True, host_files=True), ContentForm(links=False)):
+    for giving in (PossibleForms(links=True, host_files=True), PossibleForms(links=False)):
         assert found(properties, meta=meta, giving=giving).parameters == ()
 
 
@@ -246,23 +246,23 @@ def test_what_cannot_be_given_is_not_offered():
     offered = [
         [path_words(each.path) for each in found(properties, settings=settings, giving=giving).parameters]
         for giving in (
-            ContentForm(),
-            ContentForm(files=True),
-            ContentForm(links=True),
-            ContentForm(handles=False, files=True),
+            PossibleForms(),
+            PossibleForms(files=True),
+            PossibleForms(links=True),
+            PossibleForms(handles=False, files=True),
         )
     ]
     assert offered == [[], ["path"], ["url"], []]
 
 
 def test_a_host_is_told_of_urls_only_where_they_are_possible():
-    def description(giving: ContentForm) -> str:
+    def description(giving: PossibleForms) -> str:
         schema = found({"x": {**ENCODED, "contentMediaType": "image/png"}}, giving=giving).schema
         return schema["properties"]["x"]["description"]
 
-    assert "its URL" in description(ContentForm(fetched=True))
-    assert "URL" not in description(ContentForm())
-    assert "an image (image/png)" in description(ContentForm())
+    assert "its URL" in description(PossibleForms(fetched=True))
+    assert "URL" not in description(PossibleForms())
+    assert "an image (image/png)" in description(PossibleForms())
 
 
 def test_what_would_refuse_a_handle_is_left_out_and_all_else_stays():

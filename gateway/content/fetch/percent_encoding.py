@@ -1,4 +1,4 @@
-"""Decode `data:` URIs that are not base64."""
+"""Decode percent-encoded text, as in `data:` URIs that are not base64."""
 
 from urllib.parse import unquote_to_bytes
 

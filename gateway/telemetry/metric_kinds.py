@@ -1,4 +1,4 @@
-"""The metric registry, and its Prometheus text (text exposition format 0.0.4).
+"""Kinds of metrics, bounded, and their Prometheus text (text exposition format 0.0.4).
 
 A few kinds of metrics need no library, and this one bounds how far hosts and upstreams can make it grow: a metric keeps
 at most `MOST_SERIES` combinations of label values; further ones are counted together as `other`. For use by one thread.

@@ -2,7 +2,7 @@
 
 import re
 
-from gateway.telemetry.registry import MOST_SERIES, Counter, Histogram, Reading, exposition
+from gateway.telemetry.metric_kinds import MOST_SERIES, Counter, Histogram, Reading, exposition
 
 
 def test_a_counter_without_labels_is_there_before_it_counts():

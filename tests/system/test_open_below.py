@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.system import folders
-from gateway.system.folders import open_below
+from gateway.system.open_below import open_below
 
 
 def content(opened: tuple[int, Path] | None) -> bytes | None:
@@ -46,7 +45,7 @@ def test_a_folder_that_is_exchanged_for_a_link_after_the_check_is_not_followed(
     (tmp_path / "allowed" / "d" / "passwd").write_bytes(b"mine")
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc" / "passwd").write_bytes(b"secret")
-    really = folders.os.path.realpath
+    really = os.path.realpath
 
     def exchanging(path: Path) -> str:
         found = really(path)
@@ -55,6 +54,6 @@ def test_a_folder_that_is_exchanged_for_a_link_after_the_check_is_not_followed(
             (tmp_path / "allowed" / "d").symlink_to(tmp_path / "etc")
         return found
 
-    monkeypatch.setattr(folders.os.path, "realpath", exchanging)
+    monkeypatch.setattr(os.path, "realpath", exchanging)
     with pytest.raises(OSError):
         open_below([tmp_path / "allowed"], tmp_path / "allowed" / "d" / "passwd")

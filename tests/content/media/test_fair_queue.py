@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from gateway.config.schema import MediaSettings
 from gateway.content.media import MediaWorkers
+from gateway.content.media.fair_queue import FairQueue
 from gateway.content.media.pool import WorkedTooLong
 from gateway.content.media.share import current_share, media_share
-from gateway.content.media.turns import FairQueue
 from gateway.core.model.effects import ImageTarget
 from gateway.errors import MediaError
 

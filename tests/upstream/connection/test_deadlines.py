@@ -2,7 +2,7 @@ import anyio
 import pytest
 
 from gateway.config.schema import Timeouts
-from gateway.upstream.connection.calls import Deadline, ProgressRelay
+from gateway.upstream.connection.deadlines import Deadline, ProgressRelay
 
 pytestmark = pytest.mark.anyio
 
