@@ -75,7 +75,9 @@ def callers(profiles: Mapping[str, Profile], tool: str, app: bool) -> Mapping[st
     showing = {name: profile for name, profile in profiles.items() if shows_pages(profile, app)}
     if not showing:
         remedy = "choose a profile whose host shows pages" if app else "add --app, as for a host that shows pages"
-        raise UnknownTool(f"no tool is named {plain(tool, 100)!r}: only pages call it by this name", remedy=remedy)
+        raise UnknownTool(
+            f"there is no tool named {plain(tool, 100)!r}: only pages call it by this name", remedy=remedy
+        )
     if left_out := [name for name in profiles if name not in showing]:
         why = "only pages call this tool, and these hosts show none"
         remark(f"left out: {', '.join(left_out)} ({why}{'' if app else ' unless they declare it: add --app'})")

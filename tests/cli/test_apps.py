@@ -39,8 +39,8 @@ def test_the_list_is_that_of_a_host_that_shows_pages(command, raw):
 
 def test_tools_for_pages_alone_are_marked(command, raw):
     lines = {line.split()[0]: line for line in command("tools", "--config", raw, "--app").out.splitlines()}
-    assert "(for pages alone)" in lines["raw__chunk"]
-    assert "(for pages alone)" not in lines["raw__board"]
+    assert "(only for pages)" in lines["raw__chunk"]
+    assert "(only for pages)" not in lines["raw__board"]
 
 
 def test_a_profile_that_shows_no_pages_is_not_made_to(command, raw, tmp_path):
@@ -137,7 +137,7 @@ def test_a_recorded_result_for_pages_alone_is_refused_to_a_host_without_pages(co
     recorded.write_text(command("call", "raw__chunk", "--config", raw, "--app", "--json").out)
     ended = command("explain", recorded, "--profile", "codex")
     assert (ended.code, ended.out) == (2, "")
-    assert "no tool is named 'raw__chunk': only pages call it by this name (add --app" in ended.err
+    assert "there is no tool named 'raw__chunk': only pages call it by this name (add --app" in ended.err
 
 
 def test_the_page_of_each_tool_is_shown(command, raw):

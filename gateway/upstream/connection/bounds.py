@@ -180,8 +180,8 @@ class Restarts:
 
     def explained(self, failure: Failure) -> Failure:
         """Return the failure with the explanation that the limit is reached, and that only a call starts it again."""
-        often = f"it was started {counted(self._per_hour, 'time')} within an hour, and now it is left alone"
-        remedy = "the next call starts it once more; limits.restarts is how often it may be started in an hour"
+        often = f"it was started {counted(self._per_hour, 'time')} within an hour, and is not restarted any more"
+        remedy = "the next call starts it once more; limits.restarts is how often it may be started per hour"
         return replace(
             failure,
             message=f"{failure.message}; {often}",

@@ -30,15 +30,15 @@ from gateway.upstream.transports.printed import Hint
 from gateway.upstream.transports.redaction import Secrets, origin_of
 
 _STATUS: Mapping[int, tuple[FailureCode, str]] = {
-    401: (FailureCode.UNAUTHORIZED, "it wants to know who is calling"),
-    403: (FailureCode.FORBIDDEN, "it does not let this caller in"),
+    401: (FailureCode.UNAUTHORIZED, "it requires authentication"),
+    403: (FailureCode.FORBIDDEN, "it refuses this caller"),
     404: (FailureCode.NOT_FOUND, "there is no MCP server at this address"),
-    405: (FailureCode.METHOD_NOT_ALLOWED, "this address does not take MCP messages"),
+    405: (FailureCode.METHOD_NOT_ALLOWED, "this address does not accept MCP messages"),
     407: (FailureCode.PROXY_UNAUTHORIZED, "a proxy on the way wants credentials"),
-    429: (FailureCode.TOO_MANY_REQUESTS, "it was asked too often"),
-    **dict.fromkeys((400, 406, 415, 422), (FailureCode.REQUEST_REFUSED, "it does not take the request")),
+    429: (FailureCode.TOO_MANY_REQUESTS, "it received too many requests"),
+    **dict.fromkeys((400, 406, 415, 422), (FailureCode.REQUEST_REFUSED, "it does not accept the request")),
 }
-_OTHER_STATUS = FailureCode.HTTP_ERROR, "it does not take the request"
+_OTHER_STATUS = FailureCode.HTTP_ERROR, "it does not accept the request"
 _SERVER_ERROR = FailureCode.SERVER_ERROR, "a failure of its own"
 
 
@@ -213,7 +213,7 @@ def _quoted(exception: Exception, subject: Subject) -> str:
 
 def _asleep(exception: Exception, _: Subject) -> _Said:
     assert isinstance(exception, Resting)
-    return _Said(FailureCode.ASLEEP, f"sleeps: nobody called it for {exception.seconds:g} s")
+    return _Said(FailureCode.ASLEEP, f"sleeps: it was not called for {exception.seconds:g} s")
 
 
 def _missing(exception: Exception, subject: Subject) -> _Said:
@@ -263,13 +263,13 @@ TABLE: tuple[_Row, ...] = (
     _Row(
         "gateway.SessionExpired",
         UpstreamLost,
-        _Said(FailureCode.SESSION_EXPIRED, "its session expired, or the server was started anew"),
+        _Said(FailureCode.SESSION_EXPIRED, "its session expired, or the server was restarted"),
     ),
     _Row("gateway.Resting", UpstreamUnavailable, _asleep),
     _Row(
         "gateway.Vacated",
         UpstreamUnavailable,
-        _Said(FailureCode.VACATED, "is started anew: the host that used it is gone"),
+        _Said(FailureCode.VACATED, "is being restarted: the host that used it has left"),
     ),
     _Row("gateway.OverMemory", UpstreamLost, _in_its_words(FailureCode.MEMORY_EXCEEDED)),
     _Row("gateway.TooMuchWaiting", UpstreamLost, _in_its_words(FailureCode.TOO_MUCH_WAITING)),
