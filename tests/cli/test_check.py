@@ -325,7 +325,7 @@ def test_a_page_that_hosts_do_not_show_is_a_thing_to_change(command, server):
     )
     ended = command("check", *words)
     assert ended.code == 0
-    assert f"  change   its type is text/html, and hosts show {PAGE} alone\n" in ended.out
+    assert f"  change   its type is text/html, and hosts show only {PAGE}\n" in ended.out
     assert "1 page; 1 thing to change" in ended.out
     assert command("check", "--strict", *words).code == 1
 
