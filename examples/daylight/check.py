@@ -1,4 +1,4 @@
-"""Starts the daylight server over stdio, reads its page, and calls its tools. Exit 0 if all is well."""
+"""Start the daylight server over stdio, read its page, and call its tools. Exit with 0 if everything is correct."""
 
 import re
 import sys
@@ -14,7 +14,7 @@ UI = {"daylight": {"resourceUri": PAGE}, "days_of_month": {"resourceUri": PAGE, 
 
 
 async def check() -> None:
-    """All checks, on one connection."""
+    """Run all checks on one connection."""
     command = StdioServerParameters(command=sys.executable, args=["-m", f"{__package__}"], cwd=ROOT)
     async with Client(command) as client:
         await check_tools(client, set(UI))
@@ -26,7 +26,7 @@ async def check() -> None:
 
 
 async def check_year(client: Client) -> None:
-    """The model's text and the page's data say the same."""
+    """Check that the model's text and the page's data agree."""
     result = await client.call_tool("daylight", {})
     assert kinds(result) == ["text"]
     year = structured(result)
@@ -41,7 +41,7 @@ async def check_year(client: Client) -> None:
 
 
 async def check_month(client: Client) -> None:
-    """What only the page calls."""
+    """Check the tool that only the page calls."""
     days = structured(await client.call_tool("days_of_month", {"latitude": 0, "month": 2}))
     assert days == {"month": "February", "hours": [12] * 28}
     june = structured(await client.call_tool("days_of_month", {}))["hours"]
@@ -49,7 +49,7 @@ async def check_month(client: Client) -> None:
 
 
 async def check_page(client: Client) -> None:
-    """The page is one, needs nothing from elsewhere, and calls a tool that there is."""
+    """Check that the page has the right type, loads nothing from other servers, and calls an existing tool."""
     [page] = (await client.read_resource(PAGE)).contents
     assert isinstance(page, TextResourceContents)
     assert page.mime_type == APP_MIME_TYPE

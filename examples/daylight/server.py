@@ -1,8 +1,8 @@
 """The daylight server: one tool with a page, and one that only the page calls.
 
-The SDK's `Apps` writes what the extension asks for (https://github.com/modelcontextprotocol/ext-apps): the tool names
-its page in `_meta.ui.resourceUri`, the page is a resource of the type `text/html;profile=mcp-app`. The model reads the
-content, the page reads the structured content: each has all that it needs in its own part.
+The SDK's `Apps` writes what the extension requires (https://github.com/modelcontextprotocol/ext-apps): the tool names
+its page in `_meta.ui.resourceUri`, and the page is a resource of the type `text/html;profile=mcp-app`. The model reads
+the content, and the page reads the structured content: each is complete by itself.
 """
 
 from pathlib import Path
@@ -58,7 +58,7 @@ def daylight(latitude: Latitude = 52.5) -> Annotated[CallToolResult, Year]:
 
 @apps.tool(resource_uri=PAGE, visibility=["app"], title="Days of a month", annotations=PURE)
 def days_of_month(latitude: Latitude = 52.5, month: Month = 6) -> Days:
-    """Give the hours of daylight of each day of a month, for the page: no model is offered this tool."""
+    """Return the hours of daylight of each day of a month. Only the page calls this tool."""
     return Days(month=sun.MONTHS[month - 1], hours=tuple(sun.month(latitude, month)))
 
 
@@ -66,7 +66,7 @@ server = MCPServer(
     "daylight",
     title="Hours of daylight",
     version="1.0.0",
-    instructions="Tells how long the sun is up at a latitude, with a page that shows it.",
+    instructions="Shows the hours of daylight at a latitude, as text and on a page.",
     log_level="WARNING",
     extensions=[apps],
 )

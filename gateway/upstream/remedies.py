@@ -93,9 +93,9 @@ def _worded(text: Text | None, upstream: FailedUpstream) -> str | None:
 def _missing_command(upstream: FailedUpstream) -> str:
     program = PurePath(upstream.program).name
     if PurePath(upstream.program).is_absolute() or "/" in upstream.program:
-        return f"mend the path in {upstream.key('command')}"
+        return f"fix the path in {upstream.key('command')}"
     install = _INSTALLERS.get(program, f"install {program}")
-    return f"{install}, or set {upstream.key('command')} to its absolute path (`which {program}` tells it)"
+    return f"{install}, or set {upstream.key('command')} to its absolute path (`which {program}` shows it)"
 
 
 def _missing_folder(upstream: FailedUpstream) -> str:
@@ -167,7 +167,7 @@ REMEDIES: Mapping[FailureCode, Remedy] = {
     # Starting a program.
     FailureCode.COMMAND_NOT_FOUND: Remedy("install it, check PATH, or give its absolute path", _missing_command),
     FailureCode.INTERPRETER_NOT_FOUND: Remedy(
-        "install it, check PATH, or give its absolute path", "mend the #! line of {program}"
+        "install it, check PATH, or give its absolute path", "fix the #! line of {program}"
     ),
     FailureCode.FOLDER_NOT_FOUND: Remedy("make it, or change cwd", _missing_folder),
     FailureCode.NOT_A_FOLDER: Remedy("check command and cwd", "check {upstream}.command and {upstream}.cwd"),
@@ -187,8 +187,8 @@ REMEDIES: Mapping[FailureCode, Remedy] = {
     ),
     # Reaching an address.
     FailureCode.INVALID_URL: Remedy("check the url"),
-    FailureCode.HOST_NOT_FOUND: Remedy("check the url, and the name service", "mend the host in {upstream}.url"),
-    FailureCode.CONNECTION_REFUSED: Remedy(_CHECK_URL, "start the server, or mend host and port in {upstream}.url"),
+    FailureCode.HOST_NOT_FOUND: Remedy("check the url, and the name service", "fix the host in {upstream}.url"),
+    FailureCode.CONNECTION_REFUSED: Remedy(_CHECK_URL, "start the server, or fix host and port in {upstream}.url"),
     FailureCode.NO_CONNECTION: Remedy(_CHECK_URL),
     FailureCode.CONNECT_TIMEOUT: Remedy(_CHECK_URL),
     FailureCode.PROXY_REFUSED: Remedy("check HTTP_PROXY and NO_PROXY"),
@@ -209,7 +209,7 @@ REMEDIES: Mapping[FailureCode, Remedy] = {
     ),
     FailureCode.NOT_FOUND: Remedy(
         "check the path of the url",
-        "mend the path of {upstream}.url: most servers have /mcp or /sse",
+        "fix the path of {upstream}.url: most servers have /mcp or /sse",
     ),
     FailureCode.METHOD_NOT_ALLOWED: Remedy("check the path of the url, and transport", _OTHER_REQUESTS),
     FailureCode.REQUEST_REFUSED: Remedy(full=_OTHER_REQUESTS),

@@ -94,7 +94,7 @@ class Upstream:
         self.eras = Eras()
         self.default = self._connection(self._expected_identity, self._expected_era, is_default=True)
         if asleep and settings.enabled:
-            self.default.status.begin(UpstreamState.SLEEPING, "nothing has been asked of it yet")
+            self.default.status.begin(UpstreamState.SLEEPING, "it has not been needed yet")
         is_there = (attendance or Attendance()).has
         self._sessions = Sessions(self.default, self.eras, self._made, self._begin, self._end, is_there)
         self._recall()

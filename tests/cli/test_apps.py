@@ -39,8 +39,8 @@ def test_the_list_is_that_of_a_host_that_shows_pages(command, raw):
 
 def test_tools_for_pages_alone_are_marked(command, raw):
     lines = {line.split()[0]: line for line in command("tools", "--config", raw, "--app").out.splitlines()}
-    assert "(for pages alone)" in lines["raw__chunk"]
-    assert "(for pages alone)" not in lines["raw__board"]
+    assert "(only for pages)" in lines["raw__chunk"]
+    assert "(only for pages)" not in lines["raw__board"]
 
 
 def test_a_profile_that_shows_no_pages_is_not_made_to(command, raw, tmp_path):

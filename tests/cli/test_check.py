@@ -325,7 +325,7 @@ def test_a_page_that_hosts_do_not_show_is_a_thing_to_change(command, server):
     )
     ended = command("check", *words)
     assert ended.code == 0
-    assert f"  change   its type is text/html, and hosts show {PAGE} alone\n" in ended.out
+    assert f"  change   its type is text/html, and hosts show only {PAGE}\n" in ended.out
     assert "1 page; 1 thing to change" in ended.out
     assert command("check", "--strict", *words).code == 1
 
@@ -342,7 +342,7 @@ def test_pages_that_only_hosts_with_the_extension_are_offered_are_missing_in_the
     [page] = command("check", "--timeout", "30", "--json", *words).json()["pages"]
     assert page["read"]["cursor"]["domains"] == {"connect": ["https://example.org"]}
     assert page["read"]["vscode-copilot"] is None
-    said = "  in chatgpt, vscode-copilot: not offered: the server has it for hosts alone that declare the extension\n"
+    said = "  in chatgpt, vscode-copilot: not offered: the server offers it only to hosts that declare the extension\n"
     assert said in command("check", "--timeout", "30", *words).out
 
 

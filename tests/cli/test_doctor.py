@@ -32,7 +32,7 @@ def test_a_problem_is_exit_code_1_with_its_remedy_below_it(command, pictures):
     assert ended.err.count("\n") == 1
     lines = ended.out.splitlines()
     at = lines.index("  problem   the command '/no/such/program' was not found")
-    assert lines[at + 1] == "            -> mend the path in upstreams.dead.command"
+    assert lines[at + 1] == "            -> fix the path in upstreams.dead.command"
     assert lines[-1].startswith("1 problem, ")
 
 
@@ -55,7 +55,7 @@ def test_programs_get_every_finding_as_json(command, pictures):
         "about": "upstream dead",
         "level": "problem",
         "text": "the command '/no/such/program' was not found",
-        "cure": "mend the path in upstreams.dead.command",
+        "cure": "fix the path in upstreams.dead.command",
     }
 
 

@@ -29,7 +29,7 @@ def test_the_log_is_shown_while_the_gateway_runs_and_after(start, pictures, comm
     none, ended = after.err.splitlines()
     assert none == "no gateway is running; this is what the last one left"
     assert re.fullmatch(
-        rf"the gateway {process.process.pid} has ended; this was logged last, at \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d",
+        rf"the gateway {process.process.pid} has ended; its last line is from \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d",
         ended,
     )
     assert shown.out.splitlines()[0] in after.out
@@ -55,7 +55,7 @@ def test_what_is_written_is_followed_until_the_gateway_ends(start, pictures, com
     told = list(follower.rest(follower.err))
     pid = gateway.process.pid
     assert told == [
-        f"the gateway {pid} runs; waiting for what it logs (Ctrl-C ends this)",
+        f"the gateway {pid} is running; waiting for new lines (Ctrl-C ends this)",
         f"the gateway {pid} has ended",
     ]
 

@@ -64,7 +64,7 @@ def test_what_keeps_hosts_from_showing_a_page_is_said(command, config):
     assert (ended.code, ended.out) == (0, "\n")
     assert ended.err.splitlines() == [
         "ui://mine/bad: text/html, 0 bytes, asks for no other domain",
-        "  hosts may not show it: its type is text/html, and hosts show text/html;profile=mcp-app alone",
+        "  hosts may not show it: its type is text/html, and hosts show only text/html;profile=mcp-app",
         "  hosts may not show it: it is empty",
     ]
 

@@ -293,11 +293,11 @@ def test_a_page_is_known_by_its_type_its_size_and_what_it_asks_for():
     assert page.domains == {"connect": ("https://b",), "resource": ("https://c",)}
     [fault] = page.faults
     assert fault == (
-        "its type is text/html+skybridge, which ChatGPT alone shows; other hosts show text/html;profile=mcp-app"
+        "its type is text/html+skybridge, which only ChatGPT shows; other hosts show text/html;profile=mcp-app"
     )
 
 
 @pytest.mark.parametrize("contents", [{}, {"mimeType": 5, "text": None, "_meta": []}, {"_meta": {"ui": {"csp": [1]}}}])
 def test_whatever_a_server_gives_for_a_page_is_looked_at(contents: dict[str, Any]):
-    faults = ("its type is not given, and hosts show text/html;profile=mcp-app alone", "it is empty")
+    faults = ("its type is not given, and hosts show only text/html;profile=mcp-app", "it is empty")
     assert apps.page_facts(contents).faults == faults

@@ -282,7 +282,7 @@ async def test_a_tool_of_an_upstream_that_is_down_names_the_cause_and_what_to_do
         await gateway.respond("tools/call", {"name": "charts__draw"}, PLAIN)
     assert "no such file: draw.py" in caught.value.message
     assert caught.value.remedy == (
-        "the gateway goes on trying; see upstreams.charts in the configuration, or run mcp-gateway doctor"
+        "the gateway keeps trying; see upstreams.charts in the configuration, or run mcp-gateway doctor"
     )
     with pytest.raises(UnknownTool) as unknown:
         await gateway.respond("tools/call", {"name": "draw"}, PLAIN)

@@ -66,7 +66,7 @@ def check(
 ) -> int:
     """Call a server's tools, and show what each host's model would see and what to change in the server.
 
-    Called are the tools that declare readOnlyHint, and those listed in --arguments. Exit codes: 0 through the gateway
+    It calls the tools that declare readOnlyHint, and those listed in --arguments. Exit codes: 0 through the gateway
     everything is shown or kept at every host, no call failed and no page is unreadable, 1 otherwise, 3 the server
     cannot be connected to.
 

@@ -91,8 +91,8 @@ def explain(
 
     Without a file, the result is read from a pipe: mcp-gateway call TOOL --json | mcp-gateway explain --profile codex
 
-    What `call --json` printed says whether the tool has a page, or is for pages alone. Of any other result, --app takes
-    it that its tool has one.
+    The output of `call --json` says whether the tool has a page, or is only for pages. With any other result, --app
+    assumes that its tool has one.
     """
     if file is None and sys.stdin.isatty():
         raise typer.TyperException("Missing argument 'FILE': a recorded result; or pipe one in.")

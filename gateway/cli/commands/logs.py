@@ -40,7 +40,7 @@ def logs(
         return DONE
     if not follow:
         return DONE
-    remark(f"the gateway {record.pid} runs; waiting for what it logs (Ctrl-C ends this)")
+    remark(f"the gateway {record.pid} is running; waiting for new lines (Ctrl-C ends this)")
     try:
         for text in _following(path, size, lambda: _runs(record)):
             say(text)
@@ -77,7 +77,7 @@ def _ended(path: Path) -> str:
         last = datetime.fromtimestamp(path.stat().st_mtime, UTC).astimezone()
     except OSError:  # its log was removed meanwhile
         return words
-    return f"{words}; this was logged last, at {last:%Y-%m-%d %H:%M:%S}"
+    return f"{words}; its last line is from {last:%Y-%m-%d %H:%M:%S}"
 
 
 def _following(path: Path, start: int, goes_on: Callable[[], bool]) -> Iterator[str]:

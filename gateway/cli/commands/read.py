@@ -36,7 +36,7 @@ from gateway.runtime import run_gateway
 
 
 def read(
-    uri: Annotated[str, typer.Argument(metavar="URI", help="Its uri, as `tools --app` and results name it.")],
+    uri: Annotated[str, typer.Argument(metavar="URI", help="The URI, as shown by `tools --app` and in results.")],
     config: ConfigFile = None,
     upstream: UpstreamUrls = None,
     profile: Annotated[
@@ -51,9 +51,9 @@ def read(
     revision: Revision = REVISIONS[-1],
     app: WithPages = False,
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="Write it there, byte for byte; `-`: stdout.")
+        Path | None, typer.Option("--to", metavar="FILE", help="Write it to this file, byte for byte; `-`: stdout.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that exists.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Read a resource as a host does: the page of a tool (ui://NAME/...), or any other.

@@ -44,7 +44,7 @@ def tools(
 ) -> int:
     """List the tools of all upstreams, as a host would be offered them.
 
-    Every upstream is started and waited for, as long as its own limit allows. A Ctrl-C lists what is there. On a
+    Every upstream is started and waited for, up to its own limit. Ctrl-C lists the tools known so far. On a
     terminal, descriptions end after their first sentence; --json has all of everything.
     """
     settings = settings_for(config, upstream)
@@ -81,7 +81,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 REMEMBERED = "(as last known) "
 """Prefix of the description of a tool whose upstream is not available: it may be renamed or removed by now."""
 
-FOR_PAGES = "(for pages alone) "
+FOR_PAGES = "(only for pages) "
 """Prefix of the description of a tool that hosts with pages do not offer to the model."""
 
 

@@ -26,11 +26,11 @@ _PROFILES = "profiles"
 _REMEDIES: Mapping[type[GatewayError], str] = {
     ConfigFileMissing: f"write it, or leave --config out: ./{FILE_NAME} and the user's config folder are looked at",
     ConfigMalformed: (
-        "mend the file at this line and column; often a comma, a quote or a bracket is missing just before"
+        "fix the file at this line and column; often a comma, a quote or a bracket is missing just before"
     ),
 }
 """Remedies for errors that have none of their own."""
-_REMEDY = "mend it there; docs/configuration.md lists every key"
+_REMEDY = "fix it there; docs/configuration.md lists every key"
 
 
 def examine_configuration(
@@ -84,7 +84,7 @@ def _here(settings: Settings, profiles: Mapping[str, Profile], environ: Mapping[
 
 def _judged_for(here: frozenset[str], profiles: Mapping[str, Profile]) -> CheckResult:
     titles = [profiles[name].title for name in profiles if name in here and name != "default"]
-    unknown = ["clients that are not known"] if "default" in here else []
+    unknown = ["unknown clients"] if "default" in here else []
     text = f"tools are judged for {list_names([*titles, *unknown])}"
     return CheckResult(
         _PROFILES, "ok", text, f"mcp-gateway doctor --host {EVERY_HOST} judges them for every known host"

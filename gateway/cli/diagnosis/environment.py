@@ -47,7 +47,7 @@ def _python(version: tuple[int, ...]) -> Iterator[CheckResult]:
 
 def _extras(missing: list[str]) -> Iterator[CheckResult]:
     if not missing:
-        yield CheckResult(ABOUT, "ok", f"{' and '.join(FAST)} are there: HTTP is fast")
+        yield CheckResult(ABOUT, "ok", f"{' and '.join(FAST)} are installed: HTTP is fast")
     elif sys.platform != "win32":  # they do not exist there
         text = f"{' and '.join(missing)} not installed: HTTP works, a little slower"
         yield CheckResult(ABOUT, "ok", text, f"pip install '{DISTRIBUTION}[fast]'")

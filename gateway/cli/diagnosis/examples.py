@@ -84,7 +84,7 @@ class _Maker:
 
     def value(self, schema: Any, name: str, depth: int) -> Any:
         if depth > DEEPEST:
-            raise NoExample(f"{name}: its schema goes on without end")
+            raise NoExample(f"{name}: its schema never ends")
         if schema is True:
             return "example"
         if not is_object(schema):
@@ -117,7 +117,7 @@ class _Maker:
                 reference = merged.pop("$ref")
                 target = resolve(self._root, reference) if isinstance(reference, str) else None
                 if not is_object(target):
-                    raise NoExample(f"{name}: its $ref leads nowhere that may be looked at")
+                    raise NoExample(f"{name}: its $ref cannot be resolved")
                 merged = _joined(target, merged)
             elif isinstance(merged.get("allOf"), list):
                 for part in cast("list[Any]", merged.pop("allOf")):
@@ -125,7 +125,7 @@ class _Maker:
                         merged = _joined(self._merged(part, name), merged)
             else:
                 return merged
-        raise NoExample(f"{name}: its $ref leads in a circle")
+        raise NoExample(f"{name}: its $ref is circular")
 
     def _of_type(self, kind: str, schema: Mapping[str, Any], name: str, depth: int) -> Any:
         match kind:
@@ -197,7 +197,7 @@ def _text(schema: Mapping[str, Any], name: str) -> str:
         return _matching(pattern, candidates, name)
     fewest, most = schema.get("minLength", 0), schema.get("maxLength", _LONGEST)
     if not isinstance(fewest, int) or not isinstance(most, int) or fewest > _LONGEST or most < fewest:
-        raise NoExample(f"{name}: no text has the length that it wants")
+        raise NoExample(f"{name}: no text has the required length")
     text = candidates[0]
     return text.ljust(fewest, "x")[: max(most, fewest)]
 
@@ -230,7 +230,7 @@ def _number(schema: Mapping[str, Any], name: str, *, whole: bool) -> float:
     if not lowest <= value <= highest or not above < value < below:
         value = (max(lowest, above) + min(highest, below)) / 2
         if whole or not above < value < below:
-            raise NoExample(f"{name}: no number is where it wants one")
+            raise NoExample(f"{name}: no number is within its bounds")
     return int(value) if whole or value == int(value) else value
 
 

@@ -41,9 +41,9 @@ async def try_store(context: CheckContext) -> list[CheckResult]:
     except ContentError as error:
         return [CheckResult(STORE, "problem", error.message, f"store.max_bytes = 268435456 ({error.remedy})")]
     if not same:
-        return [CheckResult(STORE, "problem", "content comes back changed", "report it: a mistake of the gateway's")]
+        return [CheckResult(STORE, "problem", "content comes back changed", "report it: this is a bug in the gateway")]
     bounds = f"up to {size_words(settings.max_bytes)}, for {settings.expires:g} s each"
-    words = f"content is kept and read back at {store.where}; {bounds}"
+    words = f"content is stored and read back at {store.where}; {bounds}"
     if settings.max_bytes < _ROOMY:
         text = f"it holds {size_words(settings.max_bytes)}, less than one large picture may have"
         return [CheckResult(STORE, "ok", words), CheckResult(STORE, "warning", text, "store.max_bytes = 268435456")]
@@ -62,13 +62,13 @@ async def check_media(context: CheckContext) -> list[CheckResult]:
     except (MediaError, OSError) as error:
         own = error.remedy if isinstance(error, MediaError) else None
         limits = "take [media] memory_bytes, timeout and max_pixels out of the file: the defaults are enough"
-        remedy = f"{limits}; else install the gateway anew" + (f" ({own})" if own else "")
+        remedy = f"{limits}; else reinstall the gateway" + (f" ({own})" if own else "")
         return [CheckResult(MEDIA, "problem", f"a small picture cannot be handled: {error.args[0]}", remedy)]
     findings = [
         CheckResult(MEDIA, "ok", f"pictures are fitted and vector images drawn (the first after {seconds:.1f} s)")
     ]
     if is_blank(shape):
-        findings = [CheckResult(MEDIA, "problem", "vector images come out blank", "install the gateway anew")]
+        findings = [CheckResult(MEDIA, "problem", "vector images come out blank", "reinstall the gateway")]
     elif is_blank(words):
         text = "words in vector images are not drawn, since no font was found"
         findings.append(

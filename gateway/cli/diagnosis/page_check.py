@@ -131,12 +131,12 @@ async def _read(router: Router, uri: str, caller: Caller) -> _Read:
     except GatewayError as error:
         return plain(str(error), 600)
     contents = objects_in(result.get("contents"))
-    return apps.page_facts(contents[0]) if contents else "the server answers with nothing"
+    return apps.page_facts(contents[0]) if contents else "the server returned no contents"
 
 
 def _words(page: _Read) -> str:
     if page is None:
-        return "not offered: the server has it for hosts alone that declare the extension"
+        return "not offered: the server offers it only to hosts that declare the extension"
     return f"cannot be read: {page}" if isinstance(page, str) else page_words(page)
 
 

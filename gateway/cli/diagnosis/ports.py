@@ -54,15 +54,17 @@ def _verdict(http: HttpSettings, failure: int | None, taken_by: Listener | None)
         if taken_by is not None and taken_by.is_gateway:
             return CheckResult(ABOUT, "ok", f"{place} is taken by a gateway that is running (process {taken_by.pid})")
         by = f"by {taken_by.name} (process {taken_by.pid})" if taken_by else "by another program"
-        ask = "" if taken_by or sys.platform == "win32" else f"; `lsof -nP -iTCP:{http.port}` tells which"
+        ask = "" if taken_by or sys.platform == "win32" else f"; `lsof -nP -iTCP:{http.port}` shows which"
         return CheckResult(
             ABOUT, "warning", f"{place} is taken {by}", f"serve --http --port 0, or another http.port{ask}"
         )
     if failure == errno.EACCES:
-        return CheckResult(ABOUT, "warning", f"{place} may not be listened on", "http.port = 8484: any above 1023")
+        return CheckResult(
+            ABOUT, "warning", f"listening on {place} is not permitted", "http.port = 8484: any above 1023"
+        )
     why = os.strerror(failure).lower()
     remedy = 'http.bind = "127.0.0.1", or an address that this machine has'
-    return CheckResult(ABOUT, "problem", f"{place} cannot be listened on: {why}", remedy)
+    return CheckResult(ABOUT, "problem", f"cannot listen on {place}: {why}", remedy)
 
 
 def _bind(http: HttpSettings) -> int | None:

@@ -61,7 +61,7 @@ def _host(one: RegistrationStatus, context: CheckContext) -> Iterator[CheckResul
     for name, entry in one.own.items():
         yield from _entry(one, name, entry, context)
     if len(one.own) > 1:
-        text = f"the gateway is registered more than once ({list_names(one.own)}): every tool is there as often"
+        text = f"the gateway is registered more than once ({list_names(one.own)}): every tool is offered as often"
         spare = next(name for name in reversed(list(one.own)) if name != NAME)
         remedy = f"mcp-gateway uninstall {one.host.name} --name {shlex.quote(spare)}"
         yield CheckResult(about, "warning", text, remedy)
@@ -97,7 +97,7 @@ def _entry(
         yield CheckResult(about, "ok", text)
     yield from broken
     if entry.get("disabled") is True or entry.get("enabled") is False:
-        yield CheckResult(about, "warning", f"{name!r} is switched off there", f"switch it on in {one.host.title}")
+        yield CheckResult(about, "warning", f"{name!r} is disabled there", f"enable it in {one.host.title}")
     if not broken:
         yield from _profile(one.host, name, context, configured=profile)
         yield from _variables(one.host, launch, name, context)
@@ -146,12 +146,12 @@ def _configuration(
     """Check that the configuration in the entry exists, and that it is the one being examined."""
     given = _option(launch.args, "--config") or launch.env.get(FILE_VARIABLE)
     if given is None:
-        text = f"{name!r} names no configuration: which one it gets hangs on where it is started"
+        text = f"{name!r} names no configuration: which one it gets depends on where it is started"
         yield CheckResult(_about(host), "warning", text, again)
     elif _is_reference(given, host):
         return
     elif not os.path.isabs(given):
-        text = f"{name!r} names its configuration as {given}: where that is hangs on the folder it is started in"
+        text = f"{name!r} names its configuration as {given}, which depends on the folder that it is started in"
         yield CheckResult(_about(host), "warning", text, again)
     elif not os.path.isfile(given):
         first = "" if context.path is not None else "mcp-gateway init writes a configuration; then "
@@ -159,7 +159,7 @@ def _configuration(
             _about(host), "problem", f"{name!r} names the configuration {given}, which is not there", first + again
         )
     elif context.path is not None and os.path.realpath(given) != os.path.realpath(context.path):
-        text = f"{name!r} has another configuration than the one examined here: {given}"
+        text = f"{name!r} uses a different configuration from the one examined here: {given}"
         remedy = f"mcp-gateway doctor --config {shlex.quote(given)} examines that one; {again} changes it"
         yield CheckResult(_about(host), "warning", text, remedy)
 
@@ -198,10 +198,10 @@ def _patience(host: HostFormat, profile: Profile, context: CheckContext) -> Iter
         if "call" in upstream.timeout.model_fields_set and upstream.timeout.call > seconds
     ]
     if longer:
-        text = (
-            f"{host.title} gives a call up after {seconds:g} s, and more time is set for calls of {list_names(longer)}"
+        text = f"{host.title} gives up on calls after {seconds:g} s, but more time is set for {list_names(longer)}"
+        remedy = (
+            f"raise the limit in {host.title}, if it has one; upstreams.{longer[0]}.timeout.call has no effect on that"
         )
-        remedy = f"raise the limit in {host.title}, if it has one; upstreams.{longer[0]}.timeout.call cannot help it"
         yield CheckResult(_about(host), "warning", text, remedy)
 
 
@@ -241,7 +241,7 @@ def _about(host: HostFormat) -> str:
 def _mended(one: RegistrationStatus, error: ConfigError) -> str:
     if isinstance(error, ConfigFileUnreadable):
         return f"make {one.file} a file that you can read"
-    return f"mend it at this place: {one.host.title} may not read it either; then mcp-gateway install {one.host.name}"
+    return f"fix it there: {one.host.title} may not read it either; then mcp-gateway install {one.host.name}"
 
 
 def _is_reference(path: str, host: HostFormat) -> bool:

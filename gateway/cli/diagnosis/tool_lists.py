@@ -15,7 +15,7 @@ from gateway.core.tools.catalogue.repair import is_object_schema, repaired, unus
 from gateway.core.wording import counted, plain
 
 _NAME = 80
-_AUTHOR = "the server's author has to mend it"
+_AUTHOR = "the server's author has to fix it"
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ def check_declared(upstream: str, tools: Sequence[Any]) -> Iterator[CheckResult]
         f"{plain(str(tool['name']), _NAME)} ({', '.join(changes)})" for tool in good if (changes := _mended(tool))
     ]
     if changed:
-        text = f"declared in a way that hosts stumble over, and mended by the gateway: {list_names(changed)}"
+        text = f"declared in a way that some hosts cannot handle, and corrected by the gateway: {list_names(changed)}"
         yield CheckResult(about, "warning", text, _AUTHOR)
     if silent := [plain(str(tool["name"]), _NAME) for tool in good if not _has_text(tool.get("description"))]:
-        text = f"a model cannot know what these are for, they have no description: {list_names(silent)}"
+        text = f"without a description, a model cannot know what these are for: {list_names(silent)}"
         yield CheckResult(
             about, "warning", text, f'upstreams.{upstream}.tools.describe = {{ {_key(silent[0])} = "..." }}'
         )
@@ -110,7 +110,7 @@ def beyond(offers: Iterable[HostOffer]) -> Iterator[CheckResult]:
         choose = "choose with upstreams.<name>.tools.include and exclude which ones matter"
         yield CheckResult("tools", "warning", text, choose, tuple(hosts))
     for text in dict.fromkeys(unmatched):
-        yield CheckResult("tools", "warning", text, "mend the name there, or take the line out")
+        yield CheckResult("tools", "warning", text, "fix the name there, or remove the line")
 
 
 def _schemas(upstream: str, tools: Sequence[Mapping[str, Any]]) -> Iterator[CheckResult]:

@@ -119,7 +119,7 @@ def _state(
     about = f"upstream {name}"
     match seen.state:
         case UpstreamState.READY:
-            era = "stateless" if seen.revision in MODERN_REVISIONS else "with handshake"
+            era = "modern era" if seen.revision in MODERN_REVISIONS else "handshake era"
             server = f"{seen.server}, " if seen.server else ""
             waited = f", and {took.waiting:.0f} s of waiting for its turn" if took.waiting else ""
             text = f"ready after {took.own:.1f} s{waited}: {server}{seen.transport}, {seen.revision} ({era})"
@@ -143,7 +143,7 @@ def _state(
             text = seen.failure.message if seen.failure is not None else seen.cause or f"is {seen.state.value}"
             yield CheckResult(about, "problem", text, other_way or full_remedy(seen.failure, name, settings))
             if launcher_of(settings.command, settings.args) and (names := held_back(settings.env, environ)):
-                text = f"{', '.join(names)} did not reach it: a password is in it, which not every server is to get"
+                text = f"{', '.join(names)} did not reach it: it contains a password, which not every server should get"
                 given = ", ".join(f'{each} = "${{{each}}}"' for each in names)
                 yield CheckResult(
                     about, "warning", text, f"upstreams.{name}.env = {{ {given} }}, if it needs the proxy"

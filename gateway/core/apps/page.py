@@ -37,9 +37,9 @@ def page_facts(contents: Mapping[str, Any]) -> PageFacts:
     size = _byte_size(contents)
     faults: list[str] = []
     if _plain_type(known) == _OF_CHATGPT:
-        faults.append(f"its type is {known}, which ChatGPT alone shows; other hosts show {PAGE_TYPE}")
+        faults.append(f"its type is {known}, which only ChatGPT shows; other hosts show {PAGE_TYPE}")
     elif _plain_type(known) != PAGE_TYPE:
-        faults.append(f"its type is {known or 'not given'}, and hosts show {PAGE_TYPE} alone")
+        faults.append(f"its type is {known or 'not given'}, and hosts show only {PAGE_TYPE}")
     if size == 0:
         faults.append("it is empty")
     return PageFacts(

@@ -92,7 +92,7 @@ class Sight:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """The host that was calibrated, and the day. `claimed_model` is the model's claim about itself, for remarks."""
+    """The host that was calibrated, and the day. `claimed_model` is the model's name for itself, for remarks only."""
 
     client_name: str
     client_version: str | None

@@ -133,7 +133,7 @@ class Calibration:
         }
 
     async def call(self, tool: str, arguments: Mapping[str, Any], caller: Caller, profile: Profile) -> dict[str, Any]:
-        """Return a calibration tool's raw result. It must reach the host unchanged, since it is being measured."""
+        """Return a calibration tool's raw result. It must reach the host unchanged: the host is being measured."""
         try:
             if tool not in TOOLS or not self._is_for(caller, profile):
                 raise InvalidRequest("this gateway is not being calibrated", remedy="run `mcp-gateway calibrate`")

@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from gateway.core.wording import counted, size_words
 from gateway.errors import Failure, UpstreamError
-from gateway.upstream.connection.deadlines import Deadline, WaitReason
+from gateway.upstream.connection.calls import Deadline, WaitReason
 from gateway.upstream.transports.failures import OverMemory, Resting
 from gateway.upstream.transports.platforms import resident_memory
 
@@ -180,8 +180,8 @@ class Restarts:
 
     def explained(self, failure: Failure) -> Failure:
         """Return the failure with the explanation that the limit is reached, and that only a call starts it again."""
-        often = f"it was started {counted(self._per_hour, 'time')} within an hour, and is not restarted for now"
-        remedy = "the next call starts it once more; limits.restarts is how often it may be started in an hour"
+        often = f"it was started {counted(self._per_hour, 'time')} within an hour, and is not restarted any more"
+        remedy = "the next call starts it once more; limits.restarts is how often it may be started per hour"
         return replace(
             failure,
             message=f"{failure.message}; {often}",

@@ -30,7 +30,7 @@ _REMEDIES: Mapping[UpstreamState, str] = {
     UpstreamState.READY: "try again",
     UpstreamState.SLEEPING: "try again in a moment",
     UpstreamState.FAILED: (
-        "the gateway goes on trying; see upstreams.{name} in the configuration, or run mcp-gateway doctor"
+        "the gateway keeps trying; see upstreams.{name} in the configuration, or run mcp-gateway doctor"
     ),
     UpstreamState.DISABLED: "set upstreams.{name}.enabled = true in the configuration",
     UpstreamState.STOPPED: "the gateway is stopping: start it again",

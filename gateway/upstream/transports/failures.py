@@ -31,14 +31,14 @@ from gateway.upstream.transports.redaction import Secrets, origin_of
 
 _STATUS: Mapping[int, tuple[FailureCode, str]] = {
     401: (FailureCode.UNAUTHORIZED, "it requires authentication"),
-    403: (FailureCode.FORBIDDEN, "it denies access"),
+    403: (FailureCode.FORBIDDEN, "it refuses this caller"),
     404: (FailureCode.NOT_FOUND, "there is no MCP server at this address"),
-    405: (FailureCode.METHOD_NOT_ALLOWED, "this address does not take MCP messages"),
-    407: (FailureCode.PROXY_UNAUTHORIZED, "a proxy requires credentials"),
-    429: (FailureCode.TOO_MANY_REQUESTS, "it was asked too often"),
-    **dict.fromkeys((400, 406, 415, 422), (FailureCode.REQUEST_REFUSED, "it does not take the request")),
+    405: (FailureCode.METHOD_NOT_ALLOWED, "this address does not accept MCP messages"),
+    407: (FailureCode.PROXY_UNAUTHORIZED, "a proxy on the way wants credentials"),
+    429: (FailureCode.TOO_MANY_REQUESTS, "it received too many requests"),
+    **dict.fromkeys((400, 406, 415, 422), (FailureCode.REQUEST_REFUSED, "it does not accept the request")),
 }
-_OTHER_STATUS = FailureCode.HTTP_ERROR, "it does not take the request"
+_OTHER_STATUS = FailureCode.HTTP_ERROR, "it does not accept the request"
 _SERVER_ERROR = FailureCode.SERVER_ERROR, "a failure of its own"
 
 
@@ -269,7 +269,7 @@ TABLE: tuple[_Row, ...] = (
     _Row(
         "gateway.Vacated",
         UpstreamUnavailable,
-        _Said(FailureCode.VACATED, "is being restarted: the host that used it is gone"),
+        _Said(FailureCode.VACATED, "is being restarted: the host that used it has left"),
     ),
     _Row("gateway.OverMemory", UpstreamLost, _in_its_words(FailureCode.MEMORY_EXCEEDED)),
     _Row("gateway.TooMuchWaiting", UpstreamLost, _in_its_words(FailureCode.TOO_MUCH_WAITING)),
@@ -303,9 +303,7 @@ TABLE: tuple[_Row, ...] = (
     _Row("ssl.SSLError", UpstreamLost, _insecure(FailureCode.TLS_FAILED)),
     _Row("httpx2.ConnectTimeout", UpstreamLost, _Said(FailureCode.CONNECT_TIMEOUT, "no connection to {place} in time")),
     _Row("httpx2.TimeoutException", UpstreamTimeout, _TIMED_OUT),
-    _Row(
-        "httpx2.ProxyError", UpstreamUnavailable, _Said(FailureCode.PROXY_REFUSED, "the proxy refused the connection")
-    ),
+    _Row("httpx2.ProxyError", UpstreamUnavailable, _Said(FailureCode.PROXY_REFUSED, "the proxy on the way refused")),
     _Row("httpx2.ConnectError", UpstreamLost, _Said(FailureCode.NO_CONNECTION, "no connection to {place}")),
     _Row("httpx2.SSEError", UpstreamGarbage, _too_large, only=_exceeded),
     _Row(

@@ -49,7 +49,7 @@ async def test_nothing_is_wrong_where_nothing_is_wrong(examine, scripted):
     assert diagnosis.usable
     assert [finding for finding in diagnosis.findings if finding.level != "ok"] == []
     text = next(finding.text for finding in diagnosis.findings if finding.about == "upstream good")
-    assert "scripted 1, stdio, 2025-11-25 (with handshake), 1 tool" in text
+    assert "scripted 1, stdio, 2025-11-25 (handshake era), 1 tool" in text
 
 
 # -- the configuration -------------------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ CONFIGURATIONS = {
         "give either command (a program to start) or url",
         "docs/configuration.md lists every key",
     ),
-    "broken TOML": ('[upstreams.x]\ncommand = "x\n', "mcp-gateway.toml:2", "mend the file at this line and column"),
+    "broken TOML": ('[upstreams.x]\ncommand = "x\n', "mcp-gateway.toml:2", "fix the file at this line and column"),
     "an unknown profile": ('[gateway]\nprofile = "codx"\n', "gateway.profile: there is no such profile", "'codex'"),
     "a profile of one's own that extends nothing": (
         '[profiles.mine]\nextends = "codx"\n',
@@ -351,7 +351,7 @@ async def test_hosts_that_are_not_there_are_not_judged_for(examine, scripted, fo
     lines = f"[upstreams.x]\n{scripted(TOOL | {'name': LONG_NAME})}"
     alone = await examine(lines)
     assert {host for finding in alone.findings for host in finding.hosts} <= {"default"}
-    assert "clients that are not known" in found(alone, "tools are judged for ").text
+    assert "unknown clients" in found(alone, "tools are judged for ").text
     cursor = home / ".cursor" / "mcp.json"
     cursor.parent.mkdir()
     cursor.write_text('{"mcpServers": {}}')
@@ -384,7 +384,7 @@ async def test_names_that_collide(examine, found, scripted):
 async def test_a_tool_without_a_description_and_settings_for_one_that_is_not_there(examine, scripted, found):
     lines = scripted({"name": "look", "inputSchema": OBJECT}) + 'tools.rename = { lok = "see" }\n'
     diagnosis = await examine(f"[upstreams.x]\n{lines}")
-    assert "tools.describe = { look = " in found(diagnosis, "they have no description: look").remedy
+    assert "tools.describe = { look = " in found(diagnosis, "what these are for: look").remedy
     assert found(diagnosis, "upstreams.x.tools.rename: no tool named 'lok'").level == "warning"
 
 
@@ -415,7 +415,7 @@ async def test_an_address_that_others_reach_without_a_token(examine, found):
 
 async def test_an_address_that_this_machine_does_not_have(examine, found):
     text = f'[http]\nport = 8484\nbind = "192.0.2.1"\ntoken = "x"\n{GOOD}'
-    assert "127.0.0.1" in found(await examine(text), "cannot be listened on").remedy
+    assert "127.0.0.1" in found(await examine(text), "cannot listen on").remedy
 
 
 async def test_a_store_without_room(examine, found):
@@ -433,7 +433,7 @@ async def test_a_store_that_cannot_be_used(examine, found, tmp_path):
 
 async def test_a_store_in_a_folder_is_written_and_read_and_left_as_it_was(examine, found, tmp_path):
     diagnosis = await examine(f'[store]\nurl = "{(tmp_path / "store").as_uri()}"\n{GOOD}')
-    assert found(diagnosis, "content is kept and read back at file://").level == "ok"
+    assert found(diagnosis, "content is stored and read back at file://").level == "ok"
     assert [path.name for path in (tmp_path / "store").rglob("*") if path.is_file()] == ["key"]
 
 

@@ -139,14 +139,14 @@ async def test_servers_beside_the_gateway_are_named_with_the_command_that_moves_
 async def test_a_second_registration_is_a_warning(look, put):
     put("codex")
     put("codex", name="more tools")
-    text = "the gateway is registered more than once (gateway, more tools): every tool is there as often"
+    text = "the gateway is registered more than once (gateway, more tools): every tool is offered as often"
     assert (await look())[-1] == ("codex", "warning", text, "mcp-gateway uninstall codex --name 'more tools'")
 
 
 async def test_one_that_is_switched_off_is_a_warning(look, put):
     file = put("opencode")
     file.write_text(file.read_text().replace("true", "false"))
-    assert ("opencode", "warning", "'gateway' is switched off there", "switch it on in opencode") in await look()
+    assert ("opencode", "warning", "'gateway' is disabled there", "enable it in opencode") in await look()
 
 
 async def test_a_program_that_is_gone_is_a_problem_with_the_command_that_mends_it(look, put, config):
@@ -192,7 +192,7 @@ async def test_another_configuration_than_the_examined_one_is_a_warning(look, pu
     put("codex", file=other)
     (_, registered, _, _), found = await look()
     assert registered == "ok"
-    text = f"'gateway' has another configuration than the one examined here: {other}"
+    text = f"'gateway' uses a different configuration from the one examined here: {other}"
     remedy = f"mcp-gateway doctor --config {other} examines that one; {again('codex', config)} changes it"
     assert found == ("codex", "warning", text, remedy)
 
@@ -201,7 +201,7 @@ async def test_another_configuration_than_the_examined_one_is_a_warning(look, pu
     ("args", "words"),
     [
         (["serve"], "'g' names no configuration"),
-        (["serve", "--config=mine.toml"], "'g' names its configuration as mine.toml: where that is"),
+        (["serve", "--config=mine.toml"], "'g' names its configuration as mine.toml, which depends on"),
     ],
 )
 async def test_a_configuration_that_hangs_on_where_it_is_started_is_a_warning(look, args, words):
@@ -224,7 +224,7 @@ async def test_a_file_that_is_broken_is_a_problem_with_its_place(look):
     (found,) = await look()
     assert found[:2] == ("zed", "problem")
     assert found[2].startswith(f"{file}:1:22: is not JSON")
-    assert found[3] == "mend it at this place: Zed may not read it either; then mcp-gateway install zed"
+    assert found[3] == "fix it there: Zed may not read it either; then mcp-gateway install zed"
 
 
 async def test_what_is_no_file_is_a_problem(look):
@@ -256,8 +256,8 @@ async def test_hosts_real_files_are_no_fault(host, look):
 async def test_more_time_than_the_host_waits_is_warned_of_where_it_was_set(look, config, put, timeout, warned):
     config.write_text(f'[upstreams.slow]\ncommand = "{Path(sys.executable).as_posix()}"\n{timeout}\n')
     put("claude-desktop")
-    said = [(level, text) for _, level, text, _ in await look() if "gives a call up" in text]
-    expected = "Claude Desktop gives a call up after 240 s, and more time is set for calls of slow"
+    said = [(level, text) for _, level, text, _ in await look() if "gives up on calls" in text]
+    expected = "Claude Desktop gives up on calls after 240 s, but more time is set for slow"
     assert said == ([("warning", expected)] if warned else [])
 
 

@@ -32,7 +32,7 @@ async def test_a_failure_without_a_remedy_has_that_of_the_state() -> None:
     one = status()
     one.enter(UpstreamState.FAILED, EXITED)
     assert one.cause == "exited with code 1"
-    assert str(one.unavailable()).startswith("upstream 'x': is not available: exited with code 1 (the gateway goes on")
+    assert str(one.unavailable()).startswith("upstream 'x': is not available: exited with code 1 (the gateway keeps")
 
 
 async def test_what_is_no_failure_has_a_cause_and_no_code() -> None:

@@ -266,7 +266,7 @@ def test_why_it_is_left_alone_is_said_beside_what_happened() -> None:
         Failure(UpstreamLost, FailureCode.EXITED, "exited with code 1", "set API_KEY")
     )
     assert (
-        explained.message == "exited with code 1; it was started 5 times within an hour, and is not restarted for now"
+        explained.message == "exited with code 1; it was started 5 times within an hour, and is not restarted any more"
     )
     assert explained.remedy is not None
     assert explained.remedy.startswith("set API_KEY; the next call starts it once more")
@@ -303,7 +303,7 @@ async def test_a_call_names_upstream_cause_and_remedy(stdio: Any, changes: Any) 
                 return str(caught.value)
 
             assert await said("dead") == (
-                "upstream 'dead': is not available: exited with code 1: KeyError: 'API_KEY' (the gateway goes on "
+                "upstream 'dead': is not available: exited with code 1: KeyError: 'API_KEY' (the gateway keeps "
                 "trying; see upstreams.dead in the configuration, or run mcp-gateway doctor)"
             )
             assert await said("slow", Timeouts(call=0.3, idle=1)) == (
