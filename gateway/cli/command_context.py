@@ -29,6 +29,7 @@ from gateway.errors import ConfigError
 
 if TYPE_CHECKING:
     from gateway.content.shaping import Shaper
+    from gateway.content.store import ContentStore
     from gateway.serving.mcp.early_stdio import EarlyStdio
 
 _COLLECT = (50_000, 20, 20)
@@ -139,14 +140,14 @@ def _calling(settings: Settings, extends: str, sets: Mapping[str, Any], revision
 
 
 @asynccontextmanager
-async def open_shaper(settings: Settings) -> "AsyncGenerator[Shaper]":
-    """Open a shaper of results, with a store and media workers of its own."""
+async def open_shaper(settings: Settings, store: "ContentStore | None" = None) -> "AsyncGenerator[Shaper]":
+    """Open a shaper of results with media workers of its own; without `store`, content is stored in memory."""
     from gateway.content.media import MediaWorkers
     from gateway.content.shaping import Shaper
     from gateway.content.store import MemoryStore
 
     async with MediaWorkers(settings.media) as media:
-        yield Shaper(MemoryStore(settings.store), media, max_blocks=settings.limits.blocks)
+        yield Shaper(store or MemoryStore(settings.store), media, max_blocks=settings.limits.blocks)
 
 
 def run_until_signal(

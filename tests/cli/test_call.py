@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import pytest
 
@@ -46,6 +47,16 @@ def test_a_call_shows_what_the_host_would_get_and_saves_its_pictures(command, pi
     assert saved.read_bytes().startswith(b"\x89PNG")
     assert "A blue field.\\x1b]0;owned\\x07" in ended.out
     assert f"[image: image/png, 40x30, {saved.stat().st_size} bytes] saved as {saved}" in ended.out
+
+
+def test_handles_that_a_call_prints_lead_to_content_that_is_stored_outside_memory(command, pictures, tmp_path):
+    config = pictures(f'[store]\nurl = "{(tmp_path / "kept").as_uri()}"\n')
+    shown = command("call", "pics__picture", "--config", config, "--profile", "text-only").out
+    handle = re.search(r"handle (img_\w+)", shown)
+    assert handle, shown
+    got = command("content", "get", handle[1], "--config", config, "--to", tmp_path / "got.png")
+    assert (got.code, got.err.count("error")) == (0, 0), got.err
+    assert (tmp_path / "got.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_arguments_are_passed_from_the_command_line_or_stdin(command, pictures, monkeypatch):

@@ -124,7 +124,7 @@ async def _called(
     caller = declaring(caller, app)
     async with (
         run_gateway(raw_settings, asleep=True, expected=expected(caller, app)) as gateway,
-        open_shaper(settings) as shaper,
+        open_shaper(settings, gateway.store) as shaper,
     ):
         await _woken(gateway, tool, caller, wait)
         if _is_for_pages_alone(gateway, tool, caller):

@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from gateway.core.wording import counted, size_words
 from gateway.errors import Failure, UpstreamError
-from gateway.upstream.connection.calls import Deadline, WaitReason
+from gateway.upstream.connection.deadlines import Deadline, WaitReason
 from gateway.upstream.transports.failures import OverMemory, Resting
 from gateway.upstream.transports.platforms import resident_memory
 
