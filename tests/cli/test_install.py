@@ -131,6 +131,18 @@ def test_taking_out_servers_that_the_gateway_does_not_have_is_a_warning(command,
     assert "warning: not behind the gateway: filesystem, my notes! (`mcp-gateway uninstall claude-desktop`" in ended.err
 
 
+def test_a_server_that_claude_code_has_for_one_project_is_named_since_it_stays(command, home, tmp_path):
+    mine, notes = {"command": "npx", "args": ["-y", "mine"]}, {"command": "npx", "args": ["-y", "notes"]}
+    project = str(tmp_path / "work")
+    own = {"mcpServers": {"mine": mine}, "projects": {project: {"mcpServers": {"notes": notes}}}}
+    (home / ".claude.json").write_text(json.dumps(own))
+    assert command("import", "claude-code", "--yes").code == 0
+    ended = command("install", "claude-code", "--only")
+    assert "taken out: mine\n" in ended.out
+    assert f"Claude Code starts notes in {project} as well, beside the gateway" in ended.err
+    assert "`claude mcp remove notes -s local` there" in ended.err
+
+
 def test_a_variable_that_the_host_may_not_have_is_a_warning(command, home, pictures, monkeypatch):
     monkeypatch.setenv("SECRET_OF_MINE", "x")
     config = pictures('env = { A = "${SECRET_OF_MINE}", B = "${B:-x}", C = "${MCP_GATEWAY_PYTHON}" }\n')

@@ -219,6 +219,11 @@ def _say_others(done: Registered, host: HostFormat, others: "_OtherServers") -> 
     back = f"(`mcp-gateway uninstall {host.name}` brings them back)"
     if others.lost:
         remark(f"warning: not behind the gateway: {', '.join(others.lost)} {back}")
+    for name, project in others.in_projects:
+        remark(
+            f"warning: {host.title} starts {name} in {project} as well, beside the gateway: to take it out, run there"
+        )
+        remark(f"  `claude mcp remove {name} -s local` there")
     if others.off:
         names = ", ".join(others.off)
         remark(f"warning: not enabled behind the gateway: {names} (`mcp-gateway enable NAME` switches one on)")
@@ -237,18 +242,21 @@ class _OtherServers:
     """Names of servers in the host's file that `--only` treats with care.
 
     Servers in `login` want a login (OAuth) that the gateway cannot do; those in `lost` are not in the configuration,
-    and those in `off` are not enabled there.
+    and those in `off` are not enabled there. `in_projects`: names and folders of servers that the gateway has, and that
+    the host (Claude Code) also has for one project alone, where `--only` leaves them.
     """
 
     login: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     off: tuple[str, ...] = ()
+    in_projects: tuple[tuple[str, str], ...] = ()
 
 
 def _others(host: HostFormat, file: Path, at: Machine, configuration: Path) -> _OtherServers:
     """Compare the host's own servers with the configuration, and ask them whether they want a login."""
     document, _ = host_document(host, file)
-    servers = [one for one in read_servers(document, host, at) if not one.own and not one.project]
+    others = [one for one in read_servers(document, host, at) if not one.own]
+    servers = [one for one in others if not one.project]
     is_json = configuration.suffix.lower() == ".json"
     known = known_to("" if is_json else decoded_text(read_bytes(configuration), configuration), str(configuration))
     open_ones = [one for one in servers if one.upstream is not None and not known.logs_in_to(one)]
@@ -260,6 +268,7 @@ def _others(host: HostFormat, file: Path, at: Machine, configuration: Path) -> _
         login,
         tuple(one.name for one in rest if not known.has(one)),
         tuple(one.name for one in rest if known.is_off(one)),
+        tuple((one.name, one.project) for one in others if one.project and not is_json and known.has(one)),
     )
 
 

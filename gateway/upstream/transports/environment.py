@@ -85,7 +85,17 @@ _PROXIES = frozenset(
     }
 )
 
-_NETWORK = _CERTIFICATES | _PROXIES
+_CACHES = frozenset(
+    {
+        "NPM_CONFIG_CACHE",  # `npm help config`, cache
+        "UV_CACHE_DIR",  # https://docs.astral.sh/uv/concepts/cache
+        "DENO_DIR",
+        "BUN_INSTALL_CACHE_DIR",
+    }
+)
+"""Variables with the folders in which launchers keep packages: elsewhere, they would install everything again."""
+
+_NETWORK = _CERTIFICATES | _PROXIES | _CACHES
 """Names are matched in any case: programs read `https_proxy` as well as `HTTPS_PROXY`, on every system."""
 
 HELD_BACK = 'it contains a password; to pass it on, set env = { HTTPS_PROXY = "${HTTPS_PROXY}" } of the upstream'

@@ -36,6 +36,8 @@ NETWORK = {
     "PIP_CERT": "/etc/company.pem",
     "UV_SYSTEM_CERTS": "true",
     "npm_config_cafile": "/etc/company.pem",
+    "npm_config_cache": "/srv/npm",
+    "UV_CACHE_DIR": "/srv/uv",
     "HTTPS_PROXY": "http://proxy.example:3128",
     "https_proxy": "proxy.example:3128",
     "no_proxy": "localhost,.example",
