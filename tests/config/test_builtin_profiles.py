@@ -444,7 +444,7 @@ def test_hosts_that_are_sent_fewer_pictures_than_an_unknown_one_are_those_of_whi
         name: fact.level
         for name in roots.keys() & SOURCES.keys()  # variants have their facts in their host's file
         for fact in SOURCES[name].fact
-        if "max_count" in fact.sets.get("image", {}) and fact.level in ("judgement", "unverified")
+        if "max_count" in fact.sets.get("image", {}) and fact.level == "unverified"
     }
     assert guessed == {}
     assert {"claude-code": 12, "claude-desktop": 8, "strands-bedrock": 20}.items() <= roots.items()
