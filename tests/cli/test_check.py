@@ -358,3 +358,17 @@ def test_what_only_pages_read_is_called_where_it_is_asked_for_and_judged_for_no_
     assert "\n1 call; no things to change\n" in ended.out
     words = server(tool("next", _meta={"ui": {"visibility": ["app"]}}), next={"content": [TEXT], "isError": True})
     assert command("check", "--arguments", given, *words).code == 1
+
+
+def test_data_that_does_not_arrive_is_said_once_for_each_host_and_without_the_data(command, server):
+    long = {"content": [], "structuredContent": {"rows": ["abcdefghij " * 1_000] * 9}}
+    ended = command("check", *server(tool("big"), big=long))
+    assert "  directly gemini-cli, unknown: nothing arrives\n" in ended.out
+    assert "abcdefghij" not in ended.out
+
+
+def test_a_page_in_a_result_is_kept_where_a_line_names_it(command, server):
+    page = {"uri": "ui://cards/1", "mimeType": "text/html", "text": "<h1>The tides</h1>"}
+    ended = command("check", *server(tool("card"), card={"content": [TEXT, {"type": "resource", "resource": page}]}))
+    assert ended.code == 0, ended.out
+    assert "6 of 6 shown or kept" in ended.out

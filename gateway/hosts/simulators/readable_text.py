@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, cast
 
+from gateway.core.apps import is_embedded_page
 from gateway.core.model.json_values import as_list, is_dict, is_list
 from gateway.hosts.simulators.base64_runs import base64_runs
 from gateway.hosts.simulators.originals import original_images
@@ -41,8 +42,13 @@ def read_by(seen: Seen) -> str:
 
 
 def openings(result: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the first words of every text of a result, the address of every link, and the first structured values."""
+    """Yield the first words of every text of a result, the address of every link, and the first structured values.
+
+    Pages are left out: see `pages_lost`.
+    """
     for block in _blocks(result):
+        if _page_in(block) is not None:
+            continue
         match block:
             case {"type": "text", "text": str(text)} | {"type": "resource", "resource": {"text": str(text)}}:
                 opening = _opening(text)
@@ -53,6 +59,29 @@ def openings(result: Mapping[str, Any]) -> Iterator[str]:
         if opening:
             yield opening
     yield from _first_values(result)
+
+
+def pages_lost(result: Mapping[str, Any], seen: Seen) -> Iterator[str]:
+    """Yield the first words of embedded pages whose HTML is not read, and which no line names either.
+
+    Pages are for the user: a line with the URI is all that a model needs of one.
+    """
+    read, lines = read_by(seen), _lines(seen)
+    for page in filter(None, map(_page_in, _blocks(result))):
+        opening, uri = _opening(page["text"]), page["uri"]
+        if opening not in read and not any(uri in line for line in lines):
+            yield opening
+
+
+def _page_in(block: Any) -> Mapping[str, Any] | None:
+    """Return the contents of a block that is a page (mcp-ui) with its text; None for any other."""
+    match block:
+        case {"type": "resource", "resource": {"uri": str(uri), "text": str()} as contents} if is_embedded_page(
+            uri, contents.get("mimeType")
+        ):
+            return cast("Mapping[str, Any]", contents)
+        case _:
+            return None
 
 
 def read_again(result: Mapping[str, Any], seen: Seen) -> tuple[str, ...]:
