@@ -334,7 +334,19 @@ def test_a_page_that_cannot_be_read_is_exit_code_1(command, server):
     words = server(tool("show", _meta={"ui": {"resourceUri": "ui://page"}}), show={"content": [TEXT]}, resources={})
     ended = command("check", *words)
     assert ended.code == 1
-    assert f"  in {', '.join(SHOWING)}: cannot be read: " in ended.out
+    answered = "cannot be read: the server answers that there is no such resource"
+    assert f"\nui://page: the page of show\n  in {', '.join(SHOWING)}: {answered}\n" in ended.out
+    assert "  change   its tool names a page that cannot be read\n" in ended.out
+    assert "1 page; 1 thing to change" in ended.out
+
+
+def test_the_uri_of_a_page_has_a_scheme_of_its_own(command, server):
+    words = server(
+        tool("show", _meta={"ui": {"resourceUri": "page://here"}}),
+        show={"content": [TEXT]},
+        resources={"page://here": {"mimeType": PAGE, "text": "<p>x</p>"}},
+    )
+    assert "  change   a page's URI begins with ui://\n" in command("check", *words).out
 
 
 def test_pages_that_only_hosts_with_the_extension_are_offered_are_missing_in_the_others(command):

@@ -19,6 +19,7 @@ from gateway.cli.command_context import (
     settings_for,
     without_waiting,
 )
+from gateway.cli.command_remedies import doctor_knows
 from gateway.cli.exit_codes import DONE, UNAVAILABLE, complain
 from gateway.cli.pages import WithPages, declaring, expected, shows_pages
 from gateway.cli.progress import Wait, is_there, standing_words
@@ -57,7 +58,9 @@ def tools(
     settings, caller = without_waiting(settings, chosen, revision)
     caller = declaring(caller, app)
     wait = Wait(visible=not as_json, ctrl_c="list what is there")
-    ended = run_until_signal(lambda: _listed(settings, caller, wait, app), interrupt=wait.interrupt)
+    ended = run_until_signal(
+        lambda: _listed(settings, caller, wait, app, configured=not upstream), interrupt=wait.interrupt
+    )
     if isinstance(ended, int):
         return ended
     if as_json:
@@ -94,13 +97,16 @@ class _Listed:
     missing: Mapping[str, str]
 
 
-async def _listed(settings: Settings, caller: Caller, wait: Wait, app: bool) -> _Listed:
+async def _listed(settings: Settings, caller: Caller, wait: Wait, app: bool, *, configured: bool) -> _Listed:
     async with run_gateway(settings, expected=expected(caller, app)) as gateway:
         await wait.settled(gateway.upstreams.values())
         listed = await gateway.router.respond("tools/list", {}, caller)
         enabled = [one for one in gateway.upstreams.values() if one.settings.enabled]
         away = [upstream for upstream in enabled if not is_there(upstream)]
         missing = {upstream.name: wait.outcomes.get(upstream.name) or standing_words(upstream) for upstream in away}
+        for upstream in away:
+            if more := doctor_knows(upstream.failure, configured=configured):
+                missing[upstream.name] += f"; {more}"
         routes = gateway.router.catalogue(caller).routes
         remembered = frozenset(name for name, route in routes.items() if route.upstream in missing)
         return _Listed(listed["tools"], remembered, missing)
