@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, cast
 
-from gateway.core.apps import is_embedded_page
 from gateway.core.model.json_values import as_list, is_dict, is_list
 from gateway.hosts.simulators.base64_runs import base64_runs
 from gateway.hosts.simulators.originals import original_images
@@ -25,6 +24,7 @@ TELLING_CHARS = 16
 _NAMED = re.compile(r"\[[^\[\]{}]{1,2000}\]")
 _PLAIN = re.compile(r"\A([ !#-\[\]-~]*).*", re.DOTALL)
 _HIDDEN = re.compile(r"data:|!\[|<img")
+_PAGE = "ui://"
 _SOUND = re.compile(r"\b(?:audio|sound)\b", re.IGNORECASE)
 _IMAGE = re.compile(r"\bimage\b", re.IGNORECASE)
 _BYTES = re.compile(r"\b(?:document|resource|file|audio|sound|video|content)\b", re.IGNORECASE)
@@ -74,11 +74,12 @@ def pages_lost(result: Mapping[str, Any], seen: Seen) -> Iterator[str]:
 
 
 def _page_in(block: Any) -> Mapping[str, Any] | None:
-    """Return the contents of a block that is a page (mcp-ui) with its text; None for any other."""
+    """Return the contents of a block that is a page (mcp-ui) with its text; None for any other.
+
+    Hosts decide by the scheme alone.
+    """
     match block:
-        case {"type": "resource", "resource": {"uri": str(uri), "text": str()} as contents} if is_embedded_page(
-            uri, contents.get("mimeType")
-        ):
+        case {"type": "resource", "resource": {"uri": str(uri), "text": str()} as contents} if uri.startswith(_PAGE):
             return cast("Mapping[str, Any]", contents)
         case _:
             return None

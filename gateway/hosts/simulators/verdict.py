@@ -64,10 +64,11 @@ class Verdict:
         """The problems, with everything that is not read as one, or without it if nothing arrives at all."""
         unread = {_not_read(opening) for opening in self.lost}
         others = tuple(problem for problem in self.problems if problem not in unread)
-        if not self.lost or self.is_empty:
+        first = next(iter(self.lost), None)
+        if first is None or self.is_empty:
             return others
         more = f", and {len(self.lost) - 1} more" if len(self.lost) > 1 else ""
-        return (f'not read: what begins with "{self.lost[0]}"{more}', *others)
+        return (f'not read: what begins with "{first}"{more}', *others)
 
 
 def judge_seen(original: Mapping[str, Any], seen: Seen, host: SimulatedHost) -> Verdict:
