@@ -215,3 +215,22 @@ def test_for_a_server_that_is_not_ready_in_time_doctor_is_named(command, tmp_pat
     ended = command(*words, "--config", path)
     assert ended.code == 3
     assert "; `mcp-gateway doctor` finds out more" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("options", "note"),
+    [
+        (("--app", "--profile", "codex"), "note: codex is known to get no pages"),
+        (("--profile", "goose"), "note: goose declares that it shows pages: --app lists"),
+        (("--app", "--profile", "goose"), ""),
+        (("--app", "--profile", "qwen-code"), ""),
+        (("--app", "--profile", "vscode-copilot"), ""),
+        (("--profile", "codex"), ""),
+        (("--app",), ""),
+    ],
+)
+def test_whether_a_host_really_gets_pages_is_said(command, raw, options, note):
+    ended = command("tools", "--config", raw, *options)
+    assert ended.code == 0
+    assert ended.err.startswith(note)
+    assert bool(ended.err) == bool(note)

@@ -25,7 +25,7 @@ from gateway.cli.command_context import (
 from gateway.cli.command_remedies import command_remedies
 from gateway.cli.completion import profile_names
 from gateway.cli.exit_codes import DONE, FAILED, refuse
-from gateway.cli.pages import WithPages, callers, declaring, expected, shaped_for
+from gateway.cli.pages import WithPages, callers, declaring, expected, shaped_for, tell_of_pages
 from gateway.cli.print_result import grouped, result_lines
 from gateway.cli.progress import Wait, is_there
 from gateway.cli.save_media import media_of, save_media
@@ -81,6 +81,7 @@ def call(
     parsed = _arguments(arguments)
     settings = settings_for(config, upstream)
     profiles = chosen_profiles(settings, profile or settings.gateway.profile or "default", revision)
+    tell_of_pages(profiles, app)
     wait = Wait(visible=not as_json, ctrl_c="end")
     ended = run_until_signal(
         lambda: _called(settings, tool, parsed, profiles, wait, app, configured=not upstream),

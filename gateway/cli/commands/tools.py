@@ -21,9 +21,9 @@ from gateway.cli.command_context import (
 )
 from gateway.cli.command_remedies import doctor_knows
 from gateway.cli.exit_codes import DONE, UNAVAILABLE, complain
-from gateway.cli.pages import WithPages, declaring, expected, shows_pages
+from gateway.cli.pages import WithPages, declaring, expected, shows_pages, tell_of_pages
 from gateway.cli.progress import Wait, is_there, standing_words
-from gateway.cli.terminal import say_json, say_table
+from gateway.cli.terminal import remark, say_json, say_table
 from gateway.config.schema import Settings
 from gateway.core.apps import for_the_model, pages
 from gateway.core.model.caller import Caller
@@ -57,6 +57,9 @@ def tools(
     ((chosen, rules),) = chosen_profiles(settings, name, revision).items()
     settings, caller = without_waiting(settings, chosen, revision)
     caller = declaring(caller, app)
+    tell_of_pages({chosen: rules}, app)
+    if not shows_pages(rules, app) and rules.apps.declares and rules.apps.host != "never":
+        remark(f"note: {chosen} declares that it shows pages: --app lists what it gets with them")
     wait = Wait(visible=not as_json, ctrl_c="list what is there")
     ended = run_until_signal(
         lambda: _listed(settings, caller, wait, app, configured=not upstream), interrupt=wait.interrupt
