@@ -95,10 +95,17 @@ def _shows(profile: Profile) -> list[str]:
         f"| sound | {_SHOWN[profile.audio.show]} |",
         f"| documents | {_SHOWN[profile.document.show]} |",
         f"| links | {_SHOWN[profile.link.show]} |",
-        f"| structured data | {'unchanged' if profile.structured.send == 'always' else 'as text, once'} |",
+        f"| structured data | {_structured(profile)} |",
         f"| errors | {_error(profile)} |",
         f"| pages ([MCP Apps](../apps.md)) | {_pages(profile)} |",
     ]
+
+
+def _structured(profile: Profile) -> str:
+    if profile.structured.send == "always":
+        return "unchanged"
+    gets_pages = profile.apps.host == "always" or (profile.apps.host == "declared" and profile.apps.declares)
+    return "as text, once" + ("; unchanged from tools with a page, which reads it" if gets_pages else "")
 
 
 def _pages(profile: Profile) -> str:

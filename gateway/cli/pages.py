@@ -39,6 +39,16 @@ def declaring(caller: Caller, app: bool) -> Caller:
     return replace(caller, capabilities=DECLARED) if app else caller
 
 
+def tell_of_pages(profiles: Mapping[str, Profile], app: bool) -> None:
+    """Say on stderr if `--app` is a pretence for the one host of `profiles`, which gets no pages."""
+    if not app or len(profiles) != 1:
+        return
+    ((name, profile),) = profiles.items()
+    known = profile.apps
+    if known.host == "declared" and known.declares is not True and False in (known.declares, known.shows):
+        remark(f"note: {name} is known to get no pages; this is what it would get if it declared the extension (--app)")
+
+
 def expected(caller: Caller, app: bool) -> Callable[[], Caller | None]:
     """Return the host to open upstreams for, since a server may have tools only for hosts that show pages.
 

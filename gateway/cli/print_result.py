@@ -69,13 +69,21 @@ def block_lines(envelope: Envelope) -> Iterator[str]:
         if isinstance(block, TextBlock):
             yield f"{index}  text, {counted(len(block.text), 'character')}: {plain(block.text, 80)}"
         else:
-            yield f"{index}  {_line(block, None)[1:-1]}"
+            yield f"{index}  {_embedded_text(block) or _line(block, None)[1:-1]}"
     if envelope.has_structured_content:
         yield f"-  structured content: {plain(json.dumps(envelope.structured_content, ensure_ascii=False), 80)}"
     if envelope.meta:
         yield f"-  {meta_words(envelope.meta)[1:-1]}"
     if envelope.is_error:
         yield "-  marked as an error"
+
+
+def _embedded_text(block: Block) -> str | None:
+    """Describe an embedded resource with text in one line, without the text; None for any other block."""
+    if not isinstance(block, ResourceBlock) or (text := block.resource.text) is None:
+        return None
+    known = plain(block.resource.mime_type or "no type", 80)
+    return f"resource: {join_facts(known, counted(len(text), 'character'), plain(block.resource.uri))}"
 
 
 def _line(block: Block, path: Path | None) -> str:

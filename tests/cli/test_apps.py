@@ -189,3 +189,48 @@ def test_what_a_result_says_to_nobody_is_named_by_its_keys(command, raw):
     recorded = raw.parent / "recorded.json"
     recorded.write_text(command("call", "raw__board", "--config", raw, "--app", "--json").out)
     assert "\n  -  _meta: k; --json shows it\n" in command("explain", recorded, "--app").out
+
+
+def test_what_is_not_there_is_listed_by_a_command(command, raw):
+    raw.write_text(raw.read_text().replace("apps-if-declared", "apps"))
+    listed = "`mcp-gateway tools --app` lists the"
+    assert f"({listed} names)" in command("call", "raw__none", "--app", "--config", raw).err
+    assert f"({listed} pages)" in command("read", "ui://raw/none", "--app", "--config", raw).err
+
+
+def test_a_name_that_several_servers_have_is_said_with_the_full_names(command, raw):
+    text = raw.read_text().replace("apps-if-declared", "apps")
+    raw.write_text(text + text.replace("[upstreams.raw]", "[upstreams.other]"))
+    ended = command("call", "chunk", "--app", "--config", raw)
+    assert "'raw__chunk'" in ended.err
+    assert "'other__chunk'" in ended.err
+    assert "open the page" not in ended.err
+
+
+@pytest.mark.parametrize("words", [("tools",), ("call", "slow__x")])
+def test_for_a_server_that_is_not_ready_in_time_doctor_is_named(command, tmp_path, words):
+    path = tmp_path / "gateway.toml"
+    command_line = f"command = {json.dumps(sys.executable)}\nargs = ['-c', 'import sys; sys.stdin.read()']"
+    path.write_text(f"[upstreams.slow]\n{command_line}\ntimeout.start = 0.5\n")
+    ended = command(*words, "--config", path)
+    assert ended.code == 3
+    assert "; `mcp-gateway doctor` finds out more" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("options", "note"),
+    [
+        (("--app", "--profile", "codex"), "note: codex is known to get no pages"),
+        (("--profile", "goose"), "note: goose declares that it shows pages: --app lists"),
+        (("--app", "--profile", "goose"), ""),
+        (("--app", "--profile", "qwen-code"), ""),
+        (("--app", "--profile", "vscode-copilot"), ""),
+        (("--profile", "codex"), ""),
+        (("--app",), ""),
+    ],
+)
+def test_whether_a_host_really_gets_pages_is_said(command, raw, options, note):
+    ended = command("tools", "--config", raw, *options)
+    assert ended.code == 0
+    assert ended.err.startswith(note)
+    assert bool(ended.err) == bool(note)

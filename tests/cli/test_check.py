@@ -334,7 +334,19 @@ def test_a_page_that_cannot_be_read_is_exit_code_1(command, server):
     words = server(tool("show", _meta={"ui": {"resourceUri": "ui://page"}}), show={"content": [TEXT]}, resources={})
     ended = command("check", *words)
     assert ended.code == 1
-    assert f"  in {', '.join(SHOWING)}: cannot be read: " in ended.out
+    answered = "cannot be read: the server answers that there is no such resource"
+    assert f"\nui://page: the page of show\n  in {', '.join(SHOWING)}: {answered}\n" in ended.out
+    assert "  change   its tool names a page that cannot be read\n" in ended.out
+    assert "1 page; 1 thing to change" in ended.out
+
+
+def test_the_uri_of_a_page_has_a_scheme_of_its_own(command, server):
+    words = server(
+        tool("show", _meta={"ui": {"resourceUri": "page://here"}}),
+        show={"content": [TEXT]},
+        resources={"page://here": {"mimeType": PAGE, "text": "<p>x</p>"}},
+    )
+    assert "  change   a page's URI begins with ui://\n" in command("check", *words).out
 
 
 def test_pages_that_only_hosts_with_the_extension_are_offered_are_missing_in_the_others(command):
@@ -358,3 +370,17 @@ def test_what_only_pages_read_is_called_where_it_is_asked_for_and_judged_for_no_
     assert "\n1 call; no things to change\n" in ended.out
     words = server(tool("next", _meta={"ui": {"visibility": ["app"]}}), next={"content": [TEXT], "isError": True})
     assert command("check", "--arguments", given, *words).code == 1
+
+
+def test_data_that_does_not_arrive_is_said_once_for_each_host_and_without_the_data(command, server):
+    long = {"content": [], "structuredContent": {"rows": ["abcdefghij " * 1_000] * 9}}
+    ended = command("check", *server(tool("big"), big=long))
+    assert "  directly gemini-cli, unknown: nothing arrives\n" in ended.out
+    assert "abcdefghij" not in ended.out
+
+
+def test_a_page_in_a_result_is_kept_where_a_line_names_it(command, server):
+    page = {"uri": "ui://cards/1", "mimeType": "text/html", "text": "<h1>The tides</h1>"}
+    ended = command("check", *server(tool("card"), card={"content": [TEXT, {"type": "resource", "resource": page}]}))
+    assert ended.code == 0, ended.out
+    assert "6 of 6 shown or kept" in ended.out

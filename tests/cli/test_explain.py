@@ -158,3 +158,12 @@ def test_what_a_page_is_sent_is_said_where_the_tool_has_one(command, recorded):
     assert told["result"]["structuredContent"] == RESULT["structuredContent"]
     every = command("explain", recorded, "--profile", "all", "--app", "--json").json()
     assert all(one["result"]["structuredContent"] == RESULT["structuredContent"] for one in every)
+
+
+def test_an_embedded_page_is_one_line_without_its_text(command, tmp_path):
+    page = {"uri": "ui://cards/1", "mimeType": "text/html", "text": "<h1>hello</h1>"}
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps({"content": [{"type": "resource", "resource": page}]}))
+    ended = command("explain", path, "--app", "--profile", "goose")
+    assert ended.out.count("  resource: text/html, 14 characters, ui://cards/1\n") == 2
+    assert "hello" not in ended.out

@@ -232,6 +232,12 @@ def test_uninstalling_what_is_not_there_is_no_error(command, home):
     ("given", "message"),
     [
         (["codx"], "no host 'codx' is known (did you mean 'codex'?)\n"),
+        (
+            ["goose"],
+            "the configuration file of the host 'goose' is not known (add the gateway there by hand: docs/hosts/",
+        ),
+        (["claude-ai"], "the configuration file of the host 'claude-ai' is not known (add the gateway there by hand"),
+        (["vscode-copilot"], "no host 'vscode-copilot' is known (did you mean 'vscode'"),
         (["codex"], "there is no configuration to register (`mcp-gateway init` writes one, "),
         (["codex", "--config", "no.toml"], "no.toml: there is no such file\n"),
         (["codex", "--config", "CONFIG", "--profile", "codx"], "no profile"),

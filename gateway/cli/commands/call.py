@@ -22,9 +22,10 @@ from gateway.cli.command_context import (
     settings_for,
     with_raw_profile,
 )
+from gateway.cli.command_remedies import command_remedies
 from gateway.cli.completion import profile_names
 from gateway.cli.exit_codes import DONE, FAILED, refuse
-from gateway.cli.pages import WithPages, callers, declaring, expected, shaped_for
+from gateway.cli.pages import WithPages, callers, declaring, expected, shaped_for, tell_of_pages
 from gateway.cli.print_result import grouped, result_lines
 from gateway.cli.progress import Wait, is_there
 from gateway.cli.save_media import media_of, save_media
@@ -80,8 +81,11 @@ def call(
     parsed = _arguments(arguments)
     settings = settings_for(config, upstream)
     profiles = chosen_profiles(settings, profile or settings.gateway.profile or "default", revision)
+    tell_of_pages(profiles, app)
     wait = Wait(visible=not as_json, ctrl_c="end")
-    ended = run_until_signal(lambda: _called(settings, tool, parsed, profiles, wait, app))
+    ended = run_until_signal(
+        lambda: _called(settings, tool, parsed, profiles, wait, app, configured=not upstream),
+    )
     if isinstance(ended, int):
         return ended
     several = profile == ALL
@@ -117,7 +121,14 @@ def _arguments(given: str) -> dict[str, Any]:
 
 
 async def _called(
-    settings: Settings, tool: str, arguments: dict[str, Any], profiles: Mapping[str, Profile], wait: Wait, app: bool
+    settings: Settings,
+    tool: str,
+    arguments: dict[str, Any],
+    profiles: Mapping[str, Profile],
+    wait: Wait,
+    app: bool,
+    *,
+    configured: bool,
 ) -> _Called:
     """Call the tool once, and shape the raw result for every profile."""
     raw_settings, caller = with_raw_profile(settings, next(iter(profiles.values())))
@@ -126,7 +137,8 @@ async def _called(
         run_gateway(raw_settings, asleep=True, expected=expected(caller, app)) as gateway,
         open_shaper(settings, gateway.store) as shaper,
     ):
-        await _woken(gateway, tool, caller, wait)
+        with command_remedies(configured=configured):
+            await _woken(gateway, tool, caller, wait)
         if _is_for_pages_alone(gateway, tool, caller):
             profiles = callers(profiles, tool, app)
         said: list[str] = []
@@ -134,7 +146,7 @@ async def _called(
         async def on_progress(done: float, of: float | None, words: str | None) -> None:
             said[:] = [f"{done:g}" + (f" of {of:g}" if of else "") + (f": {words}" if words else "")]
 
-        with wait.line(lambda: " ".join((f"calling {tool}", *said))):
+        with command_remedies(configured=configured), wait.line(lambda: " ".join((f"calling {tool}", *said))):
             raw = await gateway.router.respond(
                 "tools/call", {"name": tool, "arguments": arguments}, caller, on_progress=on_progress
             )

@@ -209,7 +209,7 @@ def _say_sides(checkup: "Checkup", name: str) -> None:
         problems: dict[str, list[str]] = {}
         for cell in checkup.outcome.cells:
             if cell.case.name == name:
-                for problem in getattr(cell, which).problems:
+                for problem in getattr(cell, which).problems_in_short:
                     problems.setdefault(problem, []).append(cell.host.name)
         for problem, hosts in problems.items():
             say(f"  {heading:<8} {', '.join(hosts)}: {problem}")

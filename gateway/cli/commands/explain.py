@@ -22,7 +22,7 @@ from gateway.cli.command_context import (
 )
 from gateway.cli.completion import profile_names
 from gateway.cli.exit_codes import DONE
-from gateway.cli.pages import WithPages, callers, shaped_for
+from gateway.cli.pages import WithPages, callers, shaped_for, tell_of_pages
 from gateway.cli.print_result import block_lines, grouped
 from gateway.cli.terminal import remark, say, say_json
 from gateway.config.schema import Settings
@@ -99,6 +99,7 @@ def explain(
     recorded = _recorded(file or "-")
     settings = settings_if_any(config).settings
     profiles = chosen_profiles(settings, profile, revision)
+    tell_of_pages(profiles, app)
     if recorded.audience == "app":
         profiles = callers(profiles, recorded.tool, app)
     ended = run_until_signal(lambda: _shaped(settings, recorded, profiles, app))

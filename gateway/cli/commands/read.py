@@ -18,6 +18,7 @@ from gateway.cli.command_context import (
     settings_for,
     without_waiting,
 )
+from gateway.cli.command_remedies import command_remedies
 from gateway.cli.completion import profile_names
 from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.pages import WithPages, declaring, expected, page_words
@@ -68,7 +69,7 @@ def read(
     (chosen,) = chosen_profiles(settings, profile or settings.gateway.profile or "default", revision)
     settings, caller = without_waiting(settings, chosen, revision)
     wait = Wait(visible=not as_json, ctrl_c="end")
-    ended = run_until_signal(lambda: _read(settings, uri, declaring(caller, app), wait, app))
+    ended = run_until_signal(lambda: _read(settings, uri, declaring(caller, app), wait, app, configured=not upstream))
     if isinstance(ended, int):
         return ended
     if as_json:
@@ -85,7 +86,9 @@ def read(
     return DONE
 
 
-async def _read(settings: Settings, uri: str, caller: Caller, wait: Wait, app: bool) -> dict[str, Any]:
+async def _read(
+    settings: Settings, uri: str, caller: Caller, wait: Wait, app: bool, *, configured: bool
+) -> dict[str, Any]:
     async with run_gateway(settings, asleep=True, expected=expected(caller, app)) as gateway:
         front = apps.split(uri)
         names = [front[0]] if front is not None and front[0] in gateway.upstreams else list(gateway.upstreams)
@@ -93,7 +96,8 @@ async def _read(settings: Settings, uri: str, caller: Caller, wait: Wait, app: b
         for upstream in woken:
             upstream.wake()
         await wait.settled(woken)
-        return await gateway.router.respond("resources/read", {"uri": uri}, caller)
+        with command_remedies(configured=configured):
+            return await gateway.router.respond("resources/read", {"uri": uri}, caller)
 
 
 def _tell(item: Mapping[str, Any]) -> None:

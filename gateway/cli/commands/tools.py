@@ -19,10 +19,11 @@ from gateway.cli.command_context import (
     settings_for,
     without_waiting,
 )
+from gateway.cli.command_remedies import doctor_knows
 from gateway.cli.exit_codes import DONE, UNAVAILABLE, complain
-from gateway.cli.pages import WithPages, declaring, expected, shows_pages
+from gateway.cli.pages import WithPages, declaring, expected, shows_pages, tell_of_pages
 from gateway.cli.progress import Wait, is_there, standing_words
-from gateway.cli.terminal import say_json, say_table
+from gateway.cli.terminal import remark, say_json, say_table
 from gateway.config.schema import Settings
 from gateway.core.apps import for_the_model, pages
 from gateway.core.model.caller import Caller
@@ -56,8 +57,13 @@ def tools(
     ((chosen, rules),) = chosen_profiles(settings, name, revision).items()
     settings, caller = without_waiting(settings, chosen, revision)
     caller = declaring(caller, app)
+    tell_of_pages({chosen: rules}, app)
+    if not shows_pages(rules, app) and rules.apps.declares and rules.apps.host != "never":
+        remark(f"note: {chosen} declares that it shows pages: --app lists what it gets with them")
     wait = Wait(visible=not as_json, ctrl_c="list what is there")
-    ended = run_until_signal(lambda: _listed(settings, caller, wait, app), interrupt=wait.interrupt)
+    ended = run_until_signal(
+        lambda: _listed(settings, caller, wait, app, configured=not upstream), interrupt=wait.interrupt
+    )
     if isinstance(ended, int):
         return ended
     if as_json:
@@ -94,13 +100,16 @@ class _Listed:
     missing: Mapping[str, str]
 
 
-async def _listed(settings: Settings, caller: Caller, wait: Wait, app: bool) -> _Listed:
+async def _listed(settings: Settings, caller: Caller, wait: Wait, app: bool, *, configured: bool) -> _Listed:
     async with run_gateway(settings, expected=expected(caller, app)) as gateway:
         await wait.settled(gateway.upstreams.values())
         listed = await gateway.router.respond("tools/list", {}, caller)
         enabled = [one for one in gateway.upstreams.values() if one.settings.enabled]
         away = [upstream for upstream in enabled if not is_there(upstream)]
         missing = {upstream.name: wait.outcomes.get(upstream.name) or standing_words(upstream) for upstream in away}
+        for upstream in away:
+            if more := doctor_knows(upstream.failure, configured=configured):
+                missing[upstream.name] += f"; {more}"
         routes = gateway.router.catalogue(caller).routes
         remembered = frozenset(name for name, route in routes.items() if route.upstream in missing)
         return _Listed(listed["tools"], remembered, missing)

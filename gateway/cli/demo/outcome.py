@@ -51,6 +51,11 @@ class Side:
             return (self.failure or "not run",)
         return self.verdict.problems
 
+    @property
+    def problems_in_short(self) -> tuple[str, ...]:
+        """The problems for a line: everything that is not read counts as one."""
+        return self.problems if self.verdict is None else self.verdict.problems_in_short
+
 
 @dataclass(frozen=True)
 class Cell:

@@ -11,7 +11,7 @@ from gateway.core.model.json_values import objects_in
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
 from gateway.core.profiles.profile import Profile, ProfileSource
 from gateway.core.wording import plain
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, UnknownResource
 from gateway.routing import Router
 
 HOST_PROFILE = "a host that shows pages"
@@ -35,8 +35,8 @@ class CheckedPage:
     @property
     def faults(self) -> tuple[str, ...]:
         """The reasons why hosts may not show the page, without repetitions."""
-        found = (fault for page in self.read.values() if isinstance(page, apps.PageFacts) for fault in page.faults)
-        return tuple(dict.fromkeys(found))
+        found = (fault for page in self.read.values() for fault in _faults(page))
+        return tuple(dict.fromkeys((*_faults_of_uri(self.uri), *found)))
 
     @property
     def is_good(self) -> bool:
@@ -128,10 +128,22 @@ async def _read_all(
 async def _read(router: Router, uri: str, caller: Caller) -> _Read:
     try:
         result = await router.respond("resources/read", {"uri": uri}, caller)
+    except UnknownResource:  # its message has the URI as hosts know it, and nobody here needs to list resources again
+        return "the server answers that there is no such resource"
     except GatewayError as error:
         return plain(str(error), 600)
     contents = objects_in(result.get("contents"))
     return apps.page_facts(contents[0]) if contents else "the server returned no contents"
+
+
+def _faults_of_uri(uri: str) -> tuple[str, ...]:
+    return () if uri.startswith(apps.SCHEME) else (f"a page's URI begins with {apps.SCHEME}",)
+
+
+def _faults(page: _Read) -> tuple[str, ...]:
+    if isinstance(page, apps.PageFacts):
+        return page.faults
+    return () if page is None else ("its tool names a page that cannot be read",)
 
 
 def _words(page: _Read) -> str:

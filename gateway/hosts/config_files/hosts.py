@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Literal
 
+from gateway.config.builtin_profiles import builtin_profiles
 from gateway.core.profiles.match_profile import known_name
 from gateway.core.profiles.near_names import did_you_mean
 from gateway.errors import ConfigError
@@ -293,11 +294,15 @@ def find_host(name: str) -> HostFormat:
     """Return the host of this name.
 
     Raises:
-        ConfigError: there is none; the remedy names the most similar one.
+        ConfigError: there is none, or it has a profile but no known file; the remedy says what to do instead.
     """
     known = known_name(HOSTS, name)
     if known is not None:
         return HOSTS[known]
+    profile = known_name(builtin_profiles(), name)
+    if profile is not None and profile not in {host.profile for host in HOSTS.values()}:
+        words = f"the configuration file of the host {profile!r} is not known"
+        raise ConfigError(words, remedy="add the gateway there by hand: docs/hosts/README.md")
     remedy = did_you_mean(name, HOSTS) or f"known are {', '.join(HOSTS)}"
     raise ConfigError(f"no host {name!r} is known", remedy=remedy)
 

@@ -24,6 +24,7 @@ TELLING_CHARS = 16
 _NAMED = re.compile(r"\[[^\[\]{}]{1,2000}\]")
 _PLAIN = re.compile(r"\A([ !#-\[\]-~]*).*", re.DOTALL)
 _HIDDEN = re.compile(r"data:|!\[|<img")
+_PAGE = "ui://"
 _SOUND = re.compile(r"\b(?:audio|sound)\b", re.IGNORECASE)
 _IMAGE = re.compile(r"\bimage\b", re.IGNORECASE)
 _BYTES = re.compile(r"\b(?:document|resource|file|audio|sound|video|content)\b", re.IGNORECASE)
@@ -41,8 +42,13 @@ def read_by(seen: Seen) -> str:
 
 
 def openings(result: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the first words of every text of a result, the address of every link, and the first structured values."""
+    """Yield the first words of every text of a result, the address of every link, and the first structured values.
+
+    Pages are left out: see `pages_lost`.
+    """
     for block in _blocks(result):
+        if _page_in(block) is not None:
+            continue
         match block:
             case {"type": "text", "text": str(text)} | {"type": "resource", "resource": {"text": str(text)}}:
                 opening = _opening(text)
@@ -53,6 +59,30 @@ def openings(result: Mapping[str, Any]) -> Iterator[str]:
         if opening:
             yield opening
     yield from _first_values(result)
+
+
+def pages_lost(result: Mapping[str, Any], seen: Seen) -> Iterator[str]:
+    """Yield the first words of embedded pages whose HTML is not read, and which no line names either.
+
+    Pages are for the user: a line with the URI is all that a model needs of one.
+    """
+    read, lines = read_by(seen), _lines(seen)
+    for page in filter(None, map(_page_in, _blocks(result))):
+        opening, uri = _opening(page["text"]), page["uri"]
+        if opening not in read and not any(uri in line for line in lines):
+            yield opening
+
+
+def _page_in(block: Any) -> Mapping[str, Any] | None:
+    """Return the contents of a block that is a page (mcp-ui) with its text; None for any other.
+
+    Hosts decide by the scheme alone.
+    """
+    match block:
+        case {"type": "resource", "resource": {"uri": str(uri), "text": str()} as contents} if uri.startswith(_PAGE):
+            return cast("Mapping[str, Any]", contents)
+        case _:
+            return None
 
 
 def read_again(result: Mapping[str, Any], seen: Seen) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.originals import OriginalImage, expected_images, original_images
 from gateway.hosts.simulators.pictures import Picture
-from gateway.hosts.simulators.readable_text import named_images, openings, read_again, read_by, unnamed
+from gateway.hosts.simulators.readable_text import named_images, openings, pages_lost, read_again, read_by, unnamed
 from gateway.hosts.simulators.results import VECTOR, is_error
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenText
 
@@ -59,6 +59,17 @@ class Verdict:
         """Whether the only fault is that the model learns nothing of sound, documents and other bytes."""
         return bool(self.unnamed) and len(self.problems) == len(self.unnamed)
 
+    @property
+    def problems_in_short(self) -> tuple[str, ...]:
+        """The problems, with everything that is not read as one, or without it if nothing arrives at all."""
+        unread = {_not_read(opening) for opening in self.lost}
+        others = tuple(problem for problem in self.problems if problem not in unread)
+        first = next(iter(self.lost), None)
+        if first is None or self.is_empty:
+            return others
+        more = f", and {len(self.lost) - 1} more" if len(self.lost) > 1 else ""
+        return (f'not read: what begins with "{first}"{more}', *others)
+
 
 def judge_seen(original: Mapping[str, Any], seen: Seen, host: SimulatedHost) -> Verdict:
     """Judge what `host` showed its model (`seen`) of a tool's own result (`original`)."""
@@ -69,7 +80,8 @@ def judge_seen(original: Mapping[str, Any], seen: Seen, host: SimulatedHost) -> 
     leak = seen.base64_leak
     without_name = unnamed(original, seen)
     read = read_by(seen)
-    lost = tuple(opening for opening in openings(original) if opening not in read)
+    missed = (opening for opening in openings(original) if opening not in read)
+    lost = tuple(dict.fromkeys([*missed, *pages_lost(original, seen)]))
     is_silent = is_error(original) and not (seen.flagged or _ERROR.search(seen.text))
     is_empty = _is_empty(seen)
     problems: list[str] = []
@@ -82,7 +94,7 @@ def judge_seen(original: Mapping[str, Any], seen: Seen, host: SimulatedHost) -> 
     if leak:
         problems.append(f"{leak:,} characters of base64 as text")
     problems += [f"neither shown nor named: {place}" for place in without_name]
-    problems += [f"not read: {opening}" for opening in lost]
+    problems += map(_not_read, lost)
     problems += [f"read more than once: {opening}" for opening in read_again(original, seen)]
     if is_silent:
         problems.append("the model is not told that the call failed")
@@ -101,6 +113,10 @@ def judge_seen(original: Mapping[str, Any], seen: Seen, host: SimulatedHost) -> 
         is_empty=is_empty,
         problems=tuple(problems),
     )
+
+
+def _not_read(opening: str) -> str:
+    return f"not read: {opening}"
 
 
 def unseen_images(expected: tuple[OriginalImage, ...], seen: Seen, host: SimulatedHost) -> tuple[OriginalImage, ...]:

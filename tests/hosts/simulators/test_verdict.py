@@ -158,6 +158,22 @@ def test_a_link_that_does_not_arrive_is_a_problem() -> None:
     assert _judged(result, Seen((SeenText("[link tides <doc://tides/2026>]"),))).is_good
 
 
+def test_an_embedded_page_is_read_or_named_by_its_uri() -> None:
+    page = {"uri": "ui://cards/1", "mimeType": "text/html", "text": "<h1>The tides</h1>"}
+    result = _result({"type": "text", "text": "A card."}, {"type": "resource", "resource": page})
+    for words in ("A card. <h1>The tides</h1>", "A card. [page 1: text/html (ui://cards/1, not shown here)]"):
+        assert _judged(result, Seen((SeenText(words),))).is_good
+    assert _judged(result, Seen((SeenText("A card."),))).problems == ("not read: h1 The tides h1",)
+
+
+def test_in_short_everything_that_is_not_read_is_one_problem() -> None:
+    result = _result({"type": "text", "text": "A card."}, structuredContent={"rows": ["tides", "tides", "moon"]})
+    verdict = _judged(result, Seen((SeenText("A card."),)))
+    assert verdict.problems == ("not read: tides", "not read: moon")
+    assert verdict.problems_in_short == ('not read: what begins with "tides", and 1 more',)
+    assert _judged(result, Seen()).problems_in_short == ("nothing arrives",)
+
+
 def test_a_text_that_hides_an_image_need_not_arrive_as_text() -> None:
     data = _encode(FIRST)
     for text in (data, f"data:image/png;base64,{data}", f"![plot](data:image/png;base64,{data})"):
