@@ -16,7 +16,7 @@ from gateway.core.model.caller import Caller
 from gateway.core.tools.catalogue.repair import withheld
 from gateway.errors import GatewayError
 from gateway.serving.control.reload_config import Reloader
-from gateway.system.memory import memory_of_groups, own_memory
+from gateway.system.process_usage import memory_of_trees, own_memory
 
 if TYPE_CHECKING:
     from gateway.content.links.links import Links
@@ -79,7 +79,7 @@ async def report(running: Running, serving: Serving, reloader: Reloader) -> dict
     """Return the whole report."""
     upstreams = list(running.upstreams.values())
     groups = [upstream.pid for upstream in upstreams if upstream.pid is not None]
-    memory = await anyio.to_thread.run_sync(memory_of_groups, groups)
+    memory = await anyio.to_thread.run_sync(memory_of_trees, groups)
     return {
         "pid": os.getpid(),
         "name": running.settings.gateway.name,

@@ -13,9 +13,9 @@ import anyio.to_thread
 
 from gateway.core.wording import counted, size_words
 from gateway.errors import Failure, UpstreamError
+from gateway.system.process_usage import memory_of_trees
 from gateway.upstream.connection.deadlines import Deadline, WaitReason
 from gateway.upstream.transports.failures import OverMemory, Resting
-from gateway.upstream.transports.platforms import resident_memory
 
 if TYPE_CHECKING:
     from gateway.config.schema import UpstreamSettings
@@ -209,7 +209,7 @@ async def end_over_memory(session: Session, settings: UpstreamSettings) -> None:
     if not limit or session.pid is None:
         return
     while True:
-        used = await anyio.to_thread.run_sync(resident_memory, session.pid)
+        used = (await anyio.to_thread.run_sync(memory_of_trees, (session.pid,))).get(session.pid)
         if used is not None and used > limit:
             session.finish(OverMemory(size_words(used), size_words(limit)))
             return

@@ -14,12 +14,12 @@ import ntpath
 import os
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import wintypes
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypedDict
+
+from gateway.system.process_usage import usage_of_group
 
 WINDOWS = sys.platform == "win32"
 
@@ -90,7 +90,8 @@ class Group:
 
     def work(self) -> Work | None:
         """Return the work of all processes in the group."""
-        return _linux_work(self._leader) if sys.platform == "linux" else listed_work(self._leader, _ps("time"))
+        cpu, moved, members = usage_of_group(self._leader)
+        return Work(cpu, moved, len(members), members)
 
     def terminate(self) -> bool:
         """Send SIGTERM to all processes."""
@@ -243,95 +244,6 @@ def exit_words(code: int) -> str:
         return f"was ended by {signal.Signals(-code).name}"
     except ValueError:
         return f"was ended by signal {-code}"
-
-
-def resident_memory(leader: int) -> int | None:
-    """Return the bytes of RAM of a process and its descendants; None if unknown. Takes a few milliseconds."""
-    if sys.platform == "linux":
-        return tree_memory(leader, _linux_processes())
-    if sys.platform == "darwin":
-        return tree_memory(leader, listed_processes(_ps("rss")))
-    return None
-
-
-Processes = Mapping[int, tuple[int, int, int]]
-"""Parent, process group and bytes of RAM of each process, by process id."""
-
-
-def tree_memory(leader: int, processes: Processes) -> int | None:
-    """Return the RAM of a process, its descendants, and the members of its group; None if none of them exists."""
-    members = {pid for pid, (_, group, _) in processes.items() if leader in (pid, group)}
-    found = members
-    while found:
-        found = {pid for pid, (parent, _, _) in processes.items() if parent in found} - members
-        members |= found
-    return sum(processes[pid][2] for pid in members) if members else None
-
-
-def listed_processes(listing: str) -> Processes:
-    """Parse four columns from `ps`: process, parent, group, and RSS in KiB."""
-    rows = (line.split() for line in listing.splitlines())
-    return {
-        int(row[0]): (int(row[1]), int(row[2]), int(row[3]) * 1024)
-        for row in rows
-        if len(row) == 4 and all(field.isdigit() for field in row)
-    }
-
-
-def listed_work(leader: int, listing: str) -> Work | None:
-    """Parse four columns from `ps` for a process group: process, parent, group, and CPU time as `[[d-]h:]m:s`."""
-    rows = [row for row in (line.split() for line in listing.splitlines()) if len(row) == 4 and row[2] == str(leader)]
-    return Work(sum(_cpu_seconds(row[3]) for row in rows), 0, len(rows), frozenset(row[0] for row in rows))
-
-
-def _cpu_seconds(text: str) -> float:
-    days, _, clock = text.rpartition("-")
-    try:
-        seconds = sum(float(part) * 60**place for place, part in enumerate(reversed(clock.split(":"))))
-        return seconds + 86_400 * float(days or 0)
-    except ValueError:
-        return 0.0
-
-
-def _ps(last: str) -> str:
-    # One -o each: in BSD's ps a header (even an empty one) extends to the end of its argument, including commas.
-    command = ["/bin/ps", "-ax", "-o", "pid=", "-o", "ppid=", "-o", "pgid=", "-o", f"{last}="]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=False).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-
-
-def _linux_processes() -> Processes:
-    page = os.sysconf("SC_PAGE_SIZE")
-    processes: dict[int, tuple[int, int, int]] = {}
-    for entry in os.scandir("/proc"):
-        if entry.name.isdigit():
-            try:
-                # The name in brackets may contain anything; the fields follow the last bracket.
-                fields = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()
-                processes[int(entry.name)] = (int(fields[1]), int(fields[2]), int(fields[21]) * page)
-            except (OSError, IndexError, ValueError):
-                continue  # it ended meanwhile
-    return processes
-
-
-def _linux_work(group: int) -> Work:
-    tick = os.sysconf("SC_CLK_TCK")
-    cpu, moved = 0.0, 0
-    members: set[str] = set()
-    for entry in os.scandir("/proc"):
-        if entry.name.isdigit():
-            try:
-                fields = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()
-                if int(fields[2]) == group and fields[0] != b"Z":
-                    members.add(entry.name)
-                    cpu += (int(fields[11]) + int(fields[12])) / tick
-                    counted = Path(entry.path, "io").read_text().split()
-                    moved += int(counted[1]) + int(counted[3])  # rchar, wchar: pipes and sockets too
-            except (OSError, IndexError, ValueError):
-                continue  # it ended meanwhile, or belongs to another user
-    return Work(cpu, moved, len(members), frozenset(members))
 
 
 class _BasicLimits(ctypes.Structure):

@@ -18,11 +18,7 @@ from gateway.upstream.transports.platforms import (
     command_line,
     exit_words,
     find_program,
-    listed_processes,
-    listed_work,
-    resident_memory,
     spawn_options,
-    tree_memory,
 )
 
 NODE = r"C:\Program Files\nodejs"
@@ -220,32 +216,6 @@ def test_a_group_is_ended_with_its_leader_gone() -> None:
         assert leader.stdout.read() == b""  # the pipe that its child held is closed, so that is gone too
 
 
-def test_the_memory_of_a_tree_is_that_of_its_descendants_and_of_its_group() -> None:
-    processes = {
-        10: (1, 10, 100),
-        11: (10, 10, 20),
-        12: (11, 12, 3),  # a grandchild in a group of its own
-        13: (1, 10, 4),  # its parent is gone, its group is not
-        20: (1, 20, 5_000),
-    }
-    assert tree_memory(10, processes) == 127
-    assert tree_memory(99, processes) is None
-
-
-def test_what_ps_lists_is_read_and_what_is_no_process_is_not() -> None:
-    assert listed_processes("  10  1 10  2048\n 11 10 10 1\nps: odd\n\n") == {
-        10: (1, 10, 2_097_152),
-        11: (10, 10, 1_024),
-    }
-
-
-def test_what_ps_lists_of_a_groups_work_is_added_up() -> None:
-    listing = "10 1 10 0:01.50\n11 10 10 1:00.25\n12 10 10 2-01:00:00\n13 1 13 9:00.00\nodd\n14 1 10 odd\n"
-    work = listed_work(10, listing)
-    assert work is not None
-    assert (work.cpu, work.processes, work.who) == (176_461.75, 4, frozenset({"10", "11", "12", "14"}))
-
-
 @posix
 def test_the_work_of_a_group_is_that_of_all_in_it() -> None:
     # One write for the whole line: two processes have this pipe, and an unbuffered `print` writes twice.
@@ -265,10 +235,3 @@ def test_the_work_of_a_group_is_that_of_all_in_it() -> None:
     assert work.cpu >= 0.3
     assert work.processes >= 2
     assert Group(2**22 + 1).work() == Work(who=frozenset())
-
-
-@pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="not known on this system")
-def test_the_memory_of_this_process_is_known() -> None:
-    used = resident_memory(os.getpid())
-    assert used is not None
-    assert 5_000_000 < used < 50_000_000_000
