@@ -5,7 +5,7 @@ imported when it is needed, because a gateway that starts has no use for it.
 """
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,15 +35,21 @@ def memory_of_trees(leaders: Collection[int]) -> Mapping[int, int]:
     """
     if not leaders:
         return {}
-    processes = {process.pid: process for process in _processes()}
-    parents = {pid: parent for pid, process in processes.items() if (parent := _parent(process)) is not None}
+    import psutil
+
+    processes: dict[int, psutil.Process] = {}
+    parents: dict[int, int] = {}
+    # Not `process_iter`, which keeps what it has seen in a table that threads would share.
+    for pid in psutil.pids():
+        with suppress(psutil.Error):  # it ended meanwhile
+            processes[pid] = psutil.Process(pid)
+            parents[pid] = processes[pid].ppid()
     groups = {pid: _group(pid) for pid in processes}
     found: dict[int, int] = {}
     for leader in leaders:
-        sizes = [_resident(processes[pid]) for pid in _members(leader, parents, groups)]
-        known = [size for size in sizes if size is not None]
-        if known:
-            found[leader] = sum(known)
+        for pid in _members(leader, parents, groups):
+            with suppress(psutil.Error):
+                found[leader] = found.get(leader, 0) + processes[pid].memory_info().rss
     return found
 
 
@@ -53,38 +59,18 @@ def usage_of_group(group: int) -> GroupUsage:
 
     cpu, moved = 0.0, 0
     members: set[int] = set()
-    for process in _processes():
-        if _group(process.pid) != group:
-            continue
-        try:
-            with process.oneshot():
-                if process.status() == psutil.STATUS_ZOMBIE:
-                    continue
-                times = process.cpu_times()
-                members.add(process.pid)
-                cpu += times.user + times.system
-                moved += _transferred(process)
-        except psutil.Error:
-            continue  # it ended meanwhile, or belongs to another user
-    return GroupUsage(cpu, moved, frozenset(members))
-
-
-def _processes() -> Iterator["psutil.Process"]:
-    # Not `process_iter`, which keeps what it has seen in a table that threads would share.
-    import psutil
-
     for pid in psutil.pids():
-        with suppress(psutil.Error):
-            yield psutil.Process(pid)
-
-
-def _parent(process: "psutil.Process") -> int | None:
-    import psutil
-
-    try:
-        return process.ppid()
-    except psutil.Error:
-        return None
+        if _group(pid) != group:
+            continue
+        with suppress(psutil.Error):  # it ended meanwhile, or belongs to another user
+            process = psutil.Process(pid)
+            if process.status() == psutil.STATUS_ZOMBIE:
+                continue
+            times = process.cpu_times()
+            members.add(pid)
+            cpu += times.user + times.system
+            moved += _transferred(process)
+    return GroupUsage(cpu, moved, frozenset(members))
 
 
 def _group(pid: int) -> int | None:
@@ -92,15 +78,6 @@ def _group(pid: int) -> int | None:
     try:
         return os.getpgid(pid)
     except (AttributeError, OSError):
-        return None
-
-
-def _resident(process: "psutil.Process") -> int | None:
-    import psutil
-
-    try:
-        return process.memory_info().rss
-    except psutil.Error:
         return None
 
 

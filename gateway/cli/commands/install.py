@@ -223,7 +223,7 @@ def _say_others(done: Registered, host: HostFormat, others: "_OtherServers") -> 
         remark(
             f"warning: {host.title} starts {name} in {project} as well, beside the gateway: to take it out, run there"
         )
-        remark(f"  `claude mcp remove {name} -s local` there")
+        remark(f"  `{shlex.join(['claude', 'mcp', 'remove', name, '-s', 'local'])}` there")
     if others.off:
         names = ", ".join(others.off)
         remark(f"warning: not enabled behind the gateway: {names} (`mcp-gateway enable NAME` switches one on)")

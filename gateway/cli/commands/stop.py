@@ -1,16 +1,13 @@
 """`mcp-gateway stop`: shut down a running gateway, with everything that it started."""
 
-import os
-import sys
 import time
-from pathlib import Path
 
 from gateway.cli.exit_codes import DONE, FAILED, complain
 from gateway.cli.running_gateways import All, Name, Pid, chosen
 from gateway.cli.terminal import say
 from gateway.errors import GatewayError
 from gateway.serving.control.client import ask
-from gateway.serving.control.records import GatewayRecord, running
+from gateway.serving.control.records import GatewayRecord
 
 _PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.05
@@ -44,13 +41,11 @@ def _ended(record: GatewayRecord) -> bool:
 
 
 def _is_there(record: GatewayRecord) -> bool:
-    if sys.platform == "win32":  # where `os.kill` with signal 0 would end the process
-        return any(one.stem == record.stem for one in running())
-    try:
-        os.kill(record.pid, 0)
-    except OSError:
+    import psutil
+
+    try:  # a zombie has ended, but was not yet reaped by its parent
+        return psutil.Process(record.pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
-    try:  # a process that has ended, but was not yet reaped by its parent
-        return Path(f"/proc/{record.pid}/stat").read_bytes().rpartition(b")")[2].split()[:1] != [b"Z"]
-    except OSError:
+    except psutil.Error:
         return True
