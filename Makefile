@@ -104,14 +104,14 @@ build: $(VENV)/.gateway ## build the wheel, and the bundle for Claude Desktop, i
 	@$(BIN)/python bundle/mcpb.py dist
 
 lock: setup ## regenerate the lock files after requirements change (UPGRADE=--upgrade: with newer versions)
-	@$(LOCK) --extra fast --group dev -o requirements/dev.txt pyproject.toml
+	@$(LOCK) --group dev -o requirements/dev.txt pyproject.toml
 	@$(LOCK) -c requirements/dev.txt -o requirements/runtime.txt pyproject.toml
 	@$(LOCK) -c requirements/dev.txt --group pyproject.toml:build -o requirements/build.txt
 	@$(LOCK) --group pyproject.toml:old-clients -o requirements/old-clients.txt
 	@$(LOCK) --group pyproject.toml:data-designer -o requirements/data-designer.txt
 	@$(LOCK) --group pyproject.toml:bench-fastmcp -o requirements/bench-fastmcp.txt
 	@$(LOCK) --group pyproject.toml:bench-mcp-proxy -o requirements/bench-mcp-proxy.txt
-	@$(LOCK) --upgrade --resolution lowest-direct --extra fast --group lowest -o requirements/lowest.txt pyproject.toml
+	@$(LOCK) --upgrade --resolution lowest-direct --group lowest -o requirements/lowest.txt pyproject.toml
 	@$(NPM) install --package-lock-only --loglevel=error
 
 clean: ## remove everything that make created

@@ -54,7 +54,7 @@ ASKED = {
     "data-designer": group("data-designer"),
     "bench-fastmcp": group("bench-fastmcp"),
     "bench-mcp-proxy": group("bench-mcp-proxy"),
-    "lowest": [*RUNTIME, *PROJECT["project"]["optional-dependencies"]["fast"], *group("lowest")],
+    "lowest": [*RUNTIME, *group("lowest")],
 }
 
 

@@ -13,9 +13,8 @@ from gateway.cli.diagnosis.findings import CheckResult
 from gateway.config.schema import UpstreamSettings
 
 ABOUT = "environment"
-FAST = ("uvloop", "httptools")
-"""The packages of the extra `fast`."""
-DISTRIBUTION = "mcp-multimodal-gateway"
+FAST = ("uvloop", "httptools") if sys.platform != "win32" else ("httptools",)
+"""Packages that are installed where they exist, and that the gateway also works without."""
 OLDEST_PYTHON = (3, 11)
 
 
@@ -48,9 +47,9 @@ def _python(version: tuple[int, ...]) -> Iterator[CheckResult]:
 def _extras(missing: list[str]) -> Iterator[CheckResult]:
     if not missing:
         yield CheckResult(ABOUT, "ok", f"{' and '.join(FAST)} are installed: HTTP is fast")
-    elif sys.platform != "win32":  # they do not exist there
+    else:
         text = f"{' and '.join(missing)} not installed: HTTP works, a little slower"
-        yield CheckResult(ABOUT, "ok", text, f"pip install '{DISTRIBUTION}[fast]'")
+        yield CheckResult(ABOUT, "ok", text, f"pip install {' '.join(missing)}")
 
 
 def _path(path: str | None, programs: Mapping[str, str | None]) -> Iterator[CheckResult]:

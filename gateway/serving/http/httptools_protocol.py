@@ -1,6 +1,6 @@
 """uvicorn's protocol on httptools with a limit on headers and trailers, which it does not have itself.
 
-This is a separate module because httptools is optional (the extra `fast`).
+This is a separate module because httptools does not exist for every Python.
 """
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
