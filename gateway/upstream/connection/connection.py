@@ -19,6 +19,7 @@ from gateway.upstream.connection.host_requests import HostRequests
 from gateway.upstream.connection.session import OnNotification, Session
 from gateway.upstream.transports.bounded import BoundedDispatcher
 from gateway.upstream.transports.channel import Channel
+from gateway.upstream.transports.clients import takes_own_client
 from gateway.upstream.transports.failures import ConnectionEnded, Stopping, Subject
 from gateway.upstream.transports.printed import Hint
 from gateway.upstream.transports.stdio import open_stdio
@@ -44,9 +45,9 @@ async def connect(
 
     Raises whatever the transport raises, nested in groups; `failures.failure_of` understands it.
     """
-    async with _channel(transport, subject) as channel, anyio.create_task_group() as tasks:
+    async with _opened(transport, subject) as dispatcher, anyio.create_task_group() as tasks:
+        channel = dispatcher.channel
         on_hint(channel.hint)
-        dispatcher = BoundedDispatcher(channel, subject.settings.max_message_bytes)
 
         async def answer(
             context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
@@ -75,6 +76,19 @@ async def connect(
         finally:
             channel.ending.name(Stopping())
             tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _opened(transport: TransportName, subject: Subject) -> AsyncGenerator[BoundedDispatcher]:
+    settings = subject.settings
+    if transport == "http" and takes_own_client(settings):
+        from gateway.upstream.transports.streamable.dispatcher import open_streamable
+
+        async with open_streamable(settings) as dispatcher:
+            yield dispatcher
+    else:
+        async with _channel(transport, subject) as channel:
+            yield BoundedDispatcher(channel, settings.max_message_bytes)
 
 
 def _channel(transport: TransportName, subject: Subject) -> AbstractAsyncContextManager[Channel]:
