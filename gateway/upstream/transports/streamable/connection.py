@@ -129,7 +129,7 @@ class Connection(asyncio.Protocol):
         if self._lingering is not None:
             self._lingering.cancel()
             self._lingering = None
-        if self._is_spent or not self._written or not self._parser.should_keep_alive():
+        if self._is_spent or not self._written:
             self._transport.abort()
         else:
             self.resume()
@@ -255,6 +255,8 @@ class Connection(asyncio.Protocol):
         response = self._response
         if response is None or response.is_complete or self._is_interim:
             return
+        if not self._parser.should_keep_alive():  # later, the parser no longer knows
+            self._is_spent = True
         response.finish()
         if self._lingering is not None:
             # Not from within the parser, and not before what follows the response in the same data was seen.

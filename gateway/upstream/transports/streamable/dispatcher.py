@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import anyio
 import anyio.lowlevel
@@ -31,6 +31,7 @@ from mcp_types import (
     REQUEST_TIMEOUT,
     ErrorData,
     JSONRPCError,
+    JSONRPCMessage,
     JSONRPCNotification,
     JSONRPCResponse,
     RequestId,
@@ -56,6 +57,7 @@ logger = logging.getLogger(__name__)
 Outcome = dict[str, Any] | ErrorData
 
 _CLOSED = ErrorData(code=CONNECTION_CLOSED, message="Connection closed")
+_NO_MESSAGE = "answered with something that is not a JSON-RPC message"
 _MOST_ATTEMPTS = 2
 """Attempts in a row to open a stream again."""
 _DELAY = 1.0
@@ -309,15 +311,10 @@ class HttpDispatcher(BoundedDispatcher):
             if call is None:
                 logger.debug("an upstream sent an event that is not MCP")
                 return None
-            raise NotMcp("answered with something that is not a JSON-RPC message") from failure
-        answers_any = is_stream and not is_list(value)
+            raise NotMcp(_NO_MESSAGE) from failure
         outcome: Outcome | None = None
         for message in messages:
-            if (
-                call is not None
-                and isinstance(message, JSONRPCResponse | JSONRPCError)
-                and (answers_any or message.id is None or coerce_request_id(message.id) == call.key)
-            ):
+            if call is not None and _answers(message, call.key, any_id=is_stream and not is_list(value)):
                 outcome = outcome or _outcome_of(message)
                 continue
             if self._tg is None or self.channel.ending.has_come:
@@ -429,12 +426,23 @@ def _result_in(value: Any, key: RequestId | None) -> dict[str, Any] | None:
     return result
 
 
+def _answers(message: JSONRPCMessage, key: RequestId, *, any_id: bool) -> TypeGuard[JSONRPCResponse | JSONRPCError]:
+    """Whether a message is the response to a request, or something unusable in its place."""
+    if isinstance(message, JSONRPCError):
+        return any_id or message.id is None or coerce_request_id(message.id) == key or _is_unusable(message)
+    return isinstance(message, JSONRPCResponse) and (any_id or coerce_request_id(message.id) == key)
+
+
 def _outcome_of(message: JSONRPCResponse | JSONRPCError) -> Outcome:
     if isinstance(message, JSONRPCResponse):
         return message.result
-    if (failure := failure_in(message.error)) is not None:
-        raise failure
+    if _is_unusable(message):
+        raise NotMcp(_NO_MESSAGE)
     return message.error
+
+
+def _is_unusable(message: JSONRPCError) -> bool:
+    return failure_in(message.error) is not None
 
 
 def _contained(on_progress: ProgressFnT) -> ProgressFnT:
