@@ -1,7 +1,7 @@
 """An HTTP client for one URL: redirects within its origin, cookies, and one more attempt where that is safe."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import httpx2
 
@@ -22,7 +22,7 @@ class Request:
 
     `is_repeatable` says that it does no harm twice, so that it may be sent again on a new connection if the server has
     closed the one that was used without any answer. Other requests are not (RFC 9110, 9.2.2): the server may have
-    processed them. `let_go` gets the connection of a request that is cancelled.
+    processed them. `let_go` gets the connection of a request that is cancelled; `on_sent` is called when it was written.
     """
 
     method: str
@@ -30,7 +30,8 @@ class Request:
     body: bytes | None = None
     seconds: float | None = None
     is_repeatable: bool = False
-    let_go: Callable[[Connection], None] = field(default=Connection.abort)
+    let_go: Callable[[Connection], None] = Connection.abort
+    on_sent: Callable[[], None] = lambda: None
 
 
 class HttpClient:
@@ -96,7 +97,9 @@ class HttpClient:
                 connection = await self._pool.open(address.origin, seconds)
             response = connection.begin(request.seconds)
             try:
-                await connection.send(response, head, body)
+                await connection.write(response, head, body)
+                request.on_sent()
+                await response.opened()
                 return response
             except httpx2.TransportError as error:
                 connection.abort()

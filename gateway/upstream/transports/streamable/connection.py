@@ -55,26 +55,25 @@ class Connection(asyncio.Protocol):
         self._response = Response(self, seconds)
         return self._response
 
-    async def send(self, response: Response, head: bytes, body: bytes) -> None:
-        """Write the request, as fast as the server reads, and wait for the headers of its response.
+    async def write(self, response: Response, head: bytes, body: bytes) -> None:
+        """Write the request, as fast as the server reads.
 
         A server may respond before it has read everything; then the rest is not sent.
         """
         if self._ended:
             response.fail(httpx2.RemoteProtocolError("the server closed the connection"))
-        self._written = False
         if len(body) <= _SLICE:
             self._transport.write(head + body)
-        else:
-            self._transport.write(head)
-            for start in range(0, len(body), _SLICE):
-                while not self._can_write and not response.status:
-                    await response.news()
-                if response.status:
-                    return
-                self._transport.write(memoryview(body)[start : start + _SLICE])
+            return
+        self._written = False
+        self._transport.write(head)
+        for start in range(0, len(body), _SLICE):
+            while not self._can_write and not response.status:
+                await response.news()
+            if response.status:
+                return
+            self._transport.write(memoryview(body)[start : start + _SLICE])
         self._written = True
-        await response.opened()
 
     @property
     def has_ended(self) -> bool:

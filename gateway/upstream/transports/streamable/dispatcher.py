@@ -62,6 +62,8 @@ _MOST_ATTEMPTS = 2
 """Attempts in a row to open a stream again."""
 _DELAY = 1.0
 """Seconds before each of them, unless the upstream says otherwise (`retry`)."""
+_STANDING = 5.0
+"""Seconds to request the standing stream: it has a connection of its own."""
 _FAREWELL = 5.0
 """Seconds for the notification that a request is cancelled."""
 
@@ -209,10 +211,19 @@ class HttpDispatcher(BoundedDispatcher):
         *,
         _related_request_id: RequestId | None = None,
     ) -> None:
-        """Send a notification. After `notifications/initialized`, the standing stream is opened."""
+        """Send a notification. With `notifications/initialized`, the standing stream is opened.
+
+        That was requested when this returns: what the upstream sends there because of the next request is not missed.
+        """
+        if method != "notifications/initialized" or self._wire.session_id is None or self._tg is None:
+            await super().notify(method, params, opts, _related_request_id=_related_request_id)
+            return
+        self._wire.begin(method, (opts or {}).get("headers") or {})
+        requested = anyio.Event()
+        self._tg.start_soon(self._listen, requested)
         await super().notify(method, params, opts, _related_request_id=_related_request_id)
-        if method == "notifications/initialized" and self._wire.session_id is not None and self._tg is not None:
-            self._tg.start_soon(self._listen)
+        with anyio.move_on_after(_STANDING):
+            await requested.wait()
 
     # Answers.
 
@@ -261,13 +272,13 @@ class HttpDispatcher(BoundedDispatcher):
                     logger.debug("a response stream was not resumed: %s", type(failure).__name__)
                     attempts += 1
 
-    async def _listen(self) -> None:
+    async def _listen(self, requested: anyio.Event) -> None:
         """Read the standing stream, in which the upstream sends what belongs to no request."""
         position = _Position()
         attempts = 0
         while attempts < _MOST_ATTEMPTS:
             try:
-                response = await self._wire.listen(position.last_id)
+                response = await self._wire.listen(position.last_id, requested.set)
                 try:
                     await self._read_stream_of(response, position, None)
                 finally:
@@ -280,6 +291,7 @@ class HttpDispatcher(BoundedDispatcher):
             except (httpx2.TransportError, MessageTooLarge) as failure:
                 logger.debug("the standing stream broke: %s", type(failure).__name__)
                 attempts += 1
+            requested.set()
             if attempts < _MOST_ATTEMPTS:
                 await anyio.sleep(position.delay)
 

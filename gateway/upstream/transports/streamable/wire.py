@@ -85,13 +85,16 @@ class Wire:
             response.close()
             raise
 
-    async def listen(self, last_id: bytes) -> Response:
-        """Open an event stream: the standing one, or one that is resumed after the event with `last_id`."""
+    async def listen(self, last_id: bytes, on_sent: Callable[[], None] = lambda: None) -> Response:
+        """Open an event stream: the standing one, or one that is resumed after the event with `last_id`.
+
+        Raises NoStream if the answer is none.
+        """
         headers = {**self._headers(), "cache-control": "no-store"}
         if last_id:
             await STREAM_CLOSED.get()()
             headers["last-event-id"] = last_id.decode("latin-1")
-        response = await self._client.send(Request("GET", headers))
+        response = await self._client.send(Request("GET", headers, on_sent=on_sent))
         if response.unfollowed is None and response.status < 300 and is_event_stream(response):
             return response
         response.close()

@@ -31,7 +31,7 @@ Script = Callable[["Server", Asked, asyncio.StreamWriter], Awaitable[None]]
 
 @dataclass
 class Server:
-    """What happened so far. `script` answers calls, and every GET; `session` is the id of sessions, if there are any."""
+    """What happened so far. `script` answers calls, and every GET; `session` is the id of sessions, if any."""
 
     script: Script
     era: str = "handshake"
