@@ -13,13 +13,13 @@ from mcp.shared.dispatcher import DispatchContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.transport_context import TransportContext
 
+from gateway.config.schema import UpstreamSettings
 from gateway.errors import HostRefused
 from gateway.upstream.connection.client_identity import ClientIdentity
 from gateway.upstream.connection.host_requests import HostRequests
 from gateway.upstream.connection.session import OnNotification, Session
 from gateway.upstream.transports.bounded import BoundedDispatcher
 from gateway.upstream.transports.channel import Channel
-from gateway.upstream.transports.clients import takes_own_client
 from gateway.upstream.transports.failures import ConnectionEnded, Stopping, Subject
 from gateway.upstream.transports.printed import Hint
 from gateway.upstream.transports.stdio import open_stdio
@@ -81,7 +81,7 @@ async def connect(
 @asynccontextmanager
 async def _opened(transport: TransportName, subject: Subject) -> AsyncGenerator[BoundedDispatcher]:
     settings = subject.settings
-    if transport == "http" and takes_own_client(settings):
+    if transport == "http" and _takes_own_client(settings):
         from gateway.upstream.transports.streamable.dispatcher import open_streamable
 
         async with open_streamable(settings) as dispatcher:
@@ -89,6 +89,12 @@ async def _opened(transport: TransportName, subject: Subject) -> AsyncGenerator[
     else:
         async with _channel(transport, subject) as channel:
             yield BoundedDispatcher(channel, settings.max_message_bytes)
+
+
+def _takes_own_client(settings: UpstreamSettings) -> bool:
+    from gateway.upstream.transports.clients import takes_own_client
+
+    return takes_own_client(settings)
 
 
 def _channel(transport: TransportName, subject: Subject) -> AbstractAsyncContextManager[Channel]:

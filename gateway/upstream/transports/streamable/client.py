@@ -22,7 +22,7 @@ class Request:
 
     `is_repeatable` says that it does no harm twice, so that it may be sent again on a new connection if the server has
     closed the one that was used without any answer. Other requests are not (RFC 9110, 9.2.2): the server may have
-    processed them. `let_go` gets the connection of a request that is cancelled; `on_sent` is called when it was written.
+    processed them. `on_sent` is called when it was written, and `let_go` gets its connection if it is cancelled.
     """
 
     method: str

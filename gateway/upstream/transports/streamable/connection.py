@@ -13,7 +13,7 @@ from gateway.upstream.transports.streamable.requests import Origin
 from gateway.upstream.transports.streamable.response import Response
 
 _MOST_HEAD = 64 * 1024
-"""Bytes of everything in a response that is not its body: interim responses, headers and trailers."""
+"""Bytes before, between or after the parts of a body: interim responses and headers, sizes of chunks, trailers."""
 _SLICE = 256 * 1024
 _LINGERS = 1.0
 """Seconds, and `_LINGERING` bytes, for the end of a response of which nothing more is wanted."""
@@ -244,6 +244,7 @@ class Connection(asyncio.Protocol):
         if response is None or response.is_complete:
             return
         self._body_bytes += len(data)
+        self._head_bytes = 0  # a long stream has the sizes of many chunks
         if self._lingering is None:
             response.feed(data)
         elif self._body_bytes > _LINGERING:

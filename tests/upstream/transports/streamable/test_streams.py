@@ -129,3 +129,8 @@ def test_a_proxy_is_for_the_sdk(monkeypatch: Any, url: str, environment: dict[st
         monkeypatch.setenv(name, value)
     assert takes_own_client(UpstreamSettings(url=url)) is own
     assert not takes_own_client(UpstreamSettings(url=url, http_client="sdk"))
+
+
+def test_without_httptools_the_sdk_is_used(monkeypatch: Any) -> None:
+    monkeypatch.setattr("gateway.upstream.transports.clients.find_spec", lambda _: None)
+    assert not takes_own_client(UpstreamSettings(url="http://127.0.0.1/"))
