@@ -65,8 +65,8 @@ class EventParser:
             return None
         self._size += len(line)
         self._check()
-        name, _, value = line.partition(b":")
-        value = value.removeprefix(b" ")
+        name, start = _split(line)
+        value = line[start:]  # the only copy of what may be megabytes
         if name == b"data":
             self._data.append(value)
         elif name == b"event":
@@ -91,3 +91,11 @@ class EventParser:
     def _check(self, more: int = 0) -> None:
         if self._size + more > self._limit:
             raise MessageTooLarge(self._limit)
+
+
+def _split(line: bytes) -> tuple[bytes, int]:
+    """Return the name of a field, and where its value begins: after a colon, and one space."""
+    colon = line.find(b":")
+    if colon < 0:
+        return line, len(line)
+    return line[:colon], colon + (2 if line.startswith(b" ", colon + 1) else 1)
