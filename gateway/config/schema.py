@@ -155,6 +155,8 @@ class UpstreamSettings(Section):
     """How to connect to it; `auto` is stdio for a command, and for a url Streamable HTTP, or else SSE."""
     headers: dict[str, str] = Field(default_factory=dict[str, str])
     """HTTP headers sent to the url with every request."""
+    http_client: Literal["gateway", "sdk"] = "gateway"
+    """The client for Streamable HTTP: the gateway's own, or the MCP SDK's, which is slower. Through a proxy: `sdk`."""
     timeout: Timeouts = Timeouts()
     limits: UpstreamLimits = UpstreamLimits()
     tools: ToolsSettings = ToolsSettings()

@@ -119,8 +119,8 @@ async def host(era: Era, profile: str) -> AsyncGenerator[HttpClient]:
 
 
 AT_MOST = {
-    "parse": 6,
-    "write": 7,
+    "parse": 4,
+    "write": 6,
     "profile": 2,
     "choose_profile": 0,
     "catalogue": 0,

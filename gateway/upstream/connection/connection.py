@@ -13,6 +13,7 @@ from mcp.shared.dispatcher import DispatchContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.transport_context import TransportContext
 
+from gateway.config.schema import UpstreamSettings
 from gateway.errors import HostRefused
 from gateway.upstream.connection.client_identity import ClientIdentity
 from gateway.upstream.connection.host_requests import HostRequests
@@ -44,9 +45,9 @@ async def connect(
 
     Raises whatever the transport raises, nested in groups; `failures.failure_of` understands it.
     """
-    async with _channel(transport, subject) as channel, anyio.create_task_group() as tasks:
+    async with _opened(transport, subject) as dispatcher, anyio.create_task_group() as tasks:
+        channel = dispatcher.channel
         on_hint(channel.hint)
-        dispatcher = BoundedDispatcher(channel, subject.settings.max_message_bytes)
 
         async def answer(
             context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
@@ -75,6 +76,25 @@ async def connect(
         finally:
             channel.ending.name(Stopping())
             tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _opened(transport: TransportName, subject: Subject) -> AsyncGenerator[BoundedDispatcher]:
+    settings = subject.settings
+    if transport == "http" and _takes_own_client(settings):
+        from gateway.upstream.transports.streamable.dispatcher import open_streamable
+
+        async with open_streamable(settings) as dispatcher:
+            yield dispatcher
+    else:
+        async with _channel(transport, subject) as channel:
+            yield BoundedDispatcher(channel, settings.max_message_bytes)
+
+
+def _takes_own_client(settings: UpstreamSettings) -> bool:
+    from gateway.upstream.transports.clients import takes_own_client
+
+    return takes_own_client(settings)
 
 
 def _channel(transport: TransportName, subject: Subject) -> AbstractAsyncContextManager[Channel]:

@@ -69,7 +69,8 @@ class Session:
         self._level: str | None = None
         self._header_maps: dict[str, dict[tuple[str, ...], str]] = {}
         self._running = 0
-        self._fewer = anyio.Event()
+        self._fewer: anyio.Event | None = None
+        """Set when a request has ended, if somebody waits for that."""
         self._expired = False
         self.opening = Opening("handshake", "")
 
@@ -111,6 +112,7 @@ class Session:
         self._expired = True
         with anyio.move_on_after(_RETIRING):
             while self._running and not self._channel.ending.has_come:
+                self._fewer = self._fewer or anyio.Event()
                 await self._fewer.wait()
         self.finish(SessionExpired())
 
@@ -156,8 +158,9 @@ class Session:
                 return answer
         finally:
             self._running -= 1
-            self._fewer.set()
-            self._fewer = anyio.Event()
+            if self._fewer is not None:
+                self._fewer.set()
+                self._fewer = None
             relay.close()
 
     async def list_all(

@@ -47,7 +47,7 @@ class BoundedDispatcher(JSONRPCDispatcher[TransportContext]):
             counts=lambda item: not isinstance(item.message, JSONRPCRequest),  # calls have limits of their own
         )
         super().__init__(channel.read, unread)
-        self._channel = channel
+        self.channel = channel
         self._most_bytes = most_bytes
         self._requests = 0
         self._request_bytes = 0
@@ -78,7 +78,7 @@ class BoundedDispatcher(JSONRPCDispatcher[TransportContext]):
         super()._spawn(counted, sender_ctx=sender_ctx)
 
     def _end(self, failure: Exception) -> None:
-        self._channel.ending.name(failure)
+        self.channel.ending.name(failure)
         if self._tg is not None:
             self._tg.cancel_scope.cancel()  # nothing more is read, and nobody waits for a response
 

@@ -2,7 +2,9 @@
 
 import ssl
 from collections.abc import AsyncIterator, Mapping
+from importlib.util import find_spec
 from typing import Any, TypedDict, cast
+from urllib.request import getproxies
 
 import httpx2
 
@@ -17,6 +19,15 @@ CONNECT_TIMEOUT = 30.0
 
 KEEPALIVE_EXPIRY = 4.0
 """Seconds after which an idle connection is not reused: less than the 5 after which common servers close it."""
+
+MOST_IDLE = 20
+"""Idle connections that are kept for each upstream."""
+
+NOTICE_TIMEOUT = 10.0
+"""Seconds for an upstream to accept a message that has no response."""
+
+FAREWELL_TIMEOUT = 2.0
+"""Seconds for an upstream to accept the end of its session."""
 
 _MOST_REDIRECTS = 5
 
@@ -48,10 +59,21 @@ def client_options(settings: UpstreamSettings) -> ClientOptions:
         headers={"user-agent": f"mcp-gateway/{__version__}", **settings.headers, "accept-encoding": "identity"},
         verify=ssl_context(),
         timeout=httpx2.Timeout(None, connect=min(CONNECT_TIMEOUT, settings.timeout.start)),
-        limits=httpx2.Limits(max_keepalive_connections=20, keepalive_expiry=KEEPALIVE_EXPIRY),
+        limits=httpx2.Limits(max_keepalive_connections=MOST_IDLE, keepalive_expiry=KEEPALIVE_EXPIRY),
         trust_env=not is_this_machine(httpx2.URL(settings.url or "").host),
         event_hooks=HOOKS,
     )
+
+
+def takes_own_client(settings: UpstreamSettings) -> bool:
+    """Whether an upstream is reached by the gateway's own HTTP client, which knows no proxies and needs httptools.
+
+    Otherwise, the SDK's transport is used.
+    """
+    if settings.http_client != "gateway" or find_spec("httptools") is None:
+        return False
+    url = httpx2.URL(settings.url or "")
+    return is_this_machine(url.host) or not {url.scheme, "all"} & getproxies().keys()
 
 
 def same_origin(url: httpx2.URL, other: httpx2.URL) -> bool:

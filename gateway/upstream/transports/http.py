@@ -1,8 +1,9 @@
-"""The Streamable HTTP transport: the SDK's own, over a client that adds limits and keeps failures apart.
+"""The SDK's Streamable HTTP transport, over a client that adds limits and keeps failures apart.
 
-The SDK's transport turns HTTP failures into JSON-RPC errors that do not tell them apart (401 and 503 look the same),
-lets one broken request end the connection with all others on it, and reads JSON bodies of any size. So it gets a
-client of ours, which answers a failed request with a JSON-RPC error of its own that has a ticket for the failure.
+It is used where `takes_own_client` says no (`http_client = "sdk"`, or a proxy on the way). It turns HTTP failures into
+JSON-RPC errors that do not tell them apart (401 and 503 look the same), lets one broken request end the connection with
+all others on it, and reads JSON bodies of any size. So it gets a client of ours, which answers a failed request with a
+JSON-RPC error of its own that has a ticket for the failure.
 """
 
 import re
@@ -13,14 +14,14 @@ from typing import Any
 
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import METHOD_NOT_FOUND, PARSE_ERROR, ErrorData
-from pydantic_core import from_json
+from mcp_types import PARSE_ERROR, ErrorData
 
 from gateway.config.schema import UpstreamSettings
-from gateway.core.model.json_values import is_dict
 from gateway.upstream.transports.channel import STREAM_CLOSED, Channel, Ending
 from gateway.upstream.transports.clients import (
     CONNECT_TIMEOUT,
+    FAREWELL_TIMEOUT,
+    NOTICE_TIMEOUT,
     Capped,
     beginning,
     challenges,
@@ -30,23 +31,11 @@ from gateway.upstream.transports.clients import (
     longest_call,
 )
 from gateway.upstream.transports.event_stream import MendedEvents
-from gateway.upstream.transports.failures import HttpStatus, MessageTooLarge, NotMcp, SessionExpired
+from gateway.upstream.transports.failures import MessageTooLarge, NotMcp
 from gateway.upstream.transports.messages import mended, write_fields
+from gateway.upstream.transports.refusals import refusal
 
 _SMALL = 64 * 1024
-_NOTICE_TIMEOUT = 10.0
-"""Seconds for the upstream to accept a message that has no response; the SDK sends nothing else meanwhile."""
-
-_FAREWELL_TIMEOUT = 2.0
-"""Seconds for the upstream to accept the end of its session."""
-
-_UNKNOWN_SESSION = re.compile(
-    r"\b(?:no valid|invalid|unknown|expired)\b.{0,20}\bsession"
-    r"|\bsession\b.{0,20}\b(?:not found|expired|invalid|unknown)",
-    re.IGNORECASE,
-)
-"""The message for an unknown session of servers based on the official TypeScript example, with 400 instead of 404."""
-
 _OF_THE_BODY = frozenset({"content-length", "transfer-encoding", "content-encoding"})
 
 _MESSAGE_WITH_ANSWER = re.compile(rb'\{"jsonrpc":"2\.0","id":(?:[^"\\,]+|"(?:[^"\\]|\\.)*"),"method":')
@@ -122,11 +111,11 @@ class Client(httpx2.AsyncClient):
         if request.method == "GET" and "last-event-id" in request.headers:
             await STREAM_CLOSED.get()()
         if request.method == "DELETE":
-            _limit(request, _FAREWELL_TIMEOUT)
+            _limit(request, FAREWELL_TIMEOUT)
         elif request.method == "POST":
             # An abandoned call leaves its request behind, which must not wait forever.
             awaited = _MESSAGE_WITH_ANSWER.match(await request.aread())
-            _limit(request, self._longest_call if awaited else _NOTICE_TIMEOUT)
+            _limit(request, self._longest_call if awaited else NOTICE_TIMEOUT)
         try:
             response = await super().send(request, **options)
         except httpx2.RequestError as failure:
@@ -168,13 +157,10 @@ class Client(httpx2.AsyncClient):
     async def _refused(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """Return a response of 400 and above unchanged if it is a JSON-RPC error, else a failure by its status."""
         body = await beginning(response, _SMALL)
-        code, said = _error_in(body)
-        if "mcp-session-id" in request.headers and code != METHOD_NOT_FOUND:
-            status = response.status_code
-            if status in (404, 410) or (status == 400 and _UNKNOWN_SESSION.search(said)):
-                return self._answer(request, SessionExpired())
-        if code is None or response.status_code in (401, 403, 407):
-            return self._answer(request, HttpStatus(response.status_code, challenges(response)))
+        in_session = "mcp-session-id" in request.headers
+        failure = refusal(response.status_code, body, challenges(response), in_session=in_session)
+        if failure is not None:
+            return self._answer(request, failure)
         headers = {"content-type": "application/json"}
         return httpx2.Response(response.status_code, headers=headers, content=body, request=request)
 
@@ -190,18 +176,6 @@ def _is_json(response: httpx2.Response) -> bool:
 def _limit(request: httpx2.Request, seconds: float) -> None:
     timeout = httpx2.Timeout(seconds, connect=min(seconds, CONNECT_TIMEOUT), pool=None)
     request.extensions = {**request.extensions, "timeout": timeout.as_dict()}
-
-
-def _error_in(body: bytes) -> tuple[int | None, str]:
-    """Return the code and message of the JSON-RPC error in a body; None and an empty string if there is none."""
-    try:
-        value = from_json(body)
-    except ValueError:
-        return None, ""
-    error = value.get("error") if is_dict(value) else None
-    fields = error if is_dict(error) else {}
-    code, message = fields.get("code"), fields.get("message")
-    return (code, message[:200] if isinstance(message, str) else "") if isinstance(code, int) else (None, "")
 
 
 def _lost(_: str) -> Exception:

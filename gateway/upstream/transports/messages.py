@@ -1,4 +1,4 @@
-"""Read and write JSON-RPC messages, for the gateway's own transports (stdio and legacy SSE).
+"""Read and write JSON-RPC messages, for the gateway's own transports.
 
 Results are kept as parsed JSON: nothing below the JSON-RPC envelope is validated here. An unusable message is dropped;
 if it can still be matched to a request, that request fails at once instead of waiting for its limit.
@@ -39,14 +39,23 @@ def read_messages(data: bytes | str) -> list[SessionMessage]:
 
     Raises NotMcp if it is not JSON-RPC at all.
     """
+    return [SessionMessage(message) for message in messages_in(read_json(data))]
+
+
+def read_json(data: bytes | str) -> Any:
+    """Parse a line, an event or a body. Raises NotMcp if it is not JSON."""
     try:
-        value = _json(data)
+        return _json(data)
     except (ValueError, RecursionError) as error:
         raise NotMcp("wrote something that is not JSON") from error
+
+
+def messages_in(value: Any) -> list[JSONRPCMessage]:
+    """Return the messages in a JSON value: one, or several in a batch. Raises NotMcp if there are none."""
     batch = value if is_list(value) else [value]
     if len(batch) > MOST_IN_BATCH:
         raise NotMcp(f"wrote a batch of more than {MOST_IN_BATCH} messages")
-    messages = [SessionMessage(message) for item in batch if (message := _message(item)) is not None]
+    messages = [message for item in batch if (message := _message(item)) is not None]
     if not messages:
         raise NotMcp("wrote something that is not a JSON-RPC message")
     return messages
@@ -81,14 +90,14 @@ def mended(data: bytes) -> bytes:
     if len(data) > _SMALL and not may_be_deep(data) and b"\\ud" not in data and b"\\uD" not in data:
         return data
     try:
-        return data if _may_be_delivered(from_json(data)) else _NOTHING
+        return data if may_be_delivered(from_json(data)) else _NOTHING
     except ValueError:
         pass
     try:
         value = read_leniently(data)
     except ValueError:  # not JSON: the reader reports that
         return data
-    return to_json(value) if _may_be_delivered(value) else _NOTHING
+    return to_json(value) if may_be_delivered(value) else _NOTHING
 
 
 def failed_answer(request_id: str | int, failure: Exception) -> SessionMessage:
@@ -108,21 +117,21 @@ def answered_id(head: bytes, tail: bytes) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def _json(data: bytes | str) -> Any:
-    try:
-        return from_json(data)
-    except ValueError:
-        # Lone surrogates, invalid UTF-8 and the like affect only the strings that contain them.
-        return read_leniently(data)
-
-
-def _may_be_delivered(message: Any) -> bool:
+def may_be_delivered(message: Any) -> bool:
     """Whether the SDK's dispatcher survives a message: it converts progress to float, whatever the number."""
     fields = as_object(message)
     if fields.get("method") != "notifications/progress":
         return True
     told = as_object(fields.get("params"))
     return is_finite(told.get("progress")) and (told.get("total") is None or is_finite(told["total"]))
+
+
+def _json(data: bytes | str) -> Any:
+    try:
+        return from_json(data)
+    except ValueError:
+        # Lone surrogates, invalid UTF-8 and the like affect only the strings that contain them.
+        return read_leniently(data)
 
 
 def _in_place_of(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,7 +149,7 @@ def _in_place_of(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _message(value: object) -> JSONRPCMessage | None:
-    if not _may_be_delivered(value):
+    if not may_be_delivered(value):
         return None
     try:
         return jsonrpc_message_adapter.validate_python(value)

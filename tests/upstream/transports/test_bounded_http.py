@@ -129,10 +129,11 @@ async def served() -> AsyncIterator[int]:
 
 
 @pytest.mark.parametrize(("path", "transport"), [("/mcp", "http"), ("/sse", "sse")])
-async def test_requests_without_end_end_the_link(path: str, transport: Any) -> None:
+@pytest.mark.parametrize("client", ["gateway", "sdk"])
+async def test_requests_without_end_end_the_link(path: str, transport: Any, client: Any) -> None:
     with anyio.fail_after(60):
         async with served() as port:
-            settings = UpstreamSettings(url=f"http://127.0.0.1:{port}{path}", transport=transport)
+            settings = UpstreamSettings(url=f"http://127.0.0.1:{port}{path}", transport=transport, http_client=client)
             async with Upstreams({"greedy": settings}, on_change=lambda name, kind: None) as upstreams:
                 assert await upstreams["greedy"].ready(30)
                 limits = Timeouts(call=50, idle=50)

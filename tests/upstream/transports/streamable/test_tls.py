@@ -1,0 +1,85 @@
+"""TLS: the shared context, a certificate that is trusted, and one that is not."""
+
+import asyncio
+import datetime
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from gateway.config.schema import UpstreamSettings
+from gateway.upstream.transports.streamable import connect
+from gateway.upstream.transports.streamable.client import HttpClient, Request
+from tests.upstream.transports.streamable.scripted import read_request, response
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A certificate for the loopback, which signs itself, with its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "loopback")])
+    now = datetime.datetime.now(datetime.UTC)
+    names = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(names, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path / "certificate.pem"
+    pem, no_password = serialization.Encoding.PEM, serialization.NoEncryption()
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, no_password)
+    path.write_bytes(private + signed.public_bytes(pem))
+    return path
+
+
+@asynccontextmanager
+async def served(certificate: Path) -> AsyncGenerator[tuple[str, list[Any]]]:
+    """An HTTPS server, and its connections' agreed protocols."""
+    connections: list[Any] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer.get_extra_info("ssl_object").selected_alpn_protocol())
+        while await read_request(reader) is not None:
+            writer.write(response(b"[" + b"1," * 500_000 + b"1]"))
+            await writer.drain()
+        writer.close()
+
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context) as server:
+        yield f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/", connections
+
+
+async def test_a_trusted_server_is_talked_to_over_one_connection(certificate: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(connect, "ssl_context", lambda: ssl.create_default_context(cafile=certificate))
+    async with served(certificate) as (url, connections):
+        client = HttpClient(UpstreamSettings(url=url))
+        for _ in range(3):
+            answer = await client.send(Request("POST", {}, b"{}", 20))
+            assert len(await answer.read(2_000_000)) == 1_000_003
+            answer.close()
+        client.close()
+        assert connections == ["http/1.1"]
+
+
+async def test_a_server_that_nobody_vouches_for_is_not(certificate: Path) -> None:
+    async with served(certificate) as (url, _):
+        client = HttpClient(UpstreamSettings(url=url))
+        with pytest.raises(httpx2.ConnectError) as caught:
+            await client.send(Request("POST", {}, b"{}", 20))
+        assert isinstance(caught.value.__cause__, ssl.SSLCertVerificationError)
+        client.close()
