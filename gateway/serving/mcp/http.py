@@ -19,9 +19,10 @@ from gateway.serving.mcp.attendance import AttendanceMiddleware
 from gateway.serving.mcp.downstream import Downstream
 from gateway.serving.mcp.drain_streams import Draining
 from gateway.serving.mcp.era_headers import EraHeaderMiddleware
-from gateway.serving.mcp.events import Events, ResumableSessions
+from gateway.serving.mcp.events import Events
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.health_routes import observing
+from gateway.serving.mcp.http_sessions import ResumableSessions
 from gateway.serving.mcp.modern_http import ModernEndpoint
 from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
 from gateway.serving.mcp.security import Guard, allowed_by, check_bind, for_sdk, limits_of, refused_response

@@ -7,8 +7,6 @@ its body, so that a refusal is always the SDK's: wrong headers, batches, notific
 methods of the protocol itself such as `subscriptions/listen`.
 """
 
-import asyncio
-import logging
 from collections import deque
 from collections.abc import Mapping
 from functools import partial
@@ -38,17 +36,14 @@ from gateway.content.links.base_url import BASE_SCOPE
 from gateway.core.model.json_safe import to_json_safe
 from gateway.core.model.json_shape import may_be_deep
 from gateway.core.model.json_size import MANY_VALUES
-from gateway.core.model.json_values import as_object, is_dict, is_object
+from gateway.core.model.json_values import as_object, is_dict
 from gateway.core.model.revisions import MODERN_REVISIONS
-from gateway.serving.mcp.answer_stream import AnswerStream
 from gateway.serving.mcp.downstream import Downstream, HostRequest, safe_params
+from gateway.serving.mcp.event_stream import PING_SECONDS, AnswerStream, Companion
 from gateway.serving.mcp.hosts import HostChannel
 from gateway.serving.mcp.request_caller import modern_caller
 from gateway.serving.mcp.service import OF_TASKS, SERVED
 from gateway.serving.mcp.written_json import error_pieces, response_pieces
-
-PING_SECONDS = 15.0
-"""How long nothing is sent before a comment is, as in the SDK."""
 
 _ALONE_SECONDS = 0.05
 """How long a call runs before anything watches whether its host is still there. Most calls are over by then."""
@@ -59,8 +54,6 @@ _SMALL: Final = 2 * MANY_VALUES
 """Bytes of JSON, of which each value takes two: fewer have too few values to leave the event loop for them."""
 
 _MOST_SCHEMAS = 4_096
-
-_logger = logging.getLogger(__name__)
 
 
 class _Checked(NamedTuple):
@@ -155,7 +148,8 @@ class ModernEndpoint:
 
     async def _answer(self, checked: _Checked, request: Request, receive: Receive, send: Send) -> None:
         stream = AnswerStream(send, progress_token_from_params(checked.params))
-        with anyio.CancelScope() as call, _Companion(receive, stream, call, self._ping_seconds):
+        companion = partial(Companion, receive, stream, alone=_ALONE_SECONDS, ping_seconds=self._ping_seconds)
+        with anyio.CancelScope() as call, companion(call):
             try:
                 result = await self._downstream.answer(
                     await self._host_request(checked, request, stream), request.scope.get(BASE_SCOPE)
@@ -176,47 +170,6 @@ class ModernEndpoint:
         return HostRequest(
             checked.method, params, checked.revision, caller, HostChannel(stream, caller, None), stream.progress
         )
-
-
-class _Companion:
-    """What goes beside a call that is not over at once: a watch for the host's disconnection, and signs of life.
-
-    It is a context manager.
-    """
-
-    def __init__(self, receive: Receive, stream: AnswerStream, call: anyio.CancelScope, ping_seconds: float) -> None:
-        self._receive = receive
-        self._stream = stream
-        self._call = call
-        self._ping_seconds = ping_seconds
-        self._task: asyncio.Task[None] | None = None
-
-    def __enter__(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(_ALONE_SECONDS, self._start)
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
-
-    def _start(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._watch())
-
-    async def _watch(self) -> None:
-        try:
-            while not await self._is_gone():
-                await self._stream.keep_alive()
-        except Exception as error:  # only a server's own failure: the host cannot be there any more
-            _logger.debug("a host's connection failed: %s", error)
-        self._call.cancel()
-
-    async def _is_gone(self) -> bool:
-        """Wait until the host has disconnected, or for as long as nothing needs to be sent."""
-        with anyio.move_on_after(self._ping_seconds):
-            while (await self._receive())["type"] != "http.disconnect":
-                pass
-            return True
-        return False
 
 
 def _length(headers: Headers) -> int:

@@ -61,7 +61,7 @@ def _key(form: str, items: Sequence[Any]) -> tuple[object, ...]:
 
 def response_pieces(request_id: str | int, result: Mapping[str, Any]) -> list[bytes]:
     """Write a response as JSON on one line, in pieces. Never raises; see `write_fields`."""
-    arrays = {key: value for key, value in result.items() if isinstance(value, WrittenArray)}
+    arrays = _written_in(result)
     if not arrays:
         return [write_fields({"jsonrpc": "2.0", "id": request_id, "result": result})]
     others = {key: value for key, value in result.items() if key not in arrays}
@@ -73,6 +73,10 @@ def response_pieces(request_id: str | int, result: Mapping[str, Any]) -> list[by
         comma = b"" if pieces[-1] == b"{" else b","
         pieces += [comma + to_json(key) + b":", array.json]
     return [*pieces, b"}}"]
+
+
+def _written_in(result: Mapping[str, Any]) -> dict[str, WrittenArray]:
+    return {key: value for key, value in result.items() if isinstance(value, WrittenArray)}
 
 
 def error_pieces(request_id: str | int, error: ErrorData) -> list[bytes]:
