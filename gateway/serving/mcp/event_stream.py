@@ -17,6 +17,9 @@ from gateway.upstream.transports.messages import write_fields
 PING_SECONDS = 15.0
 """How long nothing is sent before a comment is, as in the SDK."""
 
+_SMALL: Final = 64 * 1024
+"""Bytes that are rather copied than sent in several pieces."""
+
 _JSON: Final = (b"content-type", b"application/json")
 _EVENTS: Final = (
     (b"content-type", b"text/event-stream"),
@@ -65,9 +68,11 @@ class EventStream:
             self._has_begun = True
 
     async def _rest(self, pieces: list[bytes]) -> None:
-        """Send the rest of the answer; not in one piece, because its pieces may be large, and shared with others."""
+        """Send the rest of the answer; in one piece only if that is small, because its pieces may be shared."""
+        if sum(map(len, pieces)) < _SMALL:
+            pieces = [b"".join(pieces)]
         last = len(pieces) - 1
-        for at, piece in enumerate(pieces or [b""]):
+        for at, piece in enumerate(pieces):
             await self._send({"type": "http.response.body", "body": piece, "more_body": at < last})
 
 

@@ -24,7 +24,7 @@ from gateway.serving.mcp.early_stdio import EarlyStdio
 from gateway.serving.mcp.handshake import Handshake, Refusal
 from gateway.serving.mcp.service import Service
 from gateway.serving.mcp.streams import StreamConnection
-from gateway.upstream.transports.messages import write_message
+from gateway.serving.mcp.written_json import message_pieces
 
 LINGER_SECONDS = 3.0
 """Time for open requests to be answered after the host has closed its end."""
@@ -168,7 +168,7 @@ class _Outbox(AsyncResource):
             await self._room.wait()
         if self._closed:
             raise anyio.ClosedResourceError
-        line = write_message(item.message)
+        line = b"".join([*message_pieces(item.message), b"\n"])
         self._unwritten += len(line)
         self._queue.put(line)
 
