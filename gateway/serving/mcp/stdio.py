@@ -150,7 +150,8 @@ class _Inbox(AsyncResource):
 class _Outbox(AsyncResource):
     """The messages to the host, as the SDK's `WriteStream`.
 
-    A thread writes, so that a host that does not read blocks nothing. It never keeps the process from exiting.
+    A thread writes what may have to wait, so that a host that does not read blocks nothing. It never keeps the process
+    from exiting.
     """
 
     def __init__(self, opening: EarlyStdio, loop: asyncio.AbstractEventLoop) -> None:
@@ -169,6 +170,8 @@ class _Outbox(AsyncResource):
         if self._closed:
             raise anyio.ClosedResourceError
         line = b"".join([*message_pieces(item.message), b"\n"])
+        if not self._unwritten and self._opening.write_at_once(line):
+            return
         self._unwritten += len(line)
         self._queue.put(line)
 
