@@ -160,7 +160,7 @@ class EarlyStdio:
         return len(self._waiting)
 
     def write(self, line: bytes) -> None:
-        """Write a line with its end, and wait until it is in the host's pipe. Do nothing if the host has disconnected."""
+        """Write a line, with its end, and wait until it is in the host's pipe. Do nothing if the host is gone."""
         rest = memoryview(line)
         with self._writing:
             try:
@@ -171,7 +171,7 @@ class EarlyStdio:
                 self._end()
 
     def write_at_once(self, line: bytes) -> bool:
-        """Write a short line with its end if the host's pipe has room for it. Return whether it had; never wait."""
+        """Write a short line, with its end, if the host's pipe has room for it. Return whether it had; never wait."""
         if len(line) > self._fitting or not self._writing.acquire(blocking=False):
             return False
         try:

@@ -115,8 +115,11 @@ class ModernEndpoint:
             return None
         if not is_dict(message) or message.get("jsonrpc") != "2.0":
             return None
-        request_id, method, params = message.get("id"), message.get("method"), message.get("params")
-        if type(request_id) not in (str, int) or method not in _METHODS or not is_dict(params):
+        request_id: object = message.get("id")
+        method, params = message.get("method"), message.get("params")
+        if not isinstance(request_id, str | int) or isinstance(request_id, bool):
+            return None
+        if not isinstance(method, str) or method not in _METHODS or not is_dict(params):
             return None
         route = classify_inbound_request(message, headers=dict(headers))
         if not isinstance(route, InboundModernRoute):

@@ -26,9 +26,8 @@ PROFILE_SCOPE = "gateway.profile"
 def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
     """Return the caller: its identity is from the handshake or, since 2026-07-28, from the request itself."""
     connection = context.session._connection  # pyright: ignore[reportPrivateUsage]  # the SDK has no public handle
-    request = context.request if isinstance(context.request, Request) else None
     if context.protocol_version in MODERN_REVISIONS:
-        return modern_caller(context.protocol_version, context.params, request, connection.session_id)
+        return modern_caller(context.protocol_version, context.params, context.request, connection.session_id)
     said = introduced(connection)
     return Caller(
         model=declared_model(context.params),
@@ -36,14 +35,14 @@ def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
         session=connection.session_id,
         log_level=level_of(connection),
         **_identity(said.get("clientInfo"), said.get("capabilities")),
-        **_sender(request),
+        **_sender(context.request),
     )
 
 
 def modern_caller(
-    revision: str, params: Mapping[str, Any] | None, request: Request | None, session: str | None = None
+    revision: str, params: Mapping[str, Any] | None, request: object, session: str | None = None
 ) -> Caller:
-    """Return the caller of a request of 2026-07-28, by the request itself."""
+    """Return the caller of a request of 2026-07-28, by its params and by the HTTP request that brought it, if any."""
     # The raw value, because the SDK's models lose a name without a version.
     meta = as_object((params or {}).get("_meta"))
     return Caller(
@@ -78,9 +77,9 @@ def _identity(client: object, capabilities: object) -> dict[str, Any]:
     }
 
 
-def _sender(request: Request | None) -> dict[str, Any]:
-    """Return what an HTTP request says of its sender."""
-    if request is None:
+def _sender(request: object) -> dict[str, Any]:
+    """Return what an HTTP request says of its sender; nothing if it is something else."""
+    if not isinstance(request, Request):
         return {}
     return {
         "user_agent": request.headers.get("user-agent"),
