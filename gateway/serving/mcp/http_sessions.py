@@ -19,7 +19,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import DEFAULT_NEGOTIATED_VERSION, INVALID_REQUEST, JSONRPCError, JSONRPCRequest, JSONRPCResponse
 from pydantic import ValidationError
 from pydantic_core import from_json
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
@@ -87,7 +87,10 @@ class SessionTransport(StreamableHTTPServerTransport):
     """
 
     async def _handle_post_request(self, scope: Scope, request: Request, receive: Receive, send: Send) -> None:
-        fields = _fields_in(await request.body())  # cached by the request, so it can be read again
+        try:
+            fields = _fields_in(await request.body())  # cached by the request, so it can be read again
+        except ClientDisconnect:
+            return None  # nobody waits for an answer
         request_id = fields.get("id") if "method" in fields else None
         if isinstance(request_id, str | int) and str(request_id) in self._request_streams:
             error = {"code": INVALID_REQUEST, "message": "a request with this id is still being answered"}

@@ -53,7 +53,7 @@ _PARAM_HEADERS: Final = MCP_PARAM_HEADER_PREFIX.lower()
 _SMALL: Final = 2 * MANY_VALUES
 """Bytes of JSON, of which each value takes two: fewer have too few values to leave the event loop for them."""
 
-_MOST_SCHEMAS = 4_096
+_MOST_SCHEMAS = 512
 
 
 class _Checked(NamedTuple):
@@ -63,7 +63,8 @@ class _Checked(NamedTuple):
     method: str
     params: Mapping[str, Any]
     revision: str
-    body: bytes
+    is_simple: bool
+    """Whether it is certainly not nested deeply, and soon looked over."""
 
 
 class ModernEndpoint:
@@ -95,10 +96,12 @@ class ModernEndpoint:
         ):
             return await self._rest(scope, receive, send)
         body, arrived = await _body(receive, self._max_body_bytes)
+        if arrived[-1]["type"] == "http.disconnect":
+            return None  # nobody waits for an answer
         checked = None if body is None else await self._checked(request, body)
         if checked is None:
             return await self._rest(scope, partial(_again, arrived, receive), send)
-        del body
+        del body  # it may be large, and the answer may take long
         arrived.clear()
         return await self._answer(checked, request, receive, send)
 
@@ -124,11 +127,12 @@ class ModernEndpoint:
         route = classify_inbound_request(message, headers=dict(headers))
         if not isinstance(route, InboundModernRoute):
             return None
-        if method == "tools/call" and not self._has_param_headers(params, request):
+        if method == "tools/call" and not self._headers_agree(params, request):
             return None
-        return _Checked(request_id, method, params, route.protocol_version, body)
+        is_simple = len(body) <= _SMALL and not may_be_deep(body)
+        return _Checked(request_id, method, params, route.protocol_version, is_simple)
 
-    def _has_param_headers(self, params: Mapping[str, Any], request: Request) -> bool:
+    def _headers_agree(self, params: Mapping[str, Any], request: Request) -> bool:
         """Whether the headers agree with the arguments that the called tool wants repeated in headers."""
         name, arguments = params.get("name"), as_object(params.get("arguments"))
         if not isinstance(name, str):
@@ -164,11 +168,7 @@ class ModernEndpoint:
             await stream.finish(status, message)
 
     async def _host_request(self, checked: _Checked, request: Request, stream: AnswerStream) -> HostRequest:
-        params = checked.params
-        if len(checked.body) > _SMALL or may_be_deep(checked.body):
-            params = await safe_params(params)
-        else:
-            params = to_json_safe(params)
+        params = to_json_safe(checked.params) if checked.is_simple else await safe_params(checked.params)
         caller = modern_caller(checked.revision, params, request)
         return HostRequest(
             checked.method, params, checked.revision, caller, HostChannel(stream, caller, None), stream.progress
