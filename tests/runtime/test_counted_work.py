@@ -125,7 +125,7 @@ AT_MOST = {
     "choose_profile": 0,
     "catalogue": 0,
     "strip_hop_meta": 1,
-    "size_of": 10,
+    "size_of": 9,
     "lift": 1,
     "decide": 1,
     "lower": 1,

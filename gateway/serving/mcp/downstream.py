@@ -8,7 +8,7 @@ transport.
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from anyio import to_thread
@@ -29,10 +29,11 @@ from gateway.serving.mcp.announce_changes import Announcer
 from gateway.serving.mcp.early_stdio import Arrival
 from gateway.serving.mcp.failures import as_error, as_result, safe_error, sole_gateway_error, unexpected
 from gateway.serving.mcp.handshake import Identity, Refusal, discover_result, initialize_result
-from gateway.serving.mcp.hosts import host_channel, introduce, set_level
+from gateway.serving.mcp.hosts import HostChannel, host_channel, introduce, set_level
 from gateway.serving.mcp.presence import Presence
 from gateway.serving.mcp.request_caller import caller_of, checked_params
-from gateway.serving.mcp.service import OF_TASKS, SERVED, Service
+from gateway.serving.mcp.service import OF_TASKS, SERVED, ProgressCallback, Service
+from gateway.serving.mcp.written_json import WrittenArrays
 from gateway.telemetry import new_request
 from gateway.upstream.bridging.finalize_result import finalize_result
 
@@ -44,6 +45,23 @@ OF_THE_CONNECTION = frozenset({"resources/subscribe", "resources/unsubscribe", "
 _logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class HostRequest:
+    """A request of a host for the service behind the MCP server.
+
+    `channel` is the host's for the time of this request, `on_progress` reports progress to it; `waited` is the number
+    of seconds that the request has waited already.
+    """
+
+    method: str
+    params: Mapping[str, Any] | None
+    revision: str
+    caller: Caller
+    channel: HostChannel
+    on_progress: ProgressCallback
+    waited: float = 0.0
+
+
 class Downstream:
     """The gateway's MCP server: one for every connection, transport and era."""
 
@@ -53,6 +71,7 @@ class Downstream:
         self.presence = Presence()
         self._service = service
         self._server_info = identity.server_info()
+        self._written = WrittenArrays()
         self.server: Server[Any] = Server(
             identity.name,
             version=identity.version,
@@ -73,12 +92,21 @@ class Downstream:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Context manager: hosts are notified of changes while it is open."""
-        unsubscribe = self._service.subscribe(self.announcer.changed)
+        unsubscribe = self._service.subscribe(self._changed)
         try:
             async with self.announcer.running():
                 yield
         finally:
             unsubscribe()
+
+    def _changed(self, kind: str) -> None:
+        if kind == "tools":
+            self._written.forget()
+        self.announcer.changed(kind)
+
+    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        """Return the input schema of a tool by its offered name, without waiting; None if there is no such tool."""
+        return self._service.input_schema(name)
 
     def attending(self, host: str) -> AbstractContextManager[None]:
         """Context manager to hold while the host has a request or a stream open."""
@@ -115,11 +143,8 @@ class Downstream:
                 return await call_next(ctx)
             if caller is None:
                 raise Refusal(INVALID_PARAMS, "the connection has to be initialized before this request")
-            result = await self._result(ctx, caller)
-            done = finalize_result(
-                ctx.method, result, ctx.protocol_version, server_info=self._server_info, params=ctx.params
-            )
-            return await _off_the_loop(to_json_safe, done)
+            if ctx.method in OF_THE_CONNECTION:
+                return await self._change_connection(ctx, caller)
         except Refusal as refusal:
             raise safe_error(refusal.code, refusal.message, refusal.data) from None
         except MCPError as error:
@@ -128,6 +153,58 @@ class Downstream:
             raise
         except Exception as error:  # nothing catches errors after this, not even those of the SDK's own answers
             raise unexpected(ctx.method, error) from error
+        request = HostRequest(
+            ctx.method,
+            ctx.params,
+            ctx.protocol_version,
+            caller,
+            host_channel(ctx, caller),
+            ctx.session.report_progress,
+            ctx.request.ago if isinstance(ctx.request, Arrival) else 0.0,
+        )
+        return await self._served(request)
+
+    async def answer(self, request: "HostRequest", base: str | None = None) -> dict[str, Any]:
+        """Return the result of a request for one of `SERVED` or `OF_TASKS` that does not come through the SDK's server.
+
+        It is what the host gets, with an array in it that may be a `WrittenArray`. `base` is the base URL of the
+        request. The params must be safe to pass on (`to_json_safe`).
+
+        Raises:
+            MCPError: the error for the host.
+        """
+        self.presence.asked(request.caller)
+        with new_request(), answering_under(base):
+            _logger.debug("%s", request.method)
+            return await self._served(request)
+
+    async def _served(self, request: "HostRequest") -> dict[str, Any]:
+        try:
+            return await self._finished(request, await self._result(request))
+        except MCPError as error:
+            raise safe_error(error.code, error.message, error.data) from error
+        except Exception as error:
+            raise unexpected(request.method, error) from error
+
+    async def _finished(self, request: "HostRequest", result: dict[str, Any]) -> dict[str, Any]:
+        """Return a result with what the host's revision requires, and without what no writer can write.
+
+        A list of tools is finished and written once for all the hosts that get the same.
+        """
+
+        async def finish(result: Mapping[str, Any]) -> dict[str, Any]:
+            done = finalize_result(
+                request.method, result, request.revision, server_info=self._server_info, params=request.params
+            )
+            return await off_the_loop(to_json_safe, done)
+
+        if request.method != "tools/list":
+            return await finish(result)
+        tools, era = result["tools"], "modern" if request.revision in MODERN_REVISIONS else "handshake"
+        if (written := self._written.get(era, tools)) is not None:
+            return {**await finish({**result, "tools": []}), "tools": written}
+        finished = await finish(result)
+        return {**finished, "tools": self._written.keep(era, tools, finished["tools"])}
 
     def _noticed(self, ctx: ServerRequestContext[Any, Any], modern: bool) -> Caller | None:
         """Return the caller, or None if its connection is not initialized yet."""
@@ -142,43 +219,43 @@ class Downstream:
         self.presence.asked(caller, connection, connection.exit_stack)
         return caller
 
-    async def _result(self, ctx: ServerRequestContext[Any, Any], caller: Caller) -> dict[str, Any]:
+    async def _result(self, request: "HostRequest") -> dict[str, Any]:
         """Return the service's answer as raw JSON. A failure for the model to read is a result as well.
 
         Raises:
             MCPError: any other failure.
         """
         try:
-            params = checked_params(ctx.method, ctx.params)
-            if ctx.method in OF_THE_CONNECTION:
-                await self._change_connection(ctx, params, caller)
-                return {}
-            wants_progress = progress_token_from_params(ctx.params) is not None
             return await self._service.respond(
-                ctx.method,
-                params,
-                caller,
-                on_progress=ctx.session.report_progress if wants_progress else None,
-                host=host_channel(ctx, caller),
-                waited=ctx.request.ago if isinstance(ctx.request, Arrival) else 0.0,
+                request.method,
+                checked_params(request.method, request.params),
+                request.caller,
+                on_progress=request.on_progress if progress_token_from_params(request.params) is not None else None,
+                host=request.channel,
+                waited=request.waited,
             )
         except Exception as error:
             if (known := sole_gateway_error(error)) is None:
-                raise unexpected(ctx.method, error) from error
-            if (told := as_result(ctx.method, known)) is None:
-                raise as_error(known, ctx.protocol_version) from error
+                raise unexpected(request.method, error) from error
+            if (told := as_result(request.method, known)) is None:
+                raise as_error(known, request.revision) from error
             return told
 
-    async def _change_connection(
-        self, ctx: ServerRequestContext[Any, Any], params: Mapping[str, Any], caller: Caller
-    ) -> None:
+    async def _change_connection(self, ctx: ServerRequestContext[Any, Any], caller: Caller) -> dict[str, Any]:
         connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage]  # the SDK has no public handle
-        if ctx.method == "resources/subscribe":
-            await self.announcer.subscribe(connection, params["uri"], caller)
-        elif ctx.method == "resources/unsubscribe":
-            self.announcer.unsubscribe(connection, params["uri"])
-        elif ctx.method == "logging/setLevel":
-            set_level(connection, params["level"])
+        try:
+            params = checked_params(ctx.method, ctx.params)
+            if ctx.method == "resources/subscribe":
+                await self.announcer.subscribe(connection, params["uri"], caller)
+            elif ctx.method == "resources/unsubscribe":
+                self.announcer.unsubscribe(connection, params["uri"])
+            elif ctx.method == "logging/setLevel":
+                set_level(connection, params["level"])
+        except Exception as error:
+            if (known := sole_gateway_error(error)) is None:
+                raise
+            raise as_error(known, ctx.protocol_version) from error
+        return {}
 
 
 async def _readable(ctx: ServerRequestContext[Any, Any]) -> ServerRequestContext[Any, Any]:
@@ -187,12 +264,21 @@ async def _readable(ctx: ServerRequestContext[Any, Any]) -> ServerRequestContext
     Raises:
         MCPError: the params are nested too deeply.
     """
-    if await _off_the_loop(is_deep, ctx.params):
-        raise MCPError(INVALID_PARAMS, f"params nest deeper than {DEEPEST} levels")
-    params = await _off_the_loop(to_json_safe, ctx.params)
+    params = await safe_params(ctx.params)
     return ctx if params is ctx.params else replace(ctx, params=params)
 
 
-async def _off_the_loop(function: Callable[[Any], Any], value: Any) -> Any:
+async def safe_params(params: Mapping[str, Any] | None) -> Any:
+    """Return the params of a request so that they are safe to pass on and to log.
+
+    Raises:
+        MCPError: they are nested too deeply.
+    """
+    if await off_the_loop(is_deep, params):
+        raise MCPError(INVALID_PARAMS, f"params nest deeper than {DEEPEST} levels")
+    return await off_the_loop(to_json_safe, params)
+
+
+async def off_the_loop(function: Callable[[Any], Any], value: Any) -> Any:
     """Apply a function to a JSON value, in a thread if that takes long, so that other hosts need not wait."""
     return await to_thread.run_sync(function, value) if has_many_values(value) else function(value)

@@ -15,6 +15,8 @@ The thread runs as long as the process, but never keeps it from exiting.
 import collections
 import json
 import os
+import select
+import stat
 import sys
 import threading
 import time
@@ -102,6 +104,7 @@ class EarlyStdio:
         self._max_line_bytes = max_line_bytes
         self._clock = clock
         self._in = self._out = -1
+        self._fitting = 0
         self._writing = threading.Lock()
         self._room = threading.Condition()
         self._waiting: collections.deque[tuple[dict[str, Any], int, Arrival]] = collections.deque()
@@ -121,6 +124,7 @@ class EarlyStdio:
         self._in = _claim(0, _nothing)
         self.is_by_hand = os.isatty(self._in)
         self._out = _claim(1, _stderr)
+        self._fitting = _size_that_fits(self._out)
         threading.Thread(target=self._read, name="mcp-stdin", daemon=True).start()
 
     def introduce(self, identity: Identity) -> None:
@@ -155,9 +159,9 @@ class EarlyStdio:
         """The number of messages to take."""
         return len(self._waiting)
 
-    def write(self, message: bytes) -> None:
-        """Write one whole message, and wait until it is in the host's pipe. Do nothing if the host has disconnected."""
-        rest = memoryview(message + b"\n")
+    def write(self, line: bytes) -> None:
+        """Write a line, with its end, and wait until it is in the host's pipe. Do nothing if the host is gone."""
+        rest = memoryview(line)
         with self._writing:
             try:
                 while rest:
@@ -165,6 +169,20 @@ class EarlyStdio:
             except OSError:
                 # The host no longer reads, so the connection is over, whatever the state of stdin.
                 self._end()
+
+    def write_at_once(self, line: bytes) -> bool:
+        """Write a short line, with its end, if the host's pipe has room for it. Return whether it had; never wait."""
+        if len(line) > self._fitting or not self._writing.acquire(blocking=False):
+            return False
+        try:
+            if not _is_ready(self._out):
+                return False
+            os.write(self._out, line)
+        except OSError:
+            self._end()
+        finally:
+            self._writing.release()
+        return True
 
     def refuse(self, request_id: Any, refusal: Refusal) -> None:
         """Answer a request with an error (with None, a message whose id is unknown)."""
@@ -182,7 +200,7 @@ class EarlyStdio:
                     "error": {"code": INTERNAL_ERROR, "message": "the answer cannot be written as JSON"},
                 }
             )
-        self.write(line.encode("ascii"))
+        self.write(line.encode("ascii") + b"\n")
 
     def _end(self) -> None:
         self.ended = True
@@ -315,6 +333,22 @@ def _copy_above_standard(fd: int) -> int:
     finally:
         for unused in low:
             os.close(unused)
+
+
+def _size_that_fits(fd: int) -> int:
+    """Return how many bytes a pipe surely takes without waiting once it is ready for writing; 0 if not known."""
+    if sys.platform == "win32" or not stat.S_ISFIFO(os.fstat(fd).st_mode):
+        return 0
+    return select.PIPE_BUF
+
+
+def _is_ready(pipe: int) -> bool:
+    """Whether a pipe is ready for writing."""
+    if sys.platform == "win32":
+        return False
+    waiting = select.poll()
+    waiting.register(pipe, select.POLLOUT)
+    return any(event & select.POLLOUT for _, event in waiting.poll(0))
 
 
 def _nothing() -> int:

@@ -6,7 +6,6 @@ host counts from 1. So each session has a store of its own here, and all of them
 """
 
 import itertools
-import math
 import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -14,21 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import anyio
-from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
-from mcp.server.lowlevel import Server
-from mcp.server.streamable_http import EventCallback, EventMessage, EventStore, StreamableHTTPServerTransport
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCResponse
-from pydantic_core import from_json
-from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.types import Receive, Scope, Send
+from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
+from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCResponse
 
 from gateway.core.model.json_size import memory_of
-from gateway.core.model.json_values import is_dict
-
-RETRY_MILLISECONDS = 1_000
-"""How long hosts are asked to wait before they resume a stream that has ended without an answer."""
+from gateway.serving.mcp.written_json import WrittenArray
 
 EVENT_BYTES = 500
 """Approximate memory of an event without its message."""
@@ -180,78 +169,14 @@ class SessionEvents(EventStore):
             self._events.drop(event)
 
 
-class ResumableSessions(StreamableHTTPSessionManager):
-    """The SDK's session manager, with an event store for each session."""
-
-    def __init__(self, server: Server[Any], events: Events, **options: Any) -> None:
-        super().__init__(server, retry_interval=RETRY_MILLISECONDS, **options)
-        self._events = events
-        self._stores: dict[str, SessionEvents] = {}
-
-    def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
-        self._make_room()
-        store = self.event_store = self._events.session()  # passed to the transport that is made next
-        transport = super()._admit_session(requestor)
-        if transport is not None and transport.mcp_session_id is not None:
-            self._stores[transport.mcp_session_id] = store
-            transport.__class__ = UniqueRequests  # the SDK has no way to set the class
-        return transport
-
-    def _make_room(self) -> None:
-        """At the limit, end the session that has been unused for longest: hosts often leave without ending theirs."""
-        if self.max_sessions is None or len(self._server_instances) < self.max_sessions:
-            return
-        idle = [
-            (transport.idle_scope.deadline, session_id)
-            for session_id, transport in self._server_instances.items()
-            if transport.idle_scope is not None and transport.idle_scope.deadline < math.inf
-        ]
-        if idle:
-            session_id = min(idle)[1]
-            scope = self._server_instances.pop(session_id).idle_scope
-            assert scope is not None
-            scope.cancel()  # ends the session as an idle time-out would
-
-    async def _discard_session(self, session_id: str, transport: StreamableHTTPServerTransport) -> None:
-        if (store := self._stores.pop(session_id, None)) is not None:
-            store.forget()
-        await super()._discard_session(session_id, transport)
-
-
-class UniqueRequests(StreamableHTTPServerTransport):
-    """The SDK's transport of one session, which refuses a request with the id of one that is still being answered.
-
-    The SDK would pass the stream of the first request to the second, and never answer the first.
-    """
-
-    async def _handle_post_request(self, scope: Scope, request: Request, receive: Receive, send: Send) -> None:
-        if self._request_streams:
-            request_id = _request_id(await request.body())  # cached by the request, so it can be read again
-            if request_id is not None and str(request_id) in self._request_streams:
-                error = {"code": INVALID_REQUEST, "message": "a request with this id is still being answered"}
-                answer = JSONResponse({"jsonrpc": "2.0", "id": request_id, "error": error}, 400)
-                return await answer(scope, receive, send)
-        return await super()._handle_post_request(scope, request, receive, send)
-
-
-def _request_id(body: bytes) -> str | int | None:
-    """Return the id if the body is a request, or else None."""
-    try:
-        value: Any = from_json(body)
-    except ValueError:
-        return None
-    fields = value if is_dict(value) else {}
-    request_id = fields.get("id") if "method" in fields else None
-    return request_id if isinstance(request_id, str | int) else None
-
-
 def size_of_message(message: JSONRPCMessage | None, most: int | None = None) -> int:
     """Estimate the bytes of memory that a message's JSON takes; counting ends soon after `most`."""
     match message:
         case None:
             return 0
         case JSONRPCResponse():
-            value: Any = message.result
+            # An array that has been written is shared by all messages that have it.
+            value: Any = {key: None if isinstance(item, WrittenArray) else item for key, item in message.result.items()}
         case JSONRPCError():
             value = (message.error.message, message.error.data)
         case _:

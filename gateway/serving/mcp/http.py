@@ -19,9 +19,11 @@ from gateway.serving.mcp.attendance import AttendanceMiddleware
 from gateway.serving.mcp.downstream import Downstream
 from gateway.serving.mcp.drain_streams import Draining
 from gateway.serving.mcp.era_headers import EraHeaderMiddleware
-from gateway.serving.mcp.events import Events, ResumableSessions
+from gateway.serving.mcp.events import Events
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.health_routes import observing
+from gateway.serving.mcp.http_sessions import ResumableSessions
+from gateway.serving.mcp.modern_http import ModernEndpoint
 from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
 from gateway.serving.mcp.security import Guard, allowed_by, check_bind, for_sdk, limits_of, refused_response
 from gateway.serving.mcp.service import Service
@@ -58,6 +60,7 @@ def http_app(
         max_request_body_size=settings.max_request_bytes,
         session_idle_timeout=settings.session_idle,
     )
+    streamable = ModernEndpoint(downstream, security, settings.max_request_bytes, manager.handle_request)
     sse = SseEndpoints(downstream, security, settings.max_request_bytes, settings.max_unread_bytes)
     draining = Draining()
 
@@ -79,7 +82,7 @@ def http_app(
             Route("/", partial(_front_page, identity)),
             *observed,
             *content,
-            *endpoint("/mcp", AttendanceMiddleware(EraHeaderMiddleware(manager.handle_request), downstream.attending)),
+            *endpoint("/mcp", AttendanceMiddleware(EraHeaderMiddleware(streamable), downstream.attending)),
             *endpoint("/sse", sse.stream),
             # The profile is fixed when the stream is opened: it is part of the path that the host is given.
             *endpoint(MESSAGES_PATH, sse.messages, by_header=False),

@@ -3,10 +3,8 @@
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
-from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from starlette.requests import Request
 
@@ -28,26 +26,32 @@ PROFILE_SCOPE = "gateway.profile"
 def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
     """Return the caller: its identity is from the handshake or, since 2026-07-28, from the request itself."""
     connection = context.session._connection  # pyright: ignore[reportPrivateUsage]  # the SDK has no public handle
-    info, capabilities, level = _identity(context, connection)
-    caller = Caller(
+    if context.protocol_version in MODERN_REVISIONS:
+        return modern_caller(context.protocol_version, context.params, context.request, connection.session_id)
+    said = introduced(connection)
+    return Caller(
         model=declared_model(context.params),
         revision=context.protocol_version,
-        client_name=as_text(info.get("name")),
-        client_version=as_text(info.get("version")),
-        capabilities=capabilities,
-        client_info=info or None,
         session=connection.session_id,
-        log_level=level,
+        log_level=level_of(connection),
+        **_identity(said.get("clientInfo"), said.get("capabilities")),
+        **_sender(context.request),
     )
-    request = context.request
-    if not isinstance(request, Request):
-        return caller
-    return replace(
-        caller,
-        user_agent=request.headers.get("user-agent"),
-        profile=request.scope.get(PROFILE_SCOPE),
-        principal=request.scope.get(PRINCIPAL_SCOPE, "local"),
-        headers=request.headers,
+
+
+def modern_caller(
+    revision: str, params: Mapping[str, Any] | None, request: object, session: str | None = None
+) -> Caller:
+    """Return the caller of a request of 2026-07-28, by its params and by the HTTP request that brought it, if any."""
+    # The raw value, because the SDK's models lose a name without a version.
+    meta = as_object((params or {}).get("_meta"))
+    return Caller(
+        model=declared_model(params),
+        revision=revision,
+        session=session,
+        log_level=as_text(meta.get(LOG_LEVEL)),
+        **_identity(meta.get(CLIENT_INFO), meta.get(CLIENT_CAPABILITIES)),
+        **_sender(request),
     )
 
 
@@ -63,16 +67,26 @@ def declared_model(params: Mapping[str, Any] | None) -> str | None:
     return as_text(as_object(told).get("model")) or None
 
 
-def _identity(
-    context: ServerRequestContext[Any, Any], connection: Connection
-) -> tuple[Mapping[str, Any], Mapping[str, Any], str | None]:
-    """Return clientInfo, capabilities and the requested log level."""
-    if context.protocol_version in MODERN_REVISIONS:
-        # The raw value, because the SDK's models lose a name without a version.
-        meta = as_object((context.params or {}).get("_meta"))
-        return as_object(meta.get(CLIENT_INFO)), as_object(meta.get(CLIENT_CAPABILITIES)), as_text(meta.get(LOG_LEVEL))
-    said = introduced(connection)
-    return as_object(said.get("clientInfo")), as_object(said.get("capabilities")), level_of(connection)
+def _identity(client: object, capabilities: object) -> dict[str, Any]:
+    info = as_object(client)
+    return {
+        "client_name": as_text(info.get("name")),
+        "client_version": as_text(info.get("version")),
+        "client_info": info or None,
+        "capabilities": as_object(capabilities),
+    }
+
+
+def _sender(request: object) -> dict[str, Any]:
+    """Return what an HTTP request says of its sender; nothing if it is something else."""
+    if not isinstance(request, Request):
+        return {}
+    return {
+        "user_agent": request.headers.get("user-agent"),
+        "profile": request.scope.get(PROFILE_SCOPE),
+        "principal": request.scope.get(PRINCIPAL_SCOPE, "local"),
+        "headers": request.headers,
+    }
 
 
 def checked_params(method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from gateway.serving.mcp.early_stdio import EarlyStdio
 from gateway.serving.mcp.handshake import Handshake, Refusal
 from gateway.serving.mcp.service import Service
 from gateway.serving.mcp.streams import StreamConnection
-from gateway.upstream.transports.messages import write_message
+from gateway.serving.mcp.written_json import message_pieces
 
 LINGER_SECONDS = 3.0
 """Time for open requests to be answered after the host has closed its end."""
@@ -150,7 +150,8 @@ class _Inbox(AsyncResource):
 class _Outbox(AsyncResource):
     """The messages to the host, as the SDK's `WriteStream`.
 
-    A thread writes, so that a host that does not read blocks nothing. It never keeps the process from exiting.
+    A thread writes what may have to wait, so that a host that does not read blocks nothing. It never keeps the process
+    from exiting.
     """
 
     def __init__(self, opening: EarlyStdio, loop: asyncio.AbstractEventLoop) -> None:
@@ -168,7 +169,9 @@ class _Outbox(AsyncResource):
             await self._room.wait()
         if self._closed:
             raise anyio.ClosedResourceError
-        line = write_message(item.message)
+        line = b"".join([*message_pieces(item.message), b"\n"])
+        if not self._unwritten and self._opening.write_at_once(line):
+            return
         self._unwritten += len(line)
         self._queue.put(line)
 

@@ -15,9 +15,10 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from gateway.config.schema import HttpSettings
-from gateway.serving.mcp.events import EVENT_BYTES, Bounds, Events, ResumableSessions, size_of_message
+from gateway.serving.mcp.events import EVENT_BYTES, Bounds, Events, size_of_message
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http
+from gateway.serving.mcp.http_sessions import ResumableSessions
 from tests.servers.downstream_service import SampleService
 
 pytestmark = pytest.mark.anyio

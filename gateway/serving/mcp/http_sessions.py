@@ -1,0 +1,172 @@
+"""Sessions of the handshake era over Streamable HTTP: the SDK's, resumable, and with a shorter way for requests."""
+
+import logging
+import math
+from contextlib import suppress
+from typing import Any, cast
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream
+from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http import (
+    REQUEST_STREAM_BUFFER_SIZE,
+    EventMessage,
+    StreamableHTTPServerTransport,
+    check_accept_headers,
+)
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types import DEFAULT_NEGOTIATED_VERSION, INVALID_REQUEST, JSONRPCError, JSONRPCRequest, JSONRPCResponse
+from pydantic import ValidationError
+from pydantic_core import from_json
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
+
+from gateway.core.model.json_values import as_dict
+from gateway.serving.mcp.event_stream import Companion, EventStream
+from gateway.serving.mcp.events import Events, SessionEvents
+from gateway.serving.mcp.written_json import event_pieces, message_pieces
+
+RETRY_MILLISECONDS = 1_000
+"""How long hosts are asked to wait before they resume a stream that has ended without an answer."""
+
+_MOST_QUEUED = REQUEST_STREAM_BUFFER_SIZE
+_REVISION = "mcp-protocol-version"
+
+_logger = logging.getLogger(__name__)
+
+
+class ResumableSessions(StreamableHTTPSessionManager):
+    """The SDK's session manager, with an event store for each session."""
+
+    def __init__(self, server: Server[Any], events: Events, **options: Any) -> None:
+        super().__init__(server, retry_interval=RETRY_MILLISECONDS, **options)
+        self._events = events
+        self._stores: dict[str, SessionEvents] = {}
+
+    def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
+        self._make_room()
+        store = self.event_store = self._events.session()  # passed to the transport that is made next
+        transport = super()._admit_session(requestor)
+        if transport is not None and transport.mcp_session_id is not None:
+            self._stores[transport.mcp_session_id] = store
+            transport.__class__ = SessionTransport  # the SDK has no way to set the class
+        return transport
+
+    def _make_room(self) -> None:
+        """At the limit, end the session that has been unused for longest: hosts often leave without ending theirs."""
+        if self.max_sessions is None or len(self._server_instances) < self.max_sessions:
+            return
+        idle = [
+            (transport.idle_scope.deadline, session_id)
+            for session_id, transport in self._server_instances.items()
+            if transport.idle_scope is not None and transport.idle_scope.deadline < math.inf
+        ]
+        if idle:
+            session_id = min(idle)[1]
+            scope = self._server_instances.pop(session_id).idle_scope
+            assert scope is not None
+            scope.cancel()  # ends the session as an idle time-out would
+
+    async def _discard_session(self, session_id: str, transport: StreamableHTTPServerTransport) -> None:
+        if (store := self._stores.pop(session_id, None)) is not None:
+            store.forget()
+        await super()._discard_session(session_id, transport)
+
+
+class SessionTransport(StreamableHTTPServerTransport):
+    """The SDK's transport of one session, with a way of its own to answer requests.
+
+    The SDK answers each request by a task group of six tasks around two streams in memory, and it copies messages
+    several times as it writes them. Here the task of the request writes its events, as they come, from one stream. What
+    is not a good request goes the SDK's way.
+
+    A request with the id of one that is still being answered is refused. The SDK would pass the stream of the first
+    request to the second, and never answer the first.
+    """
+
+    async def _handle_post_request(self, scope: Scope, request: Request, receive: Receive, send: Send) -> None:
+        try:
+            fields = _fields_in(await request.body())  # cached by the request, so it can be read again
+        except ClientDisconnect:
+            return None  # nobody waits for an answer
+        request_id = fields.get("id") if "method" in fields else None
+        if isinstance(request_id, str | int) and str(request_id) in self._request_streams:
+            error = {"code": INVALID_REQUEST, "message": "a request with this id is still being answered"}
+            answer = JSONResponse({"jsonrpc": "2.0", "id": request_id, "error": error}, 400)
+            return await answer(scope, receive, send)
+        acceptable = all(check_accept_headers(request)) and self._check_content_type(request)
+        message = _request_of(fields) if acceptable else None
+        if message is None:
+            return await super()._handle_post_request(scope, request, receive, send)
+        if await self._validate_request_headers(request, send):
+            await self._answer(message, request, receive, send)
+        return None
+
+    async def _answer(self, message: JSONRPCRequest, request: Request, receive: Receive, send: Send) -> None:
+        assert self.mcp_session_id is not None  # there are no sessions without one here
+        assert self._read_stream_writer is not None  # nor requests before they are connected
+        name, revision = str(message.id), request.headers.get(_REVISION, DEFAULT_NEGOTIATED_VERSION)
+        # Kept before anything that the request causes, so that it is what the rest is resumed from.
+        priming = await self._mint_priming_event(name, revision)
+        stream = EventStream(send, [(b"mcp-session-id", self.mcp_session_id.encode())])
+        arriving, arrived = self._request_streams[name] = anyio.create_memory_object_stream[EventMessage](_MOST_QUEUED)
+        self._sse_stream_writers[name] = cast("Any", arriving)  # only to be closed, by `close_sse_stream`
+
+        def settle() -> None:
+            """Take no more events; from now on, the host may resume the stream, or use the id again."""
+            if self._request_streams.get(name, ())[:1] == (arriving,):
+                del self._request_streams[name]
+                self._sse_stream_writers.pop(name, None)
+            arriving.close()
+            arrived.close()
+
+        try:
+            await stream.write(b"" if priming is None else _priming_event(priming))
+            await self._read_stream_writer.send(self._create_session_message(message, request, name, revision))
+            # If the host disconnects, which is noticed at once, it may resume at once; the call itself goes on.
+            with anyio.CancelScope() as writing, Companion(receive, stream, writing):
+                last = await _all_but_last(arrived, stream)
+                settle()
+                await stream.end(last)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            _logger.debug("the session ended before request %s was answered", name)
+            await stream.end([])
+        finally:
+            settle()
+
+
+async def _all_but_last(arrived: MemoryObjectReceiveStream[EventMessage], stream: EventStream) -> list[bytes]:
+    """Send the events of a request up to its answer, and return that in pieces; nothing if the stream was closed."""
+    with suppress(anyio.ClosedResourceError):
+        async for event in arrived:
+            pieces = event_pieces(message_pieces(event.message), event.event_id)
+            if isinstance(event.message, JSONRPCResponse | JSONRPCError):
+                return pieces
+            await stream.write(b"".join(pieces))
+    return []
+
+
+def _priming_event(event: Any) -> bytes:
+    """Return an event that only gives an id to resume from, with the time to wait before that."""
+    retry = f"retry: {event['retry']}\r\n" if "retry" in event else ""
+    return f"id: {event['id']}\r\ndata: \r\n{retry}\r\n".encode()
+
+
+def _fields_in(body: bytes) -> dict[str, Any]:
+    """Return the members of the message in a body; none if it is not a JSON object."""
+    try:
+        return as_dict(from_json(body)) or {}
+    except ValueError:
+        return {}
+
+
+def _request_of(fields: dict[str, Any]) -> JSONRPCRequest | None:
+    """Return a request, unless it is one that the SDK has to see: it may be malformed, or open the session."""
+    if fields.get("method") in (None, "initialize") or "result" in fields or "error" in fields:
+        return None
+    try:
+        return JSONRPCRequest.model_validate(fields, by_name=False)
+    except ValidationError:
+        return None
