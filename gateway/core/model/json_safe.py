@@ -32,6 +32,41 @@ def to_json_safe(value: Any, deepest: int = DEEPEST) -> Any:
     Raises:
         TypeError: the value is not JSON (a mistake of our own).
     """
+    return value if is_json_safe(value, deepest) else _safe(value, deepest)
+
+
+def is_json_safe(value: Any, deepest: int = DEEPEST) -> bool:
+    """Whether a JSON value, as parsed, has no faults: `to_json_safe` would return it unchanged."""
+    level: list[Any] = [value]
+    for left in range(deepest, -1, -1):
+        below: list[Any] = []
+        for item in level:
+            kind = type(item)
+            if kind is str:
+                if not (item.isascii() or _has_no_halves(item)):
+                    return False
+            elif kind is dict and left:
+                for key in item:
+                    if type(key) is not str or not (key.isascii() or _has_no_halves(key)):
+                        return False
+                below += item.values()
+            elif kind is list and left:
+                below += item
+            elif kind is int:
+                if item.bit_length() > _MOST_BITS:
+                    return False
+            elif kind is float:
+                if not math.isfinite(item):
+                    return False
+            elif kind not in _FLAGS:
+                return False
+        level = below
+        if not level:
+            return True
+    return False
+
+
+def _safe(value: Any, deepest: int) -> Any:
     kind = type(cast("object", value))
     if kind is str:
         return value if value.isascii() else _safe_text(value)
@@ -48,7 +83,7 @@ def to_json_safe(value: Any, deepest: int = DEEPEST) -> Any:
     if isinstance(value, str):
         return _safe_text(str(value))
     if isinstance(value, (int, float)):
-        return to_json_safe(float(value) if isinstance(value, float) else int(value))
+        return _safe(float(value) if isinstance(value, float) else int(value), deepest)
     raise TypeError(f"{kind.__name__} is not a JSON value")
 
 
@@ -82,14 +117,19 @@ def _integer(digits: str) -> int | float:
 
 
 def _safe_text(text: str) -> str:
-    if text.isascii():  # a flag of the string, so base64 of any length costs nothing here
+    # `isascii` reads a flag of the string, so base64 of any length costs nothing here.
+    if text.isascii() or _has_no_halves(text):
         return text
+    # Complete pairs written as two halves are one character after all.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _has_no_halves(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
-        # Complete pairs written as two halves are one character after all.
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+        return False
+    return True
 
 
 _FLAGS = frozenset({bool, NoneType})
@@ -100,7 +140,7 @@ def _safe_object(value: Mapping[str, Any], left: int) -> dict[str, Any]:
     same = isinstance(value, dict)
     for key, entry in value.items():
         safe_key = _safe_text(key)
-        safe = entry if type(entry) in _FLAGS else to_json_safe(entry, left - 1)
+        safe = entry if type(entry) in _FLAGS else _safe(entry, left - 1)
         same = same and safe is entry and safe_key is key
         made[safe_key] = safe
     return cast("dict[str, Any]", value) if same else made
@@ -110,7 +150,7 @@ def _safe_array(value: Sequence[Any], left: int) -> list[Any]:
     made: list[Any] = []
     same = isinstance(value, list)
     for entry in value:
-        safe = entry if type(entry) in _FLAGS else to_json_safe(entry, left - 1)
+        safe = entry if type(entry) in _FLAGS else _safe(entry, left - 1)
         same = same and safe is entry
         made.append(safe)
     return cast("list[Any]", value) if same else made
