@@ -37,33 +37,35 @@ def to_json_safe(value: Any, deepest: int = DEEPEST) -> Any:
 
 def is_json_safe(value: Any, deepest: int = DEEPEST) -> bool:
     """Whether a JSON value, as parsed, has no faults: `to_json_safe` would return it unchanged."""
-    level: list[Any] = [value]
+    level: list[Any] | None = [value]
     for left in range(deepest, -1, -1):
-        below: list[Any] = []
-        for item in level:
-            kind = type(item)
-            if kind is str:
-                if not (item.isascii() or _has_no_halves(item)):
-                    return False
-            elif kind is dict and left:
-                for key in item:
-                    if type(key) is not str or not (key.isascii() or _has_no_halves(key)):
-                        return False
-                below += item.values()
-            elif kind is list and left:
-                below += item
-            elif kind is int:
-                if item.bit_length() > _MOST_BITS:
-                    return False
-            elif kind is float:
-                if not math.isfinite(item):
-                    return False
-            elif kind not in _FLAGS:
-                return False
-        level = below
+        level = _inside(level, nests=left > 0)
         if not level:
-            return True
-    return False
+            break
+    return level is not None
+
+
+def _inside(level: list[Any], *, nests: bool) -> list[Any] | None:
+    """Return the keys and values in the containers among these values; None if one of them has a fault."""
+    inside: list[Any] = []
+    for item in level:
+        kind = type(item)
+        if kind is str:
+            if not (item.isascii() or _has_no_halves(item)):
+                return None
+        elif nests and (kind is dict or kind is list):
+            inside += item
+            if kind is dict:
+                inside += item.values()
+        elif kind not in _FLAGS and not _is_written(item):
+            return None
+    return inside
+
+
+def _is_written(item: Any) -> bool:
+    """Whether a value is a number that every parser reads."""
+    kind = type(item)
+    return (kind is int and item.bit_length() <= _MOST_BITS) or (kind is float and math.isfinite(item))
 
 
 def _safe(value: Any, deepest: int) -> Any:
