@@ -12,7 +12,7 @@ _WHITE_SPACE = "white space"
 URI_PREFIX = "a data: prefix"
 URL_SAFE = "the URL-safe alphabet"
 _PIECE = 64 * 1024
-"""Characters checked at once, a multiple of four: few enough for what they decode to to stay in the processor's cache."""
+"""Characters checked at once: a multiple of four, and few enough that their bytes stay in the processor's cache."""
 _DATA_URI = re.compile(r"\Adata:([^,;]*)((?:;[^,;]*)*),", re.IGNORECASE)
 
 
@@ -30,8 +30,10 @@ def mend(text: str) -> Mended:
     Removes a `data:` prefix and white space, replaces the URL-safe alphabet by the standard one, and adds missing
     padding (RFC 4648 sections 3.2, 4 and 5). Anything else that is not base64 gives `data=None`.
     """
-    if _is_standard(text):
-        return Mended(text, None, ())
+    return Mended(text, None, ()) if _is_standard(text) else _mended(text)
+
+
+def _mended(text: str) -> Mended:
     media_type: str | None = None
     mended: list[str] = []
     data = text
@@ -65,7 +67,7 @@ def mend(text: str) -> Mended:
 
 
 def _is_standard(text: str) -> bool:
-    """Whether a text is well-formed base64 already, as nearly all is: decoded in pieces, without a copy of the whole."""
+    """Whether a text is well-formed base64 already, as nearly all is. Decoded in pieces, never copied whole."""
     if not text or len(text) % 4 or not text.isascii():
         return False
     try:
