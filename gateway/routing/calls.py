@@ -119,7 +119,7 @@ class Calls:
             self._telemetry.call(context.caller, context.profile.name, name, params) as call,
             media_share(host_of(context.caller), is_result=True),
         ):
-            call.asked(arguments, (await _size(arguments)).characters if arguments else 0)
+            call.asked(params.get("arguments"), (await _size(arguments)).characters if arguments else 0)
             route, catalogue = await self._catalogues.route(name, context)
             call.routed(route.upstream, route.tool)
             shaper, profile = self._shaper, self._shaped_by(context, catalogue)

@@ -121,11 +121,11 @@ async def host(era: Era, profile: str) -> AsyncGenerator[HttpClient]:
 AT_MOST = {
     "parse": 6,
     "write": 7,
-    "profile": 2,
+    "profile": 1,
     "choose_profile": 0,
     "catalogue": 0,
     "strip_hop_meta": 1,
-    "size_of": 10,
+    "size_of": 9,
     "lift": 1,
     "decide": 1,
     "lower": 1,

@@ -49,7 +49,7 @@ def _inside(level: list[Any], *, nests: bool) -> list[Any] | None:
     """Return the keys and values in the containers among these values; None if one of them has a fault."""
     inside: list[Any] = []
     for item in level:
-        kind = type(item)
+        kind = type(item)  # pyright: ignore[reportUnknownVariableType]
         if kind is str:
             if not (item.isascii() or _has_no_halves(item)):
                 return None
@@ -64,7 +64,7 @@ def _inside(level: list[Any], *, nests: bool) -> list[Any] | None:
 
 def _is_written(item: Any) -> bool:
     """Whether a value is a number that every parser reads."""
-    kind = type(item)
+    kind = type(item)  # pyright: ignore[reportUnknownVariableType]
     return (kind is int and item.bit_length() <= _MOST_BITS) or (kind is float and math.isfinite(item))
 
 

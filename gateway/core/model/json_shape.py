@@ -8,7 +8,7 @@ https://docs.pydantic.dev/latest/api/pydantic_core/, and measured with pydantic-
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType, NoneType
 from typing import Any, cast
 
@@ -50,6 +50,16 @@ _OPTIONAL = frozenset(
 """Optional members of results and of their items."""
 
 
+def is_container(value: Any) -> bool:
+    """Whether a value is an array or object."""
+    return isinstance(value, CONTAINERS)
+
+
+def contents_of(container: Any) -> Collection[Any]:
+    """Return the values in an array or object."""
+    return cast("Collection[Any]", container) if isinstance(container, ARRAYS) else container.values()
+
+
 def has_long_text(value: Any, least: int) -> bool:
     """Whether a JSON value contains a text of at least `least` characters, not counting keys."""
     level: list[Any] = [value]
@@ -60,7 +70,7 @@ def has_long_text(value: Any, least: int) -> bool:
                 if len(item) >= least:
                     return True
             elif type(item) not in SCALARS and isinstance(item, CONTAINERS):
-                below += item if isinstance(item, ARRAYS) else item.values()
+                below += contents_of(item)
         level = below
     return False
 
@@ -85,7 +95,7 @@ def is_deep(value: Any, deepest: int = DEEPEST) -> bool:
             return False
         below: list[Any] = []
         for container in level:
-            below += container if isinstance(container, ARRAYS) else container.values()
+            below += contents_of(container)
         level = _containers_in(below)
     return bool(level)
 

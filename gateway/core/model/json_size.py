@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gateway.core.model.json_shape import ARRAYS, CONTAINERS, SCALARS
+from gateway.core.model.json_shape import SCALARS, contents_of, is_container
 
 MANY_VALUES = 20_000
 """Number of values above which walking over a JSON value takes milliseconds, too long for the event loop."""
@@ -60,7 +60,7 @@ def size_of(
         below: list[Any] = []
         nests = False
         for item in level:
-            kind = type(item)
+            kind = type(item)  # pyright: ignore[reportUnknownVariableType]
             if kind is str:
                 characters += weigh(item)
                 continue
@@ -70,8 +70,8 @@ def size_of(
                 inside = item
             elif kind in SCALARS:
                 continue
-            elif isinstance(item, CONTAINERS):
-                inside = item if isinstance(item, ARRAYS) else item.values()
+            elif is_container(item):
+                inside = contents_of(item)
             else:
                 characters += weigh(item) if isinstance(item, str) else 0
                 continue

@@ -45,8 +45,9 @@ class LogFile(RotatingFileHandler):
             size = len(line) if line.isascii() else len(line.encode("utf-8", "backslashreplace"))
             if self._size and self._size + size > self.maxBytes:
                 self.doRollover()
-            self.stream.write(line)
-            self.stream.flush()
+            if self.stream is not None:
+                self.stream.write(line)
+                self.stream.flush()
             self._size += size
         except Exception:  # as in the standard library: a line that cannot be written affects nothing else
             self.handleError(record)

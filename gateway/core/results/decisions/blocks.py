@@ -16,7 +16,7 @@ from gateway.core.results.decisions.links import decide_link
 from gateway.core.results.decisions.sounds import decide_sound
 
 _USER_ONLY = "meant for the user only"
-_TEXT_ALONE = frozenset({"type", "text"})
+_TEXT_ALONE = {"type", "text"}
 """The members of most blocks of text, whose JSON need not be written to see what else they have."""
 _UNREADABLE = "its data is not base64"
 
