@@ -9,7 +9,6 @@ The first two walk over the value without serializing it; the last two are exact
 """
 
 import json
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -18,6 +17,8 @@ from gateway.core.model.json_shape import SCALARS, contents_of, is_container
 MANY_VALUES = 20_000
 """Number of values above which walking over a JSON value takes milliseconds, too long for the event loop."""
 
+_NO_LIMIT = 2**62
+"""More than any size, and compared faster than infinity, which is a float."""
 _VALUE = 64
 """Bytes of a number or a container, including its slot in the container around it."""
 _TEXT = 50
@@ -52,8 +53,8 @@ def size_of(
     `weigh` returns what a text counts for instead of its length. Linear time, not recursive. The types that parsing
     makes are told apart first: every call passes through here.
     """
-    limit = sys.maxsize if most is None else most
-    limit_values = sys.maxsize if most_values is None else most_values
+    limit = _NO_LIMIT if most is None else most
+    limit_values = _NO_LIMIT if most_values is None else most_values
     characters, values, depth = 0, 1, 0
     level: list[Any] = [value]
     while level:

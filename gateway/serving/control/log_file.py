@@ -36,7 +36,8 @@ class LogFile(RotatingFileHandler):
     def _open(self) -> TextIOWrapper:
         descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_FILE)
         self._size = os.fstat(descriptor).st_size
-        return os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace")
+        # Line ends stay single characters everywhere, so that what is counted is what is written.
+        return os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace", newline="\n")
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record, formatted once, and begin another file before it if this one would grow too large."""
