@@ -41,6 +41,10 @@ from gateway.upstream.connection.request_context import EVERYTHING_AS_IT_IS
 
 logger = logging.getLogger(__name__)
 
+_STRUCTURED = "structuredContent"
+_PROFILES = 512
+"""Maximum number of adjusted profiles that are remembered."""
+
 
 class _Shaped(NamedTuple):
     """A result for a host, the notes of what was changed in it, and whether it is an error."""
@@ -48,6 +52,14 @@ class _Shaped(NamedTuple):
     result: dict[str, Any]
     notes: Sequence[Note]
     is_error: bool
+
+
+class _Sizes(NamedTuple):
+    """The size of a result, and that of its structured content, which shaping often leaves as it is."""
+
+    whole: Size
+    value: Any = None
+    structured: Size | None = None
 
 
 class Calls:
@@ -82,10 +94,12 @@ class Calls:
         self._settings = settings
         self._calibration = calibration
         self._arguments = arguments
+        self._adjusted: dict[tuple[int, bool, bool], tuple[Profile, Profile]] = {}
 
     def reconfigure(self, settings: Settings, shaper: ShaperPort) -> None:
         """Apply changed settings. Calls that are running keep those that they began with."""
         self._settings, self._shaper = settings, shaper
+        self._adjusted.clear()
         if self._arguments is not None:
             self._arguments.reconfigure(settings.limits)
 
@@ -105,14 +119,15 @@ class Calls:
             self._telemetry.call(context.caller, context.profile.name, name, params) as call,
             media_share(host_of(context.caller), is_result=True),
         ):
-            call.asked(params.get("arguments"), (await _size(params.get("arguments") or {})).characters)
+            call.asked(params.get("arguments"), (await _size(arguments)).characters if arguments else 0)
             route, catalogue = await self._catalogues.route(name, context)
             call.routed(route.upstream, route.tool)
-            shaper, profile = self._shaper, _shaped_by(context, catalogue)
+            shaper, profile = self._shaper, self._shaped_by(context, catalogue)
             passed = _onward(params, route)
             refused = self._checks.refusal(name, catalogue.originals.get(name), passed.get("arguments"))
             raw = refused or await self._asked(route, passed, context, profile)
-            size = await _size(raw)
+            sizes = await _sizes(raw)
+            size = sizes.whole
             call.answered(size.characters)
             if raw.get("resultType") in (INPUT_REQUIRED, TASK):
                 if raw["resultType"] == TASK:
@@ -120,8 +135,8 @@ class Calls:
                 call.shaped(raw, size.characters, (), is_error=False)
                 return raw
             bounded = await _outward(route, self._within_limit(raw, size, route, route.tool), size)
-            done = await self._for_host(bounded, route, context, profile, shaper)
-            given = size if route.audience == "app" else await _size(done.result)
+            done = await self._for_host(bounded, route, context, profile, shaper, size if bounded is raw else None)
+            given = size if route.audience == "app" else (await _sizes(done.result, sizes)).whole
             call.shaped(done.result, given.characters, done.notes, is_error=done.is_error)
             return done.result
 
@@ -144,15 +159,24 @@ class Calls:
         size = await _size(result)
         limited = self._within_limit(result, size, route, f"task {plain(task_id, 100)}")
         bounded = await _outward(route, limited, size)
-        profile = _shaped_by(context, await self._catalogues.offered(context))
+        profile = self._shaped_by(context, await self._catalogues.offered(context))
         with media_share(host_of(context.caller), is_result=True):
             done = await self._for_host(bounded, route, context, profile, self._shaper)
         return {**state, "result": done.result}
 
     async def _for_host(
-        self, result: Mapping[str, Any], route: Route, context: RequestContext, profile: Profile, shaper: ShaperPort
+        self,
+        result: Mapping[str, Any],
+        route: Route,
+        context: RequestContext,
+        profile: Profile,
+        shaper: ShaperPort,
+        size: Size | None = None,
     ) -> _Shaped:
-        """Return a tool's result as its host gets it, and remember the resources that it names for later requests."""
+        """Return a tool's result as its host gets it, and remember the resources that it names for later requests.
+
+        `size` is the result's, if it is known.
+        """
         if route.audience == "app":  # no model reads it, so it needs no shaping
             is_error = result.get("isError") is True
             return _Shaped(self._as_it_came(result, route, context.caller), (apps.AS_IT_CAME,), is_error)
@@ -169,6 +193,7 @@ class Calls:
             reach=reach(self._bridge, self._upstreams, None if route.upstream == OWN else route.upstream, context),
             origin=route.upstream,
             app=route.audience == "both",
+            size=size if whole is result else None,
         )
         if route.upstream != OWN:
             self._resources.remember(route.upstream, shaped.envelope, context.caller)
@@ -186,9 +211,12 @@ class Calls:
         upstream = self._upstreams[route.upstream]
         if route.parameters and self._arguments is not None:
             upstream = WithContent(upstream, route, self._arguments)
-        async with keeping_alive(context.on_progress, profile.wait.progress_every) as on_progress:
+        limits, every = self._limits(route), profile.wait.progress_every
+        if context.on_progress is None or every is None:
+            return await self._bridge.request(upstream, "tools/call", params, context, limits)
+        async with keeping_alive(context.on_progress, every) as on_progress:
             kept_alive = replace(context, on_progress=on_progress)
-            return await self._bridge.request(upstream, "tools/call", params, kept_alive, self._limits(route))
+            return await self._bridge.request(upstream, "tools/call", params, kept_alive, limits)
 
     async def _with_named_files(
         self, raw: Mapping[str, Any], route: Route
@@ -208,6 +236,19 @@ class Calls:
         if links:
             self._resources.remember(route.upstream, lift({"content": links}), caller)
         return dict(result)
+
+    def _shaped_by(self, context: RequestContext, catalogue: Catalogue) -> Profile:
+        """Return the profile to shape a result by, adjusted to this host; see `_adjusted`."""
+        profile, takes_content = context.profile, catalogue.takes_content
+        shows_apps = apps.shows_apps(context.caller.capabilities, profile.apps.host)
+        # Keyed by identity: the profile is kept beside what was made of it, so no other one can get the same id.
+        key = (id(profile), shows_apps, takes_content)
+        kept = self._adjusted.get(key)
+        if kept is None:
+            if len(self._adjusted) >= _PROFILES:
+                self._adjusted.clear()
+            kept = self._adjusted[key] = profile, _adjusted(profile, shows_apps=shows_apps, takes_content=takes_content)
+        return kept[1]
 
     def _calibrates(self, route: Route) -> bool:
         return route.upstream == OWN and route.tool in CALIBRATING_TOOLS
@@ -240,15 +281,14 @@ def _onward(params: Mapping[str, Any], route: Route) -> dict[str, Any]:
     return passed
 
 
-def _shaped_by(context: RequestContext, catalogue: Catalogue) -> Profile:
-    """Return the profile to shape a result by, adjusted to this host's support for pages and the tools it is offered.
+def _adjusted(profile: Profile, *, shows_apps: bool, takes_content: bool) -> Profile:
+    """Return a profile adjusted to a host's support for pages, and to the tools that it is offered.
 
     `handles = "useful"` becomes `"always"` if one of these tools takes content.
     """
-    profile = context.profile
-    if profile.handles == "useful" and catalogue.takes_content:
+    if profile.handles == "useful" and takes_content:
         profile = profile.model_copy(update={"handles": "always"})
-    return apps.for_host(profile, shows_apps=apps.shows_apps(context.caller.capabilities, profile.apps.host))
+    return apps.for_host(profile, shows_apps=shows_apps)
 
 
 def _named(blocks: list[Any]) -> list[str]:
@@ -258,6 +298,19 @@ def _named(blocks: list[Any]) -> list[str]:
     embedded = objects_in(resources)
     links = [block for block in objects if block.get("type") == "resource_link"]
     return [uri for each in (*links, *embedded) if isinstance(uri := each.get("uri"), str)]
+
+
+async def _sizes(result: Mapping[str, Any], before: _Sizes | None = None) -> _Sizes:
+    """Return the sizes of a result. What it has in common with the result measured `before` is not measured again."""
+    if _STRUCTURED not in result:
+        return _Sizes(await _size(result))
+    value = result[_STRUCTURED]
+    known = before.structured if before is not None and before.value is value else None
+    structured = known or await _size(value)
+    rest = await _size({key: member for key, member in result.items() if key != _STRUCTURED})
+    characters = rest.characters + structured.characters + len(_STRUCTURED)
+    whole = Size(characters, rest.values + structured.values, depth=max(rest.depth, structured.depth + 1))
+    return _Sizes(whole, value, structured)
 
 
 async def _size(value: Any) -> Size:

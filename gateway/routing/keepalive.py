@@ -5,13 +5,13 @@ Clients built on the TypeScript SDK restart their timer with each progress notif
 increase with every notification, and leaves the frequency to the server (2025-11-25, basic/utilities/progress).
 """
 
+import asyncio
 import math
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import anyio
 
-from gateway.system.background_tasks import background_tasks
 from gateway.upstream import ProgressCallback
 
 _STEP = 1e-6
@@ -31,50 +31,66 @@ async def keeping_alive(
     if on_progress is None or every is None:
         yield on_progress
         return
-    keeper = _Keeper(on_progress)
-    async with background_tasks() as tasks:
-        tasks.start_soon(keeper.fill_silence, every)
-        try:
-            yield keeper.told
-        finally:
-            keeper.over()
+    keeper = _Keeper(on_progress, every)
+    try:
+        yield keeper.told
+    finally:
+        await keeper.end()
 
 
 class _Keeper:
-    """Tracks the last progress sent to one call's host, and when more is due."""
+    """Tracks the last progress sent to one call's host, and when more is due.
 
-    def __init__(self, on_progress: ProgressCallback) -> None:
+    Most calls are answered before anything is due: they cost a timer, and no task.
+    """
+
+    def __init__(self, on_progress: ProgressCallback, every: float) -> None:
         self._on_progress: ProgressCallback | None = on_progress
+        self._every = every
         self._turn = anyio.Lock()
-        self._heard = anyio.Event()
         self._last: tuple[float, float | None, str | None] | None = None
+        self._filling: asyncio.Task[None] | None = None
+        self._timer = self._started()
 
     async def told(self, progress: float, total: float | None, message: str | None) -> None:
         """Pass on progress from the upstream."""
-        self._heard.set()
+        self._restart()
         async with self._turn:
             if self._last is not None and progress <= self._last[0]:
                 progress = _above(self._last[0])
             await self._tell(progress, total, message)
 
-    async def fill_silence(self, every: float) -> None:
-        """Send progress whenever the upstream has been silent for `every` seconds, until cancelled."""
-        while True:
-            with anyio.move_on_after(every):
-                await self._heard.wait()
-                self._heard = anyio.Event()
-                continue
-            async with self._turn:
-                progress, total, message = self._last or (0.0, None, None)
-                try:
-                    await self._tell(progress if self._last is None else _above(progress), total, message)
-                except Exception:
-                    # If the host cannot be reached, the call itself notices, or does not need to.
-                    return
-
-    def over(self) -> None:
+    async def end(self) -> None:
         """Stop sending progress. Called when the call has ended."""
         self._on_progress = None
+        self._timer.cancel()
+        if self._filling is not None and not self._filling.done():
+            self._filling.cancel()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait([self._filling])
+
+    def _started(self) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(self._every, self._due)
+
+    def _restart(self) -> None:
+        self._timer.cancel()
+        if self._on_progress is not None and (self._filling is None or self._filling.done()):
+            self._timer = self._started()
+
+    def _due(self) -> None:
+        self._filling = asyncio.create_task(self._fill_silence(), name="progress for a silent upstream")
+
+    async def _fill_silence(self) -> None:
+        """Send the last progress again, a little higher, and wait for the next silence."""
+        async with self._turn:
+            progress, total, message = self._last or (0.0, None, None)
+            try:
+                await self._tell(progress if self._last is None else _above(progress), total, message)
+            except Exception:
+                # If the host cannot be reached, the call itself notices, or does not need to.
+                return
+        self._filling = None
+        self._restart()
 
     async def _tell(self, progress: float, total: float | None, message: str | None) -> None:
         if self._on_progress is not None and math.isfinite(progress):

@@ -8,6 +8,7 @@ from gateway.config.schema import LimitSettings, UpstreamSettings
 from gateway.content.shaping import Reach
 from gateway.core.model.caller import Caller
 from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_size import Size
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
@@ -131,4 +132,5 @@ class ShaperPort(Protocol):
         reach: Reach | None = None,
         origin: str | None = None,
         app: bool = False,
+        size: Size | None = None,
     ) -> ShapedPort: ...

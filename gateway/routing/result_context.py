@@ -26,9 +26,9 @@ _MOST_ROOTS = 20
 
 def reach(bridge: Bridge, upstreams: UpstreamsPort, name: str | None, context: RequestContext) -> Reach:
     """Return the access for a result of the upstream `name`, or of the gateway itself if None."""
-    part = replace(context, is_part=True, on_progress=None)
 
     async def ask(upstream: UpstreamPort, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        part = replace(context, is_part=True, on_progress=None)
         return await bridge.request(upstream, method, params, part)
 
     async def call(upstream: str, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:

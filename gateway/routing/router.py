@@ -136,7 +136,8 @@ class Router:
         """
         profile, params = self.profile_of(caller), strip_hop_meta(params)
         caller = able(caller, profile)
-        context = RequestContext(caller, profile, self._listed(caller), host, on_progress)
+        listed = profile if caller.model is None else self._listed(caller)
+        context = RequestContext(caller, profile, listed, host, on_progress)
         match method:
             case "tools/call":
                 return await self._calls.call(params, context)

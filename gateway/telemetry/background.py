@@ -1,7 +1,8 @@
 """A log handler that never blocks: a thread of its own writes, and lines that nobody reads are dropped and counted.
 
 A host may start the gateway with a pipe for stderr and not read it. With direct writing, a full pipe would block the
-event loop, and every call with it.
+event loop, and every call with it. Waking a thread costs more than writing a line, so lines are gathered for a moment,
+unless one is a warning.
 """
 
 import contextlib
@@ -15,6 +16,7 @@ MOST_WAITING = 2_000
 """Maximum number of lines waiting to be written; later ones are dropped."""
 
 _FLUSH_SECONDS = 1.0
+_GATHERING_SECONDS = 0.02
 
 
 class BackgroundHandler(logging.Handler):
@@ -27,7 +29,7 @@ class BackgroundHandler(logging.Handler):
         self._lines: list[str] = []
         self._dropped = 0
         self._news = threading.Condition()
-        self._writing = self._closed = False
+        self._writing = self._closed = self._urgent = False
         self._thread: threading.Thread | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -45,11 +47,16 @@ class BackgroundHandler(logging.Handler):
             if self._thread is None:
                 self._thread = threading.Thread(target=self._write_all, name="log", daemon=True)
                 self._thread.start()
-            self._news.notify_all()
+            is_urgent = record.levelno >= logging.WARNING
+            if is_urgent or len(self._lines) == 1:
+                self._urgent |= is_urgent
+                self._news.notify_all()
 
     def flush(self) -> None:
         """Wait at most a second until everything is written."""
         with self._news:
+            self._urgent = True
+            self._news.notify_all()
             self._news.wait_for(lambda: not self._lines and not self._writing, _FLUSH_SECONDS)
 
     def close(self) -> None:
@@ -68,6 +75,8 @@ class BackgroundHandler(logging.Handler):
                 self._news.wait_for(lambda: bool(self._lines) or self._closed)
                 if not self._lines:
                     return
+                self._news.wait_for(lambda: self._urgent or self._closed, _GATHERING_SECONDS)
+                self._urgent = False
                 lines, self._lines = self._lines, []
                 dropped, self._dropped = self._dropped, 0
                 self._writing = True

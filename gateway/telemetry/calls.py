@@ -22,7 +22,7 @@ from gateway.errors import (
     UpstreamUnavailable,
 )
 from gateway.telemetry.content import shorten_json
-from gateway.telemetry.logs import fields
+from gateway.telemetry.logs import log_plainly
 from gateway.telemetry.requests import request_id
 
 logger = logging.getLogger(__name__)
@@ -136,37 +136,34 @@ def log(call: CallRecord) -> None:
     """Log one line for the call."""
     if not logger.isEnabledFor(logging.INFO):
         return
+    outcome = call.outcome if call.error_code is None else f"{call.outcome} ({call.error_code})"
+    time = f"{call.seconds * 1_000:.0f} ms" if call.seconds < 10 else f"{call.seconds:.1f} s"
     sizes = f"in {size_words(call.bytes_in)}, raw {size_words(call.bytes_raw)}, out {size_words(call.bytes_out)}"
-    logger.info(
-        "call %s: %s in %s; host %s, profile %s, upstream %s; %s; %s, %s%s",
-        call.tool,
-        call.outcome if call.error_code is None else f"{call.outcome} ({call.error_code})",
-        f"{call.seconds * 1_000:.0f} ms" if call.seconds < 10 else f"{call.seconds:.1f} s",
-        call.host,
-        call.profile,
-        call.upstream or "none",
-        sizes,
-        counted(call.blocks, "block"),
-        counted(len(call.notes), "note"),
-        "".join(f"; {name} {text}" for name, text in _said(call).items() if text is not None),
-        extra=fields(
-            event="call",
-            tool=call.tool,
-            outcome=call.outcome,
-            seconds=round(call.seconds, 4),
-            host=call.host,
-            profile=call.profile,
-            revision=call.revision,
-            upstream=call.upstream or None,
-            upstream_tool=call.upstream_tool or None,
-            bytes_in=call.bytes_in,
-            bytes_raw=call.bytes_raw,
-            bytes_out=call.bytes_out,
-            blocks=call.blocks,
-            notes=len(call.notes),
-            code=call.error_code,
-            **_said(call),
-        ),
+    said = {"cause": call.error, "arguments": call.arguments, "result": call.result}
+    log_plainly(
+        logger,
+        f"call {call.tool}: {outcome} in {time}; host {call.host}, profile {call.profile},"
+        f" upstream {call.upstream or 'none'}; {sizes}; {counted(call.blocks, 'block')},"
+        f" {counted(len(call.notes), 'note')}"
+        + "".join(f"; {name} {text}" for name, text in said.items() if text is not None),
+        {
+            "event": "call",
+            "tool": call.tool,
+            "outcome": call.outcome,
+            "seconds": round(call.seconds, 4),
+            "host": call.host,
+            "profile": call.profile,
+            "revision": call.revision,
+            "upstream": call.upstream or None,
+            "upstream_tool": call.upstream_tool or None,
+            "bytes_in": call.bytes_in,
+            "bytes_raw": call.bytes_raw,
+            "bytes_out": call.bytes_out,
+            "blocks": call.blocks,
+            "notes": len(call.notes),
+            "code": call.error_code,
+            **said,
+        },
     )
 
 
@@ -174,10 +171,6 @@ def _shown(name: str) -> str:
     if len(name) <= _LONGEST_NAME and name.isascii() and name.isprintable():  # nearly all are; this runs for every call
         return name
     return plain(name, _LONGEST_NAME)
-
-
-def _said(call: CallRecord) -> dict[str, str | None]:
-    return {"cause": call.error, "arguments": call.arguments, "result": call.result}
 
 
 def _sole(error: BaseException) -> BaseException:

@@ -5,6 +5,7 @@ import logging
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, TextIO, cast
 
 from gateway.config.schema import LoggingSettings, Settings
@@ -59,7 +60,16 @@ def make_formatter(settings: Settings) -> logging.Formatter:
 
 def announce(logger: logging.Logger, message: str) -> None:
     """Log a line at INFO regardless of the level: for what people wait for, such as that the gateway is reachable."""
-    logger.handle(logger.makeRecord(logger.name, logging.INFO, __file__, 0, message, (), None))
+    log_plainly(logger, message)
+
+
+def log_plainly(logger: logging.Logger, message: str, about: Mapping[str, Any] | None = None) -> None:
+    """Log a finished message at INFO without finding out which line of code logs it, which costs more than the rest.
+
+    `about` are the fields of a JSON line.
+    """
+    extra = None if about is None else fields(**about)
+    logger.handle(logger.makeRecord(logger.name, logging.INFO, __file__, 0, message, (), None, extra=extra))
 
 
 def fields(**values: Any) -> Mapping[str, Any]:
@@ -152,7 +162,12 @@ def _set_levels(settings: LoggingSettings, *, debug: bool) -> None:
 
 
 def _time(record: logging.LogRecord) -> str:
-    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return f"{_second(int(record.created))}.{int(record.created % 1 * 1_000):03}Z"
+
+
+@lru_cache(maxsize=8)
+def _second(since_1970: int) -> str:
+    return f"{datetime.fromtimestamp(since_1970, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def _trace() -> dict[str, str]:

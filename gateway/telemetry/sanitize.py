@@ -30,7 +30,9 @@ def without_base64(text: str) -> str:
     """
     if len(text) < 24:
         return text
-    return _RUN.sub(_length_of, _DATA_URI.sub(_length_after, text))
+    if ";base64," in text.lower():
+        text = _DATA_URI.sub(_length_after, text)
+    return _RUN.sub(_length_of, text)
 
 
 def _length_after(found: re.Match[str]) -> str:

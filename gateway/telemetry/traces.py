@@ -7,7 +7,7 @@ into `_meta` there. Without OpenTelemetry's SDK, nothing happens here, and the h
 """
 
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, cast
 
 from opentelemetry import propagate, trace
@@ -28,26 +28,10 @@ class Tracing:
         self._provider = provider
         self._tracer: Tracer | None = None
 
-    @contextmanager
-    def span(self, call: CallRecord, meta: object) -> Generator[None]:
+    def span(self, call: CallRecord, meta: object) -> AbstractContextManager[None]:
         """Create the span of a call whose request had `meta`; the outcome is read from the call at the end."""
         tracer = self._tracer or self._find_tracer()
-        if tracer is None:
-            yield
-            return
-        with tracer.start_as_current_span(
-            f"tools/call {call.tool}",
-            context=_parent(meta),
-            kind=SpanKind.SERVER,
-            attributes=_asked(call),
-            record_exception=False,
-            set_status_on_exception=False,
-        ) as span:
-            try:
-                yield
-            finally:
-                if span.is_recording():
-                    _describe(span, call)
+        return nullcontext() if tracer is None else _span(tracer, call, meta)
 
     def _find_tracer(self) -> Tracer | None:
         provider = self._provider or trace.get_tracer_provider()
@@ -55,6 +39,23 @@ class Tracing:
             return None
         self._tracer = provider.get_tracer("mcp-gateway", __version__)
         return self._tracer
+
+
+@contextmanager
+def _span(tracer: Tracer, call: CallRecord, meta: object) -> Generator[None]:
+    with tracer.start_as_current_span(
+        f"tools/call {call.tool}",
+        context=_parent(meta),
+        kind=SpanKind.SERVER,
+        attributes=_asked(call),
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as span:
+        try:
+            yield
+        finally:
+            if span.is_recording():
+                _describe(span, call)
 
 
 def _parent(meta: object) -> Context | None:

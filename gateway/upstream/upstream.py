@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from contextvars import Context
 from functools import partial
 from typing import Any, TypeVar, get_args
@@ -256,8 +256,11 @@ class Upstream:
         Raises UpstreamError as `SupervisedConnection.request` does, and UpstreamUnavailable if all sessions are in use.
         """
         connection, identity = self._served(None if context is None else context.caller)
-        with nullcontext() if connection is self.default else self.counts.call():
-            return await connection.request(method, params, context, timeout or self.settings.timeout, identity)
+        limits = timeout or self.settings.timeout
+        if connection is self.default:
+            return await connection.request(method, params, context, limits, identity)
+        with self.counts.call():
+            return await connection.request(method, params, context, limits, identity)
 
     async def subscribe(self, uri: str, caller: Caller) -> Callable[[], None]:
         """Report changes (`updated:<uri>`) of a resource in the caller's session. Return a function to unsubscribe."""

@@ -158,6 +158,7 @@ class FakeShaper:
         reach: Reach | None = None,
         origin: str | None = None,
         app: bool = False,
+        size: Any = None,
     ) -> FakeShaped:
         self.shaped_for.append(profile)
         kept = {"app": True} if app else {}

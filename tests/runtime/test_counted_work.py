@@ -121,7 +121,7 @@ async def host(era: Era, profile: str) -> AsyncGenerator[HttpClient]:
 AT_MOST = {
     "parse": 4,
     "write": 6,
-    "profile": 2,
+    "profile": 1,
     "choose_profile": 0,
     "catalogue": 0,
     "strip_hop_meta": 1,

@@ -23,12 +23,16 @@ CALL_ID = "call"
 TOOL_NAME = "tool"
 
 
+def has_outputs(profile: Profile) -> bool:
+    """Whether the profile asks for any of these outputs."""
+    return profile.output.envelope or profile.output.model_api is not None
+
+
 async def with_outputs(
     result: dict[str, Any], envelope: Envelope, profile: Profile, runner: EffectRunner
 ) -> tuple[dict[str, Any], tuple[Note, ...]]:
     """Return the shaped result with the outputs of the profile, and a note for each output that has no room."""
-    wanted = profile.output
-    if not wanted.envelope and wanted.model_api is None:
+    if not has_outputs(profile):
         return result, ()
     present: Mapping[str, Any] = result.get("_meta", {})
     # An upstream's members of the same names must not pass for ours.

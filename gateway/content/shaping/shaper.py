@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from anyio import to_thread
 
@@ -16,14 +16,14 @@ from gateway.content.shaping.effects import (
     ToolDescriber,
     perform,
 )
-from gateway.content.shaping.outputs import with_outputs
+from gateway.content.shaping.outputs import has_outputs, with_outputs
 from gateway.content.shaping.settle import Outcomes, settle
 from gateway.core import wording
 from gateway.core.apps import AppResult, Mirrored, for_app, mirrored
 from gateway.core.model.blocks import TextBlock
 from gateway.core.model.effects import Effect, MediaWork, Outcome
 from gateway.core.model.envelope import Envelope
-from gateway.core.model.json_size import MANY_VALUES, size_of
+from gateway.core.model.json_size import MANY_VALUES, Size, size_of
 from gateway.core.model.json_values import is_list
 from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
@@ -48,6 +48,15 @@ class Shaped:
     envelope: Envelope
     effects: tuple[Effect, ...]
     outcomes: Mapping[str, Outcome]
+
+
+class _First(NamedTuple):
+    """A result after the first decisions; `lowered` is None if they need effects."""
+
+    envelope: Envelope
+    content: Mirrored
+    decisions: Decisions
+    lowered: Lowered | None
 
 
 class Shaper:
@@ -80,49 +89,68 @@ class Shaper:
         reach: Reach | None = None,
         origin: str | None = None,
         app: bool = False,
+        size: Size | None = None,
     ) -> Shaped:
         """Shape one CallToolResult for a profile. Kept content belongs to the principal `owner`.
 
         `notes` record earlier changes to the result; `reach` has a reader for its links, its host's folders, and its
-        caller's tools; `origin` is the upstream that returned it; with `app`, a page reads the result too (MCP Apps).
+        caller's tools; `origin` is the upstream that returned it; with `app`, a page reads the result too (MCP Apps);
+        `size` is the result's, if it is known.
 
         Never raises for the content of a result: a failed effect becomes a note, and its block a line.
         """
-        run = to_thread.run_sync if _is_large(result) else _at_once
-        envelope = (await run(self._read, result, profile)).with_note(*notes)
-        reach = reach or self._runner.reach
-        describer = None if self._describer is None else DescriberFor(self._describer, reach.tools)
-        runner = replace(self._runner, describer=describer, reach=reach, origin=origin, owner=owner)
+        # Together in one thread, since few results need any effects.
+        run = to_thread.run_sync if _is_large(size or _size(result)) else _at_once
+        first: _First = await run(self._first, result, profile, notes, app)
+        envelope, content, decisions, lowered = first
         effects: list[Effect] = []
-        content = await run(_mirrored, envelope, profile) if app else Mirrored(envelope, profile)
+        outcomes: Outcomes = {}
+        left_out: tuple[Note, ...] = ()
+        if lowered is None or has_outputs(profile):
+            runner = self._runner_for(owner, reach or self._runner.reach, origin)
 
-        async def decided(outcomes: Outcomes) -> Decisions:
-            return await run(decide, content.envelope, content.profile, outcomes, runner.describes)
+            async def decided(outcomes: Outcomes) -> Decisions:
+                if not outcomes:
+                    return decisions
+                return await run(decide, content.envelope, content.profile, outcomes, runner.describes)
 
-        async def performed(wanted: Mapping[str, Effect]) -> Outcomes:
-            effects.extend(wanted.values())
-            return await perform(wanted, runner)
+            async def performed(wanted: Mapping[str, Effect]) -> Outcomes:
+                effects.extend(wanted.values())
+                return await perform(wanted, runner)
 
-        decisions, outcomes = await settle(decided, performed)
-        lowered: Lowered = await run(lower, content.envelope, content.profile, decisions)
-        sent, left_out = await with_outputs(lowered.result, envelope, profile, runner)
+            settled, outcomes = await settle(decided, performed)
+            lowered = await run(lower, content.envelope, content.profile, settled)
+            sent, left_out = await with_outputs(lowered.result, envelope, profile, runner)
+        else:
+            sent = lowered.result
         if app:
             for_page: AppResult = await run(for_app, sent, result, profile, content.first, lowered.notes)
             sent, left_out = for_page.result, (*left_out, *for_page.notes)
         return Shaped(sent, (*lowered.notes, *left_out), envelope, tuple(effects), outcomes)
 
-    def _read(self, result: WireObject, profile: Profile) -> Envelope:
+    def _first(self, result: WireObject, profile: Profile, notes: tuple[Note, ...], app: bool) -> _First:
+        """Return the first decisions, and the result if they need no effects."""
         envelope = _lifted(result, self._max_blocks)
-        return rescue(envelope) if profile.rescue else envelope
+        if profile.rescue:
+            envelope = rescue(envelope)
+        envelope = envelope.with_note(*notes)
+        content = mirrored(envelope, profile, is_said=is_said(envelope)) if app else Mirrored(envelope, profile)
+        describes = frozenset(self._describer.kinds) if self._describer is not None else frozenset[str]()
+        decisions = decide(content.envelope, content.profile, {}, describes)
+        lowered = None if decisions.wanted else lower(content.envelope, content.profile, decisions)
+        return _First(envelope, content, decisions, lowered)
+
+    def _runner_for(self, owner: str, reach: Reach, origin: str | None) -> EffectRunner:
+        describer = None if self._describer is None else DescriberFor(self._describer, reach.tools)
+        return replace(self._runner, describer=describer, reach=reach, origin=origin, owner=owner)
 
 
-def _mirrored(envelope: Envelope, profile: Profile) -> Mirrored:
-    return mirrored(envelope, profile, is_said=is_said(envelope))
-
-
-def _is_large(result: WireObject) -> bool:
-    size = size_of(result, most=_LARGE, most_values=MANY_VALUES)
+def _is_large(size: Size) -> bool:
     return size.total > _LARGE or size.values > MANY_VALUES
+
+
+def _size(result: WireObject) -> Size:
+    return size_of(result, most=_LARGE, most_values=MANY_VALUES)
 
 
 async def _at_once(function: Callable[..., Any], *args: Any) -> Any:

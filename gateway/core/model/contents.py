@@ -1,6 +1,6 @@
 """Finding out what the bytes of a block are: their real type, and their text if they are text."""
 
-import binascii
+import pybase64
 
 from gateway.core.model import media_types
 from gateway.core.model.base64_text import Mended, decode_tail, decoded_size, head
@@ -88,7 +88,7 @@ def decoded_text(found: Found) -> str | None:
     if found.byte_size > _MOST_TEXT_BYTES:
         return None
     try:
-        text = binascii.a2b_base64(found.data).decode("utf-8-sig")
+        text = pybase64.b64decode(found.data).decode("utf-8-sig")
     except ValueError:
         return None
     return None if _UNPRINTABLE.intersection(text) else text

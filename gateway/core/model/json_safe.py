@@ -32,6 +32,43 @@ def to_json_safe(value: Any, deepest: int = DEEPEST) -> Any:
     Raises:
         TypeError: the value is not JSON (a mistake of our own).
     """
+    return value if is_json_safe(value, deepest) else _safe(value, deepest)
+
+
+def is_json_safe(value: Any, deepest: int = DEEPEST) -> bool:
+    """Whether a JSON value, as parsed, has no faults: `to_json_safe` would return it unchanged."""
+    level: list[Any] | None = [value]
+    for left in range(deepest, -1, -1):
+        level = _inside(level, nests=left > 0)
+        if not level:
+            break
+    return level is not None
+
+
+def _inside(level: list[Any], *, nests: bool) -> list[Any] | None:
+    """Return the keys and values in the containers among these values; None if one of them has a fault."""
+    inside: list[Any] = []
+    for item in level:
+        kind = type(item)  # pyright: ignore[reportUnknownVariableType]
+        if kind is str:
+            if not (item.isascii() or _has_no_halves(item)):
+                return None
+        elif nests and (kind is dict or kind is list):
+            inside += item
+            if kind is dict:
+                inside += item.values()
+        elif kind not in _FLAGS and not _is_written(item):
+            return None
+    return inside
+
+
+def _is_written(item: Any) -> bool:
+    """Whether a value is a number that every parser reads."""
+    kind = type(item)  # pyright: ignore[reportUnknownVariableType]
+    return (kind is int and item.bit_length() <= _MOST_BITS) or (kind is float and math.isfinite(item))
+
+
+def _safe(value: Any, deepest: int) -> Any:
     kind = type(cast("object", value))
     if kind is str:
         return value if value.isascii() else _safe_text(value)
@@ -48,7 +85,7 @@ def to_json_safe(value: Any, deepest: int = DEEPEST) -> Any:
     if isinstance(value, str):
         return _safe_text(str(value))
     if isinstance(value, (int, float)):
-        return to_json_safe(float(value) if isinstance(value, float) else int(value))
+        return _safe(float(value) if isinstance(value, float) else int(value), deepest)
     raise TypeError(f"{kind.__name__} is not a JSON value")
 
 
@@ -82,14 +119,19 @@ def _integer(digits: str) -> int | float:
 
 
 def _safe_text(text: str) -> str:
-    if text.isascii():  # a flag of the string, so base64 of any length costs nothing here
+    # `isascii` reads a flag of the string, so base64 of any length costs nothing here.
+    if text.isascii() or _has_no_halves(text):
         return text
+    # Complete pairs written as two halves are one character after all.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _has_no_halves(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
-        # Complete pairs written as two halves are one character after all.
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+        return False
+    return True
 
 
 _FLAGS = frozenset({bool, NoneType})
@@ -100,7 +142,7 @@ def _safe_object(value: Mapping[str, Any], left: int) -> dict[str, Any]:
     same = isinstance(value, dict)
     for key, entry in value.items():
         safe_key = _safe_text(key)
-        safe = entry if type(entry) in _FLAGS else to_json_safe(entry, left - 1)
+        safe = entry if type(entry) in _FLAGS else _safe(entry, left - 1)
         same = same and safe is entry and safe_key is key
         made[safe_key] = safe
     return cast("dict[str, Any]", value) if same else made
@@ -110,7 +152,7 @@ def _safe_array(value: Sequence[Any], left: int) -> list[Any]:
     made: list[Any] = []
     same = isinstance(value, list)
     for entry in value:
-        safe = entry if type(entry) in _FLAGS else to_json_safe(entry, left - 1)
+        safe = entry if type(entry) in _FLAGS else _safe(entry, left - 1)
         same = same and safe is entry
         made.append(safe)
     return cast("list[Any]", value) if same else made

@@ -8,7 +8,7 @@ https://docs.pydantic.dev/latest/api/pydantic_core/, and measured with pydantic-
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType, NoneType
 from typing import Any, cast
 
@@ -21,8 +21,9 @@ NESTED_TOO_DEEPLY = f"[left out: nested deeper than {DEEPEST} levels]"
 _CUT_AT = DEEPEST + 50
 """Depth at which text is cut before it is parsed: deep enough that the parsed value is still seen to be too deep."""
 
-_SCALARS = frozenset({str, int, float, bool, NoneType})
-_CONTAINERS = (dict, list, tuple, MappingProxyType)
+SCALARS = frozenset({str, int, float, bool, NoneType})
+CONTAINERS = (dict, list, tuple, MappingProxyType)
+"""The types of arrays and objects, those of our own results included."""
 ARRAYS = (list, tuple)
 """The containers without keys."""
 
@@ -49,27 +50,28 @@ _OPTIONAL = frozenset(
 """Optional members of results and of their items."""
 
 
-def containers_in(values: list[Any]) -> list[Any]:
-    """Return the arrays and objects among these values."""
-    return [value for value in values if type(value) not in _SCALARS and isinstance(value, _CONTAINERS)]
+def is_container(value: Any) -> bool:
+    """Whether a value is an array or object."""
+    return isinstance(value, CONTAINERS)
 
 
-def children_of(containers: list[Any]) -> list[Any]:
-    """Return the values in these arrays and objects: the next level."""
-    return [
-        child
-        for container in containers
-        for child in (container if isinstance(container, ARRAYS) else container.values())  # pyright: ignore[reportUnknownVariableType]
-    ]
+def contents_of(container: Any) -> Collection[Any]:
+    """Return the values in an array or object."""
+    return cast("Collection[Any]", container) if isinstance(container, ARRAYS) else container.values()
 
 
 def has_long_text(value: Any, least: int) -> bool:
     """Whether a JSON value contains a text of at least `least` characters, not counting keys."""
-    here: list[Any] = [value]
-    while here:
-        if any(len(item) >= least for item in here if isinstance(item, str)):
-            return True
-        here = children_of(containers_in(here))
+    level: list[Any] = [value]
+    while level:
+        below: list[Any] = []
+        for item in level:
+            if isinstance(item, str):
+                if len(item) >= least:
+                    return True
+            elif type(item) not in SCALARS and isinstance(item, CONTAINERS):
+                below += contents_of(item)
+        level = below
     return False
 
 
@@ -87,12 +89,19 @@ def may_be_deep(data: bytes | str, deepest: int = DEEPEST) -> bool:
 
 def is_deep(value: Any, deepest: int = DEEPEST) -> bool:
     """Whether a JSON value has more than `deepest` levels of arrays and objects. In linear time, never recursive."""
-    level = containers_in([value])
+    level = _containers_in([value])
     for _ in range(deepest):
         if not level:
             return False
-        level = containers_in(children_of(level))
+        below: list[Any] = []
+        for container in level:
+            below += contents_of(container)
+        level = _containers_in(below)
     return bool(level)
+
+
+def _containers_in(values: list[Any]) -> list[Any]:
+    return [value for value in values if type(value) not in SCALARS and isinstance(value, CONTAINERS)]
 
 
 def cut_text(text: str) -> str:

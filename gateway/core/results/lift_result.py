@@ -9,7 +9,16 @@ from pydantic import ValidationError
 
 from gateway.core.model import media_types
 from gateway.core.model.base64_text import mend
-from gateway.core.model.blocks import BLOCK_TYPES, AudioBlock, Block, Found, ImageBlock, ResourceBlock, UnknownBlock
+from gateway.core.model.blocks import (
+    BLOCK_TYPES,
+    AudioBlock,
+    Block,
+    Found,
+    ImageBlock,
+    ResourceBlock,
+    TextBlock,
+    UnknownBlock,
+)
 from gateway.core.model.contents import found_in
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_values import is_dict
@@ -66,6 +75,8 @@ def lift_block(value: Any, index: int) -> tuple[Block, tuple[Note, ...]]:
     except (ValidationError, RecursionError) as error:
         what = _first_problem(error) if isinstance(error, ValidationError) else "nested too deeply"
         return UnknownBlock(value=value), (Note(kind="broken", text=f"{kind} block: {what}", block=index),)
+    if isinstance(block, TextBlock):
+        return block, ()
     if isinstance(block, ImageBlock | AudioBlock):
         found, notes = _find(block.data, block.mime_type, index)
         return block.model_copy(update={"found": found}), notes

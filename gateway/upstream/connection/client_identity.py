@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from gateway._version import __version__
@@ -56,13 +57,24 @@ class ClientIdentity:
             declared |= {"extensions": kept} if kept else {}
         return declared
 
-    @property
+    @cached_property
     def mark(self) -> str:
         """The capabilities as text, the same for equal ones."""
         return json.dumps(self.capabilities, sort_keys=True, default=str)
 
 
+_latest = [(Caller(), ClientIdentity())]
+
+
 def identity_of(caller: Caller) -> ClientIdentity:
     """Return the identity of a host for upstreams: only what the host itself declared."""
+    known, identity = _latest[0]
+    if known is not caller:  # one call asks for it once for each upstream, and more
+        identity = _identity_of(caller)
+        _latest[0] = caller, identity
+    return identity
+
+
+def _identity_of(caller: Caller) -> ClientIdentity:
     capabilities = {key: value for key, value in caller.capabilities.items() if key not in _NOT_CARRIED}
     return ClientIdentity(caller.client_info or GATEWAY, capabilities, caller.log_level, not caller.is_modern)

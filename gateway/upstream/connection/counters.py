@@ -19,7 +19,7 @@ class Counts:
         """How often the upstream became ready."""
         self.since = time.time()
         """When the upstream entered its current state, in seconds since 1970."""
-        self._quiet = anyio.Event()
+        self._quiet: anyio.Event | None = None
 
     @property
     def restarts(self) -> int:
@@ -38,9 +38,9 @@ class Counts:
             raise
         finally:
             self.running -= 1
-            if not self.running:
+            if not self.running and self._quiet is not None:
                 self._quiet.set()
-                self._quiet = anyio.Event()
+                self._quiet = None
 
     def entered(self, *, ready: bool) -> None:
         """Record a change of state."""
@@ -54,4 +54,5 @@ class Counts:
     async def quiet(self) -> None:
         """Wait until no call is running."""
         while self.running:
+            self._quiet = self._quiet or anyio.Event()
             await self._quiet.wait()

@@ -100,7 +100,7 @@ class ProgressRelay:
         self._callback = callback
         self._waiting = deque[tuple[float, float | None, str | None]](maxlen=_WAITING)
         self._busy = False
-        self._idle = anyio.Event()
+        self._idle: anyio.Event | None = None
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
         self._deadline.touch()
@@ -115,7 +115,8 @@ class ProgressRelay:
                 await self._callback(*self._waiting.popleft())
         finally:
             self._busy = False
-            self._idle.set()
+            if self._idle is not None:
+                self._idle.set()
 
     async def drain(self) -> None:
         """Deliver the progress that preceded the response, if the host accepts it soon enough."""

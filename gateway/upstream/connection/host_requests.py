@@ -176,7 +176,7 @@ class HostRequests:
                 yield
                 return
             self.last_host = host.connection or self.last_host
-            async with self._listed(host, deadline):
+            with self._listed(host, deadline):
                 yield
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -223,8 +223,8 @@ class HostRequests:
             return known
         return self._calls[-1] if self._calls else None
 
-    @asynccontextmanager
-    async def _listed(self, host: Host, deadline: Deadline) -> AsyncGenerator[None]:
+    @contextmanager
+    def _listed(self, host: Host, deadline: Deadline) -> Generator[None]:
         active = ActiveCall(self, host, deadline)
         self._calls.append(active)
         token = _ACTIVE_CALL.set(active)

@@ -35,13 +35,13 @@ async def shaped(profile: str) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("profile", ["passthrough", "claude-code"])
-async def test_an_image_that_fits_is_looked_at_in_at_most_three_copies_of_which_none_stays(profile: str) -> None:
+async def test_an_image_that_fits_is_looked_at_without_a_copy_of_it(profile: str) -> None:
     left, peak = await shaped(profile)
-    assert peak < 3
-    assert left < 0.5
+    assert peak < 0.5
+    assert left < 0.1
 
 
-async def test_an_image_that_is_scaled_and_kept_takes_at_most_four_copies() -> None:
+async def test_an_image_that_is_scaled_and_kept_takes_at_most_three_copies() -> None:
     left, peak = await shaped("default")
-    assert peak < 4
-    assert left < 2
+    assert peak < 3
+    assert left < 1.5

@@ -16,6 +16,8 @@ from gateway.core.results.decisions.links import decide_link
 from gateway.core.results.decisions.sounds import decide_sound
 
 _USER_ONLY = "meant for the user only"
+_TEXT_ALONE = {"type", "text"}
+"""The members of most blocks of text, whose JSON need not be written to see what else they have."""
 _UNREADABLE = "its data is not base64"
 
 
@@ -26,7 +28,8 @@ def decide_block(context: DecisionContext, index: int, block: Block) -> list[Blo
         case TextBlock():
             if hidden:
                 return [context.text_line(index, block.text, "text/plain", "text", hidden)]
-            return [AsText(block.text, _beside(block, "text"), key=str(index), index=index)]
+            beside = {"type": "text"} if block.model_fields_set == _TEXT_ALONE else _beside(block, "text")
+            return [AsText(block.text, beside, key=str(index), index=index)]
         case ImageBlock():
             return _image(context, index, block, hidden)
         case AudioBlock():

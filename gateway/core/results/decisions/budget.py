@@ -38,12 +38,13 @@ def within_budget(context: DecisionContext, decided_blocks: list[BlockDecision])
     decided_blocks = _cut_texts(context, decided_blocks, _text_limit(context))
     if limit is None:
         return _noted(context, decided_blocks)
-    room = _room(decided_blocks, limit) - _kept_free(decided_blocks, limit)
-    if room < 0:
+    room, kept_free = _room(decided_blocks, limit), _kept_free(decided_blocks, limit)
+    if room < kept_free:
         # Encoded as JSON, the text is longer than its own limit: escapes and captions count too.
         texts = sum(len(decision.text) for decision in decided_blocks if isinstance(decision, AsText))
-        decided_blocks = _cut_texts(context, decided_blocks, max(_LEAST_TEXT, texts + room - texts // 20))
-    return _noted(context, _fit_media(context, decided_blocks, max(0, _room(decided_blocks, limit))))
+        decided_blocks = _cut_texts(context, decided_blocks, max(_LEAST_TEXT, texts + room - kept_free - texts // 20))
+        room = _room(decided_blocks, limit)
+    return _noted(context, _fit_media(context, decided_blocks, max(0, room)))
 
 
 def fits(context: DecisionContext, decided_blocks: list[BlockDecision], text: str) -> bool:
