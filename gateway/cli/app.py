@@ -57,7 +57,7 @@ COMMANDS: Final[Mapping[str, _Command]] = {
     "check": _Command("check.check", "Test a server of your own against every host."),
     "demo": _Command("demo.demo", "See what each host's model gets, with bundled servers."),
 }
-"""By name, in the order of --help. Each is imported when it is needed: `serve` stays, and should not hold the others."""
+"""By name, in the order of --help. Only the one that runs is imported: `serve` lives long, and needs no other."""
 
 
 def application(name: str | None = None) -> typer.Typer:

@@ -54,7 +54,7 @@ class _HeldBack(ModuleType):
         spec = self.__spec__
         if (name.startswith("__") and name != "__version__") or spec is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        self.__class__ = ModuleType
+        self.__class__ = ModuleType  # pyright: ignore[reportAttributeAccessIssue]  (modules allow it)
         assert isinstance(spec.loader, _LaterLoader)
         spec.loader = self.__loader__ = spec.loader.real
         spec.loader.exec_module(self)
