@@ -1,9 +1,13 @@
-"""What a gateway must not have imported after serving plain calls: idle memory is mostly what was imported."""
+"""What a gateway must not have imported: before its first answer, and after serving plain calls.
+
+The time to the first answer, and idle memory, are mostly imports.
+"""
 
 import asyncio
 import os
 import re
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -65,3 +69,12 @@ async def test_a_gateway_has_imported_nothing_that_it_does_not_use(tmp_path: Pat
     imported = set(out.decode().partition("imported: ")[2].split())
     assert "gateway.routing.router" in imported, "what is looked at is not what serves"
     assert imported & UNUSED == set()
+
+
+def test_the_first_message_is_answered_before_anything_slow_is_imported() -> None:
+    slow = {"asyncio", "dataclasses", "gateway.core.model.texts", "inspect", "mcp", "pydantic", "typer"}
+    early = "gateway.cli.main, gateway.config.early_config, gateway.serving.mcp.early_stdio"
+    code = f"import sys, {early}; print(*sorted({slow} & set(sys.modules)))"
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=root)
+    assert (done.returncode, done.stdout) == (0, "\n"), done.stderr
