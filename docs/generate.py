@@ -12,7 +12,7 @@ from pathlib import Path
 
 import typer
 
-from gateway.cli.app import app
+from gateway.cli.app import application
 from gateway.config.builtin_profiles import builtin_profiles, model_profiles
 from gateway.config.reference import describe_keys, describe_profile_keys
 from gateway.core.model.envelope import RAW_KEY, envelope_json_schema
@@ -102,7 +102,7 @@ def _configuration() -> str:
 
 
 def _commands() -> str:
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(application())
     parts = [
         "# Commands\n",
         "*Written by docs/generate.py from the commands themselves.*\n",

@@ -46,9 +46,9 @@ same information as a value, with a `FailureCode` for programs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
 
 
 class GatewayError(Exception):
@@ -180,8 +180,7 @@ class FailureCode(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(NamedTuple):
     """One failure of an upstream: the error that it is for a running call, what happened, and what to do about it.
 
     `message` does not name the upstream. `details` has further facts for the remedy, such as the `module` that is
@@ -192,7 +191,7 @@ class Failure:
     code: FailureCode
     message: str
     remedy: str | None = None
-    details: Mapping[str, str] = field(default_factory=dict[str, str])
+    details: Mapping[str, str] = MappingProxyType({})
 
     @property
     def cause(self) -> str:
@@ -201,7 +200,7 @@ class Failure:
 
     def error(self, upstream: str, doing: str | None = None) -> UpstreamError:
         """Return the error to raise; `doing` is the method that was running, if any."""
-        failure = replace(self, message=f"{self.message}, while {doing} was running") if doing else self
+        failure = self._replace(message=f"{self.message}, while {doing} was running") if doing else self
         return self.kind(upstream, failure.message, remedy=self.remedy, failure=failure)
 
 

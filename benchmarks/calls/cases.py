@@ -22,8 +22,9 @@ FIRST_ANSWER: Final = "first answer"
 IMPORTING: Final = "importing the SDK"
 
 LOOP: Final = "loop"
-LOOP_AWAY: Final = "longest block / 20 ms"
-LOOP_COMPUTING: Final = "of it, computing / 20 ms"
+LOOP_BLOCKED: Final = "longest block / 20 ms"
+LOOP_COMPUTING: Final = "longest computing / 20 ms"
+LOOP_AWAY: Final = "longest block, waiting for a core included / 20 ms"
 
 
 class Case(NamedTuple):

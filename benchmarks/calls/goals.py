@@ -9,7 +9,7 @@ from benchmarks.calls.cases import (
     IMPORTING,
     LIST,
     LOOP,
-    LOOP_AWAY,
+    LOOP_BLOCKED,
     MEMORY,
     PER_CALL,
     START,
@@ -64,7 +64,7 @@ GOALS: Final[Sequence[Goal]] = (
     Goal("structured result with output schema / text result", 1.1, 1.0,
          Reference(str(HTTP), STRUCTURED, PASSTHROUGH), Reference(str(HTTP), TEXT, PASSTHROUGH)),
     _beside("first answer over stdio / importing the SDK", 0.1, 0.06, FIRST_ANSWER, IMPORTING, START, FIRST_ANSWER),
-    Goal("longest block of the loop / 20 ms", 1, 1, Reference(LOOP, LOOP_AWAY, "claude-code"), None),
+    Goal("longest block of the loop / 20 ms", 1, 1, Reference(LOOP, LOOP_BLOCKED, "claude-code"), None),
 )  # fmt: skip
 """They hold with the envelope, the profile and the notes in place: there is no way around them."""
 

@@ -10,6 +10,7 @@ from benchmarks.calls.cases import (
     IMPORTING,
     LOOP,
     LOOP_AWAY,
+    LOOP_BLOCKED,
     LOOP_COMPUTING,
     MEMORY,
     PER_CALL,
@@ -169,7 +170,8 @@ def _across(figures: Figures, setting: str, case: str, ways: Iterable[str], unde
 def _loop(figures: Figures) -> str:
     """How long the loop was away."""
     ways = [PASSTHROUGH, "claude-code"]
-    rows = [[case, *_across(figures, LOOP, case, ways, None)] for case in (LOOP_AWAY, LOOP_COMPUTING)]
+    cases = (LOOP_BLOCKED, LOOP_COMPUTING, LOOP_AWAY)
+    rows = [[case, *_across(figures, LOOP, case, ways, None)] for case in cases]
     return table(["", *ways], rows)
 
 

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from benchmarks.calls.cases import (
     CASES,
@@ -19,6 +19,7 @@ from benchmarks.calls.cases import (
     LIST,
     LOOP,
     LOOP_AWAY,
+    LOOP_BLOCKED,
     LOOP_COMPUTING,
     MEMORY,
     PER_CALL,
@@ -64,6 +65,8 @@ BEGAN: Final = time.perf_counter()
 IN_FLIGHT: Final = 4
 UPSTREAMS: Final = 20
 LOOP_CALLS: Final = 3
+BUDGET: Final = 6.0
+"""Seconds for all rounds of one case on one way. Who starts a process for every call would take hours else."""
 EIGHT_MEGABYTES: Final = next(case for case in CASES if case.tool == "image_8m")
 PHOTO: Final = Case("photo", "photo")
 
@@ -139,8 +142,10 @@ async def run(options: Options, folder: Path) -> Run:
         for name, part in PARTS.items():
             if _wanted(name, options.parts):
                 say(f"{name} ...")
+                began = time.perf_counter()
                 with done.leaving_out(name):
                     await part(done)
+                say(f"{name}: {time.perf_counter() - began:.0f} s")
     return done
 
 
@@ -184,11 +189,14 @@ async def _calls_in(run: Run, setting: Setting, cases: Sequence[Case], gateways:
                 with run.leaving_out(f"{way}, {setting}, {case.name}"):
                     await check(each.client, case)
                     right.append(way)
+            left = dict.fromkeys(right, BUDGET)
             for number in range(run.options.rounds):
-                for way in in_turn(right, number):
+                for way in in_turn([way for way in right if left[way] > 0], number):
+                    began = time.perf_counter()
                     with run.leaving_out(f"{way}, {setting}, {case.name}, round {number + 1}"):
                         value = await seconds_per_call(standing[way].client, case, run.options.window)
                         run.add(setting, case.name, way, number, value)
+                    left[way] -= time.perf_counter() - began
 
 
 # Tools: 10 to 10,000 of them.
@@ -207,6 +215,7 @@ async def tools(run: Run) -> None:
                     running(gateway, place, run.upstream_port, run.folder)
                 )
         for number, case in product(range(run.options.rounds), cases):
+            say(f"tools: round {number + 1}, {case.name}")
             for count, way in in_turn(standing, number):
                 value = await seconds_per_call(standing[count, way].client, case, run.options.window)
                 run.add(HTTP.with_tools(count), case.name, way, number, value)
@@ -227,6 +236,7 @@ async def sessions(run: Run) -> None:
         }
         weights = {way: _weight(each) for way, each in standing.items()}
         for before, count in zip((1, *counts), counts, strict=False):
+            say(f"sessions: {count:,}")
             for each in standing.values():
                 await _shake_hands(each, count - before)
             for way, each in standing.items():
@@ -261,6 +271,7 @@ async def processes(run: Run) -> None:
         for gateway in ways:
             if gateway.name in (DIRECT, FLOOR) or not run.fits(gateway, HTTP):
                 continue
+            say(f"processes: round {number + 1}, {gateway.name}")
             async with running(gateway, HTTP, run.upstream_port, run.folder) as standing:
                 run.add(START, PORT_OPEN, gateway.name, number, standing.opened)
                 for _ in range(20):
@@ -289,6 +300,7 @@ async def first_answers(run: Run) -> None:
     """How soon a host has an answer over stdio, beside importing the SDK's server."""
     config = write_config(run.folder)
     for number in range(_few(run)):
+        say(f"first answers: round {number + 1}")
         run.add(START, FIRST_ANSWER, IMPORTING, number, await asyncio.to_thread(importing))
         run.add(START, FIRST_ANSWER, FIRST_ANSWER, number, await asyncio.to_thread(first_answer, config, DISCOVER))
 
@@ -301,11 +313,21 @@ def _few(run: Run) -> int:
 # The loop: how long it was away.
 
 
+class _Block(NamedTuple):
+    """What the watch wrote of one block, in seconds."""
+
+    moment: float
+    away: float
+    waited: float
+    computing: float
+
+
 async def loop(run: Run) -> None:
     """The longest that the loop was blocked while 12-megapixel images were scaled and results of 8 MB passed."""
     for profile in (PASSTHROUGH, "claude-code"):
         gateway = watched(profile)
         watch = run.folder / f"{gateway.name}.blocks"
+        say(f"loop: {profile}")
         async with running(gateway, HTTP, run.upstream_port, run.folder) as standing:
             for case in (PHOTO, EIGHT_MEGABYTES):
                 await check(standing.client, case)
@@ -318,25 +340,28 @@ async def loop(run: Run) -> None:
                             for _ in range(LOOP_CALLS)
                         )
                     )
-                away, computing = max(blocks, default=(0.0, 0.0))
-                run.add(LOOP, LOOP_AWAY, profile, number, away / 0.02)
-                run.add(LOOP, LOOP_COMPUTING, profile, number, computing / 0.02)
+                for case, lengths in (
+                    (LOOP_BLOCKED, [block.away - block.waited for block in blocks]),
+                    (LOOP_COMPUTING, [block.computing for block in blocks]),
+                    (LOOP_AWAY, [block.away for block in blocks]),
+                ):
+                    run.add(LOOP, case, profile, number, max(lengths, default=0.0) / 0.02)
 
 
 @asynccontextmanager
-async def _blocks(watch: Path) -> AsyncGenerator[list[tuple[float, float]]]:
-    """The blocks that the watch saw meanwhile: how long, and how much of it computing."""
-    found: list[tuple[float, float]] = []
+async def _blocks(watch: Path) -> AsyncGenerator[list[_Block]]:
+    """The blocks that the watch saw meanwhile."""
+    found: list[_Block] = []
     began = time.monotonic()
     yield found
     ended = time.monotonic()
-    found += [(away, computing) for moment, away, computing in _watched(watch) if began <= moment <= ended]
+    found += [block for block in _watched(watch) if began <= block.moment <= ended]
 
 
-def _watched(watch: Path) -> list[tuple[float, float, float]]:
+def _watched(watch: Path) -> list[_Block]:
     if not watch.exists():
         return []
-    return [(float(a), float(b), float(c)) for a, b, c in map(str.split, watch.read_text().splitlines())]
+    return [_Block(*map(float, line.split())) for line in watch.read_text().splitlines()]
 
 
 PARTS: Final[Mapping[str, Callable[[Run], Awaitable[None]]]] = {

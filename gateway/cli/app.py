@@ -1,36 +1,13 @@
 """The command line application: its commands, common options, error handling and logging."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
 from gateway._version import __version__
 from gateway.cli.command_context import CommandContext
-from gateway.cli.commands import (
-    add,
-    calibrate,
-    call,
-    check,
-    config,
-    content,
-    demo,
-    doctor,
-    explain,
-    import_servers,
-    init,
-    install,
-    logs,
-    profiles,
-    proxy,
-    read,
-    reload,
-    serve,
-    status,
-    stop,
-    tools,
-    upstreams,
-)
 from gateway.cli.exit_codes import ending
 from gateway.cli.terminal import forgive_encodings, help_without_command, say
 from gateway.config.schema import LoggingSettings, Settings
@@ -44,41 +21,66 @@ EPILOG = (
     "130 interrupted."
 )
 
-app = typer.Typer(
-    name="mcp-gateway",
-    help="One MCP server in front of many, with every result in a shape that the host really shows its model.",
-    epilog=EPILOG,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-app.command("serve", short_help="Serve one host over stdio, or many over HTTP.")(serve.serve)
-app.command("proxy", short_help="Repair tool results on their way to a model API.")(proxy.proxy)
-app.command("init", short_help="Write a first mcp-gateway.toml.")(init.init)
-app.command("import", short_help="Import the MCP servers of your hosts.")(import_servers.import_)
-app.command("add", short_help="Add an MCP server to the configuration.")(add.add)
-app.command("remove", short_help="Remove an MCP server from the configuration.")(upstreams.remove)
-app.command("enable", short_help="Enable an MCP server.")(upstreams.enable)
-app.command("disable", short_help="Disable an MCP server; its settings stay.")(upstreams.disable)
-app.command("install", short_help="Register the gateway in a host.")(install.install)
-app.command("uninstall", short_help="Remove the gateway from a host.")(install.uninstall)
-app.command("tools", short_help="List the tools that a host is offered.")(tools.tools)
-app.command("call", short_help="Call a tool, and show what a host is sent.")(call.call)
-app.command("read", short_help="Read a resource, such as the page of a tool.")(read.read)
-app.command("explain", short_help="Show step by step how a result is shaped for a host.")(explain.explain)
-app.add_typer(profiles.app, name="profiles", short_help="List the host profiles, or show one.")
-app.add_typer(config.app, name="config", short_help="Check the configuration.")
-app.command("put", short_help="Store a file, and print its handle and its link.")(content.put)
-app.add_typer(content.app, name="content", short_help="List, save or remove stored content.")
-app.command("status", short_help="Show the running gateways.")(status.status)
-app.command("logs", short_help="Show the log of a gateway.")(logs.logs)
-app.command("reload", short_help="Make a running gateway reload its configuration.")(reload.reload)
-app.command("stop", short_help="Stop a running gateway.")(stop.stop)
-app.command("calibrate", short_help="Measure what a host shows its model.")(calibrate.calibrate)
-app.command("doctor", short_help="Find out what is wrong, and how to fix it.")(doctor.doctor)
-app.command("check", short_help="Test a server of your own against every host.")(check.check)
-app.command("demo", short_help="See what each host's model gets, with bundled servers.")(demo.demo)
+
+class _Command(NamedTuple):
+    """Where a command is in `gateway.cli.commands` (a function, or a Typer with commands below), and its help."""
+
+    place: str
+    short_help: str
+
+
+COMMANDS: Final[Mapping[str, _Command]] = {
+    "serve": _Command("serve.serve", "Serve one host over stdio, or many over HTTP."),
+    "proxy": _Command("proxy.proxy", "Repair tool results on their way to a model API."),
+    "init": _Command("init.init", "Write a first mcp-gateway.toml."),
+    "import": _Command("import_servers.import_", "Import the MCP servers of your hosts."),
+    "add": _Command("add.add", "Add an MCP server to the configuration."),
+    "remove": _Command("upstreams.remove", "Remove an MCP server from the configuration."),
+    "enable": _Command("upstreams.enable", "Enable an MCP server."),
+    "disable": _Command("upstreams.disable", "Disable an MCP server; its settings stay."),
+    "install": _Command("install.install", "Register the gateway in a host."),
+    "uninstall": _Command("install.uninstall", "Remove the gateway from a host."),
+    "tools": _Command("tools.tools", "List the tools that a host is offered."),
+    "call": _Command("call.call", "Call a tool, and show what a host is sent."),
+    "read": _Command("read.read", "Read a resource, such as the page of a tool."),
+    "explain": _Command("explain.explain", "Show step by step how a result is shaped for a host."),
+    "profiles": _Command("profiles.app", "List the host profiles, or show one."),
+    "config": _Command("config.app", "Check the configuration."),
+    "put": _Command("content.put", "Store a file, and print its handle and its link."),
+    "content": _Command("content.app", "List, save or remove stored content."),
+    "status": _Command("status.status", "Show the running gateways."),
+    "logs": _Command("logs.logs", "Show the log of a gateway."),
+    "reload": _Command("reload.reload", "Make a running gateway reload its configuration."),
+    "stop": _Command("stop.stop", "Stop a running gateway."),
+    "calibrate": _Command("calibrate.calibrate", "Measure what a host shows its model."),
+    "doctor": _Command("doctor.doctor", "Find out what is wrong, and how to fix it."),
+    "check": _Command("check.check", "Test a server of your own against every host."),
+    "demo": _Command("demo.demo", "See what each host's model gets, with bundled servers."),
+}
+"""By name, in the order of --help. Only the one that runs is imported: `serve` lives long, and needs no other."""
+
+
+def application(name: str | None = None) -> typer.Typer:
+    """Return the application with all its commands, or only with the one of this name."""
+    app = typer.Typer(
+        name="mcp-gateway",
+        help="One MCP server in front of many, with every result in a shape that the host really shows its model.",
+        epilog=EPILOG,
+        invoke_without_command=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_common)
+    for each in COMMANDS if name is None else [name]:
+        place, short_help = COMMANDS[each]
+        module, _, attribute = place.partition(".")
+        command: Any = getattr(import_module(f"gateway.cli.commands.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=each, short_help=short_help)
+        else:
+            app.command(each, short_help=short_help)(command)
+    return app
 
 
 def _version(asked: bool) -> None:
@@ -87,8 +89,7 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def common(
+def _common(
     context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
@@ -108,6 +109,9 @@ def run(arguments: Sequence[str], opening: "EarlyStdio | None" = None) -> int:
     # `serve` configures logging again as soon as it knows the configuration.
     log = configure_logging(Settings(logging=LoggingSettings(level="error")), debug=debug)
     invocation = CommandContext(opening, debug, after_dashes=bool(rest))
+    # Words that are not a command are judged, and explained, by the whole application.
+    word = next((word for word in given if not word.startswith("-")), None)
+    app = application(word if word in COMMANDS else None)
     try:
         return ending(lambda: app(given, prog_name="mcp-gateway", standalone_mode=False, obj=invocation), debug=debug)
     finally:

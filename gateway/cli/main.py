@@ -19,6 +19,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         opening = _open_stdio(given) if starts_stdio(given) else None
+        from gateway.cli.lean_packages import hold_back
+
+        hold_back()
         from gateway.cli.app import run
 
         return run(given, opening)

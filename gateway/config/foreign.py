@@ -5,8 +5,7 @@ Their fields differ by host; fields that are not listed here are specific to a h
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from gateway.config.problems import Location, Problem
 
@@ -32,8 +31,7 @@ _TRANSPORTS: Mapping[str, str] = {
 _NAME_LENGTH = 40
 
 
-@dataclass(frozen=True)
-class Translation:
+class Translation(NamedTuple):
     """The document in our own schema, problems, and a mapping back to the author's keys."""
 
     document: dict[str, Any]

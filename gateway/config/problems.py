@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gateway.errors import ConfigError
 
@@ -10,8 +10,7 @@ Location = tuple[str | int, ...]
 """A place in the document: keys of tables and positions in lists."""
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """One problem: its place in the document, a description, and the remedy if there is one."""
 
     location: Location

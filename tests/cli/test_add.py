@@ -196,6 +196,8 @@ def test_a_server_that_wants_a_login_is_added_with_the_way_out(command, pictures
 
 def test_other_commands_do_not_pay_for_editing_and_asking():
     heavy = {"tomlkit", "httpx2", "mcp"}
-    code = f"import sys, gateway.cli.app; print(sorted({heavy} & set(sys.modules)))"
+    code = (
+        f"import sys; from gateway.cli.app import application; application(); print(sorted({heavy} & set(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "[]\n"

@@ -12,7 +12,7 @@ import typer
 
 import gateway.errors
 from gateway._version import __version__
-from gateway.cli.app import app
+from gateway.cli.app import application
 from gateway.cli.exit_codes import CODES, ending, exit_code
 from gateway.cli.main import starts_stdio
 from gateway.errors import (
@@ -34,7 +34,7 @@ def commands():
         for name, inner in getattr(command, "commands", {}).items():
             yield from below((*words, name), inner)
 
-    return list(below((), typer.main.get_command(app)))
+    return list(below((), typer.main.get_command(application())))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import typer
 
 from docs import generate
 from gateway._version import __version__
-from gateway.cli.app import app
+from gateway.cli.app import application
 from gateway.config.schema import Settings
 from gateway.hosts.config_files.hosts import HOSTS
 
@@ -65,7 +65,7 @@ def test_snippets_of_configuration_are_valid(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_and_their_options_exist(page: Path) -> None:
-    commands = getattr(typer.main.get_command(app), "commands", {})
+    commands = getattr(typer.main.get_command(application()), "commands", {})
     for line in re.findall(r"(?:^|`|\$ |    )mcp-gateway ([a-z][^`\n#]*)", page.read_text("utf-8"), re.MULTILINE):
         words = line.split("--", 1)[0].split() if " -- " in line else line.split()
         assert words[0] in commands, f"{page.name}: mcp-gateway {line}"

@@ -9,7 +9,6 @@ import httpx2
 from gateway.config.schema import DescribeSettings
 from gateway.content.describe.commands import describe_with_command
 from gateway.content.describe.describer import Describer
-from gateway.content.describe.models import describe_with_model
 from gateway.content.describe.tools import CallTool, ToolCaller, describe_with_tool
 from gateway.core.model.effects import MediaWork
 from gateway.system.tls import HOOKS, ssl_context
@@ -35,6 +34,9 @@ async def open_describer(
 
 
 def _with_model(settings: DescribeSettings, media: MediaWork, client: httpx2.AsyncClient) -> Describer:
+    # Imported only now: it brings the model APIs, which most gateways never need.
+    from gateway.content.describe.models import describe_with_model
+
     async def describe(content: bytes, media_type: str, _: ToolCaller | None) -> str:
         return await describe_with_model(client, settings.model, settings.prompt, media, content, media_type)
 

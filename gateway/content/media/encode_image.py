@@ -41,7 +41,12 @@ _WORTH_A_PALETTE = 256 * 256
 
 _FAR = 1.5
 _SMALLEST_EDGE = 16
-_TILE = 128
+_STRIPS, _STRIP = 12, 8
+"""The number of strips that the size of a PNG is estimated from, and their height. A PNG is compressed row by row."""
+
+_CERTAIN = 1.25
+"""How far above the limit an estimate must be for the encoding itself to be left out."""
+
 _FULL_CHROMA = 0
 """4:4:4, for drawings: half the colour resolution blurs coloured text."""
 
@@ -124,7 +129,7 @@ def _png(image: Image.Image, graphic: bool, limit: float) -> Iterator[Attempt]:
         yield _saved(_lean(image), "PNG")
         return
     expected = _expected_png(image)
-    yield expected if expected > 2 * limit else _saved(image, "PNG")
+    yield expected if expected > _CERTAIN * limit else _saved(image, "PNG")
 
 
 def _png_palette(image: Image.Image, graphic: bool, limit: float) -> Iterator[Attempt]:
@@ -138,15 +143,16 @@ def _png_palette(image: Image.Image, graphic: bool, limit: float) -> Iterator[At
 
 
 def _expected_png(image: Image.Image) -> float:
-    """Estimate the bytes of a photo's PNG from a few tiles: encoding all of it may take seconds."""
+    """Estimate the bytes of a photo's PNG from some of its rows: encoding all of it may take seconds."""
     width, height = image.size
-    if min(width, height) < 4 * _TILE:
+    apart = height // _STRIPS
+    if apart < 2 * _STRIP:
         return 0.0
-    tiles = Image.new(image.mode, (_TILE, 4 * _TILE))
-    for index in range(4):
-        left, top = (width - _TILE) * index // 3, (height - _TILE) * (index * 2 % 4) // 3
-        tiles.paste(image.crop((left, top, left + _TILE, top + _TILE)), (0, index * _TILE))
-    return len(_saved(tiles, "PNG")) * (width * height) / (4 * _TILE * _TILE)
+    strips = Image.new(image.mode, (width, _STRIPS * _STRIP))
+    for index in range(_STRIPS):
+        top = index * apart + (apart - _STRIP) // 2
+        strips.paste(image.crop((0, top, width, top + _STRIP)), (0, index * _STRIP))
+    return len(_saved(strips, "PNG")) * height / strips.height
 
 
 def _jpeg(image: Image.Image, graphic: bool, limit: float) -> Iterator[Attempt]:

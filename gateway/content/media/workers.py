@@ -66,7 +66,7 @@ class MediaWorkers(Pool):
         return outcome
 
     async def _outcome(self, effect: MediaEffect[Any]) -> Any:
-        content = effect.data if isinstance(effect.data, bytes) else pybase64.b64decode(effect.data)
+        content = effect.data if isinstance(effect.data, bytes) else _decoded(effect.data)
         match effect:
             case FitImage():
                 return await self.fit_image(content, effect.media_type, effect.target, effect.crop)
@@ -194,6 +194,14 @@ class MediaWorkers(Pool):
                 remedy="see media.max_pixels",
             )
         return really
+
+
+def _decoded(data: str) -> bytes:
+    """Decode base64; standard base64, as that of blocks is, seven times as fast as anything else."""
+    try:
+        return pybase64.b64decode(data, validate=True)
+    except ValueError:
+        return pybase64.b64decode(data)
 
 
 def _sound_type(content: bytes, declared: str) -> str | None:

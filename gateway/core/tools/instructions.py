@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from gateway.core.model.texts import cut, visible
 from gateway.core.profiles.client_names import normalise_client_name
 
 LONGEST_PART = 64_000
@@ -63,6 +62,8 @@ def part(text: str | None) -> str:
     Halves of surrogate pairs are replaced, control characters made visible. Headings at or above the level of the one
     with the upstream's name, which could speak in another's name, are moved below it.
     """
+    from gateway.core.model.texts import cut, visible  # whose expressions take as long to compile as all else here
+
     whole = (text or "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     lines = visible(whole).replace("\r\n", "\n").replace("\r", "\n").strip()
     return cut(_HEADING.sub(r"##\1", lines), LONGEST_PART)
@@ -74,6 +75,8 @@ def merge_instructions(own: str | None, parts: Iterable[tuple[str, str]], longes
     Long texts are cut evenly and take nothing from short ones. Texts that would get next to nothing are left out, the
     last first.
     """
+    from gateway.core.model.texts import cut
+
     whole = [own.strip()] if own and own.strip() else []
     named = [(f"## {name}\n", text) for name, text in parts if text]
     if longest is None:

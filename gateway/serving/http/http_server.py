@@ -9,8 +9,9 @@ from contextlib import closing, contextmanager
 from typing import Any, NamedTuple, cast
 
 import anyio
-import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.config import Config
+from uvicorn.server import Server
 
 from gateway.errors import ConfigError
 from gateway.serving.http.connections import Connections, limited_protocol
@@ -83,12 +84,12 @@ async def serve(
                 last_words.deadline = anyio.current_time() + GRACE_SECONDS + _CLOSING_SECONDS
 
 
-class _Server(uvicorn.Server):
+class _Server(Server):
     """A uvicorn server that reports when it is ready, limits connections, and leaves signals and logging alone."""
 
     def __init__(self, app: ASGIApp, connections: Connections, listener: "TcpListener", *, dated: bool) -> None:
         super().__init__(
-            uvicorn.Config(
+            Config(
                 app,
                 http=cast("type[asyncio.Protocol]", limited_protocol(connections)),
                 lifespan="on",

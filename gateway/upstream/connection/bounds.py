@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
@@ -182,8 +182,7 @@ class Restarts:
         """Return the failure with the explanation that the limit is reached, and that only a call starts it again."""
         often = f"it was started {counted(self._per_hour, 'time')} within an hour, and is not restarted any more"
         remedy = "the next call starts it once more; limits.restarts is how often it may be started per hour"
-        return replace(
-            failure,
+        return failure._replace(
             message=f"{failure.message}; {often}",
             remedy=f"{failure.remedy}; {remedy}" if failure.remedy else remedy,
         )

@@ -8,7 +8,7 @@ refer to exceptions by qualified names, so that nothing heavy is imported to exp
 import errno
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -363,7 +363,7 @@ def startup(failures: Sequence[Failure], subject: Subject) -> Failure:
     met = [subject.secrets.cause(failure.message, 600) for failure in failures]
     message = met[0] if len(set(met)) == 1 else f"{met[0]}; over the older SSE transport: {'; '.join(met[1:])}"
     telling = (failure for code in _SPECIFIC for failure in failures if failure.code is code)
-    return replace(next(telling, failures[0]), kind=UpstreamUnavailable, message=message)
+    return next(telling, failures[0])._replace(kind=UpstreamUnavailable, message=message)
 
 
 def _flat(exception: BaseException) -> Iterator[Exception]:

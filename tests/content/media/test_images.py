@@ -101,6 +101,21 @@ def test_a_photo_png_over_the_byte_limit_becomes_a_jpeg(photo, encode, decode):
     assert difference(decode(picture.content), original) < 6
 
 
+def test_a_png_that_cannot_fit_is_not_encoded_to_find_that_out(photo, encode, monkeypatch):
+    content, pixels = encode(photo(1_200, 900), "PNG"), 0
+    save = Image.Image.save
+
+    def counted(image, to, name, **options):
+        nonlocal pixels
+        pixels += image.width * image.height if name == "PNG" else 0
+        save(image, to, name, **options)
+
+    monkeypatch.setattr(Image.Image, "save", counted)
+    picture = fitted(content, ImageTarget(max_bytes=len(content) * 2 // 3))
+    assert (picture.media_type, picture.pixels) == ("image/jpeg", (1_200, 900))
+    assert pixels <= 1_200 * 900 / 8
+
+
 def test_a_photo_png_within_the_byte_limit_stays_a_png(photo, encode):
     content = encode(photo(1_200, 900), "PNG")
     assert fitted(content, ImageTarget(max_edge=600, max_bytes=len(content))).media_type == "image/png"

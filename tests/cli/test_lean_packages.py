@@ -1,0 +1,54 @@
+"""Packages that are held back: out of the way while nobody asks for them, and complete as soon as somebody does."""
+
+import subprocess
+import sys
+
+import pytest
+
+from gateway.cli.lean_packages import LEAN
+
+
+def _run(code: str) -> str:
+    begun = f"import sys; from gateway.cli.lean_packages import hold_back; hold_back(); {code}"
+    done = subprocess.run([sys.executable, "-c", begun], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_submodule_is_imported_without_the_package_around_it() -> None:
+    held = "import mcp.server.lowlevel; print('mcp.server.mcpserver' in sys.modules)"
+    assert _run(held) == "False"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "from mcp import ClientSession, types",
+        "from mcp.server import MCPServer",
+        "import mcp.server.lowlevel; from mcp.server import MCPServer; assert MCPServer.__module__",
+        "import mcp; mcp.Client",
+        "import mcp.client.streamable_http; from mcp.client import Client",
+        "import uvicorn; uvicorn.run; uvicorn.__version__",
+        "import uvicorn.server; from uvicorn import Server; assert Server is uvicorn.server.Server",
+    ],
+)
+def test_whoever_asks_for_a_name_gets_it(asked: str) -> None:
+    assert _run(f"{asked}; print('there')") == "there"
+
+
+@pytest.mark.parametrize("package", sorted(LEAN))
+def test_a_name_that_does_not_exist_is_an_attribute_error(package: str) -> None:
+    missing = f"import {package}; print(hasattr(sys.modules[{package!r}], 'nothing_of_the_kind'))"
+    assert _run(missing) == "False"
+
+
+@pytest.mark.parametrize("package", sorted(LEAN))
+def test_a_package_that_is_looked_at_stays_held_back(package: str) -> None:
+    looked = (
+        f"import {package}; module = sys.modules[{package!r}]; print(hasattr(module, '__wrapped__'), module.__file__)"
+    )
+    assert _run(f"{looked}; assert type(module).__name__ == '_HeldBack'").startswith("False ")
+
+
+def test_holding_back_twice_is_the_same_as_once() -> None:
+    assert _run("n = len(sys.meta_path); hold_back(); print(len(sys.meta_path) - n)") == "0"
