@@ -137,16 +137,16 @@ async def _called(
         run_gateway(raw_settings, asleep=True, expected=expected(caller, app)) as gateway,
         open_shaper(settings, gateway.store) as shaper,
     ):
-        with command_remedies(configured=configured):
+        with command_remedies(settings.upstreams, configured=configured):
             await _woken(gateway, tool, caller, wait)
         if _is_for_pages_alone(gateway, tool, caller):
-            profiles = callers(profiles, tool, app)
+            profiles = callers(profiles, tool, app, _names_for_models(gateway, tool, caller))
         said: list[str] = []
 
         async def on_progress(done: float, of: float | None, words: str | None) -> None:
             said[:] = [f"{done:g}" + (f" of {of:g}" if of else "") + (f": {words}" if words else "")]
 
-        with command_remedies(configured=configured), wait.line(lambda: " ".join((f"calling {tool}", *said))):
+        with command_remedies(settings.upstreams, configured=configured), wait.line(lambda: " ".join((f"calling {tool}", *said))):
             raw = await gateway.router.respond(
                 "tools/call", {"name": tool, "arguments": arguments}, caller, on_progress=on_progress
             )
@@ -164,6 +164,12 @@ def _is_for_pages_alone(gateway: Gateway, tool: str, caller: Caller) -> bool:
     catalogue = gateway.router.catalogue(caller)
     route = catalogue.routes.get(tool)
     return tool in catalogue.own_names if route is None else route.audience == "app"
+
+
+def _names_for_models(gateway: Gateway, tool: str, caller: Caller) -> list[str]:
+    """The names by which models call the tools that their own upstreams call `tool`."""
+    routes = gateway.router.catalogue(caller).routes
+    return [name for name, route in routes.items() if route.tool == tool and route.audience != "app"]
 
 
 async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> None:

@@ -96,7 +96,7 @@ async def _read(
         for upstream in woken:
             upstream.wake()
         await wait.settled(woken)
-        with command_remedies(configured=configured):
+        with command_remedies(settings.upstreams, configured=configured):
             return await gateway.router.respond("resources/read", {"uri": uri}, caller)
 
 
