@@ -76,9 +76,7 @@ async def shaped_for(
     return await shaper.shape(result, apps.for_host(profile, shows_apps=shows), owner=owner, app=has_page)
 
 
-def callers(
-    profiles: Mapping[str, Profile], tool: str, app: bool, names: Sequence[str] = ()
-) -> Mapping[str, Profile]:
+def callers(profiles: Mapping[str, Profile], tool: str, app: bool, names: Sequence[str] = ()) -> Mapping[str, Profile]:
     """Return the profiles whose hosts show pages and so can call the tool; name the others on stderr.
 
     `names` are those by which models call the tool, if they do.

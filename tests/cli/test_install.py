@@ -277,3 +277,13 @@ def test_one_other_server_is_one(command):
     file.write_text('{"mcpServers": {"a": {"command": "a"}}}')
     listed = command("install", "--list")
     assert any(line.startswith("cursor ") and "1 other server  " in line for line in listed.out.splitlines())
+
+
+def test_the_list_names_the_servers_of_projects_and_where_they_are(command, home):
+    (Path.cwd() / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}')
+    shown = command("install", "--list").out.splitlines()
+    assert f"Claude Code also has in {Path.cwd()}: a, b ({Path.cwd() / '.mcp.json'})" in shown
+    listed = {one["host"]: one for one in command("install", "--list", "--json").json()}
+    project = {"folder": str(Path.cwd()), "file": str(Path.cwd() / ".mcp.json"), "names": [], "others": ["a", "b"]}
+    assert listed["claude-code"]["projects"] == [project]
+    assert listed["codex"]["projects"] == []

@@ -146,7 +146,10 @@ async def _called(
         async def on_progress(done: float, of: float | None, words: str | None) -> None:
             said[:] = [f"{done:g}" + (f" of {of:g}" if of else "") + (f": {words}" if words else "")]
 
-        with command_remedies(settings.upstreams, configured=configured), wait.line(lambda: " ".join((f"calling {tool}", *said))):
+        with (
+            command_remedies(settings.upstreams, configured=configured),
+            wait.line(lambda: " ".join((f"calling {tool}", *said))),
+        ):
             raw = await gateway.router.respond(
                 "tools/call", {"name": tool, "arguments": arguments}, caller, on_progress=on_progress
             )

@@ -12,6 +12,7 @@ import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile
 from gateway.cli.completion import host_names
+from gateway.cli.diagnosis.findings import list_names
 from gateway.cli.exit_codes import DONE, complain, refuse
 from gateway.cli.terminal import remark, say, say_json, say_table
 from gateway.config.builtin_profiles import load_profiles
@@ -280,6 +281,9 @@ def _list(at: Machine, as_json: bool) -> int:
     rows = [(one.host.name, one.host.title, _in_words(one), str(one.file)) for one in hosts]
     say_table(("host", "", "the gateway", "file"), rows)
     for one in hosts:
+        for project in one.projects:
+            names = list_names([*project.own, *project.others])
+            say(f"{one.host.title} also has in {project.folder}: {names} ({project.file})")
         if one.problem is not None:
             complain(str(one.problem))
     return DONE
