@@ -14,16 +14,18 @@ from gateway.cli.command_context import (
     AS_GIVEN,
     AsJson,
     ConfigFile,
+    ProfileNames,
     Revision,
     UpstreamUrls,
     chosen_profiles,
     open_shaper,
+    profile_option,
     run_until_signal,
     settings_for,
+    the_profile,
     with_raw_profile,
 )
 from gateway.cli.command_remedies import command_remedies
-from gateway.cli.completion import profile_names
 from gateway.cli.exit_codes import DONE, FAILED, refuse
 from gateway.cli.pages import WithPages, callers, declaring, expected, shaped_for, tell_of_pages
 from gateway.cli.print_result import grouped, result_lines
@@ -58,13 +60,7 @@ def call(
     config: ConfigFile = None,
     upstream: UpstreamUrls = None,
     profile: Annotated[
-        str | None,
-        typer.Option(
-            "--profile",
-            metavar="NAME",
-            autocompletion=profile_names,
-            help=f"Profile of the host; {ALL!r} for every host. Default: default.",
-        ),
+        ProfileNames, profile_option(f"Profile of the host; {ALL!r} for every host. Default: gateway.profile.")
     ] = None,
     revision: Revision = REVISIONS[-1],
     app: WithPages = False,
@@ -80,7 +76,8 @@ def call(
     """
     parsed = _arguments(arguments)
     settings = settings_for(config, upstream)
-    profiles = chosen_profiles(settings, profile or settings.gateway.profile or "default", revision)
+    asked = the_profile(profile)
+    profiles = chosen_profiles(settings, asked or settings.gateway.profile or "default", revision)
     tell_of_pages(profiles, app)
     wait = Wait(visible=not as_json, ctrl_c="end")
     ended = run_until_signal(
@@ -88,7 +85,7 @@ def call(
     )
     if isinstance(ended, int):
         return ended
-    several = profile == ALL
+    several = asked == ALL
     unsaved: list[str] = []
     if as_json:
         shown: list[dict[str, Any]] = []

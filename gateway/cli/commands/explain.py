@@ -14,13 +14,15 @@ from gateway.cli.command_context import (
     AS_GIVEN,
     AsJson,
     ConfigFile,
+    ProfileNames,
     Revision,
     chosen_profiles,
     open_shaper,
+    profile_option,
     run_until_signal,
     settings_if_any,
+    the_profile,
 )
-from gateway.cli.completion import profile_names
 from gateway.cli.exit_codes import DONE
 from gateway.cli.pages import WithPages, callers, shaped_for, shows_pages, tell_of_pages
 from gateway.cli.print_result import block_lines, grouped
@@ -76,14 +78,8 @@ def explain(
     ] = None,
     config: ConfigFile = None,
     profile: Annotated[
-        str,
-        typer.Option(
-            "--profile",
-            metavar="NAME",
-            autocompletion=profile_names,
-            help=f"Profile of the host; {ALL!r} for every host.",
-        ),
-    ] = "default",
+        ProfileNames, profile_option(f"Profile of the host; {ALL!r} for every host. Default: default.")
+    ] = None,
     revision: Revision = REVISIONS[-1],
     app: WithPages = False,
     as_json: AsJson = False,
@@ -99,7 +95,8 @@ def explain(
         raise typer.TyperException("Missing argument 'FILE': a recorded result; or pipe one in.")
     recorded = _recorded(file or "-")
     settings = settings_if_any(config).settings
-    profiles = chosen_profiles(settings, profile, revision)
+    name = the_profile(profile) or "default"
+    profiles = chosen_profiles(settings, name, revision)
     tell_of_pages(profiles, app)
     if recorded.audience == "app":
         profiles = callers(profiles, recorded.tool, app)
@@ -108,7 +105,7 @@ def explain(
         return ended
     if as_json:
         every = [_as_json(name, shaped) for name, shaped in ended.items()]
-        say_json(every if profile == ALL else every[0])
+        say_json(every if name == ALL else every[0])
         return DONE
     audience = _audience(recorded, app)
     explained = {

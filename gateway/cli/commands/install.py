@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from gateway.cli.command_context import AsJson, ConfigFile
+from gateway.cli.command_context import AsJson, ConfigFile, ProfileNames, profile_option, the_profile
 from gateway.cli.completion import host_names
 from gateway.cli.diagnosis.findings import list_names
 from gateway.cli.exit_codes import DONE, complain, refuse
@@ -53,9 +53,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the change as a di
 def install(
     host: HostName = None,
     config: ConfigFile = None,
-    profile: Annotated[
-        str | None, typer.Option("--profile", metavar="NAME", help="Profile to use instead of recognising the host.")
-    ] = None,
+    profile: Annotated[ProfileNames, profile_option("Profile to use instead of recognising the host.")] = None,
     only: Annotated[
         bool, typer.Option("--only", help="Remove the other servers, except those that want a login.")
     ] = False,
@@ -85,14 +83,15 @@ def install(
     if host is None:
         refuse("name a host, or use --list")
     known = find_host(host)
-    configuration, settings = _configuration(config, profile)
+    chosen = the_profile(profile)
+    configuration, settings = _configuration(config, chosen)
     target = file.absolute() if file is not None else user_file(known, at)
     before = _given_before(known, target, name)
     given = {**before, **_given(env or (), at)}
     changed = {key for key, value in given.items() if before.get(key) != value}
     # A diff is for people, and the given values are usually secrets.
     shown = {**given, **dict.fromkeys(changed, HIDDEN)} if dry_run else given
-    launch = own_launch(configuration, profile, given=shown)
+    launch = own_launch(configuration, chosen, given=shown)
     others = _others(known, target, at, configuration) if only else _OtherServers()
     done = register(known, target, launch, Backups.of_user(), name=name, only=only, kept=others.login, dry_run=dry_run)
     if dry_run:
@@ -103,7 +102,7 @@ def install(
     _say_registered(done, known, name, configuration)
     _say_others(done, known, others)
     again = ["mcp-gateway", "install", known.name, *(["--config", str(config)] if config is not None else [])]
-    again += [*(["--profile", profile] if profile is not None else []), *(["--name", name] if name != NAME else [])]
+    again += [*(["--profile", chosen] if chosen is not None else []), *(["--name", name] if name != NAME else [])]
     again += ["--file", str(file)] if file is not None else []
     _say_variables(known, configuration, launch, at, shlex.join(again))
     if lives_in_cache():
