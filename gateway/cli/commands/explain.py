@@ -93,9 +93,9 @@ def explain(
     """
     if file is None and sys.stdin.isatty():
         raise typer.TyperException("Missing argument 'FILE': a recorded result; or pipe one in.")
+    name = the_profile(profile) or "default"
     recorded = _recorded(file or "-")
     settings = settings_if_any(config).settings
-    name = the_profile(profile) or "default"
     profiles = chosen_profiles(settings, name, revision)
     tell_of_pages(profiles, app)
     if recorded.audience == "app":
