@@ -76,10 +76,12 @@ async def shaped_for(
     return await shaper.shape(result, apps.for_host(profile, shows_apps=shows), owner=owner, app=has_page)
 
 
-def callers(profiles: Mapping[str, Profile], tool: str, app: bool, names: Sequence[str] = ()) -> Mapping[str, Profile]:
+def callers(
+    profiles: Mapping[str, Profile], tool: str, app: bool, names: Sequence[str] = (), has_pages: bool = True
+) -> Mapping[str, Profile]:
     """Return the profiles whose hosts show pages and so can call the tool; name the others on stderr.
 
-    `names` are those by which models call the tool, if they do.
+    `names` are those by which models call the tool, if they do; `has_pages`: whether there is a page that may call it.
 
     Raises:
         UnknownTool: no host of these profiles shows pages.
@@ -90,7 +92,8 @@ def callers(profiles: Mapping[str, Profile], tool: str, app: bool, names: Sequen
         words = f"there is no tool named {plain(tool, 100)!r}"
         if names:
             words += f"; here it is called {' or '.join(map(repr, names))}"
-            remedy = f"only pages call it by its own name: to call it as one, {remedy}"
+            as_page = f"only pages call it by its own name: to call it as one, {remedy}"
+            remedy = as_page if has_pages else "`mcp-gateway tools` lists the names"
         else:
             words += ": only pages call it by this name"
         raise UnknownTool(words, remedy=remedy)

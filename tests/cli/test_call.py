@@ -68,6 +68,13 @@ def test_arguments_are_passed_from_the_command_line_or_stdin(command, pictures, 
     assert json.loads(command("call", "pics__echo", "-", *profile).out) == given
 
 
+def test_arguments_that_are_no_object_are_answered_with_an_example(command, pictures):
+    for given in ("hello", "[1]"):
+        ended = command("call", "pics__echo", given, "--config", pictures())
+        assert (ended.code, ended.out) == (2, "")
+        assert """object, as '{"path": "a.png"}'""" in ended.err
+
+
 def test_one_call_is_shown_for_every_host(command, pictures, tmp_path):
     ended = command(
         "call", "pics__picture", "--config", pictures(), "--profile", "all", "--json", "--save", tmp_path / "out"
@@ -147,6 +154,7 @@ def test_a_tool_that_is_called_as_its_own_server_calls_it_is_named_as_it_is_call
     ended = command("call", "picture", "--config", pictures())
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("error: there is no tool named 'picture'; here it is called 'pics__picture' (")
+    assert "page" not in ended.err
 
 
 EXITS = """

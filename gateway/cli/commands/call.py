@@ -42,6 +42,8 @@ from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
 from gateway.runtime import Gateway, run_gateway
 
+_EXAMPLE = '{"path": "a.png"}'
+
 
 @dataclass(frozen=True)
 class _Called:
@@ -111,9 +113,9 @@ def _arguments(given: str) -> dict[str, Any]:
     try:
         parsed = json.loads(text)
     except ValueError as error:
-        refuse(f"the arguments are not JSON: {error}")
+        refuse(f"the arguments are not JSON: {error}; give an object, as '{_EXAMPLE}'")
     if not isinstance(parsed, dict):
-        refuse('the arguments must be a JSON object, as {"path": "a.png"}')
+        refuse(f"the arguments must be a JSON object, as '{_EXAMPLE}'")
     return parsed  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -137,7 +139,9 @@ async def _called(
         with command_remedies(settings.upstreams, configured=configured):
             await _woken(gateway, tool, caller, wait)
         if _is_for_pages_alone(gateway, tool, caller):
-            profiles = callers(profiles, tool, app, _names_for_models(gateway, tool, caller))
+            routes = gateway.router.catalogue(caller).routes
+            names = [name for name, route in routes.items() if route.tool == tool and route.audience != "app"]
+            profiles = callers(profiles, tool, app, names, any(route.shows_page for route in routes.values()))
         said: list[str] = []
 
         async def on_progress(done: float, of: float | None, words: str | None) -> None:
@@ -164,12 +168,6 @@ def _is_for_pages_alone(gateway: Gateway, tool: str, caller: Caller) -> bool:
     catalogue = gateway.router.catalogue(caller)
     route = catalogue.routes.get(tool)
     return tool in catalogue.own_names if route is None else route.audience == "app"
-
-
-def _names_for_models(gateway: Gateway, tool: str, caller: Caller) -> list[str]:
-    """The names by which models call the tools that their own upstreams call `tool`."""
-    routes = gateway.router.catalogue(caller).routes
-    return [name for name, route in routes.items() if route.tool == tool and route.audience != "app"]
 
 
 async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> None:
