@@ -39,10 +39,12 @@ class Readers:
             yield "nothing: only pages call this tool"
             return
         host = self.profile.structured.host
+        media = sum(_chars_of(block) is None for block in self.sent.blocks)
         if not self._replaces_content:
-            media = len(self.sent.blocks) - sum(_chars_of(block) is not None for block in self.sent.blocks)
             beside = f", and {counted(media, 'block')} of other kinds" if media else ""
             yield f"the content: {_sized(self._content_chars)}{beside}"
+        elif media and host == "replaces-text":
+            yield f"of the content {counted(media, 'block')} without text"
         if self._data:
             yield f"structured content, {_sized(self._data_chars)}: {TAKEN_BY_THE_MODEL.get(host) or _UNTAKEN[host]}"
         yield from self._shared_lines()
@@ -64,19 +66,20 @@ class Readers:
         if not self._data:
             return
         host = self.profile.structured.host
-        read = self._data_chars if host in TAKEN_BY_THE_MODEL else 0
+        is_taken = host in TAKEN_BY_THE_MODEL or (host == "if-empty" and not self.sent.blocks)
+        read = self._data_chars if is_taken else 0
+        maybe = self._data_chars if host == "unknown" else 0
         if self._repeating is not None and not self._replaces_content:
             place, chars = self._repeating
             read += chars
             yield f"of the page's data, {_sized(chars)} are in block {place} of the content, as text"
-        may = "may read" if host == "unknown" and not read else "reads"
-        read = read or (self._data_chars if host == "unknown" else 0)
-        if not read:
+        if not read and not maybe:
             yield "of the page's data it reads nothing"
-        elif read > _LONG:
+        elif read + maybe > _LONG:
+            reads, chars = ("reads", read) if read > _LONG else ("may read", read + maybe)
             yield (
-                f"warning: of the page's data the model {may} {_sized(read)}: put what only the page needs into _meta, "
-                'or let the page fetch it with a tool of its own (visibility: ["app"])'
+                f"warning: of the page's data the model {reads} {_sized(chars)}: put what only the page needs into "
+                '_meta, or let the page fetch it with a tool of its own (visibility: ["app"])'
             )
 
     @property

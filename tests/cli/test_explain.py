@@ -211,6 +211,7 @@ def test_the_model_and_the_page_each_have_a_section_with_sizes(command, board):
             "warning: of the page's data the model reads 780,010 characters (about 195,003 tokens): put",
         ),
         ("agent-loop", "warning: of the page's data the model may read 780,010 characters (about 195,003 tokens): put"),
+        ("default", "warning: of the page's data the model may read "),
         ("goose", None),
     ],
 )
