@@ -6,6 +6,7 @@ from evidence import facts, known_words_of, own_evidence
 
 from gateway.core.profiles.match_profile import namesake
 from gateway.core.profiles.profile import Profile
+from gateway.hosts.config_files.by_hand import HAND_EDITED
 from gateway.hosts.config_files.hosts import HOSTS
 
 _KNOWN = ("measured", "source", "maintainer", "user_report")
@@ -157,7 +158,7 @@ def _row(profile: Profile, profiles: Mapping[str, Profile]) -> str:
     page = _page(profile)
     cells = (
         f"[{profile.title}](evidence.md#{profile.name})",
-        f"[`install {page}`]({page}.md)" if page else "",
+        f"[`install {page}`]({page}.md)" if page else _by_hand(profile),
         known_words(profile, profiles),
         images(profile),
         shown(profile.audio.show),
@@ -171,6 +172,11 @@ def _row(profile: Profile, profiles: Mapping[str, Profile]) -> str:
         "" if profile.name in _LAST else pages(profile),
     )
     return f"| {' | '.join(cells)} |"
+
+
+def _by_hand(profile: Profile) -> str:
+    by_hand = profile.name in HAND_EDITED
+    return f"[`install {profile.name}`](../registration.md#hosts-that-are-edited-by-hand) prints it" if by_hand else ""
 
 
 def _section(profile: Profile, profiles: Mapping[str, Profile]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import anyio
 import typer
 
+from gateway.cli.completion import profile_names
 from gateway.cli.exit_codes import INTERRUPTED, TERMINATED, refuse
 from gateway.config.builtin_profiles import load_profiles
 from gateway.config.command_line import settings_from_arguments
@@ -60,7 +61,22 @@ Revision = Annotated[
     str, typer.Option("--revision", metavar="DATE", help=f"Protocol revision of the host: {', '.join(REVISIONS)}.")
 ]
 
+ProfileNames = list[str] | None
+"""The names given with `--profile`: a list, so that a second one is refused and does not silently replace the first."""
+
 Returned = TypeVar("Returned")
+
+
+def profile_option(help: str, *, completion: Callable[[str], list[str]] | None = profile_names) -> Any:
+    """Return the option `--profile`, for a parameter of type `ProfileNames`; `the_profile` is its value."""
+    return typer.Option("--profile", metavar="NAME", autocompletion=completion, help=help)
+
+
+def the_profile(names: ProfileNames) -> str | None:
+    """Return the name given with `--profile`; exit with an error if there are several."""
+    if names and len(names) > 1:
+        refuse(f"--profile takes one name, and is given {len(names)}: {', '.join(names)}")
+    return names[0] if names else None
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,11 @@
 """Remedies for whoever runs a command, in place of those for hosts, which call methods and open pages."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
+from gateway.config.schema import UpstreamSettings
 from gateway.errors import Failure, FailureCode, UnknownResource, UnknownTool, UpstreamUnavailable
+from gateway.upstream.remedies import full_remedy
 
 _SLOW = frozenset({FailureCode.START_TIMEOUT, FailureCode.CONNECT_TIMEOUT, FailureCode.TIMED_OUT})
 """Failures of which only that too much time has passed is known, until `doctor` looks into them."""
@@ -12,8 +14,11 @@ _DOCTOR = "`mcp-gateway doctor` finds out more"
 
 
 @contextmanager
-def command_remedies(*, configured: bool) -> Generator[None]:
-    """Context manager: errors get the remedy of the command line. `configured`: `doctor` can check the upstreams."""
+def command_remedies(upstreams: Mapping[str, UpstreamSettings], *, configured: bool) -> Generator[None]:
+    """Context manager: errors get the remedy of the command line.
+
+    `configured`: `upstreams` are those of a file, which can be edited and which `doctor` can check.
+    """
     try:
         yield
     except UnknownTool as error:
@@ -22,9 +27,18 @@ def command_remedies(*, configured: bool) -> Generator[None]:
         remedy = "`mcp-gateway tools --app` lists the pages"
         raise UnknownResource(error.message, uri=error.uri, remedy=remedy) from None
     except UpstreamUnavailable as error:
-        if more := doctor_knows(error.failure, configured=configured):
-            error.remedy = f"{error.remedy}; {more}" if error.remedy else more
-        raise
+        raise _explained(error, upstreams[error.upstream], configured=configured) from None
+
+
+def _explained(error: UpstreamUnavailable, settings: UpstreamSettings, *, configured: bool) -> UpstreamUnavailable:
+    """Return the error with what is wrong and what to do: unlike a running gateway, a command does not try again."""
+    failure = error.failure
+    if failure.code is UpstreamUnavailable.usual:  # nothing has failed: it is disabled, or the wait was ended
+        return error
+    known = full_remedy(failure, error.upstream, settings) if configured else failure.remedy
+    remedy = "; ".join(filter(None, (known, doctor_knows(failure, configured=configured))))
+    words = f"is not available: {failure.message}"
+    return UpstreamUnavailable(error.upstream, words, remedy=remedy or None, failure=failure)
 
 
 def doctor_knows(failure: Failure | None, *, configured: bool) -> str | None:

@@ -1,6 +1,6 @@
 """Pages (MCP Apps) on the command line: the option `--app`, and its effect on a profile and a caller."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -76,8 +76,12 @@ async def shaped_for(
     return await shaper.shape(result, apps.for_host(profile, shows_apps=shows), owner=owner, app=has_page)
 
 
-def callers(profiles: Mapping[str, Profile], tool: str, app: bool) -> Mapping[str, Profile]:
+def callers(
+    profiles: Mapping[str, Profile], tool: str, app: bool, names: Sequence[str] = (), has_pages: bool = True
+) -> Mapping[str, Profile]:
     """Return the profiles whose hosts show pages and so can call the tool; name the others on stderr.
+
+    `names` are those by which models call the tool, if they do; `has_pages`: whether there is a page that may call it.
 
     Raises:
         UnknownTool: no host of these profiles shows pages.
@@ -85,9 +89,14 @@ def callers(profiles: Mapping[str, Profile], tool: str, app: bool) -> Mapping[st
     showing = {name: profile for name, profile in profiles.items() if shows_pages(profile, app)}
     if not showing:
         remedy = "choose a profile whose host shows pages" if app else "add --app, as for a host that shows pages"
-        raise UnknownTool(
-            f"there is no tool named {plain(tool, 100)!r}: only pages call it by this name", remedy=remedy
-        )
+        words = f"there is no tool named {plain(tool, 100)!r}"
+        if names:
+            words += f"; here it is called {' or '.join(map(repr, names))}"
+            as_page = f"only pages call it by its own name: to call it as one, {remedy}"
+            remedy = as_page if has_pages else "`mcp-gateway tools` lists the names"
+        else:
+            words += ": only pages call it by this name"
+        raise UnknownTool(words, remedy=remedy)
     if left_out := [name for name in profiles if name not in showing]:
         why = "only pages call this tool, and these hosts show none"
         remark(f"left out: {', '.join(left_out)} ({why}{'' if app else ' unless they declare it: add --app'})")

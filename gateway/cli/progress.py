@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager, nullcontext
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
     from gateway.upstream import Upstream
 
+ANNOUNCED_AFTER = 1.0
+"""Seconds of waiting after which it is announced where stderr is not a terminal: a silent command seems to hang."""
+
 _PER_SECOND = 4
 _LONGEST = 300
 _STYLES = {"ready": "green", "failed": "red", "disabled": "dim", "sleeping": "dim"}
@@ -28,14 +32,13 @@ _STYLES = {"ready": "green", "failed": "red", "disabled": "dim", "sleeping": "di
 class Wait:
     """Waits for upstreams to start.
 
-    `visible`: show progress if stderr is a terminal. `ctrl_c`: the effect of Ctrl-C meanwhile, in words. `announced`:
-    if stderr is not a terminal, print one line at the beginning, because a command that prints nothing for a minute
-    seems to hang.
+    `visible`: show progress if stderr is a terminal, or else announce in one line what is waited for. `ctrl_c`: the
+    effect of Ctrl-C meanwhile, in words.
     """
 
-    def __init__(self, *, visible: bool, ctrl_c: str, announced: bool = False) -> None:
+    def __init__(self, *, visible: bool, ctrl_c: str) -> None:
         self._visible = visible and sys.stderr.isatty()
-        self._announced = visible and announced and not self._visible
+        self._announced = visible and not self._visible
         self._ctrl_c = ctrl_c
         self._scope: anyio.CancelScope | None = None
         self.outcomes: dict[str, str] = {}
@@ -65,13 +68,21 @@ class Wait:
     def shown(self, upstreams: Collection[Upstream]) -> Generator[None]:
         """Context manager that shows the upstreams' progress; `interrupt` cancels its body."""
         began = time.monotonic()
-        names = [upstream.name for upstream in upstreams if upstream.settings.enabled]
-        if self._announced and names:
-            remark(f"starting {', '.join(names)}, which may take minutes where something has to be installed")
         live = self._live(lambda: _table(upstreams, began, self._ctrl_c)) if upstreams else nullcontext()
-        with live, anyio.CancelScope() as self._scope:
+        with live, self._announcing(upstreams), anyio.CancelScope() as self._scope:
             yield
         self._scope = None
+
+    @contextmanager
+    def _announcing(self, upstreams: Collection[Upstream]) -> Generator[None]:
+        timer = Timer(ANNOUNCED_AFTER, _announce, [upstreams])
+        timer.daemon = True
+        if self._announced:
+            timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     @contextmanager
     def line(self, words: Callable[[], str]) -> Generator[None]:
@@ -104,11 +115,24 @@ class Wait:
         )
 
 
+def _announce(upstreams: Collection[Upstream]) -> None:
+    """Print the upstreams that are still starting, and those whose turn comes after them."""
+    pending = [upstream for upstream in upstreams if upstream.state.is_pending]
+    starting = ", ".join(upstream.name for upstream in pending if not upstream.is_queued)
+    queued = ", ".join(upstream.name for upstream in pending if upstream.is_queued)
+    if pending:
+        names = ", then ".join(filter(None, (starting, queued)))
+        remark(f"starting {names}, which may take minutes where something has to be installed")
+
+
 def standing_words(upstream: Upstream) -> str:
     """Describe an upstream's state in one line: `installing for 42 s: npx may have to install it first`."""
     state = upstream.state.value
+    passed = time.time() - upstream.counts.since
+    if upstream.is_queued:
+        return f"{upstream.cause}, for {_seconds(passed)}"
     if upstream.state.is_pending:
-        state += f" for {_seconds(time.time() - upstream.counts.since)}"
+        state += f" for {_seconds(passed - upstream.waited)}"
     return f"{state}: {upstream.cause}" if upstream.cause else state
 
 

@@ -215,8 +215,11 @@ class ToolCatalogues:
             return _ambiguous(shown, several, catalogue)
         offered = _callable(catalogue)
         likely = [each for each in offered if catalogue.routes[each].upstream == owner] or offered
-        near = get_close_matches(shown, likely[:_COMPARED], n=3)
-        hint = f"; the nearest: {', '.join(repr(match) for match in near)}" if near else ""
+        if called := [each for each in offered if catalogue.routes[each].tool == name]:
+            hint = f"; here it is called {' or '.join(map(repr, called[:_COMPARED]))}"
+        else:
+            near = get_close_matches(shown, likely[:_COMPARED], n=3)
+            hint = f"; the nearest: {', '.join(repr(match) for match in near)}" if near else ""
         absent = self._availability.missing()
         why = f"; not there now: {', '.join(absent)}" if absent else ""
         return UnknownTool(f"there is no tool named {shown!r}{hint}{why}", remedy="list the tools again")

@@ -127,6 +127,11 @@ class Upstream:
         return longest_start(self.settings)
 
     @property
+    def is_queued(self) -> bool:
+        """Whether its start waits for its turn, behind others with the same launcher."""
+        return self.default.is_queued
+
+    @property
     def waited(self) -> float:
         """Seconds that its last start waited for its turn, behind others with the same launcher."""
         return self.default.waited

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+from gateway.cli import progress
 from gateway.cli.app import run
 
 PICTURES = Path(__file__).parents[1] / "servers" / "pictures_stdio.py"
@@ -44,6 +45,12 @@ def no_configuration(tmp_path_factory, monkeypatch):
     for variable in ("https_proxy", "no_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+
+
+@pytest.fixture(autouse=True)
+def unannounced(monkeypatch):
+    """No command in this process announces what it waits for, however slow the machine is."""
+    monkeypatch.setattr(progress, "ANNOUNCED_AFTER", 3_600.0)
 
 
 @pytest.fixture

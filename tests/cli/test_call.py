@@ -68,6 +68,13 @@ def test_arguments_are_passed_from_the_command_line_or_stdin(command, pictures, 
     assert json.loads(command("call", "pics__echo", "-", *profile).out) == given
 
 
+def test_arguments_that_are_no_object_are_answered_with_an_example(command, pictures):
+    for given in ("hello", "[1]"):
+        ended = command("call", "pics__echo", given, "--config", pictures())
+        assert (ended.code, ended.out) == (2, "")
+        assert """object, as '{"path": "a.png"}'""" in ended.err
+
+
 def test_one_call_is_shown_for_every_host(command, pictures, tmp_path):
     ended = command(
         "call", "pics__picture", "--config", pictures(), "--profile", "all", "--json", "--save", tmp_path / "out"
@@ -141,3 +148,35 @@ def test_a_tool_that_nobody_has_is_exit_code_2_and_one_of_a_dead_upstream_3(comm
     gone = command("call", "dead__tool", "--config", config)
     assert (gone.code, gone.err.count("\n")) == (3, 1)
     assert "upstream 'dead'" in gone.err
+
+
+def test_a_tool_that_is_called_as_its_own_server_calls_it_is_named_as_it_is_called_here(command, pictures):
+    ended = command("call", "picture", "--config", pictures())
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("error: there is no tool named 'picture'; here it is called 'pics__picture' (")
+    assert "page" not in ended.err
+
+
+EXITS = """
+[upstreams.exits]
+command = "${MCP_GATEWAY_PYTHON}"
+args = ["-c", "raise SystemExit('no key')"]
+"""
+
+
+@pytest.mark.parametrize("arguments", [("call", "exits__tool"), ("read", "ui://exits/page")])
+def test_of_a_server_that_does_not_work_it_is_said_what_is_wrong_and_what_to_do(command, pictures, arguments):
+    ended = command(*arguments, "--config", pictures(EXITS))
+    assert (ended.code, ended.out, ended.err.count("\n")) == (3, "", 1)
+    assert ended.err.startswith("error: upstream 'exits': is not available: exited with code 1: no key (run ")
+    assert "by hand to see all that it says" in ended.err
+    assert "upstreams.exits.env" in ended.err
+    assert "keeps trying" not in ended.err
+
+
+def test_of_a_server_without_a_configuration_no_key_of_one_is_named(command):
+    ended = command("call", "127-0-0-1__tool", "--upstream", "http://127.0.0.1:9/mcp")
+    assert ended.code == 3
+    assert "refused" in ended.err
+    assert "upstreams." not in ended.err
+    assert "keeps trying" not in ended.err

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -151,6 +152,27 @@ def test_a_tool_that_fails_is_exit_code_1_whether_it_says_so_or_refuses(command,
     assert "No such file." in ended.json()["failed"]["broken"]
     assert "made up" in ended.json()["failed"]["broken"]
     assert "not today" in ended.json()["failed"]["refuses"]
+
+
+def test_what_refuses_made_up_arguments_is_not_counted_as_seen_and_real_ones_are_asked_for(command, server, tmp_path):
+    schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+    refusal = {"content": [{"type": "text", "text": "No such file."}], "isError": True}
+    words = server(tool("opens", inputSchema=schema), opens=refusal)
+    ended = command("check", *words)
+    assert ended.code == 1
+    assert "seen" not in ended.out
+    assert ended.out.splitlines()[-1].startswith("1 call, 1 failed (exit code 1); ")
+    assert "  failed   it reports an error: No such file. (its arguments were made up: " in ended.out
+    hint = "made-up arguments were refused; give real ones with --arguments FILE, which may hold, with your values:"
+    example = ended.out.split(hint)[1].splitlines()[1]
+    told = command("check", "--json", *words).json()
+    assert (told["good"], told["cells"], told["made_up"]) == (False, 0, {"opens": {"path": "."}})
+    given = tmp_path / "arguments.json"
+    given.write_text(example.replace('"."', '"real.png"'))
+    again = command("check", "--arguments", given, *words)
+    assert again.code == 1  # what the server says of real arguments is a result like any other
+    assert "made up" not in again.out
+    assert re.search(r"1 call, 1 failed \(exit code 1\); through the gateway (\d+) of \1 shown", again.out)
 
 
 def test_only_some_tools_and_hosts_may_be_looked_at(command, server):

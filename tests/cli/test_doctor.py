@@ -7,7 +7,7 @@ DEAD = '[upstreams.dead]\ncommand = "/no/such/program"\n'
 
 def test_a_healthy_configuration_is_exit_code_0_and_every_part_is_named(command, pictures):
     ended = command("doctor", "--config", pictures("[http]\nport = 0\n"))
-    assert (ended.code, ended.err) == (0, "starting pics, which may take minutes where something has to be installed\n")
+    assert (ended.code, ended.err) == (0, "")
     headings = [line for line in ended.out.splitlines() if line and not line.startswith(" ")]
     assert headings[:4] == ["configuration", "profiles", "environment", "upstream pics"]
     assert headings[-4:-1] == ["serve --http", "store", "media"]
@@ -28,8 +28,7 @@ def test_without_an_upstream_that_is_started_nothing_is_waited_for(command, tmp_
 def test_a_problem_is_exit_code_1_with_its_remedy_below_it(command, pictures):
     ended = command("doctor", "--config", pictures(DEAD))
     assert ended.code == 1
-    assert ended.err.startswith("starting pics, dead, which may take ")
-    assert ended.err.count("\n") == 1
+    assert ended.err == ""
     lines = ended.out.splitlines()
     at = lines.index("  problem   the command '/no/such/program' was not found")
     assert lines[at + 1] == "            -> fix the path in upstreams.dead.command"

@@ -167,3 +167,68 @@ def test_an_embedded_page_is_one_line_without_its_text(command, tmp_path):
     ended = command("explain", path, "--app", "--profile", "goose")
     assert ended.out.count("  resource: text/html, 14 characters, ui://cards/1\n") == 2
     assert "hello" not in ended.out
+
+
+def readers(command, path, profile):
+    """What is said of the model's part and of the page's, each line by line."""
+    ended = command("explain", path, "--app", "--profile", profile)
+    assert ended.code == 0, ended.err
+    model, page = ended.out.split("\nthe model reads:\n")[1].split("\nthe page reads:\n")
+    return model.splitlines(), page.strip().splitlines()
+
+
+@pytest.fixture
+def board(tmp_path):
+    """Record a result with data for a page of this many rows of 100 characters, and what its model is to read."""
+
+    def write(rows):
+        path = tmp_path / "board.json"
+        data = {"content": [{"type": "text", "text": "A board."}], "structuredContent": {"rows": ["r" * 97] * rows}}
+        path.write_text(json.dumps({**data, "_meta": {"k": "v"}}))
+        return path
+
+    return write
+
+
+def test_the_model_and_the_page_each_have_a_section_with_sizes(command, board):
+    model, page = readers(command, board(4), "goose")
+    assert model == [
+        "  the content: 419 characters (about 105 tokens)",
+        "  structured content, 410 characters (about 103 tokens): this host's model does not read it",
+        "  of the page's data, 410 characters (about 103 tokens) are in block 0 of the content, as text",
+    ]
+    assert page[1:] == [
+        "  structured content, as the server sent it: 410 characters (about 103 tokens)",
+        "  _meta, as the server sent it: 9 characters (about 3 tokens), which no model reads",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("profile", "warning"),
+    [
+        (
+            "claude-desktop",
+            "warning: of the page's data the model reads 780,010 characters (about 195,003 tokens): put",
+        ),
+        ("agent-loop", "warning: of the page's data the model may read 780,010 characters (about 195,003 tokens): put"),
+        ("default", "warning: of the page's data the model may read "),
+        ("goose", None),
+    ],
+)
+def test_a_page_with_much_data_that_models_read_is_warned_of(command, board, profile, warning):
+    model, page = readers(command, board(7_800), profile)
+    said = [line for line in model if "warning" in line]
+    assert len(said) == (warning is not None)
+    assert all(warning in line for line in said)
+    lost = [line for line in page if "this host loses it on the way to the page; it gets no other" in line]
+    assert len(lost) == (profile == "claude-desktop")
+    assert not any("warning" in line for line in readers(command, board(4), profile)[0])
+
+
+def test_data_that_a_host_has_no_text_for_has_a_remedy(command, board):
+    said = command("explain", board(7_800), "--app", "--profile", "claude-desktop").out
+    assert "this host's pages get none; have the tool return less of it, and let the page ask for the rest" in said
+
+
+def test_without_a_page_there_is_one_reader(command, recorded):
+    assert "the page reads" not in command("explain", recorded).out

@@ -1,5 +1,6 @@
 """`mcp-gateway import`: three hosts' real files, as a user has them."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -62,6 +63,16 @@ def test_what_was_found_is_shown_without_secrets(command, home):
     assert "postgres://" not in ended.out
     assert "playwright: not set at the moment: PLAYWRIGHT_TOKEN\n" in ended.err
     assert not (home / "mcp-gateway").exists()
+    target = home / "mcp-gateway" / "mcp-gateway.toml"
+    count = re.fullmatch(rf"{re.escape(str(target))}: (\d+) upstreams would be added, in a new file", _last(ended.out))
+    assert count
+    command("import", "--yes", "claude-code", "cursor")
+    assert _last(command("import", "--dry-run", "claude-code", "cursor").out) == f"{target}: nothing to add"
+    assert re.search(r"toml: \d+ upstreams? would be added$", _last(command("import", "--dry-run").out))
+
+
+def _last(text):
+    return text.splitlines()[-1]
 
 
 def test_a_second_import_finds_everything_there_already(command, home):

@@ -233,8 +233,8 @@ def test_uninstalling_what_is_not_there_is_no_error(command, home):
     [
         (["codx"], "no host 'codx' is known (did you mean 'codex'?)\n"),
         (
-            ["goose"],
-            "the configuration file of the host 'goose' is not known (add the gateway there by hand: docs/hosts/",
+            ["warp"],
+            "the configuration file of the host 'warp' is not known (add the gateway there by hand: docs/hosts/",
         ),
         (["claude-ai"], "the configuration file of the host 'claude-ai' is not known (add the gateway there by hand"),
         (["vscode-copilot"], "no host 'vscode-copilot' is known (did you mean 'vscode'"),
@@ -242,6 +242,8 @@ def test_uninstalling_what_is_not_there_is_no_error(command, home):
         (["codex", "--config", "no.toml"], "no.toml: there is no such file\n"),
         (["codex", "--config", "CONFIG", "--profile", "codx"], "no profile"),
         ([], "Invalid value: name a host, or use --list ("),
+        (["goose"], "there is no configuration to register (`mcp-gateway init` writes one, "),
+        (["goose", "--only"], "Invalid value: --only and --file are for hosts whose files the gateway edits; goose's"),
         (["codex", "--json"], "Invalid value: --json goes with --list ("),
     ],
 )
@@ -277,3 +279,36 @@ def test_one_other_server_is_one(command):
     file.write_text('{"mcpServers": {"a": {"command": "a"}}}')
     listed = command("install", "--list")
     assert any(line.startswith("cursor ") and "1 other server  " in line for line in listed.out.splitlines())
+
+
+def test_the_list_names_the_servers_of_projects_and_where_they_are(command, home):
+    (Path.cwd() / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}')
+    shown = command("install", "--list").out.splitlines()
+    assert f"Claude Code also has in {Path.cwd()}: a, b ({Path.cwd() / '.mcp.json'})" in shown
+    listed = {one["host"]: one for one in command("install", "--list", "--json").json()}
+    project = {"folder": str(Path.cwd()), "file": str(Path.cwd() / ".mcp.json"), "names": [], "others": ["a", "b"]}
+    assert listed["claude-code"]["projects"] == [project]
+    assert listed["codex"]["projects"] == []
+
+
+def test_for_a_host_whose_file_is_edited_by_hand_what_to_write_there_is_printed(command, home, pictures, monkeypatch):
+    monkeypatch.setenv("KEY", 'a "quoted" value: # 1')
+    config = pictures()
+    ended = command("install", "Goose", "--config", config, "--name", "mine", "--env", "KEY", "--profile", "goose")
+    assert ended.code == 0
+    first, second, *lines = ended.out.splitlines()
+    assert (first, second) == ("extensions:", '  "mine":')
+    # Each value is JSON, which is YAML, too.
+    entry = {key.strip(): json.loads(value) for key, _, value in (line.partition(": ") for line in lines)}
+    assert entry["cmd"]
+    assert entry["args"][-5:] == ["serve", "--config", str(config), "--profile", "goose"]
+    assert entry["envs"] == {"KEY": 'a "quoted" value: # 1'}  # Goose refuses PATH
+    assert (entry["type"], entry["enabled"], entry["name"]) == ("stdio", True, "mine")
+    file = home / "goose" / "config.yaml"
+    assert f"put this into {file}, " in ended.err
+    assert not file.exists()
+    listed = command("install", "--list").out.splitlines()
+    assert any(line.startswith("goose ") and line.endswith(str(file)) for line in listed)
+    removed = command("uninstall", "goose")
+    assert (removed.code, removed.out) == (2, "")
+    assert f"take 'gateway' out of {file}" in removed.err

@@ -2,11 +2,13 @@
 
 import os
 import re
+import signal
 
 import pytest
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets are POSIX's")
 
+PATIENCE = 60
 SECRET = "hidden-value-of-a-key"
 
 
@@ -35,7 +37,7 @@ def test_the_log_is_shown_while_the_gateway_runs_and_after(start, pictures, comm
     assert shown.out.splitlines()[0] in after.out
     by_pid = command("logs", "--pid", str(process.process.pid))
     assert (by_pid.out, by_pid.err) == (after.out, f"{ended}\n")
-    assert command("logs", "--follow") == after
+    assert command("logs", "--follow", "--pid", str(process.process.pid)) == by_pid
     assert command("logs", "--pid", "1").err.startswith("error: no gateway is running")
 
 
@@ -44,7 +46,7 @@ def test_what_is_written_is_followed_until_the_gateway_ends(start, pictures, com
     gateway.line_with("listening on")
     while not command("status", "--json").json()["gateways"]:
         pass
-    follower = start("logs", "--follow", "--lines", "0")
+    follower = start("logs", "--follow", "--lines", "0", "--pid", str(gateway.process.pid))
     # Whether it follows already cannot be seen; from then on every reload is told.
     while follower.out.empty():
         assert command("reload").code == 0
@@ -63,3 +65,31 @@ def test_what_is_written_is_followed_until_the_gateway_ends(start, pictures, com
 def test_without_any_log_it_says_so(command):
     ended = command("logs")
     assert (ended.code, ended.err) == (1, "error: no gateway is running, and none has left a log\n")
+
+
+@pytest.mark.parametrize("words", [(), ("--name", "mine")])
+def test_before_any_gateway_runs_and_after_one_has_ended_the_next_is_waited_for(start, pictures, words):
+    follower = start("logs", "--follow", *words)
+    waiting = "waiting for the next one (Ctrl-C ends this)"
+    assert follower.err.get(timeout=PATIENCE).endswith(f"; {waiting}")
+    for _ in range(2):
+        gateway = start("serve", "--http", "--port", "0", "--config", pictures('[gateway]\nname = "mine"\n'))
+        pid = gateway.process.pid
+        assert follower.line_with("running") == f"the gateway {pid} is running; this is its log (Ctrl-C ends this)"
+        while f"process {pid}, " not in follower.out.get(timeout=PATIENCE):
+            pass
+        gateway.process.send_signal(signal.SIGTERM)
+        assert follower.line_with("ended") == f"the gateway {pid} has ended; {waiting}"
+    follower.process.send_signal(signal.SIGINT)
+    assert follower.wait() == 130
+
+
+def test_the_last_log_is_shown_before_the_next_gateway_is_waited_for(start, pictures):
+    gateway = start("serve", "--http", "--port", "0", "--config", pictures())
+    gateway.line_with("listening on")
+    gateway.process.send_signal(signal.SIGTERM)
+    assert gateway.wait() == 0
+    follower = start("logs", "--follow")
+    assert f"process {gateway.process.pid}, " in follower.out.get(timeout=PATIENCE)
+    assert follower.err.get(timeout=PATIENCE) == "no gateway is running; this is what the last one left"
+    assert re.search(r"has ended; .*; waiting for the next one", follower.err.get(timeout=PATIENCE))

@@ -1,5 +1,7 @@
 """`mcp-gateway profiles`."""
 
+import pytest
+
 from gateway.config.builtin_profiles import builtin_profiles
 from gateway.core.profiles.host_profiles import PATHS
 
@@ -112,3 +114,21 @@ def test_a_profile_is_not_taken_for_that_of_the_clients_of_its_name(command, mon
     assert "\nnote " not in command("profiles", "show", "codex").out
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     assert f"\nnote: {words}\n" in command("profiles").out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("call", "a__x"),
+        ("read", "ui://a/x"),
+        ("explain", "-"),
+        ("tools",),
+        ("install", "codex"),
+        ("proxy",),
+        ("serve",),
+    ],
+)
+def test_a_second_profile_is_refused_with_both_names(command, pictures, words):
+    ended = command(*words, "--config", pictures(), "--profile", "codex", "--profile=cursor")
+    assert (ended.code, ended.out) == (2, "")
+    assert "Invalid value: --profile takes one name, and is given 2: codex, cursor (" in ended.err

@@ -267,6 +267,32 @@ def test_programs_are_shown_nothing(terminal, scripted, configured):
     assert names(json.loads(out)) == ["a__one"]
 
 
+@posix
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("words", [("tools",), ("read", "file:///x"), ("call", "one__ping"), ("doctor",)])
+def test_without_a_terminal_what_is_waited_for_is_one_line(start, configured, npx, words):
+    process = start(*words, "--config", configured(npx("one"), npx("other")))
+    line = process.err.get(timeout=PATIENCE)
+    names = "one" if words[0] == "call" else r"(one, (then )?other|other, then one)"
+    assert re.fullmatch(rf"starting {names}, which may take minutes where something has to be installed", line)
+    for name in ("one", "other"):
+        (npx.cache / f"{name}.go").touch()
+    process.wait()
+    assert not [line for line in process.rest(process.err) if "starting" in line]
+
+
+@posix
+@pytest.mark.timeout(120)
+def test_programs_are_announced_nothing(start, configured, npx):
+    process = start("tools", "--json", "--config", configured(npx("one")))
+    while not (npx.cache / "log").exists():
+        time.sleep(0.05)
+    time.sleep(1.5)  # longer than it takes until people are told
+    (npx.cache / "one.go").touch()
+    assert process.wait() == 0
+    assert process.rest(process.err) == []
+
+
 # -- call
 
 
@@ -420,7 +446,7 @@ def test_doctor_does_not_count_the_time_that_one_waited_for_another_as_its_own(t
     for name in ("one", "other"):  # after a while in which the first of them does nothing, the second has its turn
         (npx.cache / f"{name}.silent").touch()
     window = terminal("doctor", "--config", configured(npx("one"), npx("other")))
-    second = window.until(r"  (\w+) +starting for \d+ s: waits for its turn \(npx\)")[1]
+    second = window.until(r"  (\w+) +waits for its turn \(npx\), for \d+ s")[1]
     window.until(rf"  {second} +installing for")
     for name in ("one", "other"):
         (npx.cache / f"{name}.go").touch()

@@ -267,6 +267,21 @@ async def test_an_unknown_name_is_answered_with_the_nearest_ones(router: Any, fa
     assert "\x1b" not in caught.value.message
 
 
+async def test_an_upstreams_own_name_is_answered_with_the_one_here_before_any_that_is_only_like_it(
+    router: Any, fake_upstream: Any
+):
+    everything = fake_upstream("everything", [tool("get-tiny-image")])
+    gateway = router(fake_upstream("get", [tool("tiny-image")]), everything)
+    with pytest.raises(UnknownTool) as caught:
+        await gateway.respond("tools/call", {"name": "get-tiny-image"}, PLAIN)
+    named = "there is no tool named 'get-tiny-image'; here it is called"
+    assert caught.value.message == f"{named} 'everything__get-tiny-image'"
+    gateway = router(everything, fake_upstream("other", [tool("get-tiny-image")]))
+    with pytest.raises(UnknownTool) as caught:
+        await gateway.respond("tools/call", {"name": "get-tiny-image"}, PLAIN)
+    assert caught.value.message == f"{named} 'everything__get-tiny-image' or 'other__get-tiny-image'"
+
+
 async def test_a_name_of_a_megabyte_is_unknown_like_any_other(router: Any, fake_upstream: Any):
     gateway = router(fake_upstream("charts", [tool("draw")]))
     with anyio.fail_after(30), pytest.raises(UnknownTool) as caught:

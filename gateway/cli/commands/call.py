@@ -14,16 +14,18 @@ from gateway.cli.command_context import (
     AS_GIVEN,
     AsJson,
     ConfigFile,
+    ProfileNames,
     Revision,
     UpstreamUrls,
     chosen_profiles,
     open_shaper,
+    profile_option,
     run_until_signal,
     settings_for,
+    the_profile,
     with_raw_profile,
 )
 from gateway.cli.command_remedies import command_remedies
-from gateway.cli.completion import profile_names
 from gateway.cli.exit_codes import DONE, FAILED, refuse
 from gateway.cli.pages import WithPages, callers, declaring, expected, shaped_for, tell_of_pages
 from gateway.cli.print_result import grouped, result_lines
@@ -39,6 +41,8 @@ from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
 from gateway.runtime import Gateway, run_gateway
+
+_EXAMPLE = '{"path": "a.png"}'
 
 
 @dataclass(frozen=True)
@@ -58,13 +62,7 @@ def call(
     config: ConfigFile = None,
     upstream: UpstreamUrls = None,
     profile: Annotated[
-        str | None,
-        typer.Option(
-            "--profile",
-            metavar="NAME",
-            autocompletion=profile_names,
-            help=f"Profile of the host; {ALL!r} for every host. Default: default.",
-        ),
+        ProfileNames, profile_option(f"Profile of the host; {ALL!r} for every host. Default: gateway.profile.")
     ] = None,
     revision: Revision = REVISIONS[-1],
     app: WithPages = False,
@@ -80,7 +78,8 @@ def call(
     """
     parsed = _arguments(arguments)
     settings = settings_for(config, upstream)
-    profiles = chosen_profiles(settings, profile or settings.gateway.profile or "default", revision)
+    asked = the_profile(profile)
+    profiles = chosen_profiles(settings, asked or settings.gateway.profile or "default", revision)
     tell_of_pages(profiles, app)
     wait = Wait(visible=not as_json, ctrl_c="end")
     ended = run_until_signal(
@@ -88,7 +87,7 @@ def call(
     )
     if isinstance(ended, int):
         return ended
-    several = profile == ALL
+    several = asked == ALL
     unsaved: list[str] = []
     if as_json:
         shown: list[dict[str, Any]] = []
@@ -114,9 +113,9 @@ def _arguments(given: str) -> dict[str, Any]:
     try:
         parsed = json.loads(text)
     except ValueError as error:
-        refuse(f"the arguments are not JSON: {error}")
+        refuse(f"the arguments are not JSON: {error}; give an object, as '{_EXAMPLE}'")
     if not isinstance(parsed, dict):
-        refuse('the arguments must be a JSON object, as {"path": "a.png"}')
+        refuse(f"the arguments must be a JSON object, as '{_EXAMPLE}'")
     return parsed  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -137,16 +136,21 @@ async def _called(
         run_gateway(raw_settings, asleep=True, expected=expected(caller, app)) as gateway,
         open_shaper(settings, gateway.store) as shaper,
     ):
-        with command_remedies(configured=configured):
+        with command_remedies(settings.upstreams, configured=configured):
             await _woken(gateway, tool, caller, wait)
         if _is_for_pages_alone(gateway, tool, caller):
-            profiles = callers(profiles, tool, app)
+            routes = gateway.router.catalogue(caller).routes
+            names = [name for name, route in routes.items() if route.tool == tool and route.audience != "app"]
+            profiles = callers(profiles, tool, app, names, any(route.shows_page for route in routes.values()))
         said: list[str] = []
 
         async def on_progress(done: float, of: float | None, words: str | None) -> None:
             said[:] = [f"{done:g}" + (f" of {of:g}" if of else "") + (f": {words}" if words else "")]
 
-        with command_remedies(configured=configured), wait.line(lambda: " ".join((f"calling {tool}", *said))):
+        with (
+            command_remedies(settings.upstreams, configured=configured),
+            wait.line(lambda: " ".join((f"calling {tool}", *said))),
+        ):
             raw = await gateway.router.respond(
                 "tools/call", {"name": tool, "arguments": arguments}, caller, on_progress=on_progress
             )

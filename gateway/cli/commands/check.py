@@ -66,7 +66,8 @@ def check(
 ) -> int:
     """Call a server's tools, and show what each host's model would see and what to change in the server.
 
-    It calls the tools that declare readOnlyHint, and those listed in --arguments. Exit codes: 0 through the gateway
+    It calls the tools that declare readOnlyHint, and those listed in --arguments. The arguments of the others are made
+    up from their schemas; results of calls that refuse these are not judged. Exit codes: 0 through the gateway
     everything is shown or kept at every host, no call failed and no page is unreadable, 1 otherwise, 3 the server
     cannot be connected to.
 
@@ -163,7 +164,7 @@ def _say(checkup: "Checkup") -> None:
 
     if checkup.outcome.cells:
         print_table(checkup.outcome)
-    for case in (*checkup.outcome.cases, *checkup.for_pages):
+    for case in (*checkup.outcome.cases, *checkup.for_pages, *checkup.refused):
         say()
         _say_case(checkup, case)
     for name, some in checkup.on_tools.items():
@@ -179,6 +180,10 @@ def _say(checkup: "Checkup") -> None:
         say("not called:")
         for one in checkup.skipped:
             say(f"  {one.tool}: {one.why}")
+    if checkup.refused:
+        say()
+        say("made-up arguments were refused; give real ones with --arguments FILE, which may hold, with your values:")
+        say(f"  {json.dumps({case.tool: dict(case.arguments) for case in checkup.refused}, ensure_ascii=False)}")
     say()
     say(_summary(checkup))
 
@@ -220,12 +225,13 @@ def _say_sides(checkup: "Checkup", name: str) -> None:
 
 
 def _summary(checkup: "Checkup") -> str:
-    if not checkup.outcome.cases and not checkup.for_pages:
+    calls = len(checkup.outcome.cases) + len(checkup.for_pages) + len(checkup.refused)
+    if not calls:
         return "no tool was called, so nothing is known: list tools in --arguments, or use --all"
-    failed = f", {len(checkup.failed)} failed" if checkup.failed else ""
+    failed = f", {len(checkup.failed)} failed (exit code 1)" if checkup.failed else ""
     outcome, advised = checkup.outcome, counted(checkup.advised, "thing")
     shown = f"{outcome.count('through')} of {len(outcome.cells)} shown or kept, {outcome.count_seen('through')} seen"
-    through = f"; through the gateway {shown}" if outcome.cells else ""
+    of = " of the other results" if checkup.refused else ""
+    through = f"; through the gateway {shown}{of}" if outcome.cells else ""
     pages = f"; {counted(len(checkup.pages), 'page')}" if checkup.pages else ""
-    calls = counted(len(outcome.cases) + len(checkup.for_pages), "call")
-    return f"{calls}{failed}{through}{pages}; {advised} to change"
+    return f"{counted(calls, 'call')}{failed}{through}{pages}; {advised} to change"

@@ -45,7 +45,7 @@ def doctor(
     # Imported here, so that other commands do not load modules that only `doctor` needs.
     from gateway.cli.diagnosis.doctor import CHECKS, diagnose
 
-    wait = Wait(visible=not as_json, ctrl_c="go on without them", announced=True)
+    wait = Wait(visible=not as_json, ctrl_c="go on without them")
     ended = run_until_signal(
         lambda: diagnose(config, os.environ, host=host, checks=CHECKS, shown=wait.shown), interrupt=wait.interrupt
     )

@@ -14,16 +14,19 @@ from gateway.cli.command_context import (
     AS_GIVEN,
     AsJson,
     ConfigFile,
+    ProfileNames,
     Revision,
     chosen_profiles,
     open_shaper,
+    profile_option,
     run_until_signal,
     settings_if_any,
+    the_profile,
 )
-from gateway.cli.completion import profile_names
 from gateway.cli.exit_codes import DONE
-from gateway.cli.pages import WithPages, callers, shaped_for, tell_of_pages
+from gateway.cli.pages import WithPages, callers, shaped_for, shows_pages, tell_of_pages
 from gateway.cli.print_result import block_lines, grouped
+from gateway.cli.readers import Readers
 from gateway.cli.terminal import remark, say, say_json
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
@@ -75,14 +78,8 @@ def explain(
     ] = None,
     config: ConfigFile = None,
     profile: Annotated[
-        str,
-        typer.Option(
-            "--profile",
-            metavar="NAME",
-            autocompletion=profile_names,
-            help=f"Profile of the host; {ALL!r} for every host.",
-        ),
-    ] = "default",
+        ProfileNames, profile_option(f"Profile of the host; {ALL!r} for every host. Default: default.")
+    ] = None,
     revision: Revision = REVISIONS[-1],
     app: WithPages = False,
     as_json: AsJson = False,
@@ -92,13 +89,14 @@ def explain(
     Without a file, the result is read from a pipe: mcp-gateway call TOOL --json | mcp-gateway explain --profile codex
 
     The output of `call --json` says whether the tool has a page, or is only for pages. With any other result, --app
-    assumes that its tool has one.
+    assumes that its tool has one. For these, it also shows what the model reads and what the page reads.
     """
     if file is None and sys.stdin.isatty():
         raise typer.TyperException("Missing argument 'FILE': a recorded result; or pipe one in.")
+    name = the_profile(profile) or "default"
     recorded = _recorded(file or "-")
     settings = settings_if_any(config).settings
-    profiles = chosen_profiles(settings, profile, revision)
+    profiles = chosen_profiles(settings, name, revision)
     tell_of_pages(profiles, app)
     if recorded.audience == "app":
         profiles = callers(profiles, recorded.tool, app)
@@ -106,10 +104,18 @@ def explain(
     if isinstance(ended, int):
         return ended
     if as_json:
-        explained = [_as_json(name, shaped) for name, shaped in ended.items()]
-        say_json(explained if profile == ALL else explained[0])
+        every = [_as_json(name, shaped) for name, shaped in ended.items()]
+        say_json(every if name == ALL else every[0])
         return DONE
-    for names, lines in grouped({name: list(_lines(shaped)) for name, shaped in ended.items()}):
+    audience = _audience(recorded, app)
+    explained = {
+        name: [
+            *_lines(shaped),
+            *(_readers(shaped, profiles[name], audience) if shows_pages(profiles[name], app) else ()),
+        ]
+        for name, shaped in ended.items()
+    }
+    for names, lines in grouped(explained):
         say(f"== {', '.join(names)}")
         for line in lines:
             say(line)
@@ -166,13 +172,26 @@ def _result_in(found: Mapping[str, Any]) -> dict[str, Any] | None:
 async def _shaped(
     settings: Settings, recorded: _Recorded, profiles: Mapping[str, Profile], app: bool
 ) -> Mapping[str, Shaped]:
-    audience = recorded.audience or ("both" if app else "model")
+    audience = _audience(recorded, app)
     async with open_shaper(settings) as shaper:
         owner = Caller().principal
         return {
             name: await shaped_for(shaper, recorded.result, profile, owner, app=app, audience=audience)
             for name, profile in profiles.items()
         }
+
+
+def _audience(recorded: _Recorded, app: bool) -> Audience:
+    return recorded.audience or ("both" if app else "model")
+
+
+def _readers(shaped: Shaped, profile: Profile, audience: Audience) -> Iterator[str]:
+    """Yield what the model reads and what the page reads, if the tool has a page or is for pages alone."""
+    if audience == "model":
+        return
+    readers = Readers(lift(shaped.result), profile, audience)
+    yield from _part("the model reads", readers.model_lines())
+    yield from _part("the page reads", readers.page_lines())
 
 
 def _lines(shaped: Shaped) -> Iterator[str]:

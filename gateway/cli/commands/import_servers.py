@@ -58,6 +58,8 @@ def import_(
         _show_logins(plan, answers)
     for problem in discovered.problems:
         complain(problem)
+    if dry_run and not as_json:
+        say(_would_write(len(plan.new), target, exists=before is not None))
     if dry_run or not plan.new:
         return DONE
     if not yes and not _agreed(len(plan.new), target):
@@ -81,6 +83,14 @@ def _agreed(count: int, target: Path) -> bool:
     if not sys.stdin.isatty():
         refuse("nobody can be asked here: --yes writes, --dry-run only shows")
     return typer.confirm(f"Put {counted(count, 'server')} into {target}?", default=True)
+
+
+def _would_write(count: int, target: Path, *, exists: bool) -> str:
+    """Say what a dry run leaves undone, and in which file."""
+    if not count:
+        return f"{target}: nothing to add"
+    added = f"{counted(count, 'upstream')} would be added"
+    return f"{target}: {added}" if exists else f"{target}: {added}, in a new file"
 
 
 def _show(plan: ImportPlan, discovered: DiscoveredServers) -> None:

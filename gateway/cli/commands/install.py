@@ -10,8 +10,9 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from gateway.cli.command_context import AsJson, ConfigFile
+from gateway.cli.command_context import AsJson, ConfigFile, ProfileNames, profile_option, the_profile
 from gateway.cli.completion import host_names
+from gateway.cli.diagnosis.findings import list_names
 from gateway.cli.exit_codes import DONE, complain, refuse
 from gateway.cli.terminal import remark, say, say_json, say_table
 from gateway.config.builtin_profiles import load_profiles
@@ -19,10 +20,11 @@ from gateway.config.find_config import cache_folder
 from gateway.config.load_settings import load_settings
 from gateway.config.schema import Settings
 from gateway.config.secrets import HIDDEN, hide, longest_first
-from gateway.core.profiles.match_profile import find_profile
+from gateway.core.profiles.match_profile import find_profile, known_name
 from gateway.core.wording import counted
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.backups import Backups
+from gateway.hosts.config_files.by_hand import HAND_EDITED, HandEditedHost
 from gateway.hosts.config_files.files import decoded_text, read_bytes
 from gateway.hosts.config_files.gateway_entry import NAME
 from gateway.hosts.config_files.host_environment import missing_in_host
@@ -36,7 +38,8 @@ from gateway.hosts.config_files.registration_status import RegistrationStatus, r
 from gateway.hosts.config_files.servers import read_servers
 
 HostName = Annotated[
-    str | None, typer.Argument(metavar="HOST", help=f"One of {', '.join(HOSTS)}.", autocompletion=host_names)
+    str | None,
+    typer.Argument(metavar="HOST", help=f"One of {', '.join([*HOSTS, *HAND_EDITED])}.", autocompletion=host_names),
 ]
 HostFile = Annotated[
     Path | None, typer.Option("--file", metavar="FILE", help="Another file of the host, such as a project's.")
@@ -52,9 +55,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the change as a di
 def install(
     host: HostName = None,
     config: ConfigFile = None,
-    profile: Annotated[
-        str | None, typer.Option("--profile", metavar="NAME", help="Profile to use instead of recognising the host.")
-    ] = None,
+    profile: Annotated[ProfileNames, profile_option("Profile to use instead of recognising the host.")] = None,
     only: Annotated[
         bool, typer.Option("--only", help="Remove the other servers, except those that want a login.")
     ] = False,
@@ -75,7 +76,10 @@ def install(
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Register the gateway in a host; without --only, its other servers stay."""
+    """Register the gateway in a host; without --only, its other servers stay.
+
+    For a host whose file is edited by hand (goose), it prints what to write there.
+    """
     at = Machine.here()
     if listing:
         return _list(at, as_json)
@@ -83,15 +87,22 @@ def install(
         refuse("--json goes with --list")
     if host is None:
         refuse("name a host, or use --list")
+    chosen = the_profile(profile)
+    if (by_hand := known_name(HAND_EDITED, host)) is not None:
+        if only or file is not None:
+            refuse(f"--only and --file are for hosts whose files the gateway edits; {by_hand}'s is edited by hand")
+        configuration, _ = _configuration(config, chosen)
+        _say_by_hand(HAND_EDITED[by_hand], name, own_launch(configuration, chosen, given=_given(env or (), at)), at)
+        return DONE
     known = find_host(host)
-    configuration, settings = _configuration(config, profile)
+    configuration, settings = _configuration(config, chosen)
     target = file.absolute() if file is not None else user_file(known, at)
     before = _given_before(known, target, name)
     given = {**before, **_given(env or (), at)}
     changed = {key for key, value in given.items() if before.get(key) != value}
     # A diff is for people, and the given values are usually secrets.
     shown = {**given, **dict.fromkeys(changed, HIDDEN)} if dry_run else given
-    launch = own_launch(configuration, profile, given=shown)
+    launch = own_launch(configuration, chosen, given=shown)
     others = _others(known, target, at, configuration) if only else _OtherServers()
     done = register(known, target, launch, Backups.of_user(), name=name, only=only, kept=others.login, dry_run=dry_run)
     if dry_run:
@@ -102,7 +113,7 @@ def install(
     _say_registered(done, known, name, configuration)
     _say_others(done, known, others)
     again = ["mcp-gateway", "install", known.name, *(["--config", str(config)] if config is not None else [])]
-    again += [*(["--profile", profile] if profile is not None else []), *(["--name", name] if name != NAME else [])]
+    again += [*(["--profile", chosen] if chosen is not None else []), *(["--name", name] if name != NAME else [])]
     again += ["--file", str(file)] if file is not None else []
     _say_variables(known, configuration, launch, at, shlex.join(again))
     if lives_in_cache():
@@ -118,6 +129,9 @@ def uninstall(
     dry_run: DryRun = False,
 ) -> int:
     """Remove the gateway from a host and restore its file; changes made since are kept."""
+    if (by_hand := known_name(HAND_EDITED, host)) is not None:
+        at = HAND_EDITED[by_hand].file(Machine.here())
+        raise ConfigError(f"{by_hand}'s configuration is edited by hand", remedy=f"take {name!r} out of {at}")
     known = find_host(host)
     target = file.absolute() if file is not None else user_file(known, Machine.here())
     done = unregister(known, target, Backups.of_user(), name=name, dry_run=dry_run)
@@ -146,6 +160,13 @@ def _configuration(asked: Path | None, profile: str | None) -> tuple[Path, Setti
     if profile is not None:
         find_profile(profiles, profile)
     return loaded.path.absolute(), loaded.settings
+
+
+def _say_by_hand(host: HandEditedHost, name: str, launch: Launch, at: Machine) -> None:
+    """Print what to write into the host's file on stdout, and where on stderr."""
+    remark(f"put this into {host.file(at)}, beside the other extensions ({host.after} then; {host.page}):")
+    say(host.snippet(name, launch))
+    remark(f"{host.title}: {host.hint}")
 
 
 def _given(env: Sequence[str], at: Machine) -> dict[str, str]:
@@ -278,8 +299,12 @@ def _list(at: Machine, as_json: bool) -> int:
         say_json([one.to_json() for one in hosts])
         return DONE
     rows = [(one.host.name, one.host.title, _in_words(one), str(one.file)) for one in hosts]
+    rows += [(one.name, one.title, "by hand: install prints it", str(one.file(at))) for one in HAND_EDITED.values()]
     say_table(("host", "", "the gateway", "file"), rows)
     for one in hosts:
+        for project in one.projects:
+            names = list_names([*project.own, *project.others])
+            say(f"{one.host.title} also has in {project.folder}: {names} ({project.file})")
         if one.problem is not None:
             complain(str(one.problem))
     return DONE

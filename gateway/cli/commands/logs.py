@@ -2,8 +2,9 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,12 +13,14 @@ import typer
 from gateway.cli.exit_codes import DONE, INTERRUPTED
 from gateway.cli.running_gateways import Name, Pid, matching, the_one
 from gateway.cli.terminal import remark, say
-from gateway.errors import GatewayError
+from gateway.errors import ConfigError, GatewayError
 from gateway.serving.control.log_file import last_lines, left_logs
 from gateway.serving.control.records import GatewayRecord, running
 
 _PAUSE_SECONDS = 0.25
 _LIVENESS_SECONDS = 2.0
+_LOOK_SECONDS = 0.5
+_NEXT = "waiting for the next one (Ctrl-C ends this)"
 _CHUNK = 64 * 1024
 
 
@@ -29,25 +32,55 @@ def logs(
 ) -> int:
     """Show what a gateway has logged; when none is running, the log of the last one.
 
-    Whether the gateway has ended, or more is waited for, is said on stderr.
+    With --follow, the next gateway is followed after the one that has ended, unless --pid names one. Whether a gateway
+    has ended, and what is waited for, is said on stderr.
     """
-    path, record = _log(pid, name)
-    size = _size(path)
-    for line in last_lines(path, lines):
+    go_on = follow and pid is None
+    path, record = None, None
+    try:
+        path, record = _log(pid, name)
+    except GatewayError as error:
+        if not go_on or isinstance(error, ConfigError):  # several are running
+            raise
+        remark(f"{error.message}; {_NEXT}")
+    end = _size(path) if path is not None else 0
+    for line in last_lines(path, lines) if path is not None else ():
         say(line)
-    if record is None:
-        remark(_ended(path))
-        return DONE
+    if path is not None and record is None:
+        remark(_ended(path) + (f"; {_NEXT}" if go_on else ""))
     if not follow:
         return DONE
-    remark(f"the gateway {record.pid} is running; waiting for new lines (Ctrl-C ends this)")
     try:
-        for text in _following(path, size, lambda: _runs(record)):
-            say(text)
+        _follow(record, end, name, go_on=go_on)
     except KeyboardInterrupt:
         return INTERRUPTED
-    remark(f"the gateway {record.pid} has ended")
     return DONE
+
+
+def _follow(record: GatewayRecord | None, end: int, name: str | None, *, go_on: bool) -> None:
+    """Print the log of a running gateway from `end` on, and then, with `go_on`, those of the gateways after it."""
+    followed: set[str] = set()
+    if record is not None:
+        remark(f"the gateway {record.pid} is running; waiting for new lines (Ctrl-C ends this)")
+    while record is not None or go_on:
+        if record is None:
+            record = _next(name, followed)
+            remark(f"the gateway {record.pid} is running; this is its log (Ctrl-C ends this)")
+            end = 0
+        followed.add(record.stem)
+        for text in _following(Path(record.log or ""), end, partial(_runs, record)):
+            say(text)
+        remark(f"the gateway {record.pid} has ended" + (f"; {_NEXT}" if go_on else ""))
+        record = None
+
+
+def _next(name: str | None, followed: Container[str]) -> GatewayRecord:
+    """Wait for a gateway of this name, if one is given, that was not followed before and has a log."""
+    while True:
+        for record in running():
+            if record.stem not in followed and name in (None, record.name) and record.log is not None:
+                return record
+        time.sleep(_LOOK_SECONDS)
 
 
 def _log(pid: int | None, name: str | None) -> tuple[Path, GatewayRecord | None]:

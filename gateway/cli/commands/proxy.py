@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import anyio
 import typer
 
-from gateway.cli.command_context import CommandContext, ConfigFile, run_until_signal, settings_if_any
+from gateway.cli.command_context import (
+    CommandContext,
+    ConfigFile,
+    ProfileNames,
+    profile_option,
+    run_until_signal,
+    settings_if_any,
+    the_profile,
+)
 from gateway.cli.exit_codes import DONE, TERMINATED
 from gateway.cli.terminal import remark
 from gateway.config.schema import ModelProxySettings, Settings
@@ -28,16 +36,14 @@ def proxy(
     to: Annotated[str | None, typer.Option("--to", metavar="URL", help="Base URL of the model API.")] = None,
     port: Annotated[int | None, typer.Option("--port", min=0, max=65_535, help="Port; 0 for any free one.")] = None,
     bind: Annotated[str | None, typer.Option("--bind", metavar="ADDRESS", help="Address to listen on.")] = None,
-    profile: Annotated[
-        str | None, typer.Option("--profile", metavar="NAME", help="Model profile; docs/models lists them.")
-    ] = None,
+    profile: Annotated[ProfileNames, profile_option("Model profile; docs/models lists them.", completion=None)] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print each repair to stderr, before and after.")] = False,
     config: ConfigFile = None,
 ) -> int:
     """Run in front of a model API, and move the media in tool results to where the model sees it."""
     started: CommandContext = context.obj
     settings = settings_if_any(config).settings
-    given = {"to": to, "port": port, "bind": bind, "profile": profile}
+    given = {"to": to, "port": port, "bind": bind, "profile": the_profile(profile)}
     changes = {key: value for key, value in given.items() if value is not None}
     settings = settings.model_copy(update={"model_proxy": _changed(settings.model_proxy, changes)})
     configure_logging(settings, debug=started.debug)

@@ -11,15 +11,17 @@ import typer
 from gateway.cli.command_context import (
     AsJson,
     ConfigFile,
+    ProfileNames,
     Revision,
     UpstreamUrls,
     chosen_profiles,
+    profile_option,
     run_until_signal,
     settings_for,
+    the_profile,
     without_waiting,
 )
 from gateway.cli.command_remedies import command_remedies
-from gateway.cli.completion import profile_names
 from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.pages import WithPages, declaring, expected, page_words
 from gateway.cli.print_result import meta_words
@@ -40,15 +42,7 @@ def read(
     uri: Annotated[str, typer.Argument(metavar="URI", help="The URI, as shown by `tools --app` and in results.")],
     config: ConfigFile = None,
     upstream: UpstreamUrls = None,
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            "--profile",
-            metavar="NAME",
-            autocompletion=profile_names,
-            help="The host (else: gateway.profile, default).",
-        ),
-    ] = None,
+    profile: Annotated[ProfileNames, profile_option("The host (else: gateway.profile, default).")] = None,
     revision: Revision = REVISIONS[-1],
     app: WithPages = False,
     to: Annotated[
@@ -66,7 +60,7 @@ def read(
         refuse("give either --json or --to")
     file = SavedFile(to, force) if to is not None else None
     settings = settings_for(config, upstream)
-    (chosen,) = chosen_profiles(settings, profile or settings.gateway.profile or "default", revision)
+    (chosen,) = chosen_profiles(settings, the_profile(profile) or settings.gateway.profile or "default", revision)
     settings, caller = without_waiting(settings, chosen, revision)
     wait = Wait(visible=not as_json, ctrl_c="end")
     ended = run_until_signal(lambda: _read(settings, uri, declaring(caller, app), wait, app, configured=not upstream))
@@ -96,7 +90,7 @@ async def _read(
         for upstream in woken:
             upstream.wake()
         await wait.settled(woken)
-        with command_remedies(configured=configured):
+        with command_remedies(settings.upstreams, configured=configured):
             return await gateway.router.respond("resources/read", {"uri": uri}, caller)
 
 

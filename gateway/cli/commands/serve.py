@@ -13,9 +13,17 @@ import anyio
 import typer
 
 from gateway._version import __version__
-from gateway.cli.command_context import CommandContext, ConfigFile, UpstreamUrls, loaded_for, run_until_signal
+from gateway.cli.command_context import (
+    CommandContext,
+    ConfigFile,
+    ProfileNames,
+    UpstreamUrls,
+    loaded_for,
+    profile_option,
+    run_until_signal,
+    the_profile,
+)
 from gateway.cli.commands.proxy import proxy_beside
-from gateway.cli.completion import profile_names
 from gateway.cli.controlled_gateway import HostFacingState, Start, controlled_gateway
 from gateway.cli.exit_codes import DONE, TERMINATED, refuse
 from gateway.cli.terminal import remark
@@ -52,15 +60,7 @@ def serve(
         ),
     ] = None,
     config: ConfigFile = None,
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            "--profile",
-            metavar="NAME",
-            autocompletion=profile_names,
-            help="Profile for hosts that do not choose one.",
-        ),
-    ] = None,
+    profile: Annotated[ProfileNames, profile_option("Profile for hosts that do not choose one.")] = None,
     model: Annotated[
         str | None,
         typer.Option("--model", metavar="NAME", help="Model behind the hosts, for profiles that depend on it."),
@@ -81,16 +81,17 @@ def serve(
     if not http and (port is not None or bind is not None):
         refuse("--port and --bind need --http")
     started: CommandContext = context.obj
+    chosen = the_profile(profile)
 
     def overlay(settings: Settings) -> Settings:
         return _listening(_logging(_modelled(settings, model), log_format, log_level), port, bind)
 
-    start = replace(Start.of(loaded_for(config, upstream, command), profile, overlay), calibrating=calibrate)
+    start = replace(Start.of(loaded_for(config, upstream, command), chosen, overlay), calibrating=calibrate)
     settings = start.settings
     configure_logging(settings, debug=started.debug)
     profiles = load_profiles(settings)
-    if profile is not None:
-        find_profile(profiles, profile)
+    if chosen is not None:
+        find_profile(profiles, chosen)
     with exporting_traces(os.environ, settings.gateway.name):
         if http:
             ended = run_until_signal(partial(_serve_http, start), fast_loop=True)

@@ -6,17 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import typer
-
 from gateway.cli.command_context import (
     ALL,
     AsJson,
     ConfigFile,
+    ProfileNames,
     Revision,
     UpstreamUrls,
     chosen_profiles,
+    profile_option,
     run_until_signal,
     settings_for,
+    the_profile,
     without_waiting,
 )
 from gateway.cli.command_remedies import doctor_knows
@@ -35,10 +36,7 @@ from gateway.runtime import run_gateway
 def tools(
     config: ConfigFile = None,
     upstream: UpstreamUrls = None,
-    profile: Annotated[
-        str | None,
-        typer.Option("--profile", metavar="NAME", help="Profile of the host. Default: gateway.profile."),
-    ] = None,
+    profile: Annotated[ProfileNames, profile_option("Profile of the host. Default: gateway.profile.")] = None,
     revision: Revision = REVISIONS[-1],
     app: WithPages = False,
     as_json: AsJson = False,
@@ -49,7 +47,7 @@ def tools(
     terminal, descriptions end after their first sentence; --json has all of everything.
     """
     settings = settings_for(config, upstream)
-    name = profile or settings.gateway.profile or "default"
+    name = the_profile(profile) or settings.gateway.profile or "default"
     if name == ALL:
         raise ConfigError(
             "a list of tools is one host's", where="--profile", remedy="name a profile: mcp-gateway profiles"

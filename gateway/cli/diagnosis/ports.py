@@ -5,9 +5,11 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
 from anyio import to_thread
 
 from gateway.cli.diagnosis.check_context import CheckContext
@@ -18,7 +20,6 @@ from gateway.errors import ConfigError
 from gateway.serving.mcp.security import check_bind
 
 ABOUT = "serve --http"
-_LISTENING = "0A"
 _OUR_WORDS = ("mcp-gateway", "gateway")
 
 
@@ -86,41 +87,17 @@ def _bind(http: HttpSettings) -> int | None:
     return None
 
 
-def listener(port: int, proc: Path = Path("/proc")) -> Listener | None:
-    """Return the program that listens on a TCP port; None if it cannot be determined (not Linux, another user's)."""
-    wanted = {f"socket:[{inode}]" for inode in _inodes(port, proc)}
-    if not wanted:
-        return None
-    for process in proc.iterdir():
-        if process.name.isdigit() and _holds(process, wanted):
-            return _described(process)
+def listener(port: int) -> Listener | None:
+    """Return the program that listens on a TCP port; None if the system does not tell (another user's program)."""
+    with suppress(psutil.Error):
+        for one in psutil.net_connections("tcp"):
+            if one.status == psutil.CONN_LISTEN and one.laddr and one.laddr.port == port and one.pid is not None:
+                return _described(psutil.Process(one.pid))
     return None
 
 
-def _inodes(port: int, proc: Path) -> Iterator[str]:
-    for table in ("tcp", "tcp6"):
-        try:
-            lines = (proc / "net" / table).read_text("ascii").splitlines()[1:]
-        except OSError:
-            continue
-        for fields in map(str.split, lines):
-            if len(fields) > 9 and fields[3] == _LISTENING and int(fields[1].rpartition(":")[2], 16) == port:
-                yield fields[9]
-
-
-def _holds(process: Path, sockets: set[str]) -> bool:
-    try:
-        return any(os.readlink(handle) in sockets for handle in (process / "fd").iterdir())
-    except OSError:  # another user's, or it has just ended
-        return False
-
-
-def _described(process: Path) -> Listener | None:
-    try:
-        words = (process / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-        name = plain((process / "comm").read_text("utf-8"), 40)
-    except OSError:
-        return None
+def _described(process: psutil.Process) -> Listener:
     # Arguments may contain secrets: they are examined, but never shown.
+    words = process.cmdline()
     is_gateway = "serve" in words and any(Path(word).name in _OUR_WORDS for word in words)
-    return Listener(int(process.name), name, is_gateway)
+    return Listener(process.pid, plain(process.name(), 40), is_gateway)

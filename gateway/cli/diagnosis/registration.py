@@ -41,8 +41,9 @@ def _hosts(context: CheckContext) -> Iterator[CheckResult]:
     for host in HOSTS.values():
         if context.host in (None, host.profile or host.name):
             one = registration_status(host, at)
-            if one.exists or one.problem is not None:
+            if one.exists or one.problem is not None or one.projects:
                 yield from _host(one, context)
+                yield from _projects(one)
 
 
 def _host(one: RegistrationStatus, context: CheckContext) -> Iterator[CheckResult]:
@@ -71,6 +72,24 @@ def _host(one: RegistrationStatus, context: CheckContext) -> Iterator[CheckResul
             f"mcp-gateway import {one.host.name} puts them behind it; then mcp-gateway install {one.host.name} --only"
         )
         yield CheckResult(about, "ok", text, remedy)
+
+
+def _projects(one: RegistrationStatus) -> Iterator[CheckResult]:
+    """Name the servers that the host has for single projects, which are there beside the gateway."""
+    for project in one.projects:
+        if project.own:
+            text = (
+                f"the gateway is registered in {project.file} as {list_names(project.own)}, for {project.folder} alone"
+            )
+            yield CheckResult(_about(one.host), "ok", text)
+        if project.others:
+            has = f"{counted(len(project.others), 'server')} for {project.folder} alone"
+            text = f"{one.host.title} has {has}: {list_names(project.others)} ({project.file})"
+            source = one.host.name if project.file == one.file else shlex.quote(str(project.file))
+            remedy = (
+                f"mcp-gateway import {source} puts {'it' if len(project.others) == 1 else 'them'} behind the gateway"
+            )
+            yield CheckResult(_about(one.host), "ok", text, remedy, is_next_step=True)
 
 
 def _entry(

@@ -25,7 +25,7 @@ from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile, ProfileSource
 from gateway.core.results.lift_result import lift
 from gateway.core.wording import counted, join_facts, pixel_words, plain
-from gateway.errors import GatewayError, UpstreamUnavailable
+from gateway.errors import GatewayError, UpstreamRefused, UpstreamUnavailable
 from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.hosts import FIRST
 from gateway.routing import Router
@@ -60,7 +60,8 @@ class Checkup:
     of the other calls; `advice` and `failed` are keyed by the case's name.
 
     `on_tools` is advice on tools that were not called. `failed` has the reasons: errors of the tool or of the protocol.
-    `pages` are the pages of all tools that have one, called or not.
+    `refused` are the cases of calls that failed with arguments that were made up: what hosts show of that says nothing
+    about the tool. `pages` are the pages of all tools that have one, called or not.
     """
 
     server: str
@@ -71,6 +72,7 @@ class Checkup:
     skipped: Sequence[Skipped]
     pages: Sequence[CheckedPage] = ()
     for_pages: Sequence[Case] = ()
+    refused: Sequence[Case] = ()
 
     @property
     def is_good(self) -> bool:
@@ -97,6 +99,7 @@ class Checkup:
             "skipped": [{"tool": one.tool, "why": one.why} for one in self.skipped],
             "pages": [page.to_json() for page in self.pages],
             "for_pages": [{"tool": case.tool, "result": case.shows} for case in self.for_pages],
+            "made_up": {case.tool: dict(case.arguments) for case in self.refused},
         }
 
 
@@ -163,6 +166,7 @@ class _Check:
         self._cells: list[Cell] = []
         self._cases: list[Case] = []
         self._for_pages: list[Case] = []
+        self._refused: list[Case] = []
         self._advice: dict[str, Sequence[Advice]] = {}
         self._failed: dict[str, str] = {}
 
@@ -189,23 +193,33 @@ class _Check:
     async def call(self, call: PlannedCall, shaper: Shaper) -> None:
         """Make one call, and simulate every host's view of the result."""
         request = {"name": self.names[call.tool_name], "arguments": dict(call.arguments)}
-        hosts = self._hosts if for_the_model(call.tool) else ()
         try:
             raw = await self._router.respond("tools/call", request, self._raw)
         except GatewayError as error:
-            failure = plain(str(error), 600)
-            self._failed[call.title] = failure
-            case = self._case(call, "no result")
-            self._cells += [Cell(host, case, Side(None, None, failure), Side(None, None, failure)) for host in hosts]
+            self._failed[call.title] = plain(str(error), 600)
             self._advice[call.title] = self._advised(call, None)
+            self._lost(call, refused=isinstance(error, UpstreamRefused))
             return
-        case = self._case(call, describe_result(raw))
-        for host in hosts:
-            self._cells.append(await self._cell(host, case, call, raw, shaper))
-        if raw.get("isError") is True:
-            made_up = " (its arguments were made up: give real ones with --arguments)" if call.made_up else ""
-            self._failed[call.title] = f"it reports an error: {_first_text(raw)}{made_up}"
         self._advice[call.title] = self._advised(call, raw)
+        is_error = raw.get("isError") is True
+        if is_error:
+            self._failed[call.title] = f"it reports an error: {_first_text(raw)}"
+        case = self._case(call, describe_result(raw), refused=is_error)
+        if case not in self._refused:
+            for host in self._hosts_of(call):
+                self._cells.append(await self._cell(host, case, call, raw, shaper))
+
+    def _lost(self, call: PlannedCall, *, refused: bool) -> None:
+        """Record that a call has no result, which no host can show."""
+        failure = self._failed[call.title]
+        case = self._case(call, "no result", refused=refused)
+        if case not in self._refused:
+            side = Side(None, None, failure)
+            self._cells += [Cell(host, case, side, side) for host in self._hosts_of(call)]
+
+    def _hosts_of(self, call: PlannedCall) -> Sequence[SimulatedHost]:
+        """The hosts whose models read the result of a call."""
+        return self._hosts if for_the_model(call.tool) else ()
 
     async def _cell(
         self, host: SimulatedHost, case: Case, call: PlannedCall, raw: Mapping[str, Any], shaper: Shaper
@@ -229,7 +243,7 @@ class _Check:
 
     def done(self, skipped: Sequence[Skipped], pages: Sequence[CheckedPage], seconds: float) -> Checkup:
         """Return the results of the whole check."""
-        called = {case.tool for case in (*self._cases, *self._for_pages)}
+        called = {case.tool for case in (*self._cases, *self._for_pages, *self._refused)}
         on_tools = {
             name: advice
             for tool in self.tools
@@ -237,15 +251,18 @@ class _Check:
             and (advice := unique(advise_on_tool(tool, self._server, self._profiles())))
         }
         outcome = Outcome(tuple(self._hosts), tuple(self._cases), tuple(self._cells), seconds)
-        return Checkup(
-            self._server, outcome, self._advice, on_tools, self._failed, skipped, pages, tuple(self._for_pages)
-        )
+        aside = tuple(self._for_pages), tuple(self._refused)
+        return Checkup(self._server, outcome, self._advice, on_tools, self._failed, skipped, pages, *aside)
 
-    def _case(self, call: PlannedCall, shows: str) -> Case:
-        case = Case(
-            call.title, shows, self._server, call.title, {key: _short(value) for key, value in call.arguments.items()}
-        )
-        (self._cases if for_the_model(call.tool) else self._for_pages).append(case)
+    def _case(self, call: PlannedCall, shows: str, *, refused: bool) -> Case:
+        """Return the case of a call. If made-up arguments were `refused`, no host's view of it is judged."""
+        arguments = {key: _short(value) for key, value in call.arguments.items()}
+        case = Case(call.title, shows, self._server, call.title, arguments)
+        if refused and call.made_up:
+            self._refused.append(case)
+            self._failed[call.title] += " (its arguments were made up: give real ones with --arguments)"
+        else:
+            (self._cases if for_the_model(call.tool) else self._for_pages).append(case)
         return case
 
     def _profiles(self) -> list[Profile]:

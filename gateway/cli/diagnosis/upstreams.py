@@ -72,6 +72,7 @@ class _Snapshot:
     server: str
     tools: Sequence[dict[str, object]]
     left_out: Sequence[str] = ()
+    is_queued: bool = False
 
     @staticmethod
     def of(upstream: Upstream) -> "_Snapshot":
@@ -80,7 +81,8 @@ class _Snapshot:
         transport = "stdio" if upstream.settings.command is not None else "HTTP"
         tools = upstream.tools() if upstream.state is UpstreamState.READY else ()
         why = upstream.cause, upstream.failure
-        return _Snapshot(upstream.state, *why, transport, upstream.revision, server, tools, upstream.left_out)
+        facts = upstream.revision, server, tools, upstream.left_out, upstream.is_queued
+        return _Snapshot(upstream.state, *why, transport, *facts)
 
 
 def _nobody_listens(_name: str, _kind: str) -> None:
@@ -137,7 +139,9 @@ def _state(
             yield CheckResult(about, "ok", "not enabled", f"upstreams.{name}.enabled = true")
         case UpstreamState.STARTING | UpstreamState.INSTALLING:  # the wait was ended
             cause = f": {seen.cause}" if seen.cause else ""
-            text = f"{seen.state.value} for {took.all:.0f} s{cause}"
+            text = f"{seen.state.value} for {took.own:.0f} s{cause}"
+            if seen.is_queued:
+                text = f"{seen.cause}, for {took.all:.0f} s"
             yield CheckResult(about, "warning", text, "run mcp-gateway doctor again, and let it wait")
         case _:
             text = seen.failure.message if seen.failure is not None else seen.cause or f"is {seen.state.value}"

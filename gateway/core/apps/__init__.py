@@ -5,7 +5,7 @@ https://developers.openai.com/apps-sdk/reference (the keys of its predecessor, w
 """
 
 from gateway.core.apps.page import PAGE_TYPE, PageFacts, page_facts
-from gateway.core.apps.results import AS_IT_CAME, AppResult, Mirrored, for_app, mirrored
+from gateway.core.apps.results import AS_IT_CAME, TAKEN_BY_THE_MODEL, AppResult, Mirrored, for_app, mirrored
 from gateway.core.apps.tools import (
     Audience,
     audience,
@@ -33,6 +33,7 @@ __all__ = [
     "AS_IT_CAME",
     "PAGE_TYPE",
     "SCHEME",
+    "TAKEN_BY_THE_MODEL",
     "AppResult",
     "Audience",
     "Mirrored",

@@ -30,6 +30,13 @@ SHAPED_FOR_THE_PAGE_TOO = Note(
 )
 """The note on a result whose content is incomplete, as host and page are sent the same result."""
 
+_TOO_LONG = Note(
+    kind="app",
+    text="structured content is too long for a text (text.max_chars): this host's pages get none; have the tool return "
+    "less of it, and let the page ask for the rest with a tool of its own, whose text it gets whole",
+)
+"""The note on data that does not reach the page, with the remedy."""
+
 _MISSED_BY_PAGES = frozenset({"cut", "named", "dropped"})
 """The kinds of notes that mean that part of the content is missing."""
 
@@ -101,7 +108,7 @@ def for_app(
         result["content"] = [{"type": "text", "text": first}, *result.get("content", ())]
         notes.append(Note(kind="app", text="structured content as the first text too: this host's pages get no other"))
     elif first is None and profile.apps.data == "text":
-        notes.append(Note(kind="app", text="structured content is too long for a text: this host's pages get none"))
+        notes.append(_TOO_LONG)
     return AppResult(result, tuple(notes))
 
 

@@ -118,7 +118,7 @@ class SupervisedConnection:
         self._turns = CallQueue(subject.settings.limits.calls)
         self._transport: TransportName | None = None
         self._session: Session | None = None
-        self._is_queued = False
+        self.is_queued = False
         """Whether it is waiting for another upstream to be installed."""
         self.waited = 0.0
         """Seconds that the last start waited for its turn; set when its turn comes."""
@@ -387,10 +387,10 @@ class SupervisedConnection:
         limit: StartLimit,
         connecting: anyio.CancelScope,
     ) -> None:
-        self.waited = anyio.current_time() - self._waits_since if self._is_queued else 0.0
-        if self._is_queued and self.state is UpstreamState.STARTING:  # its turn has come
+        self.waited = anyio.current_time() - self._waits_since if self.is_queued else 0.0
+        if self.is_queued and self.state is UpstreamState.STARTING:  # its turn has come
             self.status.enter(UpstreamState.STARTING)
-        self._is_queued = False
+        self.is_queued = False
         self.identity, self.tried = self._next_identity(), self._first()
         limit.begin(connecting)
         async with connect(
@@ -460,7 +460,7 @@ class SupervisedConnection:
 
     def _awaits_turn(self, launcher: Launcher) -> None:
         cause = f"waits for its turn ({launcher.name})"
-        self._is_queued, self._waits_since = True, anyio.current_time()
+        self.is_queued, self._waits_since = True, anyio.current_time()
         self.status.enter(UpstreamState.STARTING, cause)
         self._log(cause)
 

@@ -1,58 +1,80 @@
-"""Who listens on a port: found in the tables of the system, and never by guessing."""
+"""Who listens on a port: asked of the system, and never guessed."""
 
 import os
 import socket
+import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from gateway.cli.diagnosis.ports import Listener, listener
 
-TABLE = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-ROW = (
-    "   0: 0100007F:{port:04X} 00000000:0000 {state} 00000000:00000000 00:00000000 00000000     0        0 {inode} 1\n"
-)
+pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="macOS tells only the superuser")
+
+SERVER = """
+import socket
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+input()
+"""
 
 
-def machine(folder, words, *, state="0A"):
-    """A made-up /proc with one process that holds port 8484."""
-    (folder / "net").mkdir()
-    (folder / "net" / "tcp").write_text(TABLE + ROW.format(port=8484, state=state, inode=77))
-    process = folder / "4711"
-    (process / "fd").mkdir(parents=True)
-    (process / "fd" / "3").symlink_to("socket:[77]")
-    (process / "cmdline").write_bytes("\0".join(words).encode())
-    (process / "comm").write_text(words[0].rpartition("/")[2] + "\n")
-    return folder
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Callable[..., tuple[int, int]]]:
+    """Start a program that listens, with this file name and these arguments: its process id and its port."""
+    with ExitStack() as started:
+
+        def start(name: str, *arguments: str) -> tuple[int, int]:
+            script = tmp_path / name
+            script.write_text(SERVER)
+            command = [sys.executable, str(script), *arguments]
+            process = started.enter_context(
+                subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            )
+            started.callback(process.kill)
+            assert process.stdout is not None
+            return process.pid, int(process.stdout.readline())
+
+        yield start
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="/proc is Linux's")
 @pytest.mark.parametrize(
-    ("words", "name", "is_gateway"),
+    ("words", "is_gateway"),
     [
-        (["/usr/bin/nginx", "-g", "secret"], "nginx", False),
-        (["python3", "/usr/bin/mcp-gateway", "serve", "--http"], "python3", True),
-        (["python3", "-m", "gateway", "serve", "--http"], "python3", True),
-        (["python3", "-m", "gateway", "demo"], "python3", False),
+        (("nginx", "-g", "secret"), False),
+        (("mcp-gateway", "serve", "--http"), True),
+        (("gateway", "serve", "--http"), True),
+        (("gateway", "demo"), False),
     ],
 )
-def test_a_listener_is_named_without_its_arguments(tmp_path, words, name, is_gateway):
-    assert listener(8484, machine(tmp_path, words)) == Listener(4711, name, is_gateway)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="/proc is Linux's")
-def test_a_connection_is_no_listener_and_another_port_is_not_meant(tmp_path):
-    assert listener(8484, machine(tmp_path, ["x"], state="01")) is None
-    assert listener(8485, tmp_path) is None
-
-
-def test_without_such_tables_nothing_is_said(tmp_path):
-    assert listener(8484, tmp_path / "nowhere") is None
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc is Linux's")
-def test_this_very_process_is_found():
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        found = listener(held.getsockname()[1])
+def test_a_listener_is_named_without_its_arguments(
+    program: Callable[..., tuple[int, int]], words: tuple[str, ...], is_gateway: bool
+):
+    pid, port = program(*words)
+    found = listener(port)
     assert found is not None
-    assert found.pid == os.getpid()
+    assert (found.pid, found.is_gateway) == (pid, is_gateway)
+    assert not any(word in found.name for word in words)
+
+
+def test_a_connection_is_no_listener_and_another_port_is_not_meant():
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            assert listener(client.getsockname()[1]) is None
+
+
+def test_this_very_process_is_found_on_either_kind_of_address():
+    for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        try:
+            held = socket.create_server((address, 0), family=family)
+        except OSError:
+            assert family == socket.AF_INET6  # not every machine has it
+            continue
+        with held:
+            found = listener(held.getsockname()[1])
+        assert isinstance(found, Listener)
+        assert found.pid == os.getpid()

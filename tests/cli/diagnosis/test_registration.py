@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -134,6 +135,42 @@ async def test_servers_beside_the_gateway_are_named_with_the_command_that_moves_
     put("codex")
     remedy = "mcp-gateway import codex puts them behind it; then mcp-gateway install codex --only"
     assert (await look())[-1] == ("codex", "ok", "beside the gateway Codex has 1 other server: notes", remedy)
+
+
+async def test_the_servers_of_projects_are_named_with_the_place_where_they_are(look, tmp_path, monkeypatch):
+    here, known = tmp_path / "here", tmp_path / "known project"
+    for folder in (here, known):
+        folder.mkdir()
+        (folder / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}')
+    monkeypatch.chdir(here)
+    gateway = {"command": "/usr/bin/mcp-gateway", "args": ["serve"]}
+    local = {str(known): {"mcpServers": {"c": {"command": "c"}, "gateway": gateway}}, str(tmp_path / "gone"): {}}
+    user = own("claude-code", json.dumps({"mcpServers": {}, "projects": local}))
+    assert [found[1:] for found in (await look(host="claude-code"))[1:]] == [
+        ("ok", f"the gateway is registered in {user} as gateway, for {known} alone", None),
+        (
+            "ok",
+            f"Claude Code has 1 server for {known} alone: c ({user})",
+            "mcp-gateway import claude-code puts it behind the gateway",
+        ),
+        *(
+            (
+                "ok",
+                f"Claude Code has 2 servers for {folder} alone: a, b ({file})",
+                f"mcp-gateway import {shlex.quote(str(file))} puts them behind the gateway",
+            )
+            for folder in (here, known)
+            for file in (folder / ".mcp.json",)
+        ),
+    ]
+
+
+async def test_a_project_is_spoken_of_even_where_its_host_has_no_file_of_the_user(look, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "a"}}}')
+    assert any("1 server for" in text for _, _, text, _ in await look())
+    (tmp_path / ".mcp.json").write_text("{")
+    assert await look() == []
 
 
 async def test_a_second_registration_is_a_warning(look, put):

@@ -1,0 +1,133 @@
+"""What the two readers of a result get of it, for people: the model, and the page of the tool (MCP Apps). Pure."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gateway.core.apps import TAKEN_BY_THE_MODEL, Audience
+from gateway.core.model.blocks import Block, ResourceBlock, TextBlock
+from gateway.core.model.envelope import Envelope
+from gateway.core.model.json_size import compact_json, wire_chars
+from gateway.core.model.json_values import is_dict, is_list
+from gateway.core.profiles.profile import Profile
+from gateway.core.wording import counted
+
+_LONG = 100_000
+"""Characters of a page's data that are too many for a model: most contexts hold a few times as much."""
+_CHARS_PER_TOKEN = 4
+_COMPARED = 200
+"""Characters by which the page's data is found in a text, where its middle may be cut out."""
+
+_UNTAKEN = {
+    "ignored": "this host's model does not read it",
+    "if-empty": "this host's model reads it only where there is no content",
+    "unknown": "whether this host's model reads it as well is not known",
+}
+
+
+@dataclass(frozen=True)
+class Readers:
+    """A result as it is sent to a host of this profile that shows pages, and who reads it there."""
+
+    sent: Envelope
+    profile: Profile
+    audience: Audience
+
+    def model_lines(self) -> Iterator[str]:
+        """Yield what the model reads, with sizes, and a warning if too much of it is the page's data."""
+        if self.audience == "app":
+            yield "nothing: only pages call this tool"
+            return
+        host = self.profile.structured.host
+        media = sum(_chars_of(block) is None for block in self.sent.blocks)
+        if not self._replaces_content:
+            beside = f", and {counted(media, 'block')} of other kinds" if media else ""
+            yield f"the content: {_sized(self._content_chars)}{beside}"
+        elif media and host == "replaces-text":
+            yield f"of the content {counted(media, 'block')} without text"
+        if self._data:
+            yield f"structured content, {_sized(self._data_chars)}: {TAKEN_BY_THE_MODEL.get(host) or _UNTAKEN[host]}"
+        yield from self._shared_lines()
+
+    def page_lines(self) -> Iterator[str]:
+        """Yield what the page reads, with sizes."""
+        shaped = "as the server sent it" if self.audience == "app" else "the same as is sent for the model"
+        yield f"the content, {shaped}: {counted(len(self.sent.blocks), 'block')}, {_sized(self._content_chars)}"
+        if self._data and self.profile.apps.data == "text" and self.audience != "app":
+            got = "it reads the text instead" if self._repeating is not None else "it gets no other"
+            yield f"structured content, {_sized(self._data_chars)}: this host loses it on the way to the page; {got}"
+        elif self._data:
+            yield f"structured content, as the server sent it: {_sized(self._data_chars)}"
+        if self.sent.meta:
+            yield f"_meta, as the server sent it: {_sized(wire_chars(self.sent.meta))}, which no model reads"
+
+    def _shared_lines(self) -> Iterator[str]:
+        """Yield what both of them read of the page's data."""
+        if not self._data:
+            return
+        host = self.profile.structured.host
+        is_taken = host in TAKEN_BY_THE_MODEL or (host == "if-empty" and not self.sent.blocks)
+        read = self._data_chars if is_taken else 0
+        maybe = self._data_chars if host == "unknown" else 0
+        if self._repeating is not None and not self._replaces_content:
+            place, chars = self._repeating
+            read += chars
+            yield f"of the page's data, {_sized(chars)} are in block {place} of the content, as text"
+        if not read and not maybe:
+            yield "of the page's data it reads nothing"
+        elif read + maybe > _LONG:
+            reads, chars = ("reads", read) if read > _LONG else ("may read", read + maybe)
+            yield (
+                f"warning: of the page's data the model {reads} {_sized(chars)}: put what only the page needs into "
+                '_meta, or let the page fetch it with a tool of its own (visibility: ["app"])'
+            )
+
+    @property
+    def _replaces_content(self) -> bool:
+        return self._data != "" and self.profile.structured.host in ("replaces-all", "replaces-text")
+
+    @property
+    def _content_chars(self) -> int:
+        return sum(_chars_of(block) or 0 for block in self.sent.blocks)
+
+    @property
+    def _data(self) -> str:
+        return compact_json(self.sent.structured_content) if self.sent.has_structured_content else ""
+
+    @property
+    def _data_chars(self) -> int:
+        return len(self._data)
+
+    @property
+    def _repeating(self) -> tuple[int, int] | None:
+        """The index of the block of text that holds the structured content, if one does, and how much of it."""
+        data = self._data
+        for place, block in enumerate(self.sent.blocks if data else ()):
+            if not isinstance(block, TextBlock):
+                continue
+            if (begin := block.text.find(data[:_COMPARED])) >= 0:  # other text may stand before it
+                return place, min(len(block.text) - begin, len(data))
+            if _is(block.text, data):
+                return place, len(block.text)
+        return None
+
+
+def _is(text: str, data: str) -> bool:
+    """Whether a text is the same JSON, spelled differently."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return (is_dict(value) or is_list(value)) and value == json.loads(data)
+
+
+def _chars_of(block: Block) -> int | None:
+    """Return the number of characters of a block of text; None for media."""
+    if isinstance(block, TextBlock):
+        return len(block.text)
+    return len(block.resource.text) if isinstance(block, ResourceBlock) and block.resource.text is not None else None
+
+
+def _sized(chars: int) -> str:
+    """Word a size: `780,000 characters (about 195,000 tokens)`."""
+    return f"{counted(chars, 'character')} (about {counted(-(-chars // _CHARS_PER_TOKEN), 'token')})"
