@@ -309,8 +309,7 @@ async def _sizes(result: Mapping[str, Any], before: _Sizes | None = None) -> _Si
     structured = known or await _size(value)
     rest = await _size({key: member for key, member in result.items() if key != _STRUCTURED})
     characters = rest.characters + structured.characters + len(_STRUCTURED)
-    whole = Size(characters, rest.values + structured.values, depth=max(rest.depth, structured.depth + 1))
-    return _Sizes(whole, value, structured)
+    return _Sizes(Size(characters, rest.values + structured.values), value, structured)
 
 
 async def _size(value: Any) -> Size:

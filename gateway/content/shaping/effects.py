@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import anyio
-import pybase64
 
 from gateway.content.links.content_linker import ContentLinker
 from gateway.content.media.share import media_share
+from gateway.core.model.base64_text import decoded
 from gateway.core.model.effects import (
     Describe,
     Described,
@@ -167,7 +167,7 @@ class EffectRunner:
 
     async def _keep(self, effect: Keep) -> Kept:
         data = effect.data
-        content = data.encode("utf-8", "replace") if effect.is_text else pybase64.b64decode(data)
+        content = data.encode("utf-8", "replace") if effect.is_text else decoded(data)
         kept = await self.store.put(
             content, owner=self.owner, media_type=effect.media_type, name=effect.name, origin=self.origin
         )
@@ -176,12 +176,12 @@ class EffectRunner:
     async def _describe(self, effect: Describe) -> Described | Failed:
         if self.describer is None:
             return Failed("nothing describes it")
-        return await self.describer.describe(pybase64.b64decode(effect.data), effect.media_type)
+        return await self.describer.describe(decoded(effect.data), effect.media_type)
 
     async def _write(self, effect: WriteFile) -> Written | Failed:
         if self.files is None:
             return Failed("no folder is allowed for files")
-        content = pybase64.b64decode(effect.data)
+        content = decoded(effect.data)
         return Written(await self.files.write(content, effect.media_type, effect.name, self.reach.folders))
 
 

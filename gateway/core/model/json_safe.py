@@ -35,18 +35,33 @@ def to_json_safe(value: Any, deepest: int = DEEPEST) -> Any:
     return value if is_json_safe(value, deepest) else _safe(value, deepest)
 
 
-def is_json_safe(value: Any, deepest: int = DEEPEST) -> bool:
-    """Whether a JSON value, as parsed, has no faults: `to_json_safe` would return it unchanged."""
+def is_json_safe(value: Any, deepest: int = DEEPEST, *, most_values: int | None = None) -> bool | None:
+    """Whether a JSON value, as parsed, has no faults: `to_json_safe` would return it unchanged.
+
+    None if there are more than `most_values` keys and values: looking at all of them takes long.
+    """
+    left = math.inf if most_values is None else most_values
     level: list[Any] | None = [value]
-    for left in range(deepest, -1, -1):
-        level = _inside(level, nests=left > 0)
-        if not level:
-            break
+    try:
+        for nests in range(deepest, -1, -1):
+            level = _inside(level, left, nests=nests > 0)
+            if not level:
+                break
+            left -= len(level)
+    except _TooMany:
+        return None
     return level is not None
 
 
-def _inside(level: list[Any], *, nests: bool) -> list[Any] | None:
-    """Return the keys and values in the containers among these values; None if one of them has a fault."""
+class _TooMany(Exception):
+    """There are more values than may be looked at."""
+
+
+def _inside(level: list[Any], most: float, *, nests: bool) -> list[Any] | None:
+    """Return the keys and values in the containers among these values; None if one of them has a fault.
+
+    Raises _TooMany before more than about `most` values are gathered.
+    """
     inside: list[Any] = []
     for item in level:
         kind = type(item)  # pyright: ignore[reportUnknownVariableType]
@@ -54,6 +69,8 @@ def _inside(level: list[Any], *, nests: bool) -> list[Any] | None:
             if not (item.isascii() or _has_no_halves(item)):
                 return None
         elif nests and (kind is dict or kind is list):
+            if len(inside) + len(item) > most:
+                raise _TooMany
             inside += item
             if kind is dict:
                 inside += item.values()

@@ -7,6 +7,7 @@ https://docs.rs/serde_json/latest/serde_json/struct.Deserializer.html#method.dis
 https://docs.pydantic.dev/latest/api/pydantic_core/, and measured with pydantic-core 2.46.
 """
 
+import math
 import re
 from collections.abc import Collection, Mapping
 from types import MappingProxyType, NoneType
@@ -87,12 +88,19 @@ def may_be_deep(data: bytes | str, deepest: int = DEEPEST) -> bool:
     return False
 
 
-def is_deep(value: Any, deepest: int = DEEPEST) -> bool:
-    """Whether a JSON value has more than `deepest` levels of arrays and objects. In linear time, never recursive."""
+def is_deep(value: Any, deepest: int = DEEPEST, *, most_values: int | None = None) -> bool | None:
+    """Whether a JSON value has more than `deepest` levels of arrays and objects. In linear time, never recursive.
+
+    None if there are more than `most_values` values: looking at all of them takes long.
+    """
+    left = math.inf if most_values is None else most_values
     level = _containers_in([value])
     for _ in range(deepest):
         if not level:
             return False
+        left -= sum(map(len, level))
+        if left < 0:
+            return None
         below: list[Any] = []
         for container in level:
             below += contents_of(container)

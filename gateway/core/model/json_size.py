@@ -31,13 +31,12 @@ _WRITER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=st
 class Size(NamedTuple):
     """The size of a JSON value: the characters of all texts and keys, and the number of values and containers.
 
-    `depth` is the number of levels of arrays and objects. `is_whole` is false if counting stopped at a limit.
+    `is_whole` is false if counting stopped at a limit.
     """
 
     characters: int
     values: int
     is_whole: bool = True
-    depth: int = 0
 
     @property
     def total(self) -> int:
@@ -55,11 +54,10 @@ def size_of(
     """
     limit = _NO_LIMIT if most is None else most
     limit_values = _NO_LIMIT if most_values is None else most_values
-    characters, values, depth = 0, 1, 0
+    characters, values = 0, 1
     level: list[Any] = [value]
     while level:
         below: list[Any] = []
-        nests = False
         for item in level:
             kind = type(item)  # pyright: ignore[reportUnknownVariableType]
             if kind is str:
@@ -76,16 +74,14 @@ def size_of(
             else:
                 characters += weigh(item) if isinstance(item, str) else 0
                 continue
-            nests = True
             values += len(item)
             if values > limit_values or characters + values > limit:
-                return Size(characters, values, False, depth + 1)
+                return Size(characters, values, False)
             below += inside
             if inside is not item:
                 characters += sum(map(weigh, item))
-        depth += nests
         level = below
-    return Size(characters, values, True, depth)
+    return Size(characters, values)
 
 
 def has_many_values(value: Any) -> bool:

@@ -6,7 +6,7 @@ transport.
 """
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,9 +20,9 @@ from pydantic import ValidationError
 
 from gateway.content.links.base_url import BASE_SCOPE, answering_under
 from gateway.core.model.caller import Caller
-from gateway.core.model.json_safe import to_json_safe
+from gateway.core.model.json_safe import is_json_safe, to_json_safe
 from gateway.core.model.json_shape import DEEPEST, is_deep
-from gateway.core.model.json_size import has_many_values
+from gateway.core.model.json_size import MANY_VALUES
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import INVALID_PARAMS
 from gateway.serving.mcp.announce_changes import Announcer
@@ -196,7 +196,7 @@ class Downstream:
             done = finalize_result(
                 request.method, result, request.revision, server_info=self._server_info, params=request.params
             )
-            return await off_the_loop(to_json_safe, done)
+            return await json_safe(done)
 
         if request.method != "tools/list":
             return await finish(result)
@@ -274,11 +274,14 @@ async def safe_params(params: Mapping[str, Any] | None) -> Any:
     Raises:
         MCPError: they are nested too deeply.
     """
-    if await off_the_loop(is_deep, params):
+    deep = is_deep(params, most_values=MANY_VALUES)
+    if await to_thread.run_sync(is_deep, params) if deep is None else deep:
         raise MCPError(INVALID_PARAMS, f"params nest deeper than {DEEPEST} levels")
-    return await off_the_loop(to_json_safe, params)
+    return await json_safe(params)
 
 
-async def off_the_loop(function: Callable[[Any], Any], value: Any) -> Any:
-    """Apply a function to a JSON value, in a thread if that takes long, so that other hosts need not wait."""
-    return await to_thread.run_sync(function, value) if has_many_values(value) else function(value)
+async def json_safe(value: Any) -> Any:
+    """Return a JSON value without faults (`to_json_safe`). What takes long, or is rare, is done in a thread."""
+    if is_json_safe(value, most_values=MANY_VALUES):
+        return value
+    return await to_thread.run_sync(to_json_safe, value)

@@ -27,7 +27,7 @@ from mcp.shared.transport_context import TransportContext
 from mcp_types import CONNECTION_CLOSED
 
 from gateway.core.model.json_shape import is_deep, without_deep
-from gateway.core.model.json_size import has_many_values
+from gateway.core.model.json_size import MANY_VALUES
 from gateway.core.model.json_values import as_list, is_dict, is_list, is_object
 from gateway.core.model.revisions import Era
 from gateway.core.model.wire import LOG_LEVELS, WireObject
@@ -274,8 +274,9 @@ class Session:
 
     async def _shallow(self, result: dict[str, Any], method: str, name: object) -> dict[str, Any]:
         """Return the result without values nested too deeply for hosts; only the items with them are affected."""
-        many = has_many_values(result)
-        if not (await to_thread.run_sync(is_deep, result) if many else is_deep(result)):
+        deep = is_deep(result, most_values=MANY_VALUES)
+        many = deep is None
+        if not (await to_thread.run_sync(is_deep, result) if many else deep):
             return result
         shallow, places = await to_thread.run_sync(without_deep, result) if many else without_deep(result)
         of = f"{method} {plain(name, 100)!r}" if isinstance(name, str) else method

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from gateway.core.model.json_safe import is_json_safe
 from gateway.core.model.json_shape import (
     DEEPEST,
     NESTED_TOO_DEEPLY,
@@ -110,3 +111,11 @@ def test_holders_within_holders_are_looked_into_a_few_levels_deep() -> None:
     assert len(places) == 1
     assert shallow["content"][1] == {"type": "text", "text": "fine"}
     assert not is_deep(shallow)
+
+
+@pytest.mark.parametrize("value", [[0] * 1_000, {str(n): [n] for n in range(600)}, [[0] * 400, [[0] * 400, [0] * 400]]])
+def test_nothing_is_said_of_more_values_than_may_be_looked_at(value):
+    assert is_deep(value, most_values=900) is None
+    assert is_deep(value, most_values=2_000) is False
+    assert is_json_safe(value, most_values=900) is None
+    assert is_json_safe(value, most_values=2_000) is True
