@@ -29,6 +29,7 @@ from gateway.cli.commands import (
     serve,
     status,
     stop,
+    token,
     tools,
     upstreams,
 )
@@ -72,6 +73,7 @@ app.add_typer(profiles.app, name="profiles", short_help="List the host profiles,
 app.add_typer(config.app, name="config", short_help="Check the configuration.")
 app.command("put", short_help="Store a file, and print its handle and its link.")(content.put)
 app.add_typer(content.app, name="content", short_help="List, save or remove stored content.")
+app.add_typer(token.app, name="token", short_help="Add, list or remove tokens for HTTP.")
 app.add_typer(secret.app, name="secret", short_help="Keep secrets in the keyring.")
 app.command("status", short_help="Show the running gateways.")(status.status)
 app.command("logs", short_help="Show the log of a gateway.")(logs.logs)

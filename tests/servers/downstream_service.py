@@ -152,7 +152,12 @@ class SampleService:
                 print("this must not reach the host")
                 return _text("printed")
             case "who":
-                known = {**vars(caller), "capabilities": dict(caller.capabilities), "headers": dict(caller.headers)}
+                known = {
+                    **vars(caller),
+                    "grant": repr(caller.grant),
+                    "capabilities": dict(caller.capabilities),
+                    "headers": dict(caller.headers),
+                }
                 return _text("you") | {"structuredContent": known}
             case "change":
                 self.change(arguments["kind"])
