@@ -153,8 +153,7 @@ class SampleService:
                 return _text("printed")
             case "who":
                 known = {
-                    **vars(caller),
-                    "grant": repr(caller.grant),
+                    **{name: value for name, value in vars(caller).items() if name != "grant"},
                     "capabilities": dict(caller.capabilities),
                     "headers": dict(caller.headers),
                 }

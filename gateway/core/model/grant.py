@@ -1,18 +1,17 @@
 """What a caller may reach: its upstreams and tools, the profile that it is bound to, and how often it may call.
 
-Standard library only: the caller of a request carries it.
+Standard library only: a host on stdio is answered before anything else is loaded.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 SEPARATOR = "__"
 """Between an upstream's name and a tool's own name in a pattern, whatever names the tools are offered under."""
 
 
-@dataclass(frozen=True)
-class Grant:
+class Grant(NamedTuple):
     """Shell globs: `upstreams` on upstreams' names, `tools` on `upstream__tool`. `calls_per_minute` counts tools/call.
 
     The gateway's own tools are not restricted: they reach nothing but what the caller reaches.
