@@ -123,6 +123,10 @@ class UnknownResource(InvalidRequest):
         self.uri = uri
 
 
+class TooManyCalls(GatewayError):
+    """The caller has used up the tool calls that its token allows for now."""
+
+
 class FailureCode(StrEnum):
     """The kind of an upstream's failure, which determines its remedy (`gateway.upstream.remedies`)."""
 

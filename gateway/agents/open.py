@@ -68,13 +68,15 @@ class _InProcess:
     async def offer(self, providers: Collection[str] | None) -> Offer:
         """Return what is offered. Each requested upstream is waited for once."""
         wanted = [name for name in self._router.upstreams if providers is None or name in providers]
-        starting = [name for name in self._availability.starting() if name in wanted and name not in self._waited]
+        starting = [
+            name for name in self._availability.starting(self._caller) if name in wanted and name not in self._waited
+        ]
         await self._availability.wait(starting, _PATIENCE_SECONDS)
         self._waited.update(starting)
         catalogue = self._router.catalogue(self._caller)
         routes = [(tool, catalogue.routes[tool["name"]]) for tool in catalogue.tools]
         tools = [Offered(tool, route.upstream, route.tool) for tool, route in routes if route.upstream != OWN]
-        return Offer(tools, list(self._router.upstreams), self._availability.missing())
+        return Offer(tools, list(self._router.upstreams), self._availability.missing(self._caller))
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> WireObject:
         """Call a tool through the router, with its limits, logs and metrics, and return the raw result."""

@@ -50,6 +50,8 @@ COMMANDS: Final[Mapping[str, _Command]] = {
     "config": _Command("config.app", "Check the configuration."),
     "put": _Command("content.put", "Store a file, and print its handle and its link."),
     "content": _Command("content.app", "List, save or remove stored content."),
+    "token": _Command("token.app", "Add, list or remove tokens for HTTP."),
+    "secret": _Command("secret.app", "Keep secrets in the keyring."),
     "status": _Command("status.status", "Show the running gateways."),
     "logs": _Command("logs.logs", "Show the log of a gateway."),
     "reload": _Command("reload.reload", "Make a running gateway reload its configuration."),

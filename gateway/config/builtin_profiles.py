@@ -59,9 +59,8 @@ def load_profiles(settings: Settings) -> Mapping[str, Profile]:
     """Return the built-in profiles, followed by those measured by `calibrate` and the user's own, resolved.
 
     Raises:
-        ConfigError: a user's profile has the name of a built-in one or an unknown `output.model_api`, or
-        gateway.profile
-            does not exist.
+        ConfigError: a user's profile has the name of a built-in one or an unknown `output.model_api`, or the profile
+            of the gateway or of a token does not exist.
         ProfileError: a user's profile is inconsistent.
     """
     local = load_local(os.environ)
@@ -78,12 +77,14 @@ def load_profiles(settings: Settings) -> Mapping[str, Profile]:
                 )
         profiles = resolve_profiles({**builtin, **_usable(local, settings.profiles), **settings.profiles})
         _check_outputs(profiles)
-    chosen = settings.gateway.profile
-    if chosen is not None:
+    chosen = {"gateway.profile": settings.gateway.profile}
+    chosen |= {f"access.tokens.{name}.profile": token.profile for name, token in settings.access.tokens.items()}
+    for where, name in chosen.items():
         try:
-            find_profile(profiles, chosen)
+            if name is not None:
+                find_profile(profiles, name)
         except ProfileError as error:
-            raise ConfigError("there is no such profile", where="gateway.profile", remedy=error.remedy) from None
+            raise ConfigError("there is no such profile", where=where, remedy=error.remedy) from None
     return profiles
 
 

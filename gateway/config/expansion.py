@@ -1,31 +1,81 @@
-"""`${NAME}` and `${NAME:-default}` in the values of a configuration."""
+"""`${NAME}`, `${NAME:-default}` and secrets such as `${file:...}` in the values of a configuration."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gateway.config.problems import Location, Problem
 from gateway.core.model.json_values import is_list, is_object
 
 _REFERENCE = re.compile(
-    r"(?P<escaped>\$\$\{)|\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|(?P<broken>\$\{)"
+    r"(?P<escaped>\$\$\{)|\$\{(?P<source>file|keyring|cmd):(?P<at>[^}]*)\}"
+    r"|\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|(?P<broken>\$\{)"
 )
 
 
-class _Unset(Exception):
-    """A variable without a value, or an invalid reference: a description, and the remedy."""
+SecretSources = Mapping[str, Callable[[str], str]]
+"""What reads a secret, by the word before the colon (`secret_sources`). Each raises NoValue."""
 
 
-def expand(document: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[dict[str, Any], tuple[Problem, ...]]:
+class NoValue(Exception):
+    """An invalid reference, or one without a value: a description without any value, and the remedy."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.remedy = remedy
+
+
+class _Values:
+    """The values of references."""
+
+    def __init__(self, environ: Mapping[str, str], sources: SecretSources | None) -> None:
+        self._environ = environ
+        self._sources = sources
+        self._read: dict[tuple[str, str], str | NoValue] = {}
+
+    def replacement(self, reference: re.Match[str]) -> str:
+        """Return the text in place of a reference. Raises NoValue."""
+        if reference["escaped"]:
+            return "${"
+        if reference["broken"]:
+            raise NoValue("${ is not followed by a variable's name and }", "write $${ for a literal ${")
+        if reference["source"]:
+            return self._secret(reference["source"], reference["at"].strip(), reference[0])
+        name, default = reference["name"], reference["default"]
+        if default is not None:
+            return self._environ.get(name) or default
+        if name not in self._environ:
+            raise NoValue(f"the environment variable {name} is not set", f"set it, or write ${{{name}:-default}}")
+        return self._environ[name]
+
+    def _secret(self, source: str, at: str, whole: str) -> str:
+        if self._sources is None:
+            return whole
+        if (source, at) not in self._read:
+            try:
+                self._read[source, at] = self._sources[source](at)
+            except NoValue as missing:
+                self._read[source, at] = missing
+        found = self._read[source, at]
+        if isinstance(found, NoValue):
+            raise found
+        return found
+
+
+def expand(
+    document: Mapping[str, Any], environ: Mapping[str, str], sources: SecretSources | None = None
+) -> tuple[dict[str, Any], tuple[Problem, ...]]:
     """Replace every reference in every string value of the document; also return the problems.
 
     `${NAME}` is the variable; `${NAME:-default}` the default if the variable is unset or empty, up to the first `}`;
-    `$${` a literal `${`. `${env:NAME}`, as other programs write it, is the same as `${NAME}`. Keys are not changed, nor
-    anything below an upstream that is not enabled.
+    `$${` a literal `${`. `${env:NAME}`, as other programs write it, is the same as `${NAME}`. `${file:PATH}`,
+    `${keyring:NAME}` and `${cmd:COMMAND}` are read from `sources`, each once; without these, they stay as they are.
+    Keys are not changed, nor anything below an upstream that is not enabled.
     """
     problems: list[Problem] = []
     dormant = frozenset(_dormant(document))
-    return _expanded(document, (), environ, problems, dormant), tuple(problems)
+    values = _Values(environ, sources)
+    return _expanded(document, (), values, problems, dormant), tuple(problems)
 
 
 def references(document: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
@@ -57,31 +107,18 @@ def _dormant(document: Mapping[str, Any]) -> Iterator[Location]:
 
 
 def _expanded(
-    value: Any, location: Location, environ: Mapping[str, str], problems: list[Problem], dormant: frozenset[Location]
+    value: Any, location: Location, values: _Values, problems: list[Problem], dormant: frozenset[Location]
 ) -> Any:
     if location in dormant:
         return value
     if is_object(value):
-        return {key: _expanded(item, (*location, key), environ, problems, dormant) for key, item in value.items()}
+        return {key: _expanded(item, (*location, key), values, problems, dormant) for key, item in value.items()}
     if is_list(value):
         items = enumerate(value)
-        return [_expanded(item, (*location, place), environ, problems, dormant) for place, item in items]
+        return [_expanded(item, (*location, place), values, problems, dormant) for place, item in items]
     if isinstance(value, str):
         try:
-            return _REFERENCE.sub(lambda reference: _replacement(reference, environ), value)
-        except _Unset as unset:
-            problems.append(Problem(location, unset.args[0], unset.args[1]))
+            return _REFERENCE.sub(values.replacement, value)
+        except NoValue as missing:
+            problems.append(Problem(location, str(missing), missing.remedy))
     return value
-
-
-def _replacement(reference: re.Match[str], environ: Mapping[str, str]) -> str:
-    if reference["escaped"]:
-        return "${"
-    if reference["broken"]:
-        raise _Unset("${ is not followed by a variable's name and }", "write $${ for a literal ${")
-    name, default = reference["name"], reference["default"]
-    if default is not None:
-        return environ.get(name) or default
-    if name not in environ:
-        raise _Unset(f"the environment variable {name} is not set", f"set it, or write ${{{name}:-default}}")
-    return environ[name]

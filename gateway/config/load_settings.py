@@ -13,6 +13,7 @@ from gateway.config.find_config import FILE_VARIABLE, find_file
 from gateway.config.foreign import translate_document
 from gateway.config.problems import Location, Problem, config_error
 from gateway.config.schema import Settings
+from gateway.config.secret_sources import secret_sources
 from gateway.config.validation import validate
 from gateway.core.model.json_values import is_dict, is_list
 from gateway.errors import ConfigError
@@ -62,10 +63,12 @@ def _settings(document: Mapping[str, Any], file: Path, shown: Path, environ: Map
         return location
 
     problems: tuple[Problem, ...] = ()
+    sources = secret_sources(file.parent, environ)
     if file.suffix.lower() == ".json":
+        sources = None  # what other programs write in this form means something else
         translation = translate_document(document)
         document, problems, as_written = translation.document, translation.problems, translation.written
-    expanded, unset = expand(document, {PYTHON_VARIABLE: sys.executable, **environ})
+    expanded, unset = expand(document, {PYTHON_VARIABLE: sys.executable, **environ}, sources)
     problems += tuple(Problem(as_written(one.location), one.what, one.remedy) for one in unset)
     settings, invalid = validate(Settings, _anchored(expanded, file.parent, environ), renamed=as_written)
     # References that could not be expanded are still in the document and may cause a second problem.

@@ -5,11 +5,12 @@ Reading files and the environment is `gateway.config.load_settings`; nothing her
 
 import ipaddress
 import re
+from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from gateway.config.locations import location
 from gateway.core.model.json_values import is_dict
@@ -43,6 +44,14 @@ ROOT_PATH = r"^(/[A-Za-z0-9._~-]+)*$"
 
 ALLOWED_URL = r"https?://(?:\*\.)?(?:[^\s/?#@:*\[\]]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[^\s?#]*)?"
 """A scheme, a host (or every host below a domain), a port, and a path in which `*` is any text."""
+
+
+HASHED = r"^sha256:[0-9a-f]{64}$"
+PRINCIPAL = r"^[A-Za-z0-9][A-Za-z0-9._@+-]*$"
+RESERVED_PRINCIPALS = frozenset({"local", "token"})
+"""The principals of hosts without a token, and of hosts with `[http] token`."""
+
+SHORTEST_TOKEN = 16
 
 
 class Section(BaseModel):
@@ -256,6 +265,57 @@ class HttpSettings(Section):
             except ValueError:
                 raise ValueError(f"entry {place} is neither an address nor a network such as 10.0.0.0/8") from None
         return proxies
+
+
+class TokenSettings(Section):
+    """One token: whom it belongs to, what it opens, and until when. `mcp-gateway token add` writes such a table."""
+
+    hash: Annotated[str | None, Field(pattern=HASHED)] = None
+    """The SHA-256 of the token, so that the file does not hold it."""
+    token: str | None = None
+    """The token itself, in place of `hash`: `${keyring:NAME}`, `${file:PATH}`, at least 16 characters."""
+    principal: Annotated[str | None, Field(pattern=PRINCIPAL, max_length=100)] = None
+    """Whom content, sessions and tasks belong to; tokens may share one. Omitted: the name of the token."""
+    upstreams: tuple[str, ...] = ("*",)
+    """Upstreams that exist for this token; shell globs."""
+    tools: tuple[str, ...] = ("*",)
+    """Tools that exist for this token: shell globs on `upstream__tool`, whatever name the tool is offered under."""
+    profile: str | None = None
+    """The profile of hosts with this token that choose none by path or header."""
+    expires: AwareDatetime | date | None = None
+    """When the token becomes invalid; a date counts from its beginning, in UTC."""
+    calls_per_minute: Annotated[int | None, Field(ge=1)] = None
+    """Maximum number of tool calls within a minute, for all hosts with this token together."""
+
+    @field_validator("principal")
+    @classmethod
+    def _is_free(cls, principal: str | None) -> str | None:
+        if principal in RESERVED_PRINCIPALS:
+            raise ValueError(f"the principal {principal!r} is the gateway's own: choose another")
+        return principal
+
+    @model_validator(mode="after")
+    def _is_one_token(self) -> "TokenSettings":
+        if (self.hash is None) == (self.token is None):
+            raise ValueError("needs either hash or token: `mcp-gateway token add` makes one")
+        if self.token is not None and len(self.token.strip()) < SHORTEST_TOKEN:
+            raise ValueError(f"the token has less than {SHORTEST_TOKEN} characters, and could be guessed")
+        return self
+
+
+class AccessSettings(Section):
+    """Who may use the gateway over HTTP, and what each may reach. A host on stdio needs no token, and reaches all."""
+
+    tokens: dict[Annotated[str, Field(pattern=PRINCIPAL, max_length=100)], TokenSettings] = Field(
+        default_factory=dict[str, TokenSettings]
+    )
+
+    @field_validator("tokens")
+    @classmethod
+    def _names_are_free(cls, tokens: dict[str, TokenSettings]) -> dict[str, TokenSettings]:
+        if taken := RESERVED_PRINCIPALS & tokens.keys():
+            raise ValueError(f"the name {min(taken)!r} is the gateway's own: choose another")
+        return tokens
 
 
 class HistorySettings(Section):
@@ -514,6 +574,7 @@ class Settings(Section):
 
     gateway: GatewaySettings = GatewaySettings()
     http: HttpSettings = HttpSettings()
+    access: AccessSettings = AccessSettings()
     model_proxy: ModelProxySettings = ModelProxySettings()
     store: StoreSettings = StoreSettings()
     content: ContentSettings = ContentSettings()

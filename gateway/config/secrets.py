@@ -16,7 +16,8 @@ HIDDEN = "***"
 def all_secrets(settings: Settings) -> Iterator[str]:
     """Yield every secret in the settings: the gateway's own token, and those of all upstreams."""
     own = (settings.http.token, settings.model_proxy.token, settings.content.key, settings.store.key)
-    for token in (*own, settings.describe.model.api_key):
+    named = (token.token for token in settings.access.tokens.values())
+    for token in (*own, *named, settings.describe.model.api_key):
         if token:
             yield token
     for upstream in settings.upstreams.values():

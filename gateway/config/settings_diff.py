@@ -15,7 +15,7 @@ LIVE = frozenset(
     {
         *("gateway.prefix", "gateway.profile", "gateway.model", "gateway.instructions"),
         *("store.max_bytes", "store.max_bytes_per_owner", "store.expires", "store.timeout"),
-        *("limits", "profiles", "upstreams"),
+        *("access", "limits", "profiles", "upstreams"),
     }
 )
 """Sections and keys that a running gateway applies. Everything else is read once, at the start."""

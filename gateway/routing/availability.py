@@ -9,6 +9,7 @@ from gateway.core.model.caller import Caller
 from gateway.core.wording import plain
 from gateway.errors import UpstreamUnavailable
 from gateway.routing.ports import UpstreamsPort
+from gateway.routing.visible_upstreams import visible
 from gateway.upstream import UpstreamState
 from gateway.upstream.connection.states import what_to_do
 
@@ -32,13 +33,13 @@ class Availability:
         `Upstream.prepare`.
         """
         began = anyio.current_time()
-        unknown = [name for name in self.starting() if not self._knows(name)]
+        unknown = [name for name in self.starting(caller) if not self._knows(name)]
         names = [name for name in unknown if (profile, name) not in self._waited]
         await self.wait(names, seconds)
         self._waited.update((profile, name) for name in names)
         left = max(0.0, seconds - (anyio.current_time() - began))
         async with anyio.create_task_group() as tasks:
-            for name in self._upstreams:
+            for name in visible(self._upstreams, caller):
                 tasks.start_soon(partial(self._upstreams[name].prepare, caller, left, hears=hears))
 
     async def wait(self, names: Iterable[str], seconds: float) -> None:
@@ -47,18 +48,18 @@ class Availability:
             for name in names:
                 tasks.start_soon(self._upstreams[name].ready, seconds)
 
-    def starting(self) -> list[str]:
-        """The upstreams that are starting now."""
-        return [name for name in self._upstreams if self._upstreams[name].state.is_pending]
+    def starting(self, caller: Caller) -> list[str]:
+        """The caller's upstreams that are starting now."""
+        return [name for name in visible(self._upstreams, caller) if self._upstreams[name].state.is_pending]
 
     def _knows(self, name: str) -> bool:
         lists = self._upstreams[name].lists_for()
         return any((lists.tools, lists.prompts, lists.resources, lists.templates))
 
-    def missing(self) -> list[str]:
-        """The enabled upstreams that are not available, each with its state and cause."""
+    def missing(self, caller: Caller) -> list[str]:
+        """The caller's enabled upstreams that are not available, each with its state and cause."""
         absent: list[str] = []
-        for name in self._upstreams:
+        for name in visible(self._upstreams, caller):
             state, cause = self._upstreams[name].state, self._upstreams[name].cause
             if state not in (UpstreamState.READY, UpstreamState.SLEEPING, UpstreamState.DISABLED):
                 absent.append(f"{name} ({state.value}{': ' + plain(cause) if cause else ''})")

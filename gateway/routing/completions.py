@@ -12,6 +12,7 @@ from gateway.errors import InvalidRequest, UpstreamRefused
 from gateway.routing.ports import Ask, UpstreamsPort
 from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
+from gateway.routing.visible_upstreams import visible
 from gateway.upstream.connection.request_context import RequestContext
 
 
@@ -35,9 +36,10 @@ class Completions:
         upstream, ref = await self._routed(params.get("ref"), context)
         if upstream == OWN:
             return _nothing()
-        offered = "completions" in self._upstreams[upstream].capabilities
+        asked = visible(self._upstreams, context.caller)[upstream]
+        offered = "completions" in asked.capabilities
         # The capability came with 2025-03-26, so a server of the revision before may support completions undeclared.
-        if not offered and self._upstreams[upstream].revision != REVISIONS[0]:
+        if not offered and asked.revision != REVISIONS[0]:
             return _nothing()
         try:
             return await ask(upstream, "completion/complete", {**params, "ref": ref}, context)

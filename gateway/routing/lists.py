@@ -9,6 +9,7 @@ from gateway.routing.cache_hints import hints_of
 from gateway.routing.ports import OwnTools, UpstreamsPort
 from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
+from gateway.routing.visible_upstreams import visible
 from gateway.upstream.connection.request_context import RequestContext
 
 LISTS: Mapping[str, str] = {
@@ -32,18 +33,19 @@ class MergedLists:
     async def result(self, method: str, context: RequestContext, catalogue: Catalogue) -> dict[str, Any]:
         """Return the raw result of a method in `LISTS`. `catalogue` has the caller's tools."""
         caller = context.caller
+        upstreams = visible(self._upstreams, caller)
         match method:
             case "tools/list":
-                return {"tools": list(catalogue.tools), **hints_of(self._upstreams, "tools", caller)}
+                return {"tools": list(catalogue.tools), **hints_of(upstreams, "tools", caller)}
             case "prompts/list":
                 prompts = list(self._prompts.catalogue(context).prompts)
-                return {"prompts": prompts, **hints_of(self._upstreams, "prompts", caller)}
+                return {"prompts": prompts, **hints_of(upstreams, "prompts", caller)}
             case "resources/list":
                 own = await self._own_tools.resources(owner=caller.principal)
-                hints = hints_of(self._upstreams, "resources", caller, own=bool(own))
+                hints = hints_of(upstreams, "resources", caller, own=bool(own))
                 return {"resources": [*self._resources.listed(caller), *own], **hints}
             case "resources/templates/list":
                 templates = self._resources.templates(caller)
-                return {"resourceTemplates": templates, **hints_of(self._upstreams, "templates", caller)}
+                return {"resourceTemplates": templates, **hints_of(upstreams, "templates", caller)}
             case _:
                 raise UnknownMethod(f"{method!r} is not a list")

@@ -6,6 +6,7 @@ from typing import Any
 
 from gateway.config.schema import GatewaySettings
 from gateway.core.apps import outward_prompt
+from gateway.core.model.caller import Caller
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue import OWN, PromptCatalogue, PromptRoute, build_prompts
 from gateway.core.tools.catalogue.names import SEPARATOR
@@ -15,6 +16,7 @@ from gateway.errors import GatewayError, InvalidRequest
 from gateway.routing.availability import Availability
 from gateway.routing.log_once import Problems
 from gateway.routing.ports import Ask, UpstreamsPort
+from gateway.routing.visible_upstreams import visible
 from gateway.upstream import UpstreamState
 from gateway.upstream.connection.request_context import RequestContext
 
@@ -48,7 +50,8 @@ class Prompts:
     def catalogue(self, context: RequestContext) -> PromptCatalogue:
         """Return the prompts that the caller is offered now."""
         lists = {OWN: self._own(context)}
-        lists |= {name: self._upstreams[name].lists_for(context.caller).prompts for name in self._upstreams}
+        upstreams = visible(self._upstreams, context.caller)
+        lists |= {name: upstreams[name].lists_for(context.caller).prompts for name in upstreams}
         if self._last is None or not _same(self._last[0], lists):
             self._last = (lists, build_prompts(lists, self._settings.prefix))
             self._problems.report((note.text for note in self._last[1].problems), "prompts")
@@ -80,7 +83,7 @@ class Prompts:
         """
         route = self.catalogue(context).routes.get(name)
         if route is None:
-            owner, starting = self._owner(name), self._availability.starting()
+            owner, starting = self._owner(name, context.caller), self._availability.starting(context.caller)
             awaited = [each for each in starting if owner in (each, None)]
             await self._availability.wait(awaited, context.profile.wait.tools_list)
             route = self.catalogue(context).routes.get(name)
@@ -88,11 +91,11 @@ class Prompts:
             raise self._unknown(name, context)
         return route
 
-    def _owner(self, name: str) -> str | None:
-        return next((own for own in self._upstreams if name.startswith(own + SEPARATOR)), None)
+    def _owner(self, name: str, caller: Caller) -> str | None:
+        return next((own for own in visible(self._upstreams, caller) if name.startswith(own + SEPARATOR)), None)
 
     def _unknown(self, name: str, context: RequestContext) -> GatewayError:
-        shown, owner = plain(name, _LONGEST_NAME), self._owner(name)
+        shown, owner = plain(name, _LONGEST_NAME), self._owner(name, context.caller)
         if owner is not None and self._upstreams[owner].state is not UpstreamState.READY:
             return self._availability.unavailable(owner, f"prompt {shown!r}")
         near = get_close_matches(shown, list(self.catalogue(context).routes)[:_COMPARED], n=3)

@@ -22,6 +22,7 @@ from gateway.routing.pages import OpenPages
 from gateway.routing.per_caller import PerCaller
 from gateway.routing.ports import Ask, ListsPort, UpstreamsPort
 from gateway.routing.templates import closest_first
+from gateway.routing.visible_upstreams import visible
 from gateway.upstream.connection.owners import host_of, owner_by_session
 from gateway.upstream.connection.request_context import RequestContext
 
@@ -80,20 +81,21 @@ class Resources:
         prefix. Other upstreams are not considered: none can take over a URI prefixed with another's name.
         """
         parts = apps.split(uri)
-        if parts is None or parts[0] not in self._upstreams:
+        if parts is None or parts[0] not in visible(self._upstreams, caller):
             return None
         is_as_it_stands = not self._knows(*parts, caller) and self._knows(parts[0], uri, caller)
         return None if is_as_it_stands else parts
 
     def owner(self, uri: str, caller: Caller) -> str | None:
         """The first upstream that lists the URI."""
-        return next((name for name in self._upstreams if _has(self._lists(name, caller).resources, "uri", uri)), None)
+        names = visible(self._upstreams, caller)
+        return next((name for name in names if _has(self._lists(name, caller).resources, "uri", uri)), None)
 
     def owner_of_template(self, template: str, caller: Caller) -> str | None:
         """The first upstream that lists the template itself."""
+        names = visible(self._upstreams, caller)
         return next(
-            (name for name in self._upstreams if _has(self._lists(name, caller).templates, "uriTemplate", template)),
-            None,
+            (name for name in names if _has(self._lists(name, caller).templates, "uriTemplate", template)), None
         )
 
     def likely(self, uri: str, caller: Caller) -> list[str]:
@@ -102,17 +104,18 @@ class Resources:
         These are the ones with a matching template, those that named it to this caller in a result, and those with a
         tool that has it as its page (first, for the URI of a page): naming a URI does not make it the upstream's own.
         """
+        upstreams = visible(self._upstreams, caller)
         named = self._named.get(host_of(caller), uri) or ()
-        shown = [name for name in self._upstreams if self._shows(name, uri, caller)]
+        shown = [name for name in upstreams if self._shows(name, uri, caller)]
         templates = [
             (name, template)
-            for name in self._upstreams
+            for name in upstreams
             for each in self._lists(name, caller).templates
             if isinstance(template := as_object(each).get("uriTemplate"), str)
         ]
         first = shown if uri.startswith(apps.SCHEME) else ()
         found = dict.fromkeys([*first, *closest_first(templates, uri), *named, *shown])
-        return [name for name in found if name in self._upstreams]  # the others were removed from the configuration
+        return [name for name in found if name in upstreams]  # the others were removed from the configuration
 
     async def read(self, uri: str, params: Mapping[str, Any], ask: Ask, context: RequestContext) -> dict[str, Any]:
         """Return the raw result of `resources/read` from the upstream that lists the URI, else the first that has it.
@@ -129,11 +132,12 @@ class Resources:
         owner = self.owner(uri, caller)
         if owner is not None:
             return await ask(owner, "resources/read", params, context)
-        others = [name for name in self._upstreams if "resources" in self._upstreams[name].capabilities]
+        upstreams = visible(self._upstreams, caller)
+        others = [name for name in upstreams if "resources" in upstreams[name].capabilities]
         refused: UpstreamRefused | None = None
         absent: list[str] = []
         for name in dict.fromkeys([*self.likely(uri, caller), *others]):
-            if name not in self._upstreams:  # removed from the configuration meanwhile
+            if name not in upstreams:  # removed from the configuration meanwhile
                 continue
             try:
                 return await ask(name, "resources/read", params, context)
@@ -171,7 +175,7 @@ class Resources:
 
     def _knows(self, name: str, uri: str, caller: Caller) -> bool:
         """Whether this upstream lists the URI, or has a tool with that page."""
-        return name in self._upstreams and (
+        return name in visible(self._upstreams, caller) and (
             _has(self._lists(name, caller).resources, "uri", uri) or self._shows(name, uri, caller)
         )
 
@@ -185,16 +189,17 @@ class Resources:
         Raises:
             UnknownResource: no upstream lists or named it, has a matching template, or supports subscriptions.
         """
-        owner = self.owner(uri, caller) or next(iter([*self.likely(uri, caller), *self._able()]), None)
+        owner = self.owner(uri, caller) or next(iter([*self.likely(uri, caller), *self._able(caller)]), None)
         if owner is None:
             raise UnknownResource(
                 f"no upstream has the resource {plain(uri)}", uri=uri, remedy="list the resources again"
             )
         return owner
 
-    def _able(self) -> list[str]:
+    def _able(self, caller: Caller) -> list[str]:
         """The upstreams that support subscriptions to resources."""
-        declared = {name: as_object(self._upstreams[name].capabilities.get("resources")) for name in self._upstreams}
+        upstreams = visible(self._upstreams, caller)
+        declared = {name: as_object(upstreams[name].capabilities.get("resources")) for name in upstreams}
         return [name for name, resources in declared.items() if resources.get("subscribe") is True]
 
     def _lists(self, name: str, caller: Caller) -> ListsPort:
@@ -209,7 +214,7 @@ class Resources:
         merged: dict[str, dict[str, Any]] = {}
         owners: dict[str, str] = {}
         problems: list[str] = []
-        for name in self._upstreams:
+        for name in visible(self._upstreams, caller):
             for each in declared(self._lists(name, caller)):
                 resource = repaired_resource(each, key)
                 if resource is None:

@@ -19,6 +19,7 @@ from gateway.core.tools.instructions import Introductions
 from gateway.core.wording import plain
 from gateway.errors import InvalidRequest, ProfileError, UnknownMethod
 from gateway.routing.availability import Availability
+from gateway.routing.call_rates import CallRates
 from gateway.routing.calls import Calls
 from gateway.routing.completions import Completions
 from gateway.routing.lists import LISTS, MergedLists
@@ -29,6 +30,7 @@ from gateway.routing.resources import Resources
 from gateway.routing.tasks import METHODS as TASK_METHODS
 from gateway.routing.tool_catalogues import ToolCatalogues
 from gateway.routing.upstream_instructions import introductions
+from gateway.routing.visible_upstreams import visible
 from gateway.telemetry import Telemetry
 from gateway.upstream import ProgressCallback, RequestContext
 from gateway.upstream.bridging.bridge import Bridge
@@ -69,6 +71,7 @@ class Router:
         self._profile = profile
         self._configured = profile or settings.gateway.profile
         self._availability = Availability(upstreams)
+        self._rates = CallRates()
         opened = OpenPages()
         self._catalogues = ToolCatalogues(
             upstreams, own_tools, settings.gateway, self._availability, opened, calibration, arguments
@@ -132,6 +135,7 @@ class Router:
         Raises:
             InvalidRequest: malformed, or for something that does not exist.
             ProfileError: the caller asks for a profile that does not exist.
+            TooManyCalls: the caller's token allows no more for now.
             UpstreamError: the upstream could not answer; UpstreamRefused carries its own error.
         """
         profile, params = self.profile_of(caller), strip_hop_meta(params)
@@ -140,6 +144,7 @@ class Router:
         context = RequestContext(caller, profile, listed, host, on_progress)
         match method:
             case "tools/call":
+                self._rates.count(caller)
                 return await self._calls.call(params, context)
             case "resources/read":
                 return await self._read(params, context)
@@ -162,7 +167,8 @@ class Router:
         if name == OWN:
             owner = context.caller.principal
             return await self._own_tools.request(method, params, owner=owner, profile=context.profile)
-        return await self._bridge.request(self._upstreams[name], method, params, context)
+        upstream = visible(self._upstreams, context.caller)[name]
+        return await self._bridge.request(upstream, method, params, context)
 
     async def _read_part(self, context: RequestContext, uri: str) -> Mapping[str, Any]:
         """Read a resource of any upstream for the gateway's own tools, in the caller's own sessions."""
@@ -231,7 +237,7 @@ class Router:
             return lambda: None
         caller = self._able(caller)
         name, uri = self._resources.addressed(uri, caller) or (self._resources.whose(uri, caller), uri)
-        return await self._upstreams[name].subscribe(uri, caller)
+        return await visible(self._upstreams, caller)[name].subscribe(uri, caller)
 
     def hears(self, caller: Caller, kind: str) -> bool:
         """Whether this host acts on notifications that a list has changed (`features.broken`)."""
@@ -330,7 +336,7 @@ class Router:
         caller, profile = context.caller, context.profile
         if (page := self._resources.addressed(uri, caller)) is not None:
             # A host that cached its list of tools may request a page before anything else.
-            starting = [name for name in self._availability.starting() if name == page[0]]
+            starting = [name for name in self._availability.starting(caller) if name == page[0]]
             await self._availability.wait(starting, profile.wait.tools_list)
         elif self._resources.owner(uri, caller) is None:
             await self._availability.first(profile.name, profile.wait.tools_list, caller)

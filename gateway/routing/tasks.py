@@ -42,6 +42,6 @@ class Tasks:
             InvalidRequest: no task of this caller has this id.
         """
         route = self._owners.get(client_of(caller), task_id)
-        if route is None:
+        if route is None or not caller.grant.reaches_tool(route.upstream, route.tool):
             raise InvalidRequest(f"this caller has no task {plain(task_id, 100)!r}", remedy="call the tool again")
         return route

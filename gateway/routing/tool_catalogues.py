@@ -11,6 +11,7 @@ from anyio import Lock, to_thread
 from gateway.config.schema import GatewaySettings, UpstreamSettings
 from gateway.core import apps
 from gateway.core.model.caller import Caller
+from gateway.core.model.grant import Grant
 from gateway.core.model.json_size import size_of
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.model.wire import WireObject
@@ -24,6 +25,7 @@ from gateway.routing.availability import Availability
 from gateway.routing.log_once import Problems
 from gateway.routing.pages import OpenPages
 from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, UpstreamsPort
+from gateway.routing.visible_upstreams import visible
 from gateway.upstream import RequestContext, UpstreamState
 
 _Tools = Mapping[str, Sequence[WireObject]]
@@ -53,6 +55,7 @@ class _Wanted(NamedTuple):
     shows_apps: bool
     settings: Mapping[str, UpstreamSettings]
     gateway: GatewaySettings
+    grant: Grant
 
 
 class ToolCatalogues:
@@ -115,15 +118,16 @@ class ToolCatalogues:
         return self.catalogue(context.listed, context.caller)
 
     def _wanted(self, profile: Profile, caller: Caller) -> "_Wanted":
-        lists = {name: self._upstreams[name].lists_for(caller).tools for name in self._upstreams}
+        upstreams = visible(self._upstreams, caller)
+        lists = {name: upstreams[name].lists_for(caller).tools for name in upstreams}
         revision = caller.revision if caller.revision in REVISIONS else REVISIONS[0]
         # Keyed by identity: the lists are kept beside the catalogue, so no other list can get the same id.
         calibrating = () if self._calibration is None else self._calibration.tools(caller, profile)
         shows_apps = apps.shows_apps(caller.capabilities, profile.apps.host)
         listed = ((name, id(tools)) for name, tools in lists.items())
-        key = (profile.name, revision, shows_apps, len(calibrating), *listed)
-        settings = {name: self._upstreams[name].settings for name in lists}
-        return _Wanted(key, lists, calibrating, profile, revision, shows_apps, settings, self._settings)
+        key = (profile.name, revision, shows_apps, len(calibrating), caller.grant.tools, *listed)
+        settings = {name: upstreams[name].settings for name in lists}
+        return _Wanted(key, lists, calibrating, profile, revision, shows_apps, settings, self._settings, caller.grant)
 
     def _remembered(self, wanted: "_Wanted") -> Catalogue | None:
         found = self._cache.get(wanted.key)
@@ -156,12 +160,12 @@ class ToolCatalogues:
             UpstreamUnavailable: the upstream that the name belongs to is not available.
             UnknownTool: no upstream has it, several have it, or it is not for the page that calls it.
         """
-        starting, profile = self._availability.starting(), context.listed
+        starting, profile = self._availability.starting(context.caller), context.listed
         catalogue = await self.offered(context)
         route = self._found(name, catalogue, context.caller, settled=not starting)
         if route is not None:
             return route, catalogue
-        owner = self._owner(name, profile)
+        owner = self._owner(name, profile, context.caller)
         awaited = [owner] if owner in starting else starting if owner is None else []
         if awaited:
             await self._availability.wait(awaited, profile.wait.tools_list)
@@ -169,7 +173,7 @@ class ToolCatalogues:
         route = self._found(name, catalogue, context.caller, settled=True)
         if route is not None:
             return route, catalogue
-        raise self._unknown(name, self._owner(name, profile), catalogue)
+        raise self._unknown(name, self._owner(name, profile, context.caller), catalogue, context.caller)
 
     def _found(self, name: str, catalogue: Catalogue, caller: Caller, *, settled: bool) -> Route | None:
         route = None if name in catalogue.listed_for_pages else catalogue.routes.get(name)
@@ -186,6 +190,7 @@ class ToolCatalogues:
         if own:
             lists = {OWN: own, **lists}
         settings, arguments = wanted.settings, self._arguments
+        lists = {name: _granted(wanted.grant, name, tools) for name, tools in lists.items()}
         return build(
             lists,
             {name: upstream.tools for name, upstream in settings.items()},
@@ -202,12 +207,14 @@ class ToolCatalogues:
         logger.debug("profile %s: %d tools, %d notes", profile, len(catalogue.tools), len(catalogue.notes))
         self._problems.report((note.text for note in catalogue.problems), f"tools for profile {profile}")
 
-    def _owner(self, name: str, profile: Profile) -> str | None:
+    def _owner(self, name: str, profile: Profile, caller: Caller) -> str | None:
         """The upstream whose prefix the name begins with, or None."""
         rules = NameRules.of(profile.tools, self._settings.name)
-        return next((own for own in self._upstreams if name.startswith(rules.legal(own) + SEPARATOR)), None)
+        return next(
+            (own for own in visible(self._upstreams, caller) if name.startswith(rules.legal(own) + SEPARATOR)), None
+        )
 
-    def _unknown(self, name: str, owner: str | None, catalogue: Catalogue) -> GatewayError:
+    def _unknown(self, name: str, owner: str | None, catalogue: Catalogue, caller: Caller) -> GatewayError:
         shown = plain(name, _LONGEST_NAME)
         if owner is not None and self._upstreams[owner].state is not UpstreamState.READY:
             return self._availability.unavailable(owner, f"tool {shown!r}")
@@ -220,9 +227,15 @@ class ToolCatalogues:
         else:
             near = get_close_matches(shown, likely[:_COMPARED], n=3)
             hint = f"; the nearest: {', '.join(repr(match) for match in near)}" if near else ""
-        absent = self._availability.missing()
+        absent = self._availability.missing(caller)
         why = f"; not there now: {', '.join(absent)}" if absent else ""
         return UnknownTool(f"there is no tool named {shown!r}{hint}{why}", remedy="list the tools again")
+
+
+def _granted(grant: Grant, upstream: str, tools: Sequence[WireObject]) -> Sequence[WireObject]:
+    if upstream == OWN or grant.reaches_all_tools:
+        return tools
+    return [tool for tool in tools if grant.reaches_tool(upstream, str(tool.get("name")))]
 
 
 def _ambiguous(name: str, several: Sequence[Route], catalogue: Catalogue) -> UnknownTool:

@@ -43,7 +43,7 @@ async def test_one_that_starts_is_not_waited_for_when_its_tools_are_known(
 async def test_one_that_sleeps_is_not_missing(fake_upstream: Any, fake_upstreams: Any) -> None:
     states = {"rests": UpstreamState.SLEEPING, "fails": UpstreamState.FAILED, "off": UpstreamState.DISABLED}
     members = upstreams(fake_upstream, fake_upstreams, **states)
-    assert Availability(members).missing() == ["fails (failed: because)"]
+    assert Availability(members).missing(Caller()) == ["fails (failed: because)"]
 
 
 @pytest.mark.parametrize("state", UpstreamState)

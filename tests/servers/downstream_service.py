@@ -152,7 +152,11 @@ class SampleService:
                 print("this must not reach the host")
                 return _text("printed")
             case "who":
-                known = {**vars(caller), "capabilities": dict(caller.capabilities), "headers": dict(caller.headers)}
+                known = {
+                    **{name: value for name, value in vars(caller).items() if name != "grant"},
+                    "capabilities": dict(caller.capabilities),
+                    "headers": dict(caller.headers),
+                }
                 return _text("you") | {"structuredContent": known}
             case "change":
                 self.change(arguments["kind"])

@@ -169,13 +169,15 @@ async def _serve_http(start: Start) -> int:
     from gateway.config.find_config import state_folder
     from gateway.content.links.base_url import Bases
     from gateway.content.links.links import link_key
+    from gateway.serving.access import Access
     from gateway.serving.content.routes import content_routes
     from gateway.serving.mcp.handshake import Identity
     from gateway.serving.mcp.http import http_app, serve_http
     from gateway.serving.mcp.security import check_bind
 
     settings = start.settings
-    check_bind(settings.http)  # before any upstream is started
+    access = Access(settings.http, settings.access)
+    check_bind(settings.http, needs_token=access.needs_token)  # before any upstream is started
     identity = Identity(settings.gateway.name, __version__, instructions=settings.gateway.instructions)
     host = f"[{settings.http.bind}]" if ":" in settings.http.bind else settings.http.bind
     serving = Serving(start.path, time.time(), principal="token" if settings.http.token else "local")
@@ -192,13 +194,17 @@ async def _serve_http(start: Start) -> int:
         else:
             remark(where)
 
+    def applied(changed: Settings) -> None:
+        reached.applied(changed)
+        access.reconfigure(changed.access)
+
     with anyio.CancelScope() as whole:
         async with (
             controlled_gateway(
                 start,
                 serving,
                 stop=whole.cancel,
-                on_applied=reached.applied,
+                on_applied=applied,
                 on_introduced=reached.introduced,
                 over_http=True,
             ) as gateway,
@@ -209,6 +215,7 @@ async def _serve_http(start: Start) -> int:
                 router,
                 settings.http,
                 identity._replace(others=router.introductions),
+                access=access,
                 profile_names=lambda: router.profile_names,
                 telemetry=router.telemetry,
                 content=content_routes(gateway.store, gateway.links, settings.content),

@@ -17,6 +17,7 @@ from gateway.cli.diagnosis.findings import CheckResult
 from gateway.config.schema import HttpSettings
 from gateway.core.wording import plain
 from gateway.errors import ConfigError
+from gateway.serving.access import Access
 from gateway.serving.mcp.security import check_bind
 
 ABOUT = "serve --http"
@@ -34,15 +35,15 @@ class Listener(NamedTuple):
 async def check_port(context: CheckContext) -> list[CheckResult]:
     """Check that the gateway could listen on its configured address."""
     http = context.settings.http
-    findings = list(_reach(http))
+    findings = list(_reach(http, Access(http, context.settings.access)))
     failure = await to_thread.run_sync(_bind, http)
     taken_by = await to_thread.run_sync(listener, http.port) if failure == errno.EADDRINUSE else None
     return [*findings, _verdict(http, failure, taken_by)]
 
 
-def _reach(http: HttpSettings) -> Iterator[CheckResult]:
+def _reach(http: HttpSettings, access: Access) -> Iterator[CheckResult]:
     try:
-        check_bind(http)
+        check_bind(http, needs_token=access.needs_token)
     except ConfigError as error:
         yield CheckResult(ABOUT, "problem", error.message, error.remedy)
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.core.model.grant import EVERYTHING, Grant
 from gateway.core.model.revisions import MODERN_REVISIONS, REVISIONS, Era
 
 
@@ -16,7 +17,7 @@ class Caller:
     else `local`. `client_info` is its clientInfo as received; `session` the host's own connection (a stdio process, an
     SSE stream, a Streamable HTTP session), None for a host without one; `headers` are those of the HTTP request, names
     in lower case; `log_level` is the minimum level of the log messages that it wants, None if it never set one. `model`
-    is the model behind the host, if the host names it (Codex does, with each call).
+    is the model behind the host, if the host names it (Codex does, with each call). `grant` is what it may reach.
     """
 
     revision: str = REVISIONS[0]
@@ -31,6 +32,7 @@ class Caller:
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     log_level: str | None = None
     model: str | None = None
+    grant: Grant = EVERYTHING
 
     @property
     def is_modern(self) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from gateway.core.model.grant import Grant
 from gateway.core.profiles.client_names import normalise_client_name
 
 LONGEST_PART = 64_000
@@ -45,6 +46,10 @@ class Introductions(NamedTuple):
         """Merge everything into one text for a client of this name, after `own`, the gateway's; None if it is empty."""
         first = "\n\n".join(text for text in (own, HANDLES if self._names_handles(client) else None) if text)
         return merge_instructions(first, self.parts, self._limit(client))
+
+    def reached_by(self, grant: Grant) -> "Introductions":
+        """Return the introductions without those of upstreams that do not exist for a caller."""
+        return self._replace(parts=tuple(each for each in self.parts if grant.reaches(each[0])))
 
     def _limit(self, client: str | None) -> int | None:
         name = normalise_client_name(client) if client is not None else None

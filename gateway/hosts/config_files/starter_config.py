@@ -18,6 +18,7 @@ HEAD = """\
 #
 # - Relative paths (`cwd`, and commands with a slash in them) are relative to the folder of this file.
 # - Values may contain ${NAME}, an environment variable that must be set, or ${NAME:-default}; $${ is a literal ${.
+#   Secrets may be in a file, the keyring, or a vault: ${file:PATH}, ${keyring:NAME}, ${cmd:COMMAND}.
 # - `mcp-gateway config check` reports mistakes in this file, `mcp-gateway tools` lists what a host is offered;
 #   `mcp-gateway import` adds the servers of your hosts, `mcp-gateway install <host>` registers the gateway there.
 

@@ -14,10 +14,11 @@ from typing import Any
 
 from gateway.config.foreign import translate_document
 from gateway.config.schema import OWN_NAME, UPSTREAM_NAME, UPSTREAM_NAME_LENGTH
+from gateway.config.toml_text import table_text
 from gateway.config.validation import NAME_RULE
-from gateway.core.model.json_values import is_object
+from gateway.core.model.json_values import as_object, is_object
 from gateway.errors import ConfigError
-from gateway.hosts.config_files import json_edits, toml_upstreams
+from gateway.hosts.config_files import json_edits, toml_tables, toml_upstreams
 from gateway.hosts.config_files.documents import Document, pruned
 
 WAY_IN = ("command", "args", "env", "cwd", "url", "transport", "headers")
@@ -27,6 +28,7 @@ _JSON_WAY_IN = frozenset(
     ["command", "args", "env", "cwd", "url", "serverUrl", "httpUrl", "type", "transport", "headers"]
 )
 _TABLE = "upstreams"
+_TOKENS = ("access", "tokens")
 _BY_HAND = "edit it by hand: the gateway changes no file that it cannot change exactly"
 
 
@@ -120,6 +122,40 @@ class ConfigurationText:
         edits = {"enabled": enabled}
         return self._toml(lambda text: toml_upstreams.changed(text, name, edits), {name: {**before, **edits}})
 
+    def tokens(self) -> dict[str, Mapping[str, Any]]:
+        """Return the tables of its tokens by name, as written. Raises ConfigError if the text is malformed."""
+        written = self._document.table(_TOKENS) or {}
+        return {name: one for name, one in written.items() if is_object(one)}
+
+    def with_token(self, name: str, token: Mapping[str, Any]) -> "ConfigurationText":
+        """Return the configuration with another token.
+
+        Raises:
+            ConfigError: there is one of this name, or the text cannot be changed exactly.
+        """
+        if self.is_json:
+            remedy = "tokens go into a mcp-gateway.toml"
+            raise ConfigError("has another program's format", where=str(self.file), remedy=remedy)
+        if name in self.tokens():
+            remedy = "`mcp-gateway token rm` removes it, or choose another name"
+            raise ConfigError(f"there is a token {name!r} already", where=str(self.file), remedy=remedy)
+        added = table_text([*_TOKENS, name], token)
+        return self._changed_to(lambda text: toml_tables.with_table(text, added), {**self.tokens(), name: token})
+
+    def without_token(self, name: str) -> "ConfigurationText":
+        """Return the configuration without a token, and without the comment right above it.
+
+        Raises:
+            ConfigError: there is no such token, or the text cannot be changed exactly.
+        """
+        tokens = self.tokens()
+        if name not in tokens:
+            remedy = f"there are: {', '.join(tokens)}" if tokens else "`mcp-gateway token add` makes one"
+            raise ConfigError(f"there is no token {name!r}", where=str(self.file), remedy=remedy)
+        gone = toml_tables.begins_with([*_TOKENS, name])
+        left = {each: table for each, table in tokens.items() if each != name}
+        return self._changed_to(lambda text: toml_tables.without_tables(text, gone), left)
+
     def _existing(self, name: str) -> dict[str, Any]:
         upstreams = self.upstreams()
         if name in upstreams:
@@ -161,9 +197,17 @@ class ConfigurationText:
 
     def _toml(self, edit: Callable[[str], str], changes: Mapping[str, Any]) -> "ConfigurationText":
         """Return the edited text, if its only difference is `changes` to its upstreams (None: removed)."""
-        data = self._document.data
         upstreams = {**(self._document.table(self._table) or {}), **changes}
-        wanted = {**data, _TABLE: {name: table for name, table in upstreams.items() if table is not None}}
+        left = {name: table for name, table in upstreams.items() if table is not None}
+        return self._checked(edit, {**self._document.data, _TABLE: left})
+
+    def _changed_to(self, edit: Callable[[str], str], tokens: Mapping[str, Any]) -> "ConfigurationText":
+        """Return the edited text, if its only difference is in its tokens."""
+        data = self._document.data
+        table, below = _TOKENS
+        return self._checked(edit, {**data, table: {**as_object(data.get(table)), below: tokens}})
+
+    def _checked(self, edit: Callable[[str], str], wanted: Mapping[str, Any]) -> "ConfigurationText":
         try:
             changed = ConfigurationText(_as_lines(self.text, edit), self.file)
             if pruned(changed._document.data) == pruned(wanted):

@@ -31,7 +31,7 @@ from gateway.serving.mcp.failures import as_error, as_result, safe_error, sole_g
 from gateway.serving.mcp.handshake import Identity, Refusal, discover_result, initialize_result
 from gateway.serving.mcp.hosts import HostChannel, host_channel, introduce, set_level
 from gateway.serving.mcp.presence import Presence
-from gateway.serving.mcp.request_caller import caller_of, checked_params
+from gateway.serving.mcp.request_caller import caller_of, checked_params, grant_of
 from gateway.serving.mcp.service import OF_TASKS, SERVED, ProgressCallback, Service
 from gateway.serving.mcp.written_json import WrittenArrays
 from gateway.telemetry import new_request
@@ -134,11 +134,11 @@ class Downstream:
     ) -> HandlerResult:
         try:
             if ctx.method == "initialize" and not modern:
-                result = initialize_result(self.identity, ctx.params)
+                result = initialize_result(self.identity.towards(grant_of(ctx.request)), ctx.params)
                 introduce(ctx.session._connection, ctx.params or {})  # pyright: ignore[reportPrivateUsage]
                 return result
             if ctx.method == "server/discover" and modern:
-                return discover_result(self.identity, ctx.params)
+                return discover_result(self.identity.towards(grant_of(ctx.request)), ctx.params)
             if ctx.method not in SERVED | (OF_TASKS if modern else OF_THE_CONNECTION):
                 return await call_next(ctx)
             if caller is None:

@@ -19,6 +19,7 @@ from gateway.errors import (
     InvalidRequest,
     MediaError,
     ProfileError,
+    TooManyCalls,
     UnknownHandle,
     UnknownMethod,
     UnknownResource,
@@ -38,7 +39,7 @@ CODES: tuple[tuple[type[GatewayError], int], ...] = (
 )
 """JSON-RPC codes by class of error; the first class that matches counts. `UpstreamRefused` has its own code."""
 
-TOLD_TO_THE_MODEL: tuple[type[GatewayError], ...] = (UpstreamError, ContentError, MediaError)
+TOLD_TO_THE_MODEL: tuple[type[GatewayError], ...] = (UpstreamError, ContentError, MediaError, TooManyCalls)
 """Failures of a valid call, which are answered with a result, not a protocol error."""
 
 _logger = logging.getLogger(__name__)

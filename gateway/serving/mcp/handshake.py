@@ -15,6 +15,7 @@ Codes and messages are those of the SDK's server (2.3.0), so that hosts see no d
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from gateway.core.model.grant import Grant
 from gateway.core.model.json_values import as_object, is_object
 from gateway.core.model.revisions import HANDSHAKE_REVISIONS, MODERN_REVISIONS, NEWEST_HANDSHAKE, Era
 from gateway.core.model.wire import (
@@ -56,6 +57,10 @@ class Identity(NamedTuple):
         """The protocol's `Implementation` object."""
         info: dict[str, Any] = {"name": self.name, "version": self.version}
         return info if self.title is None else {**info, "title": self.title}
+
+    def towards(self, grant: Grant) -> "Identity":
+        """Return the identity for a caller that not every upstream exists for."""
+        return self if grant.reaches_all_upstreams else self._replace(others=self.others.reached_by(grant))
 
     def introduction(self, client: object) -> dict[str, str]:
         """Return the `instructions` for a client with this clientInfo, cut to what it keeps; empty if none."""

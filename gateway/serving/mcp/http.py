@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from gateway.config.schema import HttpSettings
 from gateway.content.links.base_url import Bases
+from gateway.serving.access import Access
 from gateway.serving.http import Listening, serve
 from gateway.serving.mcp.attendance import AttendanceMiddleware
 from gateway.serving.mcp.downstream import Downstream
@@ -36,6 +37,7 @@ def http_app(
     settings: HttpSettings,
     identity: Identity,
     *,
+    access: Access | None = None,
     profile_names: ProfileNames = (),
     telemetry: Telemetry | None = None,
     content: Sequence[BaseRoute] = (),
@@ -44,11 +46,13 @@ def http_app(
 ) -> Starlette:
     """Return the application: `/mcp`, `/sse` (each also with `/<profile>`), SSE's route for messages, a page at `/`.
 
-    `profile_names` are the profiles that a path or the header `X-MCP-Profile` may choose. `telemetry` adds `/healthz`,
-    `/readyz` and `/metrics`; `content` has the routes of stored content. `bases` and `public_url` are the addresses at
-    which the gateway is reached. The application's lifespan must be run. `app.state.draining` ends event streams (see
-    `serve_http`); `app.state.downstream` is the MCP server.
+    `access` identifies who sends a token; without it, that is `[http] token` alone. `profile_names` are the profiles
+    that a path or the header `X-MCP-Profile` may choose. `telemetry` adds `/healthz`, `/readyz` and `/metrics`;
+    `content` has the routes of stored content. `bases` and `public_url` are the addresses at which the gateway is
+    reached. The application's lifespan must be run. `app.state.draining` ends event streams (see `serve_http`);
+    `app.state.downstream` is the MCP server.
     """
+    access = access or Access(settings)
     downstream = Downstream(service, identity)
     allowed = allowed_by(settings, public_url)
     security = for_sdk(allowed)
@@ -87,12 +91,13 @@ def http_app(
             # The profile is fixed when the stream is opened: it is part of the path that the host is given.
             *endpoint(MESSAGES_PATH, sse.messages, by_header=False),
         ],
-        middleware=[Middleware(Guard, settings=settings, allowed=allowed, bases=bases or Bases())],
+        middleware=[Middleware(Guard, access=access, allowed=allowed, bases=bases or Bases())],
         exception_handlers={404: _not_found, 405: _not_allowed},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
     draining.on_drain(downstream.announcer.close)
+    app.state.access = access
     app.state.draining = draining
     app.state.downstream = downstream
     return app
@@ -104,7 +109,7 @@ async def serve_http(app: Starlette, settings: HttpSettings, *, on_bound: Callab
     `on_bound` is called with the port (chosen by the system for `port = 0`) once requests are answered. Signals are
     left to the caller. Raises `ConfigError` if the address cannot be bound, or may not be used (`check_bind`).
     """
-    check_bind(settings)
+    check_bind(settings, needs_token=app.state.access.needs_token)
     listening = Listening(settings.bind, settings.port, "http.port", limits_of(settings))
     await serve(app, listening, on_bound=on_bound, on_stop=app.state.draining.begin)
 

@@ -1,4 +1,4 @@
-"""Explicit choice of a profile over HTTP, by the last segment of the path or else the header `X-MCP-Profile`."""
+"""Explicit choice of a profile over HTTP, by the last segment of the path, the header `X-MCP-Profile`, or the token."""
 
 from collections.abc import Callable, Collection
 
@@ -7,7 +7,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.core.profiles.match_profile import known_name
 from gateway.core.profiles.near_names import near_names
-from gateway.serving.mcp.request_caller import PROFILE_SCOPE
+from gateway.serving.access import Identified
+from gateway.serving.mcp.request_caller import IDENTIFIED_SCOPE, PROFILE_SCOPE
 from gateway.serving.mcp.security import refused_response
 
 HEADER = "x-mcp-profile"
@@ -26,7 +27,7 @@ class ProfileMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         in_path: str | None = scope.get("path_params", {}).get("profile")
-        chosen = in_path or (Headers(scope=scope).get(HEADER) if self._by_header else None) or None
+        chosen = in_path or (Headers(scope=scope).get(HEADER) if self._by_header else None) or _of_token(scope)
         names = self._names() if callable(self._names) else self._names
         known = known_name(names, chosen) if chosen is not None else None
         if chosen is not None and known is None:
@@ -36,3 +37,8 @@ class ProfileMiddleware:
         # In the profile's own spelling: what is remembered of a caller by its profile must not depend on case.
         scope[PROFILE_SCOPE] = known
         return await self._app(scope, receive, send)
+
+
+def _of_token(scope: Scope) -> str | None:
+    identified = scope.get(IDENTIFIED_SCOPE)
+    return identified.profile if isinstance(identified, Identified) else None

@@ -6,14 +6,16 @@ from contextlib import suppress
 from typing import Any
 
 from mcp.server.context import ServerRequestContext
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from gateway.content.links.base_url import PRINCIPAL_SCOPE
 from gateway.core.model.caller import Caller
+from gateway.core.model.grant import EVERYTHING, Grant
 from gateway.core.model.json_values import as_object, as_text
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, LOG_LEVELS
 from gateway.errors import InvalidRequest
+from gateway.serving.access import Identified
 from gateway.serving.mcp.hosts import introduced, level_of
 
 _CODEX_TURN = "x-codex-turn-metadata"
@@ -21,6 +23,16 @@ _LONGEST_TURN = 20_000
 
 PROFILE_SCOPE = "gateway.profile"
 """Key of an HTTP request's ASGI scope for the explicitly chosen profile (path or header), or None."""
+
+
+IDENTIFIED_SCOPE = "gateway.identified"
+"""Key of an HTTP request's ASGI scope for whoever sent its token (`Identified`)."""
+
+
+def grant_of(request: Any) -> Grant:
+    """Return what the sender of an HTTP request may reach; everything if the request came over another transport."""
+    found = request.scope.get(IDENTIFIED_SCOPE) if isinstance(request, HTTPConnection) else None
+    return found.grant if isinstance(found, Identified) else EVERYTHING
 
 
 def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
@@ -86,6 +98,7 @@ def _sender(request: object) -> dict[str, Any]:
         "profile": request.scope.get(PROFILE_SCOPE),
         "principal": request.scope.get(PRINCIPAL_SCOPE, "local"),
         "headers": request.headers,
+        "grant": grant_of(request),
     }
 
 

@@ -4,12 +4,13 @@ Host and Origin are checked (`gateway.serving.http.allowed` says why). Beyond lo
 required, except for content under a link, which is signed.
 """
 
-import hmac
 import json
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from functools import lru_cache
 from urllib.parse import urlsplit
 
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
@@ -19,7 +20,9 @@ from gateway.config.schema import HttpSettings
 from gateway.content.links.base_url import PRINCIPAL_SCOPE, Bases
 from gateway.content.links.links import is_link
 from gateway.errors import ConfigError
+from gateway.serving.access import Access, Fault, Identified
 from gateway.serving.http import KNOWN, STANDING, Allowed, Limits, WrongTokens
+from gateway.serving.mcp.request_caller import IDENTIFIED_SCOPE
 from gateway.system.loopback import is_loopback
 
 HEALTH_PATH = "/healthz"
@@ -38,13 +41,13 @@ _EXPOSED = "Mcp-Session-Id, WWW-Authenticate"
 _METHODS = "GET, POST, DELETE, OPTIONS"
 
 
-def check_bind(settings: HttpSettings) -> None:
+def check_bind(settings: HttpSettings, *, needs_token: bool) -> None:
     """Raise `ConfigError` if other machines could reach the gateway without a token."""
-    if not settings.token and not is_loopback(settings.bind):
+    if not needs_token and not is_loopback(settings.bind):
         raise ConfigError(
             f"{settings.bind} can be reached from other machines, so a token is needed",
             where="http.bind",
-            remedy="set [http] token or $MCP_GATEWAY_TOKEN, or bind to 127.0.0.1",
+            remedy="`mcp-gateway token add NAME` makes one; or set [http] token, or bind to 127.0.0.1",
         )
 
 
@@ -81,11 +84,11 @@ def for_sdk(allowed: Allowed) -> TransportSecuritySettings:
 class Guard:
     """ASGI middleware that checks Host, Origin and token, and adds the CORS headers that an allowed page needs."""
 
-    def __init__(self, app: ASGIApp, settings: HttpSettings, allowed: Allowed, bases: Bases) -> None:
+    def __init__(self, app: ASGIApp, access: Access, allowed: Allowed, bases: Bases) -> None:
         self._app = app
         self._allowed = allowed
         self._bases = bases
-        self._token = settings.token.encode() if settings.token else None
+        self._access = access
         self._wrong_tokens = WrongTokens("the gateway")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -104,13 +107,16 @@ class Guard:
             return await _preflight(headers)(scope, receive, answer)
         self._bases.enter(scope)
         path = scope["path"].removeprefix(self._bases.root_path)
-        if (fault := self._token_fault(headers)) is None:
-            scope[PRINCIPAL_SCOPE] = "local" if self._token is None else "token"
+        found = self._access.identify(headers.get("authorization", ""))
+        if isinstance(found, Identified):
+            scope[IDENTIFIED_SCOPE] = found
+            scope[PRINCIPAL_SCOPE] = found.principal
+            scope["user"] = _user(found.principal)  # the SDK refuses sessions of other users
             scope[STANDING] = KNOWN
         elif path not in _WITHOUT_TOKEN and not is_link(scope["method"], path):
-            if fault == "wrong":
+            if found == "wrong":
                 await self._wrong_tokens.refused(scope)
-            return await _unauthorised(fault)(scope, receive, answer)
+            return await _unauthorised(found)(scope, receive, answer)
         return await self._app(scope, receive, answer)
 
     def _foreign(self, headers: Headers) -> Response | None:
@@ -121,21 +127,17 @@ class Guard:
             return refused_response(403, "this Origin may not call the gateway; [http] allowed_origins names others")
         return None
 
-    def _token_fault(self, headers: Headers) -> Literal["missing", "wrong"] | None:
-        if self._token is None:
-            return None
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not given.strip():
-            return "missing"
-        if not hmac.compare_digest(given.strip().encode("latin-1"), self._token):
-            return "wrong"
-        return None
+
+@lru_cache(maxsize=1_000)
+def _user(principal: str) -> AuthenticatedUser:
+    return AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
 
 
-def _unauthorised(fault: Literal["missing", "wrong"]) -> Response:
+def _unauthorised(fault: Fault) -> Response:
     if fault == "missing":
         return refused_response(401, "a bearer token is needed", {"WWW-Authenticate": "Bearer"})
-    return refused_response(401, "the bearer token is wrong", {"WWW-Authenticate": 'Bearer error="invalid_token"'})
+    words = "the bearer token has expired" if fault == "expired" else "the bearer token is wrong"
+    return refused_response(401, words, {"WWW-Authenticate": 'Bearer error="invalid_token"'})
 
 
 def _readable_for(origin: str, send: Send) -> Send:

@@ -6,12 +6,13 @@ import anyio
 from mcp.server.sse import SseServerTransport
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.message import SessionMessage
+from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from gateway.serving.http import address_of
 from gateway.serving.mcp.downstream import Downstream
 from gateway.serving.mcp.handshake import Handshake
-from gateway.serving.mcp.request_caller import PROFILE_SCOPE
+from gateway.serving.mcp.request_caller import PROFILE_SCOPE, grant_of
 from gateway.serving.mcp.security import refused_response
 from gateway.serving.mcp.streams import StreamConnection
 from gateway.upstream.transports.backlog import Backlog
@@ -52,7 +53,7 @@ class SseEndpoints:
 
             async with transport.connect_sse(scope, receive, send) as (reads, writes):
                 unread = Backlog[SessionMessage](writes, self._max_unread_bytes, give_up, json_of=json_in)
-                handshake = Handshake(self._downstream.identity)
+                handshake = Handshake(self._downstream.identity.towards(grant_of(Request(scope))))
                 await StreamConnection(self._downstream, reads, unread, handshake).serve()
         return None
 

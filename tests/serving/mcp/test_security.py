@@ -7,6 +7,7 @@ from starlette.testclient import TestClient
 
 from gateway.config.schema import HttpSettings
 from gateway.errors import ConfigError
+from gateway.serving.access import Access
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http
 from gateway.serving.mcp.security import allowed_by, check_bind
@@ -159,16 +160,17 @@ def test_a_page_of_an_allowed_origin_may_read_the_answers(ask):
 
 @pytest.mark.parametrize("bind", ["127.0.0.1", "127.0.0.9", "::1", "localhost", "LOCALHOST"])
 def test_loopback_needs_no_token(bind):
-    check_bind(HttpSettings(bind=bind))
+    check_bind(HttpSettings(bind=bind), needs_token=False)
 
 
 @pytest.mark.parametrize("bind", ["0.0.0.0", "::", "192.168.1.4", "gateway.example", "127.0.0.1.evil.example", ""])
 @pytest.mark.parametrize("token", [None, ""])
 def test_any_other_address_needs_a_token(bind, token):
+    http = HttpSettings(bind=bind, token=token)
     with pytest.raises(ConfigError) as caught:
-        check_bind(HttpSettings(bind=bind, token=token))
+        check_bind(http, needs_token=Access(http).needs_token)
     assert caught.value.where == "http.bind"
-    check_bind(HttpSettings(bind=bind, token="sesame"))
+    check_bind(http, needs_token=Access(HttpSettings(bind=bind, token="sesame")).needs_token)
 
 
 @pytest.mark.anyio

@@ -1,0 +1,161 @@
+"""Secrets kept outside of the configuration: `${file:...}`, `${keyring:...}` and `${cmd:...}`.
+
+Each is read when the configuration is, so a changed secret takes effect at the next reload or start. Reading may block.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol, TypeVar, cast
+
+from gateway.config.expansion import NoValue, SecretSources
+from gateway.core.wording import plain, size_words
+
+AnswerT = TypeVar("AnswerT")
+
+SERVICE = "mcp-gateway"
+"""The keyring service of entries without one of their own."""
+
+_LARGEST = 64 * 1024
+_KEYRING_TIMEOUT = 30.0
+"""Seconds for the keyring, which may ask its user to unlock it."""
+_COMMAND_TIMEOUT = 60.0
+"""Seconds for a command, which may ask its user for a fingerprint."""
+
+
+class Keyring(Protocol):
+    """What is used of a backend of the package keyring."""
+
+    def get_password(self, service: str, username: str) -> str | None: ...
+    def set_password(self, service: str, username: str, password: str) -> None: ...
+    def delete_password(self, service: str, username: str) -> None: ...
+
+
+def secret_sources(folder: Path, environ: Mapping[str, str]) -> SecretSources:
+    """Return the sources for a configuration in `folder`, the base of relative paths and where commands run."""
+    return {
+        "file": lambda path: _from_file(path, folder, environ),
+        "keyring": _from_keyring,
+        "cmd": lambda command: _from_command(command, folder, environ),
+    }
+
+
+def entry_of(name: str) -> tuple[str, str]:
+    """Return the keyring's service and user name of an entry: `NAME`, or `SERVICE/NAME` for those of other programs."""
+    service, separator, user = name.rpartition("/")
+    return (service, user) if separator else (SERVICE, name)
+
+
+def _keyring() -> Keyring:
+    # Imported here, because it looks for backends, and few configurations name an entry.
+    import keyring
+
+    return cast("Keyring", keyring.get_keyring())
+
+
+def keep_in_keyring(name: str, value: str) -> None:
+    """Store a secret in the keyring, in place of an earlier one of this name. Raises NoValue."""
+    service, user = entry_of(name)
+    _ask_keyring(lambda: _keyring().set_password(service, user, value))
+
+
+def remove_from_keyring(name: str) -> None:
+    """Remove a secret from the keyring. Raises NoValue, also if there is none of this name."""
+    service, user = entry_of(name)
+    _from_keyring(name)
+    _ask_keyring(lambda: _keyring().delete_password(service, user))
+
+
+def _from_file(path: str, folder: Path, environ: Mapping[str, str]) -> str:
+    place = Path(environ["HOME"]) / path[2:] if path.startswith("~/") and environ.get("HOME") else folder / path
+    shown = plain(str(place), 200)
+    try:
+        with place.open("rb") as file:
+            content = file.read(_LARGEST + 1)
+    except OSError as error:
+        raise NoValue(
+            f"the file {shown} cannot be read: {error.strerror}", "create it, readable by this user alone"
+        ) from None
+    if len(content) > _LARGEST:
+        raise NoValue(f"the file {shown} has more than {size_words(_LARGEST)}", "put nothing but the secret into it")
+    return _text(content, f"the file {shown}", "put the secret into it, as UTF-8")
+
+
+def _from_keyring(name: str) -> str:
+    service, user = entry_of(name)
+    value = _ask_keyring(lambda: _keyring().get_password(service, user))
+    if not value:
+        raise NoValue(f"the keyring has no entry {plain(name)}", f"`mcp-gateway secret set {plain(name)}` stores it")
+    return value
+
+
+def _from_command(command: str, folder: Path, environ: Mapping[str, str]) -> str:
+    try:
+        words = shlex.split(command, posix=os.name != "nt")
+    except ValueError as error:
+        raise NoValue(f"this is no command line: {error}", "close every quotation mark") from None
+    if not words:
+        raise NoValue("${cmd:} has no command", "write ${cmd:PROGRAM ARGUMENTS}, which prints the secret")
+    program = plain(words[0])
+    try:
+        found = shutil.which(words[0], path=environ.get("PATH")) or words[0]
+        # Without a shell: the words are the configuration's, as those of upstreams' commands are.
+        done = subprocess.run(
+            [found, *words[1:]],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_COMMAND_TIMEOUT,
+            check=False,
+            cwd=folder,
+            env=dict(environ),
+        )
+    except subprocess.TimeoutExpired:
+        what = f"the command {program} did not end within {_COMMAND_TIMEOUT:.0f} s"
+        raise NoValue(what, "run it in a terminal: it may be asking for something") from None
+    except OSError as error:
+        what = f"the command {program} cannot be run: {error.strerror}"
+        raise NoValue(what, "give its absolute path") from None
+    if done.returncode != 0:
+        said = plain(done.stderr.decode("utf-8", "replace").strip().partition("\n")[0], 200)
+        what = f"the command {program} failed with exit code {done.returncode}{said and f': {said}'}"
+        raise NoValue(what, "run it in a terminal to see why")
+    return _text(done.stdout, f"the output of {program}", "let the command print the secret and nothing else")
+
+
+def _ask_keyring(ask: Callable[[], AnswerT]) -> AnswerT:
+    """Ask the keyring in a thread, which is left behind if it waits for somebody who is not there."""
+    answers: list[AnswerT] = []
+    failures: list[Exception] = []
+
+    def run() -> None:
+        try:
+            answers.append(ask())
+        except Exception as error:  # backends raise the errors of their own libraries, too
+            failures.append(error)
+
+    thread = threading.Thread(target=run, name="keyring", daemon=True)
+    thread.start()
+    thread.join(_KEYRING_TIMEOUT)
+    if answers:
+        return answers[0]
+    if not failures:
+        what = f"the keyring did not answer within {_KEYRING_TIMEOUT:.0f} s"
+        raise NoValue(what, "unlock it, or use ${file:...} or a variable")
+    said = plain(str(failures[0]).partition("\n")[0], 200)
+    what = f"the keyring cannot be used: {type(failures[0]).__name__}{said and f': {said}'}"
+    raise NoValue(what, "unlock it, or use ${file:...} or a variable") from failures[0]
+
+
+def _text(content: bytes, what: str, remedy: str) -> str:
+    """Return the secret without the line end that editors and programs add."""
+    try:
+        text = content.decode("utf-8").removesuffix("\n").removesuffix("\r")
+    except ValueError:
+        raise NoValue(f"{what} is not UTF-8", remedy) from None
+    if not text.strip():
+        raise NoValue(f"{what} is empty", remedy)
+    return text

@@ -1,0 +1,5 @@
+"""Who may use the gateway over HTTP: bearer tokens, each with its principal and what it may reach."""
+
+from gateway.serving.access.tokens import Access, Fault, Identified
+
+__all__ = ["Access", "Fault", "Identified"]

@@ -1,0 +1,109 @@
+"""Bearer tokens: whose each is, and what it may reach.
+
+Tokens are compared by their SHA-256, looked up in a table: how long that takes says nothing about a token. A plain hash
+is enough, because tokens are random, or long: there is no dictionary to try.
+"""
+
+import hashlib
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Literal
+
+from gateway.config.schema import AccessSettings, HttpSettings, TokenSettings
+from gateway.core.model.caller import Caller
+from gateway.core.model.grant import EVERYTHING, Grant
+
+Fault = Literal["missing", "wrong", "expired"]
+"""Why a request is not authorised."""
+
+_PREFIX = "mcpg_"
+"""Lets programs that look for leaked secrets recognise a token."""
+
+_HASH = "sha256:"
+
+
+@dataclass(frozen=True)
+class Identified:
+    """Whoever sent a valid token: the principal, what it may reach, and the profile that its hosts have."""
+
+    principal: str
+    grant: Grant = EVERYTHING
+    profile: str | None = None
+    expires: float | None = None
+    """Seconds since 1970."""
+
+
+NOBODY_ASKED = Identified(Caller().principal)
+"""Any host, where no token is configured."""
+
+
+class Access:
+    """The valid tokens: `[http] token`, which reaches everything, and those of `[access.tokens]`."""
+
+    def __init__(
+        self, http: HttpSettings, access: AccessSettings | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._clock = clock
+        self._fixed = {hash_of(http.token): Identified("token")} if http.token else {}
+        self._by_hash: dict[str, Identified] = {}
+        self._needs_token = False
+        self.reconfigure(access or AccessSettings())
+
+    @property
+    def needs_token(self) -> bool:
+        """Whether hosts over HTTP have to send a token."""
+        return self._needs_token
+
+    def reconfigure(self, access: AccessSettings) -> None:
+        """Apply changed settings: a removed token is invalid from the next request on."""
+        named = {
+            token.hash or hash_of(token.token or ""): _identified(name, token) for name, token in access.tokens.items()
+        }
+        self._by_hash = {**named, **self._fixed}
+        # Removing the last token must not open the gateway to everybody: that takes a restart.
+        self._needs_token = bool(self._by_hash) or self._needs_token
+
+    def identify(self, authorization: str) -> Identified | Fault:
+        """Return who sent this Authorization header ("" for none), or why nobody is known by it."""
+        if not self._needs_token:
+            return NOBODY_ASKED
+        scheme, _, given = authorization.partition(" ")
+        if scheme.lower() != "bearer" or not given.strip():
+            return "missing"
+        found = self._by_hash.get(_hashed(given.strip().encode("latin-1", "replace")))
+        if found is None:
+            return "wrong"
+        return "expired" if found.expires is not None and found.expires <= self._clock() else found
+
+
+def new_token() -> str:
+    """Return a new random token (256 bits)."""
+    return _PREFIX + secrets.token_urlsafe(32)
+
+
+def hash_of(token: str) -> str:
+    """Return a token's hash in the form of the configuration."""
+    return _hashed(token.strip().encode("utf-8", "replace"))
+
+
+def expiry_of(token: TokenSettings) -> float | None:
+    """Return when a token becomes invalid, in seconds since 1970; None for never."""
+    match token.expires:
+        case None:
+            return None
+        case datetime() as moment:
+            return moment.timestamp()
+        case date() as day:
+            return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
+
+
+def _identified(name: str, token: TokenSettings) -> Identified:
+    grant = Grant(token.upstreams, token.tools, token.calls_per_minute)
+    return Identified(token.principal or name, grant, token.profile, expiry_of(token))
+
+
+def _hashed(token: bytes) -> str:
+    return _HASH + hashlib.sha256(token).hexdigest()

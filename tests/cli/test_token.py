@@ -1,0 +1,109 @@
+"""`mcp-gateway token`: from the command line to a running gateway, and back out."""
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from gateway.config.load_settings import load_settings
+from gateway.serving.access.tokens import Access, Identified
+
+CONFIG = """# my servers
+[http]
+port = 0
+
+[upstreams.docs]  # the best
+command = "docs"
+enabled = false
+"""
+
+
+@pytest.fixture
+def config(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "mcp-gateway.toml"
+    path.write_text(CONFIG, "utf-8")
+    return path
+
+
+def access(config: Path) -> Access:
+    settings = load_settings(config, environ={}).settings
+    return Access(settings.http, settings.access)
+
+
+def test_a_token_is_shown_once_and_only_its_hash_is_kept(config, command):
+    added = command("token", "add", "alice", "--upstream", "docs", "--upstream", "git*", "--profile", "codex")
+    token = added.out.strip()
+    assert added.code == 0
+    assert "it is not shown again" in added.err
+    text = config.read_text("utf-8")
+    assert text.startswith(CONFIG)
+    assert token not in text
+    found = access(config).identify(f"Bearer {token}")
+    assert isinstance(found, Identified)
+    assert (found.principal, found.grant.upstreams, found.profile) == ("alice", ("docs", "git*"), "codex")
+
+
+def test_tokens_are_listed_without_anything_secret(config, command):
+    command("token", "add", "alice")
+    options = "--principal team --tool docs__* --expires 2027-01-31 --calls-per-minute 60"
+    command("token", "add", "bob", *options.split())
+    listed = command("token", "ls").out
+    assert listed.splitlines()[1].split() == ["alice", "alice", "all", "all", "-", "never", "-"]
+    assert listed.splitlines()[2].split() == ["bob", "team", "all", "docs__*", "-", "2027-01-31", "60"]
+    assert "sha256" not in listed
+    assert json.loads(command("token", "ls", "--json").out) == [
+        {"name": "alice"},
+        {"name": "bob", "principal": "team", "tools": ["docs__*"], "expires": "2027-01-31", "calls_per_minute": 60},
+    ]
+
+
+def test_a_token_may_expire_after_a_time(config, command):
+    token = json.loads(command("token", "add", "guest", "--expires", "90d", "--json").out)["token"]
+    expires = load_settings(config, environ={}).settings.access.tokens["guest"].expires
+    assert isinstance(expires, datetime)
+    assert abs(expires - datetime.now(UTC) - timedelta(days=90)) < timedelta(minutes=5)
+    later = Access(
+        load_settings(config, environ={}).settings.http,
+        load_settings(config, environ={}).settings.access,
+        clock=lambda: time.time() + 91 * 86_400,
+    )
+    assert later.identify(f"Bearer {token}") == "expired"
+
+
+def test_a_removed_token_leaves_the_file_as_it_was(config, command):
+    command("token", "add", "alice")
+    removed = command("token", "rm", "alice")
+    assert (removed.code, config.read_text("utf-8")) == (0, CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("add", "a b"), "cannot be the name of a token"),
+        (("add", "local"), "is the gateway's own"),
+        (("add", "alice", "--expires", "soon"), "neither a time from now"),
+        (("add", "alice", "--principal", "token"), "is the gateway's own"),
+        (("rm", "alice"), "there is no token 'alice'"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_nothing_is_written(config, command, arguments, told):
+    ended = command("token", *arguments)
+    assert ended.code == 2
+    assert told in ended.err
+    assert config.read_text("utf-8") == CONFIG
+
+
+def test_a_name_is_given_once(config, command):
+    command("token", "add", "alice")
+    again = command("token", "add", "alice")
+    assert (again.code, "there is a token 'alice' already" in again.err) == (2, True)
+
+
+def test_a_profile_that_does_not_exist_is_noticed(config, command):
+    assert (
+        "access.tokens.alice.profile: there is no such profile"
+        in command("token", "add", "alice", "--profile", "nobody").err
+    )

@@ -1,0 +1,96 @@
+"""Bearer tokens: whose each is, until when, and what a changed configuration means for them."""
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from gateway.config.schema import AccessSettings, HttpSettings, TokenSettings
+from gateway.core.model.grant import EVERYTHING, Grant
+from gateway.serving.access.tokens import Access, Identified, hash_of, new_token
+
+ALICE, BOB = "alice-alice-alice", "bob-bob-bob-bob-bob"
+
+
+def access(http: str | None = None, clock: Any = None, **tokens: dict[str, Any]) -> Access:
+    made = {name: TokenSettings(**token) for name, token in tokens.items()}
+    options = {} if clock is None else {"clock": clock}
+    return Access(HttpSettings(token=http), AccessSettings(tokens=made), **options)
+
+
+def test_without_any_token_everybody_is_local():
+    open_to_all = access()
+    assert not open_to_all.needs_token
+    assert open_to_all.identify("") == open_to_all.identify("Bearer x") == Identified("local", EVERYTHING)
+
+
+def test_each_token_has_its_principal_and_reach():
+    known = access(
+        "http-token",
+        alice={"hash": hash_of(ALICE), "upstreams": ["docs"], "profile": "codex", "calls_per_minute": 3},
+        bob={"token": BOB, "principal": "team", "tools": ["docs__*"]},
+    )
+    assert known.needs_token
+    assert known.identify(f"Bearer {ALICE}") == Identified("alice", Grant(("docs",), ("*",), 3), "codex")
+    assert known.identify(f"bearer  {BOB} ") == Identified("team", Grant(("*",), ("docs__*",)))
+    assert known.identify("Bearer http-token") == Identified("token", EVERYTHING)
+    assert known.identify("") == known.identify("Basic x") == known.identify("Bearer ") == "missing"
+    assert known.identify("Bearer x") == known.identify(f"Bearer {hash_of(ALICE)}") == "wrong"
+    assert known.identify("Bearer \udce9\xff") == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("expires", "last"),
+    [(date(2027, 1, 1), 1_798_761_600.0), (datetime(2027, 1, 1, 6, tzinfo=UTC), 1_798_783_200.0)],
+)
+def test_a_token_is_valid_until_it_expires(expires, last):
+    now = last - 1
+    known = access(clock=lambda: now, alice={"hash": hash_of(ALICE), "expires": expires})
+    assert isinstance(known.identify(f"Bearer {ALICE}"), Identified)
+    now = last
+    assert known.identify(f"Bearer {ALICE}") == "expired"
+
+
+def test_a_changed_configuration_counts_from_the_next_request_on():
+    known = access(alice={"token": ALICE})
+    known.reconfigure(AccessSettings(tokens={"bob": TokenSettings(token=BOB)}))
+    assert known.identify(f"Bearer {ALICE}") == "wrong"
+    assert known.identify(f"Bearer {BOB}") == Identified("bob")
+    known.reconfigure(AccessSettings())
+    assert known.needs_token
+    assert known.identify(f"Bearer {BOB}") == "wrong"
+    assert known.identify("") == "missing"
+
+
+def test_new_tokens_differ_and_are_recognised_by_their_hash():
+    one, other = new_token(), new_token()
+    assert one != other
+    assert len(one) >= 40
+    assert access(a={"hash": hash_of(one)}).identify(f"Bearer {one}") == Identified("a")
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        {},
+        {"hash": hash_of(ALICE), "token": ALICE},
+        {"hash": "sha256:abc"},
+        {"hash": ALICE},
+        {"token": "short"},
+        {"token": ALICE, "principal": "local"},
+        {"token": ALICE, "principal": "a b"},
+        {"token": ALICE, "expires": "2027-01-01T06:00:00"},
+        {"token": ALICE, "calls_per_minute": 0},
+        {"token": ALICE, "unknown": 1},
+    ],
+)
+def test_what_is_no_token_is_refused(token):
+    with pytest.raises(ValidationError):
+        TokenSettings(**token)
+
+
+@pytest.mark.parametrize("name", ["local", "token", "", "a b", "-a"])
+def test_some_names_are_not_free(name):
+    with pytest.raises(ValidationError):
+        AccessSettings(tokens={name: TokenSettings(token=ALICE)})
