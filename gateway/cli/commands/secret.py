@@ -29,7 +29,10 @@ def common(context: typer.Context) -> None:
 
 @app.command("set")
 def set_secret(name: EntryName) -> int:
-    """Store a secret, typed in or read from stdin, in place of an earlier one of this name."""
+    """Store a secret that is typed in or read from stdin.
+
+    It replaces an earlier one of this name.
+    """
     if not name.strip() or "}" in name:
         refuse("the name of a secret is not empty and has no }")
     given = getpass.getpass(f"{name} (not shown): ") if sys.stdin.isatty() else sys.stdin.readline()

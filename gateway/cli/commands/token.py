@@ -57,7 +57,9 @@ def add(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> int:
-    """Make a token, and print it: this once, for the configuration has only its hash. A running gateway accepts it.
+    """Make a token, and print it. The configuration has only its hash, so it is not shown again.
+
+    A running gateway accepts it at once.
 
     Example: mcp-gateway token add alice --upstream github --upstream 'docs*' --expires 90d
     """
