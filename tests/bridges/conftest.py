@@ -101,9 +101,9 @@ class Bridge:
         path.write_text("\n".join(lines) + "\n", "utf-8")
         return path
 
-    def gateway(self, config: Path, *options: str) -> str:
+    def gateway(self, config: Path, *options: str, profile: str = "passthrough") -> str:
         """The origin of a gateway that serves a configuration over HTTP."""
-        command = [*serve(config), "--http", "--port", "0", *options]
+        command = [*serve(config, profile), "--http", "--port", "0", *options]
         served = self._started(Served(command, says="listening on ", stream="stderr", env=self._environment()))
         return served.line.partition("listening on ")[2].partition("/mcp")[0]
 
@@ -203,8 +203,8 @@ class Bridge:
         return log
 
 
-def serve(config: Path) -> list[str]:
-    return [sys.executable, "-m", "gateway", "serve", "--config", str(config), "--profile", "passthrough"]
+def serve(config: Path, profile: str = "passthrough") -> list[str]:
+    return [sys.executable, "-m", "gateway", "serve", "--config", str(config), "--profile", profile]
 
 
 def toml(value: Any) -> str:

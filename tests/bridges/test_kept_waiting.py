@@ -16,7 +16,7 @@ sets = { "wait.progress_every" = 0.1 }
 def test_progress_is_told_as_long_as_the_upstream_works(fresh, host_kind, upstream_kind):
     config = fresh.config({"bridge": fresh.upstream(upstream_kind)})
     config.write_text(config.read_text("utf-8") + IMPATIENT, "utf-8")
-    host = fresh.host(host_kind, fresh.gateway(config, "--profile", "impatient"))
+    host = fresh.host(host_kind, fresh.gateway(config, profile="impatient"))
     call = host.begin("slow", tag="kept", seconds=1.0)
     assert call.wait()["content"][0]["text"] == "slept"
     told = call.progress
