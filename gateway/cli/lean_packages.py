@@ -12,11 +12,15 @@ import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from threading import RLock
 from types import ModuleType
 from typing import Any, Final
 
 LEAN: Final = frozenset({"mcp", "mcp.client", "mcp.server", "mcp.shared", "uvicorn"})
 """The packages that are held back."""
+
+
+_loading: Final = RLock()
 
 
 def hold_back() -> None:
@@ -54,8 +58,16 @@ class _HeldBack(ModuleType):
         spec = self.__spec__
         if (name.startswith("__") and name != "__version__") or spec is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        self.__class__ = ModuleType  # pyright: ignore[reportAttributeAccessIssue]  (modules allow it)
-        assert isinstance(spec.loader, _LaterLoader)
-        spec.loader = self.__loader__ = spec.loader.real
-        spec.loader.exec_module(self)
-        return getattr(self, name)
+        with _loading:
+            if isinstance(spec.loader, _LaterLoader):  # no other thread, nor this one further up, has begun
+                later = spec.loader
+                spec.loader = self.__loader__ = later.real
+                try:
+                    spec.loader.exec_module(self)
+                except BaseException:
+                    spec.loader = self.__loader__ = later  # whoever asks next may try again
+                    raise
+                self.__class__ = ModuleType  # pyright: ignore[reportAttributeAccessIssue]  (modules allow it)
+        if name in self.__dict__:
+            return self.__dict__[name]
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")

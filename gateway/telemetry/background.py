@@ -8,6 +8,7 @@ unless one is a warning.
 import contextlib
 import logging
 import os
+import select
 import threading
 from collections.abc import Callable
 from typing import TextIO
@@ -98,7 +99,10 @@ def _writer(stream: TextIO) -> Callable[[str], object]:
     def write(text: str) -> None:
         left = text.encode(stream.encoding, "backslashreplace")
         while left:
-            left = left[os.write(descriptor, left) :]
+            try:
+                left = left[os.write(descriptor, left) :]
+            except BlockingIOError:  # a pipe that another program has made non-blocking; this thread may wait
+                select.select([], [descriptor], [])
 
     return write
 

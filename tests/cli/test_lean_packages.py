@@ -52,3 +52,19 @@ def test_a_package_that_is_looked_at_stays_held_back(package: str) -> None:
 
 def test_holding_back_twice_is_the_same_as_once() -> None:
     assert _run("n = len(sys.meta_path); hold_back(); print(len(sys.meta_path) - n)") == "0"
+
+
+def test_two_threads_that_ask_at_once_both_get_it() -> None:
+    code = """
+import threading
+found, ready = [], threading.Barrier(8)
+def ask():
+    ready.wait()
+    from mcp import ClientSession
+    found.append(ClientSession)
+threads = [threading.Thread(target=ask) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(len(found), len(set(found)))
+"""
+    assert _run(f"exec({code!r})") == "8 1"

@@ -175,8 +175,10 @@ def size_of_message(message: JSONRPCMessage | None, most: int | None = None) -> 
         case None:
             return 0
         case JSONRPCResponse():
-            # An array that has been written is shared by all messages that have it.
-            value: Any = {key: None if isinstance(item, WrittenArray) else item for key, item in message.result.items()}
+            written = [item for item in message.result.values() if isinstance(item, WrittenArray)]
+            value: Any = {key: item for key, item in message.result.items() if not isinstance(item, WrittenArray)}
+            # Counted for each message that has it, though most share one: those written for other hosts are not kept.
+            return sum(len(item.json) for item in written) + memory_of(value, most)
         case JSONRPCError():
             value = (message.error.message, message.error.data)
         case _:

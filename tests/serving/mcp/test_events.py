@@ -19,6 +19,7 @@ from gateway.serving.mcp.events import EVENT_BYTES, Bounds, Events, size_of_mess
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http
 from gateway.serving.mcp.http_sessions import ResumableSessions
+from gateway.serving.mcp.written_json import WrittenArray
 from tests.servers.downstream_service import SampleService
 
 pytestmark = pytest.mark.anyio
@@ -155,6 +156,8 @@ def test_the_size_of_a_message_is_that_of_everything_in_it():
     assert size_of_message(deep) > 10_000
     asked = JSONRPCRequest(jsonrpc="2.0", id=1, method="m", params={"t": "x" * 5_000})
     assert size_of_message(asked) > 5_000
+    listed = JSONRPCResponse(jsonrpc="2.0", id=1, result={"tools": WrittenArray([], b"[" + b" " * 5_000 + b"]")})
+    assert size_of_message(listed) > 5_000
 
 
 async def test_an_answer_expires_and_a_call_that_still_runs_can_be_resumed():

@@ -75,7 +75,7 @@ class HttpClient:
 
     async def _exchange(self, request: Request, url: httpx2.URL, address: Address) -> Response:
         headers = {**self._headers, **checked_headers(request.headers)}
-        if self._cookies.jar:
+        if self._cookies.jar and "cookie" not in headers:  # one that is configured is the one that is meant
             sent = httpx2.Request(request.method, url)
             self._cookies.set_cookie_header(sent)
             headers |= {"cookie": sent.headers["cookie"]} if "cookie" in sent.headers else {}
@@ -112,6 +112,7 @@ class HttpClient:
                 raise
 
     def _keep(self, set_cookies: list[str], method: str, url: httpx2.URL) -> None:
-        headers = [(b"set-cookie", each.encode("latin-1")) for each in set_cookies]
+        # Others could not be sent back: a cookie is ASCII (RFC 6265, 4.1.1).
+        headers = [(b"set-cookie", each.encode("ascii")) for each in set_cookies if each.isascii()]
         answer = httpx2.Response(200, headers=headers, request=httpx2.Request(method, url))
         self._cookies.extract_cookies(answer)

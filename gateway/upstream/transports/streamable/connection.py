@@ -229,8 +229,8 @@ class Connection(asyncio.Protocol):
         self._head_bytes += sum(len(name) + len(value) for name, value in response.headers)
         self._check_head(response)
         status = self._parser.get_status_code()
-        if status == 101:
-            raise ValueError("another protocol, which nobody has asked for")
+        if status < 100 or status == 101:
+            raise ValueError("a status that is none, or another protocol, which nobody has asked for")
         self._is_interim = status < 200
         if self._is_interim:
             response.headers.clear()

@@ -43,6 +43,7 @@ from gateway.core.model.json_safe import is_finite
 from gateway.core.model.json_values import is_dict, is_list
 from gateway.upstream.transports.bounded import BoundedDispatcher
 from gateway.upstream.transports.channel import Channel, Ending
+from gateway.upstream.transports.clients import NOTICE_TIMEOUT
 from gateway.upstream.transports.failures import MessageTooLarge, NotMcp
 from gateway.upstream.transports.messages import failure_in, may_be_delivered, messages_in, read_json, write_fields
 from gateway.upstream.transports.streamable.client import HttpClient
@@ -64,8 +65,8 @@ _DELAY = 1.0
 """Seconds before each of them, unless the upstream says otherwise (`retry`)."""
 _STANDING = 5.0
 """Seconds to request the standing stream: it has a connection of its own."""
-_FAREWELL = 5.0
-"""Seconds for the notification that a request is cancelled."""
+_FAREWELL = 2 * NOTICE_TIMEOUT
+"""Seconds for the notification that a request is cancelled, which may have to wait for another message."""
 
 _REPEATABLE = frozenset({
     "initialize", "server/discover", "ping", "tools/list", "resources/list", "resources/templates/list", "prompts/list",
@@ -101,7 +102,18 @@ class _Call:
     """Whether what is left of a cancelled request stays open until the upstream knows that it was cancelled."""
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     outcome: Outcome | None = None
+    is_sent: bool = False
+    is_abandoned: bool = False
     left: Callable[[], None] | None = None
+
+    def sent(self) -> None:
+        """The upstream has the request, and may be working on it."""
+        self.is_sent = True
+
+    @property
+    def is_to_be_cancelled(self) -> bool:
+        """Whether the upstream has to be told that nobody waits for its answer any more."""
+        return self.stays and self.is_abandoned and self.outcome is None and (self.is_sent or self.left is not None)
 
     def settle(self, outcome: Outcome) -> None:
         """Answer it from elsewhere than its own response."""
@@ -130,7 +142,8 @@ class _Position:
 
     def note(self, event: Event) -> None:
         """Note an event."""
-        self.last_id = event.last_id or self.last_id
+        if event.last_id.isascii() and event.last_id.decode("ascii").isprintable():  # it will be sent as a header
+            self.last_id = event.last_id or self.last_id
         if event.retry is not None:
             self.delay = event.retry / 1_000
 
@@ -185,9 +198,12 @@ class HttpDispatcher(BoundedDispatcher):
             with _span(method, params, request_id) as span:
                 await anyio.lowlevel.checkpoint_if_cancelled()
                 with call.scope:
-                    call.outcome = await self._exchange(
-                        call, method, _message(request_id, method, params, call), headers
-                    )
+                    try:
+                        body = _message(request_id, method, params, call)
+                        call.outcome = await self._exchange(call, method, body, headers)
+                    except anyio.get_cancelled_exc_class():
+                        call.is_abandoned = True
+                        raise
                 outcome = call.outcome
                 if isinstance(outcome, ErrorData) and outcome is not _CLOSED:
                     code = str(outcome.code)
@@ -197,7 +213,8 @@ class HttpDispatcher(BoundedDispatcher):
                 raise MCPError(REQUEST_TIMEOUT, f"Request {method!r} timed out")
         finally:
             del self._calls[call.key]
-            if call.left is not None and (call.outcome is not None or not self._cancel(call, request_id)):
+            is_told = call.is_to_be_cancelled and self._cancel(call, request_id)
+            if call.left is not None and not is_told:
                 call.left()
         if isinstance(outcome, ErrorData):
             raise MCPError.from_error_data(outcome)
@@ -234,6 +251,7 @@ class HttpDispatcher(BoundedDispatcher):
             opens_session=method == "initialize",
             is_repeatable=method in _REPEATABLE,
             let_go=call.leave_connection,
+            on_sent=call.sent,
         )
         if is_event_stream(response):
             return await self._streamed(call, response)

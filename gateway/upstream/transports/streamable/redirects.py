@@ -24,12 +24,20 @@ def location_of(url: httpx2.URL, response: Response) -> httpx2.URL | None:
     if response.status not in _STATUSES or not found:
         return None
     try:
-        location = httpx2.URL(found[0])
+        location = httpx2.URL(_as_written(found[0]))
         if location.scheme and not location.host:
             location = location.copy_with(host=url.host)
         return url.join(location) if location.is_relative_url else location
     except httpx2.InvalidURL:
         return None
+
+
+def _as_written(header: str) -> str:
+    """Return the text of a header, which many servers send as UTF-8."""
+    try:
+        return header.encode("latin-1").decode("utf-8")
+    except ValueError:
+        return header
 
 
 def unfollowed(url: httpx2.URL, location: httpx2.URL) -> str:

@@ -11,6 +11,10 @@ _MOST_BUFFERED = 512 * 1024
 """Bytes of a body that wait for a reader before the connection is paused."""
 
 
+_MOST_PARTS = 1_000
+"""Parts of a body beyond which they are joined."""
+
+
 class Flow(Protocol):
     """The connection of a response."""
 
@@ -48,6 +52,7 @@ class Response:
         self._seconds = seconds
         self._failure: Exception | None = None
         self._chunks: list[bytes] = []
+        self._joined = 0
         self._buffered = 0
         self._limit: int | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -72,6 +77,9 @@ class Response:
         """A part of the body has arrived."""
         self._chunks.append(data)
         self._buffered += len(data)
+        if len(self._chunks) - self._joined >= _MOST_PARTS:  # a part of two bytes takes dozens in memory
+            self._chunks[self._joined :] = [b"".join(self._chunks[self._joined :])]
+            self._joined += 1
         if self._limit is None:
             if self._buffered > _MOST_BUFFERED:
                 self._flow.pause()
@@ -118,7 +126,7 @@ class Response:
             await self.news()
         data = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self._chunks.clear()
-        self._buffered = 0
+        self._buffered = self._joined = 0
         self._flow.resume()
         return data
 

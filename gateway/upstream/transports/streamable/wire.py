@@ -57,10 +57,11 @@ class Wire:
         opens_session: bool,
         is_repeatable: bool,
         let_go: Callable[[Connection], None],
+        on_sent: Callable[[], None],
     ) -> Response:
         """Send a request, and return the response with its answer."""
         in_session = self.session_id is not None
-        sent = Request("POST", {**self._headers(), **headers}, body, self._longest_call, is_repeatable, let_go)
+        sent = Request("POST", {**self._headers(), **headers}, body, self._longest_call, is_repeatable, let_go, on_sent)
         response = await self._client.send(sent)
         try:
             await _check(response, in_session=in_session)
@@ -95,7 +96,8 @@ class Wire:
             await STREAM_CLOSED.get()()
             headers["last-event-id"] = last_id.decode("latin-1")
         response = await self._client.send(Request("GET", headers, on_sent=on_sent))
-        if response.unfollowed is None and response.status < 300 and is_event_stream(response):
+        is_stream = response.unfollowed is None and response.status < 300 and is_event_stream(response)
+        if is_stream and not _is_encoded(response):
             return response
         response.close()
         raise NoStream(response)
@@ -139,11 +141,16 @@ def is_json(response: Response) -> bool:
     return response.header(b"content-type").lower().startswith("application/json")
 
 
+def _is_encoded(response: Response) -> bool:
+    """Whether a body is compressed, although `identity` was requested."""
+    return response.header(b"content-encoding").strip().lower() not in ("", "identity")
+
+
 async def _check(response: Response, *, in_session: bool) -> None:
     """Raise the failure that a response to a message means, if it means one."""
     if response.unfollowed is not None:
         raise NotMcp(response.unfollowed)
-    if response.header(b"content-encoding").strip().lower() not in ("", "identity"):
+    if _is_encoded(response):
         raise NotMcp("answered with compressed content, which was not asked for")
     if response.status < 400:
         return

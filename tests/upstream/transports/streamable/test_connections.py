@@ -177,6 +177,48 @@ async def test_cookies_are_sent_back() -> None:
         assert raw.asked[1].headers["cookie"] == "node=a1"
 
 
+async def test_a_configured_cookie_is_not_replaced() -> None:
+    answer = response(b"{}", extra=b"set-cookie: node=a1; Path=/\r\n")
+    async with client_of(lambda *_: answer, headers={"Cookie": "auth=1"}) as (client, raw):
+        await posted(client)
+        await posted(client)
+        assert [asked.headers["cookie"] for asked in raw.asked] == ["auth=1"] * 2
+
+
+async def test_a_cookie_that_cannot_be_sent_back_is_not_kept() -> None:
+    answer = response(b"{}", extra="set-cookie: a=é; Path=/\r\nset-cookie: b=2; Path=/\r\n".encode())
+    async with client_of(lambda *_: answer) as (client, raw):
+        await posted(client)
+        await posted(client)
+        assert raw.asked[1].headers["cookie"] == "b=2"
+
+
+@pytest.mark.parametrize("written", ["/n\u00e9w".encode(), "/n\u00e9w".encode("latin-1"), b"/n%C3%A9w"])
+async def test_a_redirect_leads_where_its_author_meant(written: bytes) -> None:
+    def handle(asked: Asked, *_: Any) -> bytes:
+        return OK if asked.target != "/mcp" else response(b"", 307, extra=b"location: " + written + b"\r\n")
+
+    async with client_of(handle) as (client, raw):
+        assert (await posted(client)).status == 200
+        assert raw.asked[-1].target == "/n%C3%A9w"
+
+
+async def test_a_status_that_is_none_is_no_answer() -> None:
+    async with client_of(lambda *_: b"HTTP/1.1 000 Nothing\r\ncontent-length: 0\r\n\r\n") as (client, _):
+        with pytest.raises(httpx2.RemoteProtocolError):
+            await posted(client)
+
+
+async def test_a_body_in_very_small_parts_is_kept_in_few() -> None:
+    size = 50_000
+    body = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + b"2\r\nab\r\n" * size + b"0\r\n\r\n"
+    async with client_of(lambda *_: body) as (client, _):
+        answer = await client.send(Request("POST", {}, b"{}", 20))
+        assert await answer.read(1_000_000) == b"ab" * size
+        assert len(answer._chunks) < 2_000
+        answer.close()
+
+
 async def test_credentials_of_the_url_go_along_with_a_redirect_within_the_origin() -> None:
     def handle(asked: Asked, *_: Any) -> bytes:
         there = f"location: http://{asked.headers['host']}/there\r\n".encode()

@@ -105,3 +105,39 @@ async def test_the_answer_may_come_over_the_standing_stream() -> None:
         await dispatcher.send_raw_request("initialize", {"protocolVersion": "2025-11-25"})
         await dispatcher.notify("notifications/initialized", None)
         assert await dispatcher.send_raw_request("tools/call", {}) == {"content": []}
+
+
+@pytest.mark.parametrize("polled", ["waiting", "asking again"])
+async def test_a_call_that_is_polled_for_is_cancelled_as_well(polled: str) -> None:
+    async def script(server: Server, asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.method == "POST":
+            retry = b"retry: 60000\n" if polled == "waiting" else b"retry: 1\n"
+            writer.write(response(retry + b"id: one\ndata:\n\n", kind="text/event-stream"))
+
+    server = Server(script, session="s1")
+    async with running(server) as dispatcher:
+        await dispatcher.send_raw_request("initialize", {"protocolVersion": "2025-11-25"})
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(dispatcher.send_raw_request, "tools/call", {}, CallOptions(request_id="seven"))
+            sign = "tools/call" if polled == "waiting" else "GET after one"
+            await server.until(lambda: sign in [each.name for each in server.asked])
+            await anyio.sleep(0.1)
+            tasks.cancel_scope.cancel()
+        await server.until(lambda: "notifications/cancelled" in server.names())
+        assert server.asked[-1].message["params"]["requestId"] == "seven"
+
+
+async def test_an_event_id_that_no_header_can_have_is_not_asked_for() -> None:
+    async def script(server: Server, asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.method == "POST":
+            events = b"retry: 1\nid: one\ndata:\n\nid: t\x01wo\ndata:\n\n"
+            writer.write(response(events, kind="text/event-stream"))
+        else:
+            call = next(each for each in server.asked if each.name == "tools/call")
+            body = b'data: {"jsonrpc":"2.0","id":%d,"result":{"content":[]}}\n\n' % call.message["id"]
+            writer.write(response(body, kind="text/event-stream"))
+
+    server = Server(script)
+    async with running(server) as dispatcher:
+        assert await dispatcher.send_raw_request("tools/call", {}) == {"content": []}
+        assert "GET after one" in [each.name for each in server.asked]
