@@ -120,6 +120,13 @@ def _exited(upstream: FailedUpstream) -> str:
     )
 
 
+def _if_not_stdio(upstream: FailedUpstream) -> str | None:
+    """Return the remedy for a program that printed something; the detail `serves` tells that it named an address."""
+    if "serves" in upstream.details:
+        return "it serves HTTP: give it its option for stdio, often --stdio"
+    return _if_slow(upstream)
+
+
 def _prints_other_things(upstream: FailedUpstream) -> str:
     return (
         f"{upstream.by_hand}: its stdout may carry MCP and nothing else (logs belong on stderr); "
@@ -181,7 +188,7 @@ REMEDIES: Mapping[FailureCode, Remedy] = {
     FailureCode.EXITED: Remedy(full=_exited),
     FailureCode.MODULE_MISSING: Remedy(full=_missing_module),
     FailureCode.VARIABLE_MISSING: Remedy(full=_missing_variable),
-    FailureCode.NOT_MCP_ON_STDOUT: Remedy(_if_slow, _prints_other_things),
+    FailureCode.NOT_MCP_ON_STDOUT: Remedy(_if_not_stdio, _prints_other_things),
     FailureCode.MEMORY_EXCEEDED: Remedy(
         "the next call starts it again: ask it for less at once, or raise limits.memory"
     ),

@@ -151,6 +151,11 @@ def test_what_is_not_there_cannot_be_changed(command, pictures, verb):
     assert (ended.code, ended.err) == (2, "error: there is no configuration yet (`mcp-gateway add` begins one)\n")
 
 
+def test_the_gateways_own_python_can_be_started(command, pictures):
+    ended = command("add", "x", "--config", pictures(), "--", "${MCP_GATEWAY_PYTHON}", "-m", "nothing")
+    assert (ended.code, ended.err) == (0, "")
+
+
 def test_what_will_keep_it_from_working_is_said(command, pictures, monkeypatch):
     config = pictures()
     monkeypatch.delenv("NOBODY_SETS_THIS", raising=False)

@@ -15,6 +15,7 @@ from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.terminal import remark, say
 from gateway.config.expansion import expand
 from gateway.config.find_config import config_candidates, find_file
+from gateway.config.load_settings import PYTHON_VARIABLE
 from gateway.config.logins import login_command, url_behind, with_time_to_log_in
 from gateway.config.problems import config_error
 from gateway.config.schema import Settings
@@ -142,10 +143,15 @@ def _described(upstream: dict[str, Any]) -> str:
 def _warn(name: str, upstream: dict[str, Any]) -> None:
     """Warn of problems with the upstream that are already apparent."""
     command = upstream.get("command")
-    if command is not None and shutil.which(os.path.expanduser(command)) is None:
+    if command is not None and shutil.which(os.path.expanduser(_expanded(command))) is None:
         remark(f"warning: there is no program {command!r} that could be started here")
     if any(ask_for_logins([upstream], os.environ).values()):
         remark(f"warning: {name} wants a login (OAuth), which the gateway cannot give by itself; mcp-remote can:")
         remark(f"  {login_command(name, upstream['url'], replace=True)}")
     if url_behind(upstream) is not None:
         say("its first start opens the browser for the login: `mcp-gateway tools` does it while you are there")
+
+
+def _expanded(command: str) -> str:
+    expanded, _ = expand({"command": command}, {PYTHON_VARIABLE: sys.executable, **os.environ})
+    return str(expanded["command"])

@@ -32,7 +32,8 @@ def read_printed(last_line: str | None, others: int, first_other: str, secrets: 
         return None if last_line is None else _read_line(last_line)
     first = secrets.cause(first_other, 120)
     text = f"it printed {counted(others, 'line')} that {'are' if others > 1 else 'is'} not MCP, first {first!r}"
-    return Hint(text if last_line is None else f"{last_line}; {text}", FailureCode.NOT_MCP_ON_STDOUT)
+    details = {"serves": "HTTP"} if "http://" in first_other else {}
+    return Hint(text if last_line is None else f"{last_line}; {text}", FailureCode.NOT_MCP_ON_STDOUT, details)
 
 
 def _read_line(line: str) -> Hint:

@@ -35,3 +35,9 @@ def test_other_things_on_stdout_are_counted_and_say_the_most() -> None:
 
 def test_one_that_printed_nothing_gives_no_hint() -> None:
     assert read_printed(None, 0, "", SECRETS) is None
+
+
+def test_a_program_that_names_an_address_serves_http():
+    hint = read_printed(None, 1, "MCP server listening on http://localhost:3001/mcp", SECRETS)
+    assert hint is not None
+    assert hint.details == {"serves": "HTTP"}
