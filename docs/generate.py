@@ -96,12 +96,15 @@ def _configuration() -> str:
         "are relative to the file. Values may use `${NAME}` and `${NAME:-default}`; `$${` is a literal `${`.\n"
         "`${MCP_GATEWAY_PYTHON}` is the Python that runs the gateway. A JSON file with `mcpServers` (or VS Code's\n"
         "`servers`) is accepted as well.\n\n"
-        "Secrets need not be in the file, nor in the environment. They are read whenever the configuration is:\n\n"
+        "Secrets need not be in the file, nor in the environment. They are read whenever the configuration is, all\n"
+        "within 60 seconds. Each is a single line of text; logs and errors hide it from six characters on:\n\n"
         "| value | where the secret is |\n|---|---|\n"
-        "| `${file:PATH}` | a file, relative to this one or with `~/`; its last line end is left out |\n"
+        "| `${file:PATH}` | a regular file, relative to this one or with `~/`; its last line end is left out |\n"
         "| `${keyring:NAME}` | the operating system's keyring: `mcp-gateway secret set NAME` stores it there |\n"
         "| `${keyring:SERVICE/NAME}` | the same, of another program |\n"
         "| `${cmd:COMMAND}` | what a command prints, such as a vault's own: `${cmd:op read op://team/docs/token}` |\n\n"
+        "A command runs without a shell, a terminal and stdin, and what it leaves running in the background is ended.\n"
+        "References cannot be nested: `${cmd:sh -c 'echo $HOME'}`, not `${cmd:echo ${HOME}}`.\n\n"
         'Times are numbers of seconds, or `"30s"`, `"5m"`, `"1h30m"`, `"2d"`. Sizes are numbers of bytes, or\n'
         '`"500kB"`, `"4GB"` (powers of 1,000), `"64MiB"`, `"2GiB"` (powers of 1,024).\n\n' + describe_keys() + "\n"
     )

@@ -74,10 +74,12 @@ class ConfigurationFile:
             who = f"gateway (process {pids[0]}) takes" if len(pids) == 1 else f"gateways ({', '.join(pids)}) take"
             say(f"the running {who} it over now: no restart is needed")
 
-    def warn_if_unusable(self) -> None:
-        """Warn about each error that makes the file in its current state unusable."""
+    def warn_if_unusable(self) -> bool:
+        """Warn about each error that makes the file in its current state unusable; return whether it is usable."""
         try:
             load_profiles(load_settings(self.path).settings)
         except (ConfigError, ProfileError) as error:
             for line in str(error).splitlines():
                 remark(f"warning: the configuration cannot be used yet: {line}")
+            return False
+        return True

@@ -39,6 +39,8 @@ class _Values:
             return "${"
         if reference["broken"]:
             raise NoValue("${ is not followed by a variable's name and }", "write $${ for a literal ${")
+        if "${" in (reference["at"] or reference["default"] or ""):
+            raise NoValue("a reference is within another one", "write the inner value itself")
         if reference["source"]:
             return self._secret(reference["source"], reference["at"].strip(), reference[0])
         name, default = reference["name"], reference["default"]
@@ -70,6 +72,7 @@ def expand(
     `${NAME}` is the variable; `${NAME:-default}` the default if the variable is unset or empty, up to the first `}`;
     `$${` a literal `${`. `${env:NAME}`, as other programs write it, is the same as `${NAME}`. `${file:PATH}`,
     `${keyring:NAME}` and `${cmd:COMMAND}` are read from `sources`, each once; without these, they stay as they are.
+    None may be within another.
     Keys are not changed, nor anything below an upstream that is not enabled.
     """
     problems: list[Problem] = []

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +15,7 @@ from gateway.config.problems import Location, Problem, config_error
 from gateway.config.schema import Settings
 from gateway.config.secret_sources import secret_sources
 from gateway.config.validation import validate
-from gateway.core.model.json_values import is_dict, is_list
+from gateway.core.model.json_values import as_object, is_dict, is_list, is_object
 from gateway.errors import ConfigError
 
 PYTHON_VARIABLE = "MCP_GATEWAY_PYTHON"
@@ -63,7 +63,8 @@ def _settings(document: Mapping[str, Any], file: Path, shown: Path, environ: Map
         return location
 
     problems: tuple[Problem, ...] = ()
-    sources = secret_sources(file.parent, environ)
+    read: set[str] = set()
+    sources = secret_sources(file.parent, environ, read.add)
     if file.suffix.lower() == ".json":
         sources = None  # what other programs write in this form means something else
         translation = translate_document(document)
@@ -78,7 +79,25 @@ def _settings(document: Mapping[str, Any], file: Path, shown: Path, environ: Map
         problems += (Problem(("http", "token"), "is empty", "leave it out, or give one that cannot be guessed"),)
     if settings is None or problems:
         raise config_error(str(shown), problems)
-    return _with_token(settings, environ)
+    return _with_token(_with_secrets(settings, expanded, read), environ)
+
+
+def _with_secrets(settings: Settings, expanded: Mapping[str, Any], read: Collection[str]) -> Settings:
+    """Note in the settings which secrets were read for them, and in each upstream's those that occur in its table."""
+    tables = as_object(expanded.get("upstreams"))
+    upstreams = {
+        name: one.with_read_secrets(secret for secret in read if _occurs(secret, tables.get(name)))
+        for name, one in settings.upstreams.items()
+    }
+    return settings.model_copy(update={"upstreams": upstreams}).with_read_secrets(read)
+
+
+def _occurs(text: str, value: Any) -> bool:
+    if is_object(value):
+        return any(_occurs(text, item) for item in value.values())
+    if is_list(value):
+        return any(_occurs(text, item) for item in value)
+    return isinstance(value, str) and text in value
 
 
 def _with_token(settings: Settings, environ: Mapping[str, str]) -> Settings:

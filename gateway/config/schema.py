@@ -5,12 +5,13 @@ Reading files and the environment is `gateway.config.load_settings`; nothing her
 
 import ipaddress
 import re
-from datetime import date
+from collections.abc import Iterable
+from datetime import date, datetime
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from gateway.config.locations import location
 from gateway.core.model.json_values import is_dict
@@ -58,6 +59,23 @@ class Section(BaseModel):
     """A table of the file: frozen, and unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SecretSection(Section):
+    """A table that knows which values in it are secrets, because they were read from outside of the file."""
+
+    _read_secrets: frozenset[str] = PrivateAttr(default=frozenset[str]())
+
+    @property
+    def read_secrets(self) -> frozenset[str]:
+        """The secrets in it that came from files, the keyring or commands."""
+        return self._read_secrets
+
+    def with_read_secrets(self, secrets: Iterable[str]) -> Self:
+        """Return the same table, with these for its `read_secrets`."""
+        copy = self.model_copy()
+        copy._read_secrets = frozenset(secrets)
+        return copy
 
 
 class Timeouts(Section):
@@ -147,7 +165,7 @@ def _is_content(table: Any) -> bool:
     return is_dict(table) and set(table) == {"content"}
 
 
-class UpstreamSettings(Section):
+class UpstreamSettings(SecretSection):
     """One upstream MCP server: either `command` (started over stdio) or `url` (Streamable HTTP or SSE)."""
 
     command: str | None = None
@@ -287,6 +305,24 @@ class TokenSettings(Section):
     calls_per_minute: Annotated[int | None, Field(ge=1)] = None
     """Maximum number of tool calls within a minute, for all hosts with this token together."""
 
+    @field_validator("token")
+    @classmethod
+    def _cannot_be_guessed(cls, token: str | None) -> str | None:
+        if token is not None and len(token.strip()) < SHORTEST_TOKEN:
+            raise ValueError(f"has less than {SHORTEST_TOKEN} characters, and could be guessed")
+        return token
+
+    @field_validator("expires", mode="before")
+    @classmethod
+    def _is_a_moment(cls, given: Any) -> Any:
+        # In place of the two problems that the two types would give.
+        moment = _moment(given) if isinstance(given, str) else given
+        if isinstance(moment, datetime) and moment.tzinfo is None:
+            raise ValueError("needs a time zone, such as the Z of 2027-01-31T12:00:00Z")
+        if moment is not None and not isinstance(moment, date):
+            raise ValueError("must be a date or a time, such as 2027-01-31 or 2027-01-31T12:00:00Z")
+        return moment
+
     @field_validator("principal")
     @classmethod
     def _is_free(cls, principal: str | None) -> str | None:
@@ -298,9 +334,17 @@ class TokenSettings(Section):
     def _is_one_token(self) -> "TokenSettings":
         if (self.hash is None) == (self.token is None):
             raise ValueError("needs either hash or token: `mcp-gateway token add` makes one")
-        if self.token is not None and len(self.token.strip()) < SHORTEST_TOKEN:
-            raise ValueError(f"the token has less than {SHORTEST_TOKEN} characters, and could be guessed")
         return self
+
+
+def _moment(text: str) -> date | None:
+    """Return the date or time that a JSON file has as text; None if it is neither."""
+    for read in (date.fromisoformat, datetime.fromisoformat):
+        try:
+            return read(text)
+        except ValueError:
+            pass
+    return None
 
 
 class AccessSettings(Section):
@@ -569,7 +613,7 @@ class LoggingSettings(Section):
         return levels
 
 
-class Settings(Section):
+class Settings(SecretSection):
     """The whole file."""
 
     gateway: GatewaySettings = GatewaySettings()

@@ -1,17 +1,21 @@
 """Secrets kept outside of the configuration: `${file:...}`, `${keyring:...}` and `${cmd:...}`.
 
-Each is read when the configuration is, so a changed secret takes effect at the next reload or start. Reading may block.
+Each is read when the configuration is, so a changed secret takes effect at the next reload or start. Reading may block,
+within one deadline for all secrets of a configuration.
 """
 
 import os
+import re
 import shlex
 import shutil
-import subprocess
+import stat
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol, TypeVar, cast
 
+from gateway.config.command_output import command_output
 from gateway.config.expansion import NoValue, SecretSources
 from gateway.core.wording import plain, size_words
 
@@ -23,8 +27,9 @@ SERVICE = "mcp-gateway"
 _LARGEST = 64 * 1024
 _KEYRING_TIMEOUT = 30.0
 """Seconds for the keyring, which may ask its user to unlock it."""
-_COMMAND_TIMEOUT = 60.0
-"""Seconds for a command, which may ask its user for a fingerprint."""
+_TIMEOUT = 60.0
+"""Seconds for all secrets of a configuration: a command may ask its user for a fingerprint."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class Keyring(Protocol):
@@ -35,13 +40,33 @@ class Keyring(Protocol):
     def delete_password(self, service: str, username: str) -> None: ...
 
 
-def secret_sources(folder: Path, environ: Mapping[str, str]) -> SecretSources:
-    """Return the sources for a configuration in `folder`, the base of relative paths and where commands run."""
-    return {
+def secret_sources(folder: Path, environ: Mapping[str, str], on_read: Callable[[str], object]) -> SecretSources:
+    """Return the sources for a configuration in `folder`, the base of relative paths and where commands run.
+
+    They are for reading it once: their time starts now. `on_read` is called with every secret.
+    """
+    deadline = time.monotonic() + _TIMEOUT
+
+    def left() -> float:
+        return max(0.0, deadline - time.monotonic())
+
+    def checked(source: str, read: Callable[[str], str]) -> Callable[[str], str]:
+        def secret(at: str) -> str:
+            value = read(at)
+            if _CONTROL.search(value):
+                what = f"the secret of ${{{source}:...}} has a second line or another control character"
+                raise NoValue(what, "it must be a single line of text")
+            on_read(value)
+            return value
+
+        return secret
+
+    readers: SecretSources = {
         "file": lambda path: _from_file(path, folder, environ),
-        "keyring": _from_keyring,
-        "cmd": lambda command: _from_command(command, folder, environ),
+        "keyring": lambda name: _from_keyring(name, min(_KEYRING_TIMEOUT, left())),
+        "cmd": lambda command: _from_command(command, folder, environ, left()),
     }
+    return {source: checked(source, read) for source, read in readers.items()}
 
 
 def entry_of(name: str) -> tuple[str, str]:
@@ -60,40 +85,48 @@ def _keyring() -> Keyring:
 def keep_in_keyring(name: str, value: str) -> None:
     """Store a secret in the keyring, in place of an earlier one of this name. Raises NoValue."""
     service, user = entry_of(name)
-    _ask_keyring(lambda: _keyring().set_password(service, user, value))
+    _ask_keyring(lambda: _keyring().set_password(service, user, value), _KEYRING_TIMEOUT)
 
 
 def remove_from_keyring(name: str) -> None:
     """Remove a secret from the keyring. Raises NoValue, also if there is none of this name."""
     service, user = entry_of(name)
-    _from_keyring(name)
-    _ask_keyring(lambda: _keyring().delete_password(service, user))
+    _from_keyring(name, _KEYRING_TIMEOUT)
+    _ask_keyring(lambda: _keyring().delete_password(service, user), _KEYRING_TIMEOUT)
 
 
 def _from_file(path: str, folder: Path, environ: Mapping[str, str]) -> str:
     place = Path(environ["HOME"]) / path[2:] if path.startswith("~/") and environ.get("HOME") else folder / path
     shown = plain(str(place), 200)
     try:
-        with place.open("rb") as file:
+        with open(place, "rb", opener=_open_at_once) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise NoValue(
+                    f"the file {shown} cannot be read: it is not a regular file", "name a file, or use ${cmd:}"
+                )
             content = file.read(_LARGEST + 1)
-    except OSError as error:
-        raise NoValue(
-            f"the file {shown} cannot be read: {error.strerror}", "create it, readable by this user alone"
-        ) from None
+    except (OSError, ValueError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or "its name is invalid"
+        raise NoValue(f"the file {shown} cannot be read: {why}", "create it, readable by this user alone") from None
     if len(content) > _LARGEST:
         raise NoValue(f"the file {shown} has more than {size_words(_LARGEST)}", "put nothing but the secret into it")
     return _text(content, f"the file {shown}", "put the secret into it, as UTF-8")
 
 
-def _from_keyring(name: str) -> str:
+def _open_at_once(path: str, flags: int) -> int:
+    # A pipe would otherwise wait for a writer; a regular file is read as always.
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _from_keyring(name: str, seconds: float) -> str:
     service, user = entry_of(name)
-    value = _ask_keyring(lambda: _keyring().get_password(service, user))
+    value = _ask_keyring(lambda: _keyring().get_password(service, user), seconds)
     if not value:
         raise NoValue(f"the keyring has no entry {plain(name)}", f"`mcp-gateway secret set {plain(name)}` stores it")
     return value
 
 
-def _from_command(command: str, folder: Path, environ: Mapping[str, str]) -> str:
+def _from_command(command: str, folder: Path, environ: Mapping[str, str], seconds: float) -> str:
     try:
         words = shlex.split(command, posix=os.name != "nt")
     except ValueError as error:
@@ -101,32 +134,29 @@ def _from_command(command: str, folder: Path, environ: Mapping[str, str]) -> str
     if not words:
         raise NoValue("${cmd:} has no command", "write ${cmd:PROGRAM ARGUMENTS}, which prints the secret")
     program = plain(words[0])
+    if not seconds:
+        what = f"the command {program} was not run: the secrets before it took {_TIMEOUT:.0f} s"
+        raise NoValue(what, "see to those first")
     try:
         found = shutil.which(words[0], path=environ.get("PATH")) or words[0]
         # Without a shell: the words are the configuration's, as those of upstreams' commands are.
-        done = subprocess.run(
-            [found, *words[1:]],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_COMMAND_TIMEOUT,
-            check=False,
-            cwd=folder,
-            env=dict(environ),
-        )
-    except subprocess.TimeoutExpired:
-        what = f"the command {program} did not end within {_COMMAND_TIMEOUT:.0f} s"
+        code, output = command_output([found, *words[1:]], folder, environ, seconds=seconds, most=_LARGEST)
+    except TimeoutError:
+        what = f"the command {program} did not end within {seconds:.0f} s"
         raise NoValue(what, "run it in a terminal: it may be asking for something") from None
-    except OSError as error:
-        what = f"the command {program} cannot be run: {error.strerror}"
-        raise NoValue(what, "give its absolute path") from None
-    if done.returncode != 0:
-        said = plain(done.stderr.decode("utf-8", "replace").strip().partition("\n")[0], 200)
-        what = f"the command {program} failed with exit code {done.returncode}{said and f': {said}'}"
-        raise NoValue(what, "run it in a terminal to see why")
-    return _text(done.stdout, f"the output of {program}", "let the command print the secret and nothing else")
+    except (OSError, ValueError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or "it is invalid"
+        raise NoValue(f"the command {program} cannot be run: {why}", "give its absolute path") from None
+    if len(output) > _LARGEST:
+        what = f"the command {program} printed more than {size_words(_LARGEST)}"
+        raise NoValue(what, "let the command print the secret and nothing else")
+    if code != 0:
+        # Not what it wrote to stderr, which may hold the secret.
+        raise NoValue(f"the command {program} failed with exit code {code}", "run it in a terminal to see why")
+    return _text(output, f"the output of {program}", "let the command print the secret and nothing else")
 
 
-def _ask_keyring(ask: Callable[[], AnswerT]) -> AnswerT:
+def _ask_keyring(ask: Callable[[], AnswerT], seconds: float) -> AnswerT:
     """Ask the keyring in a thread, which is left behind if it waits for somebody who is not there."""
     answers: list[AnswerT] = []
     failures: list[Exception] = []
@@ -139,11 +169,11 @@ def _ask_keyring(ask: Callable[[], AnswerT]) -> AnswerT:
 
     thread = threading.Thread(target=run, name="keyring", daemon=True)
     thread.start()
-    thread.join(_KEYRING_TIMEOUT)
+    thread.join(seconds)
     if answers:
         return answers[0]
     if not failures:
-        what = f"the keyring did not answer within {_KEYRING_TIMEOUT:.0f} s"
+        what = f"the keyring did not answer within {seconds:.0f} s"
         raise NoValue(what, "unlock it, or use ${file:...} or a variable")
     said = plain(str(failures[0]).partition("\n")[0], 200)
     what = f"the keyring cannot be used: {type(failures[0]).__name__}{said and f': {said}'}"

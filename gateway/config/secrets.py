@@ -14,18 +14,23 @@ HIDDEN = "***"
 
 
 def all_secrets(settings: Settings) -> Iterator[str]:
-    """Yield every secret in the settings: the gateway's own token, and those of all upstreams."""
+    """Yield every secret in the settings: the gateway's own tokens and keys, those of all upstreams, those read.
+
+    Which values were read from files, the keyring or commands is known from loading (`SecretSection`).
+    """
     own = (settings.http.token, settings.model_proxy.token, settings.content.key, settings.store.key)
     named = (token.token for token in settings.access.tokens.values())
     for token in (*own, *named, settings.describe.model.api_key):
         if token:
             yield token
+    yield from settings.read_secrets
     for upstream in settings.upstreams.values():
         yield from upstream_secrets(upstream)
 
 
 def upstream_secrets(settings: UpstreamSettings) -> Iterator[str]:
     """Yield the secrets of one upstream, in all forms in which they may be repeated."""
+    yield from settings.read_secrets
     for value in settings.headers.values():
         yield value
         yield value.rpartition(" ")[2]

@@ -67,7 +67,8 @@ def live_part(old: Settings, new: Settings) -> Settings:
         after: BaseModel = getattr(new, name)
         fixed = [key for key in type(before).model_fields if f"{name}.{key}" not in LIVE]
         kept[name] = after.model_copy(update={key: getattr(before, key) for key in fixed})
-    return new.model_copy(update=kept)
+    # Also the secrets of sections that are kept, and of connections that still have the previous ones.
+    return new.model_copy(update=kept).with_read_secrets(old.read_secrets | new.read_secrets)
 
 
 def needs_restart(old: UpstreamSettings, new: UpstreamSettings) -> bool:

@@ -14,6 +14,14 @@ Model = TypeVar("Model", bound=BaseModel)
 
 NAME_RULE = "a name is letters, digits, - and single _, with a letter or digit at both ends, 40 characters at most"
 
+NAME_RULE_OF_TOKENS = "a name is letters, digits and . _ @ + -, with a letter or digit first, 100 characters at most"
+
+_NAMES: Mapping[str | int, tuple[str, str]] = {
+    "upstreams": ("is not a name for an upstream", NAME_RULE),
+    "access": ("is not a name for a token", NAME_RULE_OF_TOKENS),
+}
+"""What is wrong with a name in these tables, and the rule."""
+
 _ELSEWHERE: Mapping[str, str] = {
     "mcpServers": "upstreams",
     "servers": "upstreams",
@@ -64,7 +72,7 @@ def validate(
 def _problem(model: type[BaseModel], detail: ErrorDetails, renamed: Callable[[Location], Location]) -> Problem:
     location = tuple(detail["loc"])
     if location[-1:] == ("[key]",):
-        return Problem(renamed(location[:-1]), "is not a name for an upstream", NAME_RULE)
+        return Problem(renamed(location[:-1]), *_NAMES.get(location[0], _NAMES["upstreams"]))
     if detail["type"] == "extra_forbidden":
         return Problem(renamed(location), "unknown key", _nearest(str(location[-1]), _keys_at(model, location[:-1])))
     return Problem(renamed(location), _message(detail))

@@ -2,6 +2,7 @@
 
 import json
 import time
+import tomllib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -26,6 +27,10 @@ def config(tmp_path, monkeypatch) -> Path:
     path = tmp_path / "mcp-gateway.toml"
     path.write_text(CONFIG, "utf-8")
     return path
+
+
+def load_tokens(config: Path) -> dict[str, object]:
+    return tomllib.loads(config.read_text("utf-8")).get("access", {}).get("tokens", {})
 
 
 def access(config: Path) -> Access:
@@ -77,6 +82,16 @@ def test_a_removed_token_leaves_the_file_as_it_was(config, command):
     command("token", "add", "alice")
     removed = command("token", "rm", "alice")
     assert (removed.code, config.read_text("utf-8")) == (0, CONFIG)
+
+
+def test_a_removal_that_a_gateway_cannot_take_over_is_no_success(config, command):
+    command("token", "add", "alice")
+    with config.open("a", encoding="utf-8") as file:
+        file.write('[content]\nkey = "${file:absent}"\n')
+    removed = command("token", "rm", "alice")
+    assert (removed.code, "alice" in load_tokens(config)) == (2, False)
+    assert "absent cannot be read" in removed.err
+    assert "error: a running gateway may still accept the token alice (mend" in removed.err
 
 
 @pytest.mark.parametrize(

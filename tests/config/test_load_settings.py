@@ -10,10 +10,11 @@ import pytest
 from gateway.config.early_config import keep_introductions, read_greeting
 from gateway.config.load_settings import load_settings
 from gateway.config.schema import Settings
-from gateway.config.validation import NAME_RULE
+from gateway.config.validation import NAME_RULE, NAME_RULE_OF_TOKENS
 from gateway.core.tools.instructions import Introductions
 from gateway.errors import ConfigError
 
+HASH = "sha256:" + "a" * 64
 TABLE = '[upstreams.files]\ncommand = "files"\n'
 
 
@@ -279,6 +280,26 @@ def test_a_byte_order_mark_does_not_matter(tmp_path):
         (
             '[upstreams."a\\u001b[2J"]\ncommand = "x"\n',
             f'FILE: upstreams."a\\x1b[2J": is not a name for an upstream ({NAME_RULE})',
+        ),
+        (
+            f'[access.tokens."a b"]\nhash = "{HASH}"\n',
+            f'FILE: access.tokens."a b": is not a name for a token ({NAME_RULE_OF_TOKENS})',
+        ),
+        (
+            f'[access.tokens.a]\nhash = "{HASH}"\nexpires = 2027-01-31T12:00:00\n',
+            "FILE: access.tokens.a.expires: needs a time zone, such as the Z of 2027-01-31T12:00:00Z",
+        ),
+        (
+            f'[access.tokens.a]\nhash = "{HASH}"\nexpires = 90\n',
+            "FILE: access.tokens.a.expires: must be a date or a time, such as 2027-01-31 or 2027-01-31T12:00:00Z",
+        ),
+        (
+            '[access.tokens.a]\ntoken = "short"\n',
+            "FILE: access.tokens.a.token: has less than 16 characters, and could be guessed",
+        ),
+        (
+            '[access.tokens.a]\ntoken = "${NO}"\n',
+            "FILE: access.tokens.a.token: the environment variable NO is not set (set it, or write ${NO:-default})",
         ),
     ],
 )

@@ -4,14 +4,17 @@ import os
 import shlex
 import sys
 import threading
+import time
 from pathlib import Path
 
 import keyring
+import psutil
 import pytest
 
 from gateway.config import secret_sources
 from gateway.config.load_settings import load_settings
 from gateway.config.secret_sources import keep_in_keyring, remove_from_keyring
+from gateway.config.secrets import all_secrets, upstream_secrets
 from gateway.errors import ConfigError
 from tests.keyring_file import FileKeyring
 
@@ -39,6 +42,13 @@ def failure(folder: Path, value: str, environ=None) -> str:
         header(folder, value, environ)
     assert SECRET not in str(caught.value)
     return str(caught.value).replace(str(folder), "FOLDER")
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def printing(code: str) -> str:
@@ -99,9 +109,9 @@ def test_a_command_prints_the_secret(tmp_path):
     assert header(tmp_path, printing("import os; print(os.getcwd())")) == str(tmp_path)
 
 
-def test_a_command_that_fails_is_named_with_what_it_wrote_to_stderr(tmp_path):
-    told = failure(tmp_path, printing(f"import sys; print('{SECRET}'); sys.exit('sign in first')"))
-    assert f"the command {sys.executable} failed with exit code 1: sign in first" in told
+def test_a_command_that_fails_is_named_with_its_exit_code_and_nothing_that_it_wrote(tmp_path):
+    told = failure(tmp_path, printing(f"import sys; print('{SECRET}'); sys.exit('{SECRET}')"))
+    assert f"the command {sys.executable} failed with exit code 1 (run it" in told
     assert "cannot be run: No such file or directory" in failure(tmp_path, "${cmd:absent-program x}")
     assert "this is no command line" in failure(tmp_path, '${cmd:echo "a}')
     assert "has no command" in failure(tmp_path, "${cmd:}")
@@ -109,8 +119,73 @@ def test_a_command_that_fails_is_named_with_what_it_wrote_to_stderr(tmp_path):
 
 
 def test_a_command_that_does_not_end_is_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr(secret_sources, "_COMMAND_TIMEOUT", 0.5)
+    monkeypatch.setattr(secret_sources, "_TIMEOUT", 0.5)
     assert "did not end within" in failure(tmp_path, printing("import time; time.sleep(1000)"))
+
+
+def test_all_commands_together_have_one_deadline(tmp_path, monkeypatch):
+    monkeypatch.setattr(secret_sources, "_TIMEOUT", 0.5)
+    hangs, leaves_a_mark = printing("import time; time.sleep(1000)"), printing("open('ran', 'w')")
+    text = f"[http]\ntoken = '''{hangs}'''\n[store]\nkey = '''{leaves_a_mark}'''\n"
+    (tmp_path / "mcp-gateway.toml").write_text(text, "utf-8")
+    with pytest.raises(ConfigError, match=r"did not end within[^\n]*\n.*was not run: the secrets before it took"):
+        load_settings(tmp_path / "mcp-gateway.toml", environ={"PATH": os.environ["PATH"]})
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_command_that_prints_on_and_on_is_ended(tmp_path):
+    endless = "while True: print('x' * 10_000)"
+    assert "printed more than 66 KB" in failure(tmp_path, printing(endless))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX's")
+def test_what_a_command_leaves_in_the_background_is_ended_and_not_waited_for(tmp_path):
+    background = "[sys.executable, '-c', 'import time; time.sleep(1000)']"
+    pid = int(header(tmp_path, printing(f"import subprocess, sys; print(subprocess.Popen({background}).pid)")))
+    while is_running(pid):
+        time.sleep(0.01)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="named pipes are POSIX's")
+def test_only_a_regular_file_holds_a_secret(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert "the file FOLDER/pipe cannot be read: it is not a regular file" in failure(tmp_path, "${file:pipe}")
+    assert "it is not a regular file" in failure(tmp_path, "${file:/dev/null}")
+
+
+@pytest.mark.parametrize("value", ["${file:a\\u0000b}", "${cmd:echo a\\u0000b}", "${cmd:a\\u0000b}"])
+def test_a_nul_is_said_to_be_invalid(tmp_path, value):
+    (tmp_path / "mcp-gateway.toml").write_text(f'[http]\ntoken = "{value}"\n', "utf-8")
+    with pytest.raises(ConfigError, match=r"http\.token: the (file|command) .* invalid"):
+        load_settings(tmp_path / "mcp-gateway.toml", environ={"PATH": os.environ["PATH"]})
+
+
+@pytest.mark.parametrize("content", [f"{SECRET}\n\n", f"{SECRET}\r\nX-Other: 1", f"{SECRET}\x1b[2J", f"{SECRET}\x85"])
+def test_a_secret_is_one_line_of_text(tmp_path, content):
+    (tmp_path / "token").write_bytes(content.encode())
+    assert "the secret of ${file:...} has a second line or another control character" in failure(
+        tmp_path, "${file:token}"
+    )
+
+
+@pytest.mark.parametrize("value", ["${cmd:echo ${HOME}}", "${file:${HOME}/a}", "${NONE:-${HOME}}"])
+def test_a_reference_within_another_is_refused(tmp_path, value):
+    assert "headers.X: a reference is within another one" in failure(tmp_path, value, {"HOME": str(tmp_path)})
+
+
+def test_a_secret_is_hidden_wherever_it_stands(tmp_path):
+    for name in ("one", "other"):
+        (tmp_path / name).write_text(f"{SECRET}-{name}\n", "utf-8")
+    path = tmp_path / "mcp-gateway.toml"
+    path.write_text(
+        "[describe]\ncommand = ['say', '${file:other}']\n"
+        "[upstreams.a]\ncommand = 'a'\nargs = ['--dsn=${file:one}']\n[upstreams.b]\ncommand = 'b'\n",
+        "utf-8",
+    )
+    settings = load_settings(path, environ={}).settings
+    assert {f"{SECRET}-one", f"{SECRET}-other"} <= set(all_secrets(settings))
+    assert set(upstream_secrets(settings.upstreams["a"])) == {f"{SECRET}-one"}
+    assert set(upstream_secrets(settings.upstreams["b"])) == set()
 
 
 def test_each_secret_is_read_once_and_reported_wherever_it_is_missing(tmp_path):

@@ -78,3 +78,8 @@ def test_the_live_keys_exist():
         section, _, name = key.partition(".")
         assert section in Settings.model_fields
         assert not name or name in type(getattr(OLD, section)).model_fields
+
+
+def test_secrets_that_were_read_stay_known_while_something_may_still_have_them():
+    force = live_part(OLD.with_read_secrets({"before"}), changed().with_read_secrets({"after"}))
+    assert force.read_secrets == {"before", "after"}

@@ -10,7 +10,7 @@ import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile
 from gateway.cli.configuration_file import ConfigurationFile
-from gateway.cli.exit_codes import DONE, refuse
+from gateway.cli.exit_codes import DONE, UNUSABLE, complain, refuse
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
 from gateway.config.problems import config_error
 from gateway.config.schema import PRINCIPAL, Settings
@@ -105,12 +105,18 @@ def ls(config: ConfigFile = None, as_json: AsJson = False) -> int:
 
 @app.command("rm")
 def rm(name: TokenName, config: ConfigFile = None) -> int:
-    """Remove a token; a running gateway refuses it from then on."""
+    """Remove a token; a running gateway refuses it from then on.
+
+    Exit code 2: the configuration cannot be used as it is, so a running gateway may not have taken it over.
+    """
     file = ConfigurationFile.existing(config)
     file.write(file.text.without_token(name))
     say(f"{file.path}: token {name} removed")
+    if not file.warn_if_unusable():
+        remedy = "mend the configuration, or end the gateway: `mcp-gateway stop`"
+        complain(f"a running gateway may still accept the token {name}", remedy=remedy)
+        return UNUSABLE
     file.say_who_takes_it_over()
-    file.warn_if_unusable()
     return DONE
 
 

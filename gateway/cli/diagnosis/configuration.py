@@ -112,17 +112,19 @@ def _contents(loaded: LoadedSettings) -> Iterator[CheckResult]:
 
 
 def _permissions(loaded: LoadedSettings) -> Iterator[CheckResult]:
-    """Warn if other users of this machine can read a token in the file."""
+    """Warn if other users of this machine can read a token for the gateway in the file."""
     if os.name != "posix" or loaded.path is None:
         return
     try:
         mode = loaded.path.stat().st_mode
-        holds = loaded.settings.http.token is not None and loaded.settings.http.token in loaded.path.read_text("utf-8")
+        text = loaded.path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return
+    named = [token.token for token in loaded.settings.access.tokens.values()]
+    holds = any(token in text for token in (loaded.settings.http.token, *named) if token)
     if holds and mode & 0o044:
         text = f"{loaded.path} holds a token, and others on this machine can read it"
-        yield CheckResult(ABOUT, "warning", text, f'chmod 600 {loaded.path}, or token = "${{MCP_GATEWAY_TOKEN}}"')
+        yield CheckResult(ABOUT, "warning", text, f'chmod 600 {loaded.path}, or token = "${{keyring:NAME}}"')
 
 
 def _profiles(settings: Settings, profiles: Mapping[str, Profile]) -> Iterator[CheckResult]:

@@ -49,9 +49,13 @@ class Reloader:
             try:
                 settings = await anyio.to_thread.run_sync(self._load)
                 difference = self._apply(settings)
-            except GatewayError as error:
-                self.problem = str(error)
-                logger.error("the changed configuration is refused, and the previous one stays in force: %s", error)
+            except Exception as error:
+                # Of an unexpected error only the type: its text may hold anything.
+                known = isinstance(error, GatewayError)
+                self.problem = str(error) if known else f"an internal error of the gateway: {type(error).__name__}"
+                logger.error(
+                    "the changed configuration is refused, and the previous one stays in force: %s", self.problem
+                )
                 raise
             self.problem = None
             self.applied_at = time.time()

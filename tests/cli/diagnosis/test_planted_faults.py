@@ -136,8 +136,11 @@ async def test_a_disabled_upstream_is_said_and_a_configuration_of_nothing_else_i
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="files have no such modes there")
-async def test_a_token_in_a_file_that_others_can_read_is_a_warning(examine, found, tmp_path):
-    text = f'[http]\nport = 0\ntoken = "a-secret-token"\n{GOOD}'
+@pytest.mark.parametrize(
+    "lines", ['token = "a-secret-token"', '[access.tokens.alice]\ntoken = "a-secret-token-of-alice"']
+)
+async def test_a_token_in_a_file_that_others_can_read_is_a_warning(examine, found, tmp_path, lines):
+    text = f"[http]\nport = 0\n{lines}\n{GOOD}"
     finding = found(await examine(text), "holds a token")
     assert (finding.level, "chmod 600" in finding.remedy) == ("warning", True)
     (tmp_path / "mcp-gateway.toml").chmod(0o600)
