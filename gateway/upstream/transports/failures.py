@@ -190,10 +190,10 @@ def _no_answer(exception: Exception, _: Subject) -> _Said:
     assert isinstance(exception, NoAnswer)
     hint = exception.hint
     message = f"was not ready within {round(exception.seconds, 1):g} s" + (f"; {hint.text}" if hint else "")
-    code = FailureCode.START_TIMEOUT
+    code, details = FailureCode.START_TIMEOUT, {"limit": exception.key}
     if hint and hint.code is FailureCode.NOT_MCP_ON_STDOUT:  # other lines do not explain silence
-        code = hint.code
-    return _Said(code, message, {"limit": exception.key})
+        code, details = hint.code, {**details, **hint.details}
+    return _Said(code, message, details)
 
 
 def _process_ended(exception: Exception, subject: Subject) -> _Said:
