@@ -34,6 +34,8 @@ def text() -> str:
 server.run()
 """
 TOKENS = {"alice": "alice-alice-alice-alice", "bob": "bob-bob-bob-bob-bob-bob"}
+CAROL = "carol-carol-carol-carol"
+"""The token of one who reaches everything."""
 REACHES = {"alice": "red", "bob": "blue"}
 MODES = ("auto", "legacy", "sse")
 
@@ -46,13 +48,14 @@ async def gateway(folder: Path):
         (folder / f"{name}.py").write_text(SERVER.format(name=name), "utf-8")
         upstreams[name] = UpstreamSettings(command=sys.executable, args=(str(folder / f"{name}.py"),))
     tokens = {name: TokenSettings(token=token, upstreams=(REACHES[name],)) for name, token in TOKENS.items()}
+    tokens["carol"] = TokenSettings(token=CAROL)
     settings = Settings(upstreams=upstreams, http=HttpSettings(port=0), access=AccessSettings(tokens=tokens))
     async with run_gateway(settings, over_http=True) as running:
         for name in upstreams:
             assert await running.router.upstreams[name].ready(60)
         access = Access(settings.http, settings.access)
         identity = Identity("gateway", "1", others=running.router.introductions)
-        app = http_app(running.router, settings.http, identity, access=access)
+        app = http_app(running.router, settings.http, identity, access=access, telemetry=running.router.telemetry)
         async with anyio.create_task_group() as tasks:
             bound = asyncio.Queue[int]()
             tasks.start_soon(partial(serve_http, app, settings.http, on_bound=bound.put_nowait))
@@ -135,3 +138,16 @@ async def test_a_removed_token_opens_nothing_from_then_on(tmp_path):
             assert (refused.status_code, refused.json()) == (401, {"error": "the bearer token is wrong"})
             access.reconfigure(AccessSettings())
             assert (await http.get(f"{url}/")).status_code == 401
+
+
+async def test_only_who_reaches_all_upstreams_is_told_of_them_by_probes_and_metrics(tmp_path):
+    with anyio.fail_after(60):
+        async with gateway(tmp_path) as (url, _), httpx2.AsyncClient() as http:
+            alice, carol = ({"Authorization": f"Bearer {token}"} for token in (TOKENS["alice"], CAROL))
+            assert (await http.get(f"{url}/readyz", headers=alice)).json() == {"ready": True}
+            assert list((await http.get(f"{url}/readyz", headers=carol)).json()["upstreams"]) == ["red", "blue"]
+            refused = await http.get(f"{url}/metrics", headers=alice)
+            assert refused.status_code == 403
+            assert "blue" not in refused.text
+            told = await http.get(f"{url}/metrics", headers=carol)
+            assert (told.status_code, "blue" in told.text) == (200, True)
