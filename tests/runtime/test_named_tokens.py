@@ -23,11 +23,16 @@ from gateway.serving.mcp.http import http_app, serve_http
 pytestmark = pytest.mark.anyio
 
 SERVER = """
+from typing import Annotated
+from pydantic import Field
 from mcp.server.mcpserver import MCPServer
 server = MCPServer("one", instructions="The instructions of {name}.")
 @server.tool()
 def say() -> str:
     return "{name} says"
+@server.tool()
+def at(region: Annotated[str, Field(json_schema_extra={{"x-mcp-header": "{name}"}})]) -> str:
+    return region
 @server.resource("{name}://text")
 def text() -> str:
     return "the text of {name}"
@@ -88,7 +93,7 @@ async def test_each_has_the_upstreams_of_the_token(tmp_path, mode):
                     assert f"instructions of {own}" in told
                     assert other not in told
                     tools = [tool.name for tool in (await client.list_tools()).tools]
-                    assert [name for name in tools if not name.startswith("gateway_")] == [f"{own}__say"]
+                    assert [name for name in tools if not name.startswith("gateway_")] == [f"{own}__say", f"{own}__at"]
                     assert [str(each.uri) for each in (await client.list_resources()).resources] == [f"{own}://text"]
                     answer = await client.call_tool(f"{own}__say", {})
                     assert answer.content[0].model_dump()["text"] == f"{own} says"
@@ -151,3 +156,33 @@ async def test_only_who_reaches_all_upstreams_is_told_of_them_by_probes_and_metr
             assert "blue" not in refused.text
             told = await http.get(f"{url}/metrics", headers=carol)
             assert (told.status_code, "blue" in told.text) == (200, True)
+
+
+async def test_a_header_is_wanted_only_of_those_who_are_offered_the_tool(tmp_path):
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "host", "version": "1"},
+    }
+
+    async def asked(http, token, method, params):
+        headers = {
+            "Authorization": f"Bearer {token}",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2026-07-28",
+            "Mcp-Method": method,
+            **({"Mcp-Name": params["name"]} if params else {}),
+        }
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+        return await http.post("/mcp", json=message, headers=headers)
+
+    with anyio.fail_after(60):
+        async with gateway(tmp_path) as (url, _), httpx2.AsyncClient(base_url=url) as http:
+            for token in TOKENS.values():
+                assert (await asked(http, token, "tools/list", {})).status_code == 200
+            call = {"name": "blue__at", "arguments": {"region": "eu"}}
+            own = await asked(http, TOKENS["bob"], "tools/call", call)
+            assert (own.status_code, "region" in own.text) == (400, True)
+            others = await asked(http, TOKENS["alice"], "tools/call", call)
+            assert "no tool named" in others.text
+            assert "region" not in others.text
