@@ -62,7 +62,7 @@ class Access:
         named = {
             token.hash or hash_of(token.token or ""): _identified(name, token) for name, token in access.tokens.items()
         }
-        self._by_hash = {**named, **self._fixed}
+        self._by_hash = {**self._fixed, **named}  # a table may restrict what [http] token does not
         # Removing the last token must not open the gateway to everybody: that takes a restart.
         self._needs_token = bool(self._by_hash) or self._needs_token
 
@@ -71,9 +71,9 @@ class Access:
         if not self._needs_token:
             return NOBODY_ASKED
         scheme, _, given = authorization.partition(" ")
-        if scheme.lower() != "bearer" or not given.strip():
+        if scheme.lower() != "bearer" or not given.strip(" \t"):
             return "missing"
-        found = self._by_hash.get(_hashed(given.strip().encode("latin-1", "replace")))
+        found = self._by_hash.get(_hashed(given.strip(" \t").encode("latin-1", "replace")))
         if found is None:
             return "wrong"
         return "expired" if found.expires is not None and found.expires <= self._clock() else found

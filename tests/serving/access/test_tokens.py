@@ -40,6 +40,19 @@ def test_each_token_has_its_principal_and_reach():
     assert known.identify("Bearer \udce9\xff") == "wrong"
 
 
+def test_a_token_with_a_table_has_no_more_than_the_table_says():
+    known = access(ALICE, alice={"token": ALICE, "upstreams": ["docs"]})
+    assert known.identify(f"Bearer {ALICE}") == Identified("alice", Grant(("docs",)))
+
+
+@pytest.mark.parametrize("odd", ["\xa0", "\x85"])
+def test_only_spaces_and_tabs_around_a_token_do_not_count(odd):
+    known = access(a={"hash": hash_of(ALICE)})
+    assert known.identify(f"Bearer {ALICE}{odd}") == "wrong"
+    assert isinstance(known.identify(f"Bearer \t{ALICE} "), Identified)
+    assert known.identify(f"Bearer {odd}") == "wrong"
+
+
 @pytest.mark.parametrize(
     ("expires", "last"),
     [(date(2027, 1, 1), 1_798_761_600.0), (datetime(2027, 1, 1, 6, tzinfo=UTC), 1_798_783_200.0)],
