@@ -42,6 +42,11 @@ TOKENS = {"alice": "alice-alice-alice-alice", "bob": "bob-bob-bob-bob-bob-bob"}
 CAROL = "carol-carol-carol-carol"
 """The token of one who reaches everything."""
 REACHES = {"alice": "red", "bob": "blue"}
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": {"name": "host", "version": "1"},
+}
 MODES = ("auto", "legacy", "sse")
 
 
@@ -158,13 +163,33 @@ async def test_only_who_reaches_all_upstreams_is_told_of_them_by_probes_and_metr
             assert (told.status_code, "blue" in told.text) == (200, True)
 
 
-async def test_a_header_is_wanted_only_of_those_who_are_offered_the_tool(tmp_path):
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-        "io.modelcontextprotocol/clientInfo": {"name": "host", "version": "1"},
-    }
+async def test_the_streams_of_a_removed_token_end(tmp_path):
+    alice = {"Authorization": f"Bearer {TOKENS['alice']}", "Accept": "application/json, text/event-stream"}
+    begin = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "host", "version": "1"}}
+    listen = {"_meta": META, "notifications": {"toolsListChanged": True}}
+    modern = {**alice, "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "subscriptions/listen"}
 
+    def message(method, params):
+        return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+    with anyio.fail_after(60):
+        async with gateway(tmp_path) as (url, access), httpx2.AsyncClient(base_url=url, timeout=60) as http:
+            opened = await http.post("/mcp", json=message("initialize", begin), headers=alice)
+            session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "MCP-Protocol-Version": "2025-11-25"}
+            async with (
+                http.stream("GET", "/mcp", headers={**alice, **session}) as streamed,
+                http.stream("GET", "/sse", headers=alice) as sse,
+                http.stream("POST", "/mcp", headers=modern, json=message("subscriptions/listen", listen)) as listening,
+            ):
+                for stream in (streamed, sse, listening):
+                    assert stream.status_code == 200
+                access.reconfigure(AccessSettings(tokens={"bob": TokenSettings(token=TOKENS["bob"])}))
+                for stream in (streamed, sse, listening):
+                    text = b"".join([part async for part in stream.aiter_bytes()])
+            assert b"no longer valid" in text
+
+
+async def test_a_header_is_wanted_only_of_those_who_are_offered_the_tool(tmp_path):
     async def asked(http, token, method, params):
         headers = {
             "Authorization": f"Bearer {token}",
@@ -173,7 +198,7 @@ async def test_a_header_is_wanted_only_of_those_who_are_offered_the_tool(tmp_pat
             "Mcp-Method": method,
             **({"Mcp-Name": params["name"]} if params else {}),
         }
-        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
         return await http.post("/mcp", json=message, headers=headers)
 
     with anyio.fail_after(60):

@@ -28,6 +28,9 @@ PROFILE_SCOPE = "gateway.profile"
 IDENTIFIED_SCOPE = "gateway.identified"
 """Key of an HTTP request's ASGI scope for whoever sent its token (`Identified`)."""
 
+ENDED_SCOPE = "gateway.ended"
+"""Key of an HTTP request's ASGI scope for a function that waits until its token is no longer valid."""
+
 
 def grant_of(request: Any) -> Grant:
     """Return what the sender of an HTTP request may reach; everything if the request came over another transport."""
