@@ -41,6 +41,8 @@ class Identified:
     """Seconds since 1970."""
     hash: str = field(default="", repr=False, compare=False)
     """The token's; "" where none is needed."""
+    token: str | None = field(default=None, compare=False)
+    """The name of its table."""
 
 
 NOBODY_ASKED = Identified(Caller().principal)
@@ -123,7 +125,7 @@ def expiry_of(token: TokenSettings) -> float | None:
 def _identified(name: str, token: TokenSettings) -> Identified:
     grant = Grant(token.upstreams, token.tools, token.calls_per_minute)
     hashed = token.hash or hash_of(token.token or "")
-    return Identified(token.principal or name, grant, token.profile, expiry_of(token), hashed)
+    return Identified(token.principal or name, grant, token.profile, expiry_of(token), hashed, name)
 
 
 def _by_hash(tokens: Iterable[Identified]) -> dict[str, Identified]:

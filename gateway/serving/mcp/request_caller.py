@@ -38,6 +38,11 @@ def grant_of(request: Any) -> Grant:
     return found.grant if isinstance(found, Identified) else EVERYTHING
 
 
+def _token_of(scope: Mapping[str, Any]) -> str | None:
+    found = scope.get(IDENTIFIED_SCOPE)
+    return found.token if isinstance(found, Identified) else None
+
+
 def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
     """Return the caller: its identity is from the handshake or, since 2026-07-28, from the request itself."""
     connection = context.session._connection  # pyright: ignore[reportPrivateUsage]  # the SDK has no public handle
@@ -102,6 +107,7 @@ def _sender(request: object) -> dict[str, Any]:
         "principal": request.scope.get(PRINCIPAL_SCOPE, "local"),
         "headers": request.headers,
         "grant": grant_of(request),
+        "token": _token_of(request.scope),
     }
 
 

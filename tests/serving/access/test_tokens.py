@@ -34,6 +34,7 @@ def test_each_token_has_its_principal_and_reach():
     )
     assert known.needs_token
     assert known.identify(f"Bearer {ALICE}") == Identified("alice", Grant(("docs",), ("*",), 3), "codex")
+    assert [getattr(known.identify(f"Bearer {each}"), "token", "") for each in (ALICE, BOB)] == ["alice", "bob"]
     assert known.identify(f"bearer  {BOB} ") == Identified("team", Grant(("*",), ("docs__*",)))
     assert known.identify("Bearer http-token") == Identified("token", EVERYTHING)
     assert known.identify("") == known.identify("Basic x") == known.identify("Bearer ") == "missing"
