@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
@@ -79,7 +80,10 @@ def _settings(document: Mapping[str, Any], file: Path, shown: Path, environ: Map
         problems += (Problem(("http", "token"), "is empty", "leave it out, or give one that cannot be guessed"),)
     if settings is None or problems:
         raise config_error(str(shown), problems)
-    return _with_token(_with_secrets(settings, expanded, read), environ)
+    settings = _with_token(_with_secrets(settings, expanded, read), environ)
+    if shared := _shared_tokens(settings):
+        raise config_error(str(shown), shared)
+    return settings
 
 
 def _with_secrets(settings: Settings, expanded: Mapping[str, Any], read: Collection[str]) -> Settings:
@@ -105,6 +109,21 @@ def _with_token(settings: Settings, environ: Mapping[str, str]) -> Settings:
     if settings.http.token is not None or not token:
         return settings
     return settings.model_copy(update={"http": settings.http.model_copy(update={"token": token})})
+
+
+def _shared_tokens(settings: Settings) -> tuple[Problem, ...]:
+    """Return a problem for each token that a table before it has too: whose it is would be left to chance."""
+    tokens: list[tuple[Location, str | None, str | None]] = [(("http", "token"), None, settings.http.token)]
+    tokens += [(("access", "tokens", name), one.hash, one.token) for name, one in settings.access.tokens.items()]
+    first: dict[str, Location] = {}
+    problems: list[Problem] = []
+    for location, hashed, token in tokens:
+        if token is not None:
+            hashed = f"sha256:{sha256(token.strip().encode('utf-8', 'replace')).hexdigest()}"
+        if hashed is not None and (before := first.setdefault(hashed, location)) is not location:
+            what = f"is the same token as {'.'.join(map(str, before))}"
+            problems.append(Problem(location, what, f"give each its own; ${TOKEN_VARIABLE} counts as http.token"))
+    return tuple(problems)
 
 
 def _anchored(document: Mapping[str, Any], folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:

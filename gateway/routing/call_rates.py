@@ -1,4 +1,4 @@
-"""How often each principal may call tools: at most so many calls within any minute."""
+"""How often each token may call tools: at most so many calls within any minute."""
 
 import time
 from collections import deque
@@ -11,7 +11,7 @@ _PERIOD = 60.0
 
 
 class CallRates:
-    """Remembers when each principal with a limit made its last calls; there are as many as tokens are configured."""
+    """Remembers when each token with a limit made its last calls; there are as many as tokens are configured."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -27,7 +27,7 @@ class CallRates:
         if limit is None:
             return
         now = self._clock()
-        calls = self._calls.setdefault(caller.principal, deque())
+        calls = self._calls.setdefault(caller.token or caller.principal, deque())
         while calls and calls[0] <= now - _PERIOD:
             calls.popleft()
         if len(calls) >= limit:

@@ -210,9 +210,18 @@ class Router:
     def _able(self, caller: Caller) -> Caller:
         return able(caller, self.profile_of(caller))
 
-    def input_schema(self, name: str) -> Mapping[str, Any] | None:
-        """Return the input schema of a tool by its offered name; None if no host has been offered it yet."""
-        return self._catalogues.input_schema(name)
+    def header_schema(self, name: str, caller: Callable[[], Caller]) -> Mapping[str, Any] | None:
+        """Return the input schema of a tool that declares headers, by the name under which the caller is offered it.
+
+        Returns None if the caller has not been offered it yet. `caller` is only called if somebody has.
+        """
+        if not self._catalogues.declares_headers(name):
+            return None
+        asking = caller()
+        try:
+            return self._catalogues.header_schema(name, self._listed(asking), self._able(asking))
+        except ProfileError:  # the request is refused for that
+            return None
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Notify `listener` of changed lists. Return a function that ends the subscription."""

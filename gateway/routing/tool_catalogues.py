@@ -13,6 +13,7 @@ from gateway.core import apps
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import Grant
 from gateway.core.model.json_size import size_of
+from gateway.core.model.json_values import is_list, is_object
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
@@ -33,6 +34,7 @@ _Tools = Mapping[str, Sequence[WireObject]]
 
 logger = logging.getLogger(__name__)
 
+_HEADER = "x-mcp-header"
 _LONGEST_NAME = 200
 _COMPARED = 500
 """Maximum number of names that an unknown name is compared with: comparing is slow, and callers choose the name."""
@@ -58,6 +60,14 @@ class _Wanted(NamedTuple):
     grant: Grant
 
 
+class _Kept(NamedTuple):
+    """A catalogue, the lists that it was built from, and the input schemas of its tools that declare headers."""
+
+    lists: _Tools
+    catalogue: Catalogue
+    with_headers: Mapping[str, Mapping[str, Any]]
+
+
 class ToolCatalogues:
     """The catalogues in use, and the routes from offered names to upstreams."""
 
@@ -78,8 +88,9 @@ class ToolCatalogues:
         self._opened = opened
         self._calibration = calibration
         self._arguments = arguments
-        self._cache: OrderedDict[tuple[object, ...], tuple[_Tools, Catalogue]] = OrderedDict()
-        self._schemas: dict[str, Mapping[str, Any]] = {}
+        self._cache: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()
+        self._declaring: set[str] = set()
+        """The names of tools that declare headers, whoever is offered them: a quick look before the caller's own."""
         self._problems = Problems()
         self._faults = FaultMemo()
         self._building = Lock()
@@ -92,13 +103,13 @@ class ToolCatalogues:
     def forget(self) -> None:
         """Discard the catalogues, so that they are rebuilt. Called when an upstream's list or state has changed."""
         self._cache.clear()
-        self._schemas.clear()
+        self._declaring.clear()
         self._faults = FaultMemo()
 
     def catalogue(self, profile: Profile, caller: Caller) -> Catalogue:
         """Return the catalogue for a caller. `profile` is the caller's, already narrowed to its revision."""
         wanted = self._wanted(profile, caller)
-        return self._remembered(wanted) or self._kept(wanted, self._built(wanted))
+        return self._remembered(wanted) or self._keep(wanted, self._built(wanted))
 
     async def offered(self, context: RequestContext) -> Catalogue:
         """Return the catalogue for the host of a request, built in a thread if the lists are large."""
@@ -107,14 +118,14 @@ class ToolCatalogues:
             if (found := self._remembered(wanted)) is not None:
                 return found
             if size_of(wanted.lists, most=_LARGE).total <= _LARGE:
-                return self._kept(wanted, self._built(wanted))
+                return self._keep(wanted, self._built(wanted))
             async with self._building:
                 if (found := self._remembered(wanted)) is not None:
                     return found
                 before = self._faults
                 built = await to_thread.run_sync(self._built, wanted)
                 if self._faults is before:  # nothing has changed meanwhile
-                    return self._kept(wanted, built)
+                    return self._keep(wanted, built)
         return self.catalogue(context.listed, context.caller)
 
     def _wanted(self, profile: Profile, caller: Caller) -> "_Wanted":
@@ -134,19 +145,24 @@ class ToolCatalogues:
         if found is None:
             return None
         self._cache.move_to_end(wanted.key)
-        return found[1]
+        return found.catalogue
 
-    def _kept(self, wanted: "_Wanted", catalogue: Catalogue) -> Catalogue:
-        self._cache[wanted.key] = (wanted.lists, catalogue)
-        self._schemas.update((tool["name"], tool["inputSchema"]) for tool in catalogue.tools)
-        self._report(catalogue, wanted.profile.name)
+    def _keep(self, wanted: "_Wanted", built: "_Kept") -> Catalogue:
+        self._cache[wanted.key] = built
+        self._declaring.update(built.with_headers)
+        self._report(built.catalogue, wanted.profile.name)
         while len(self._cache) > _KEPT:
             self._cache.popitem(last=False)
-        return catalogue
+        return built.catalogue
 
-    def input_schema(self, name: str) -> Mapping[str, Any] | None:
-        """Return the input schema of a tool that any host was offered under this name, or None."""
-        return self._schemas.get(name)
+    def declares_headers(self, name: str) -> bool:
+        """Whether any host was offered a tool under this name that wants arguments repeated in headers."""
+        return name in self._declaring
+
+    def header_schema(self, name: str, profile: Profile, caller: Caller) -> Mapping[str, Any] | None:
+        """Return the input schema of a tool that declares headers, if the caller was offered one under this name."""
+        kept = self._cache.get(self._wanted(profile, caller).key)
+        return None if kept is None else kept.with_headers.get(name)
 
     async def route(self, name: str, context: RequestContext) -> tuple[Route, Catalogue]:
         """Return the route of a call to `name`, and the catalogue that it comes from.
@@ -184,14 +200,14 @@ class ToolCatalogues:
             self._opened.check(route, caller)
         return route
 
-    def _built(self, wanted: "_Wanted") -> Catalogue:
+    def _built(self, wanted: "_Wanted") -> "_Kept":
         lists, profile = wanted.lists, wanted.profile
         own = (*(self._own.tools() if profile.tools.helpers else ()), *wanted.calibrating)
         if own:
             lists = {OWN: own, **lists}
         settings, arguments = wanted.settings, self._arguments
         lists = {name: _granted(wanted.grant, name, tools) for name, tools in lists.items()}
-        return build(
+        catalogue = build(
             lists,
             {name: upstream.tools for name, upstream in settings.items()},
             wanted.gateway.prefix,
@@ -202,6 +218,8 @@ class ToolCatalogues:
             shows_apps=wanted.shows_apps,
             faults=self._faults,
         )
+        schemas = ((tool["name"], tool["inputSchema"]) for tool in catalogue.tools)
+        return _Kept(wanted.lists, catalogue, {name: schema for name, schema in schemas if _declares_headers(schema)})
 
     def _report(self, catalogue: Catalogue, profile: str) -> None:
         logger.debug("profile %s: %d tools, %d notes", profile, len(catalogue.tools), len(catalogue.notes))
@@ -230,6 +248,20 @@ class ToolCatalogues:
         absent = self._availability.missing(caller)
         why = f"; not there now: {', '.join(absent)}" if absent else ""
         return UnknownTool(f"there is no tool named {shown!r}{hint}{why}", remedy="list the tools again")
+
+
+def _declares_headers(schema: object) -> bool:
+    """Whether a schema may declare headers (`x-mcp-header`): whether these are valid is the SDK's to say."""
+    waiting = [schema]
+    while waiting:
+        value = waiting.pop()
+        if is_object(value):
+            if _HEADER in value:
+                return True
+            waiting.extend(value.values())
+        elif is_list(value):
+            waiting.extend(value)
+    return False
 
 
 def _granted(grant: Grant, upstream: str, tools: Sequence[WireObject]) -> Sequence[WireObject]:

@@ -1,5 +1,6 @@
 """Reading mcp-gateway.toml: where it is found, what is made of it, and the one line for everything that is wrong."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -168,6 +169,27 @@ def test_the_token_of_the_environment_counts_where_the_file_has_none(tmp_path):
     assert load(write(tmp_path, 'http.token = "from-file"\n'), environ).http.token == "from-file"
     assert load(write(tmp_path, TABLE), {"MCP_GATEWAY_TOKEN": ""}).http.token is None
     assert load_settings(environ=environ, cwd=tmp_path / "nowhere").settings.http.token == "from-environment"
+
+
+SAME = "the-same-token-twice"
+SAME_HASH = f"sha256:{hashlib.sha256(SAME.encode()).hexdigest()}"
+
+
+@pytest.mark.parametrize(
+    ("before", "table", "environ"),
+    [
+        ("access.tokens.a", f'[access.tokens.a]\nhash = "{SAME_HASH}"\n', {}),
+        ("access.tokens.a", f'[access.tokens.a]\ntoken = " {SAME}"\n', {}),
+        ("http.token", f'[http]\ntoken = "{SAME}"\n', {}),
+        ("http.token", "", {"MCP_GATEWAY_TOKEN": SAME}),
+    ],
+)
+def test_the_same_token_in_two_places_is_an_error_that_names_both(tmp_path, before, table, environ):
+    more = '[access.tokens.b]\ntoken = "${B}"\nupstreams = ["docs"]\n'
+    message = failure(write(tmp_path, table + more), {"B": SAME, **environ})
+    assert f"access.tokens.b: is the same token as {before}" in message
+    assert SAME not in message
+    assert load(write(tmp_path, table + more), {"B": "another-one-altogether"}).access.tokens["b"]
 
 
 def test_an_empty_token_is_an_error(tmp_path):

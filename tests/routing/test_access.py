@@ -122,6 +122,15 @@ async def test_a_call_too_many_is_refused_before_anything_is_asked(router, docs)
     await served.respond("tools/list", {}, hasty)
 
 
+def test_the_calls_of_tokens_with_one_principal_are_counted_apart():
+    rates = CallRates(lambda: 0.0)
+    laptop = replace(ALICE, token="laptop", grant=Grant(calls_per_minute=1))
+    rates.count(laptop)
+    rates.count(replace(laptop, token="phone"))
+    with pytest.raises(TooManyCalls):
+        rates.count(laptop)
+
+
 def test_calls_are_counted_within_any_minute_for_each_principal():
     now = 0.0
     rates = CallRates(lambda: now)

@@ -7,6 +7,7 @@ import pytest
 
 from gateway.config.schema import Timeouts, ToolsSettings, ToolTimeouts, UpstreamSettings
 from gateway.core.model.caller import Caller
+from gateway.core.model.grant import Grant
 from gateway.errors import (
     InvalidRequest,
     ProfileError,
@@ -156,13 +157,23 @@ async def test_lists_are_one_page(router: Any, fake_upstream: Any):
             await gateway.respond(method, {"cursor": "2"}, PLAIN)
 
 
-async def test_input_schemas_are_found_by_offered_name_once_somebody_was_offered_them(router: Any, fake_upstream: Any):
-    gateway = router(fake_upstream("charts", [tool("draw")]))
-    assert gateway.input_schema("charts__draw") is None
-    await gateway.respond("tools/list", {}, PLAIN)
-    assert gateway.input_schema("charts__draw") is SCHEMA
+async def test_schemas_with_headers_are_found_by_whoever_was_offered_the_tool(router: Any, fake_upstream: Any):
+    schema = {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "A"}}}
+    gateway = router(fake_upstream("charts", [tool("draw", inputSchema=schema), tool("plain")]))
+    granted = replace(PLAIN, grant=Grant(tools=("charts__plain",)))
+
+    def found(caller: Caller, name: str = "charts__draw") -> Any:
+        return gateway.header_schema(name, lambda: caller)
+
+    assert found(PLAIN) is None
+    for caller in (PLAIN, granted):
+        await gateway.respond("tools/list", {}, caller)
+    assert found(PLAIN) == schema
+    assert found(PLAIN, "charts__plain") is None
+    assert found(granted) is None
+    assert found(replace(PLAIN, profile="gone")) is None
     gateway.upstream_changed("charts", "tools")
-    assert gateway.input_schema("charts__draw") is None
+    assert found(PLAIN) is None
 
 
 async def test_the_catalogue_of_a_caller_says_what_was_changed(router: Any, fake_upstream: Any):

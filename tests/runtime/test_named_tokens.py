@@ -23,18 +23,30 @@ from gateway.serving.mcp.http import http_app, serve_http
 pytestmark = pytest.mark.anyio
 
 SERVER = """
+from typing import Annotated
+from pydantic import Field
 from mcp.server.mcpserver import MCPServer
 server = MCPServer("one", instructions="The instructions of {name}.")
 @server.tool()
 def say() -> str:
     return "{name} says"
+@server.tool()
+def at(region: Annotated[str, Field(json_schema_extra={{"x-mcp-header": "{name}"}})]) -> str:
+    return region
 @server.resource("{name}://text")
 def text() -> str:
     return "the text of {name}"
 server.run()
 """
 TOKENS = {"alice": "alice-alice-alice-alice", "bob": "bob-bob-bob-bob-bob-bob"}
+CAROL = "carol-carol-carol-carol"
+"""The token of one who reaches everything."""
 REACHES = {"alice": "red", "bob": "blue"}
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": {"name": "host", "version": "1"},
+}
 MODES = ("auto", "legacy", "sse")
 
 
@@ -46,13 +58,14 @@ async def gateway(folder: Path):
         (folder / f"{name}.py").write_text(SERVER.format(name=name), "utf-8")
         upstreams[name] = UpstreamSettings(command=sys.executable, args=(str(folder / f"{name}.py"),))
     tokens = {name: TokenSettings(token=token, upstreams=(REACHES[name],)) for name, token in TOKENS.items()}
+    tokens["carol"] = TokenSettings(token=CAROL)
     settings = Settings(upstreams=upstreams, http=HttpSettings(port=0), access=AccessSettings(tokens=tokens))
     async with run_gateway(settings, over_http=True) as running:
         for name in upstreams:
             assert await running.router.upstreams[name].ready(60)
         access = Access(settings.http, settings.access)
         identity = Identity("gateway", "1", others=running.router.introductions)
-        app = http_app(running.router, settings.http, identity, access=access)
+        app = http_app(running.router, settings.http, identity, access=access, telemetry=running.router.telemetry)
         async with anyio.create_task_group() as tasks:
             bound = asyncio.Queue[int]()
             tasks.start_soon(partial(serve_http, app, settings.http, on_bound=bound.put_nowait))
@@ -85,7 +98,7 @@ async def test_each_has_the_upstreams_of_the_token(tmp_path, mode):
                     assert f"instructions of {own}" in told
                     assert other not in told
                     tools = [tool.name for tool in (await client.list_tools()).tools]
-                    assert [name for name in tools if not name.startswith("gateway_")] == [f"{own}__say"]
+                    assert [name for name in tools if not name.startswith("gateway_")] == [f"{own}__say", f"{own}__at"]
                     assert [str(each.uri) for each in (await client.list_resources()).resources] == [f"{own}://text"]
                     answer = await client.call_tool(f"{own}__say", {})
                     assert answer.content[0].model_dump()["text"] == f"{own} says"
@@ -135,3 +148,66 @@ async def test_a_removed_token_opens_nothing_from_then_on(tmp_path):
             assert (refused.status_code, refused.json()) == (401, {"error": "the bearer token is wrong"})
             access.reconfigure(AccessSettings())
             assert (await http.get(f"{url}/")).status_code == 401
+
+
+async def test_only_who_reaches_all_upstreams_is_told_of_them_by_probes_and_metrics(tmp_path):
+    with anyio.fail_after(60):
+        async with gateway(tmp_path) as (url, _), httpx2.AsyncClient() as http:
+            alice, carol = ({"Authorization": f"Bearer {token}"} for token in (TOKENS["alice"], CAROL))
+            assert (await http.get(f"{url}/readyz", headers=alice)).json() == {"ready": True}
+            assert list((await http.get(f"{url}/readyz", headers=carol)).json()["upstreams"]) == ["red", "blue"]
+            refused = await http.get(f"{url}/metrics", headers=alice)
+            assert refused.status_code == 403
+            assert "blue" not in refused.text
+            told = await http.get(f"{url}/metrics", headers=carol)
+            assert (told.status_code, "blue" in told.text) == (200, True)
+
+
+async def test_the_streams_of_a_removed_token_end(tmp_path):
+    alice = {"Authorization": f"Bearer {TOKENS['alice']}", "Accept": "application/json, text/event-stream"}
+    begin = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "host", "version": "1"}}
+    listen = {"_meta": META, "notifications": {"toolsListChanged": True}}
+    modern = {**alice, "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "subscriptions/listen"}
+
+    def message(method, params):
+        return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+    with anyio.fail_after(60):
+        async with gateway(tmp_path) as (url, access), httpx2.AsyncClient(base_url=url, timeout=60) as http:
+            opened = await http.post("/mcp", json=message("initialize", begin), headers=alice)
+            session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "MCP-Protocol-Version": "2025-11-25"}
+            async with (
+                http.stream("GET", "/mcp", headers={**alice, **session}) as streamed,
+                http.stream("GET", "/sse", headers=alice) as sse,
+                http.stream("POST", "/mcp", headers=modern, json=message("subscriptions/listen", listen)) as listening,
+            ):
+                for stream in (streamed, sse, listening):
+                    assert stream.status_code == 200
+                access.reconfigure(AccessSettings(tokens={"bob": TokenSettings(token=TOKENS["bob"])}))
+                for stream in (streamed, sse, listening):
+                    text = b"".join([part async for part in stream.aiter_bytes()])
+            assert b"no longer valid" in text
+
+
+async def test_a_header_is_wanted_only_of_those_who_are_offered_the_tool(tmp_path):
+    async def asked(http, token, method, params):
+        headers = {
+            "Authorization": f"Bearer {token}",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2026-07-28",
+            "Mcp-Method": method,
+            **({"Mcp-Name": params["name"]} if params else {}),
+        }
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
+        return await http.post("/mcp", json=message, headers=headers)
+
+    with anyio.fail_after(60):
+        async with gateway(tmp_path) as (url, _), httpx2.AsyncClient(base_url=url) as http:
+            for token in TOKENS.values():
+                assert (await asked(http, token, "tools/list", {})).status_code == 200
+            call = {"name": "blue__at", "arguments": {"region": "eu"}}
+            own = await asked(http, TOKENS["bob"], "tools/call", call)
+            assert (own.status_code, "region" in own.text) == (400, True)
+            others = await asked(http, TOKENS["alice"], "tools/call", call)
+            assert "no tool named" in others.text
+            assert "region" not in others.text

@@ -98,7 +98,7 @@ class SampleService:
                 return await self._call(params["name"], params.get("arguments", {}), params, caller, on_progress)
         raise UnknownMethod(method)
 
-    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+    def header_schema(self, name: str, caller: Callable[[], Caller]) -> Mapping[str, Any] | None:
         return next((tool["inputSchema"] for tool in TOOLS if tool["name"] == name), None)
 
     def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:

@@ -17,7 +17,8 @@ class Caller:
     else `local`. `client_info` is its clientInfo as received; `session` the host's own connection (a stdio process, an
     SSE stream, a Streamable HTTP session), None for a host without one; `headers` are those of the HTTP request, names
     in lower case; `log_level` is the minimum level of the log messages that it wants, None if it never set one. `model`
-    is the model behind the host, if the host names it (Codex does, with each call). `grant` is what it may reach.
+    is the model behind the host, if the host names it (Codex does, with each call). `grant` is what it may reach;
+    `token` the name of the token that says so.
     """
 
     revision: str = REVISIONS[0]
@@ -33,6 +34,7 @@ class Caller:
     log_level: str | None = None
     model: str | None = None
     grant: Grant = EVERYTHING
+    token: str | None = None
 
     @property
     def is_modern(self) -> bool:

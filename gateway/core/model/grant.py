@@ -1,4 +1,4 @@
-"""What a caller may reach: its upstreams and tools, the profile that it is bound to, and how often it may call.
+"""What a caller may reach: its upstreams and tools, and how often it may call.
 
 Standard library only: a host on stdio is answered before anything else is loaded.
 """

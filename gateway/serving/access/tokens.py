@@ -5,12 +5,15 @@ is enough, because tokens are random, or long: there is no dictionary to try.
 """
 
 import hashlib
+import math
 import secrets
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Literal
+
+import anyio
 
 from gateway.config.schema import AccessSettings, HttpSettings, TokenSettings
 from gateway.core.model.caller import Caller
@@ -23,6 +26,8 @@ _PREFIX = "mcpg_"
 """Lets programs that look for leaked secrets recognise a token."""
 
 _HASH = "sha256:"
+_LOOK_SECONDS = 3_600.0
+"""The longest time until the clock is read again for a token that expires: it may have been set meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,10 @@ class Identified:
     profile: str | None = None
     expires: float | None = None
     """Seconds since 1970."""
+    hash: str = field(default="", repr=False, compare=False)
+    """The token's; "" where none is needed."""
+    token: str | None = field(default=None, compare=False)
+    """The name of its table."""
 
 
 NOBODY_ASKED = Identified(Caller().principal)
@@ -47,9 +56,10 @@ class Access:
         self, http: HttpSettings, access: AccessSettings | None = None, clock: Callable[[], float] = time.time
     ) -> None:
         self._clock = clock
-        self._fixed = {hash_of(http.token): Identified("token")} if http.token else {}
+        self._fixed = _by_hash([Identified("token", hash=hash_of(http.token))]) if http.token else {}
         self._by_hash: dict[str, Identified] = {}
         self._needs_token = False
+        self._changed = anyio.Event()
         self.reconfigure(access or AccessSettings())
 
     @property
@@ -59,24 +69,36 @@ class Access:
 
     def reconfigure(self, access: AccessSettings) -> None:
         """Apply changed settings: a removed token is invalid from the next request on."""
-        named = {
-            token.hash or hash_of(token.token or ""): _identified(name, token) for name, token in access.tokens.items()
-        }
-        self._by_hash = {**named, **self._fixed}
+        named = _by_hash(_identified(name, token) for name, token in access.tokens.items())
+        self._by_hash = {**self._fixed, **named}  # a table may restrict what [http] token does not
         # Removing the last token must not open the gateway to everybody: that takes a restart.
         self._needs_token = bool(self._by_hash) or self._needs_token
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
 
     def identify(self, authorization: str) -> Identified | Fault:
         """Return who sent this Authorization header ("" for none), or why nobody is known by it."""
         if not self._needs_token:
             return NOBODY_ASKED
         scheme, _, given = authorization.partition(" ")
-        if scheme.lower() != "bearer" or not given.strip():
+        if scheme.lower() != "bearer" or not given.strip(" \t"):
             return "missing"
-        found = self._by_hash.get(_hashed(given.strip().encode("latin-1", "replace")))
+        found = self._by_hash.get(_hashed(given.strip(" \t").encode("latin-1", "replace")))
         if found is None:
             return "wrong"
-        return "expired" if found.expires is not None and found.expires <= self._clock() else found
+        return "expired" if self._seconds_left(found) <= 0 else found
+
+    async def ended(self, identified: Identified) -> None:
+        """Wait until the token has been removed or changed, or has expired: what it opened has to be closed then."""
+        while self._is_in_force(identified) and (left := self._seconds_left(identified)) > 0:
+            with anyio.move_on_after(min(left, _LOOK_SECONDS)):
+                await self._changed.wait()
+
+    def _is_in_force(self, identified: Identified) -> bool:
+        return self._by_hash.get(identified.hash) == identified if self._needs_token else identified is NOBODY_ASKED
+
+    def _seconds_left(self, identified: Identified) -> float:
+        return math.inf if identified.expires is None else identified.expires - self._clock()
 
 
 def new_token() -> str:
@@ -102,7 +124,12 @@ def expiry_of(token: TokenSettings) -> float | None:
 
 def _identified(name: str, token: TokenSettings) -> Identified:
     grant = Grant(token.upstreams, token.tools, token.calls_per_minute)
-    return Identified(token.principal or name, grant, token.profile, expiry_of(token))
+    hashed = token.hash or hash_of(token.token or "")
+    return Identified(token.principal or name, grant, token.profile, expiry_of(token), hashed, name)
+
+
+def _by_hash(tokens: Iterable[Identified]) -> dict[str, Identified]:
+    return {token.hash: token for token in tokens}
 
 
 def _hashed(token: bytes) -> str:

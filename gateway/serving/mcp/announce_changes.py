@@ -22,8 +22,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
 
 from gateway.core.model.caller import Caller
-from gateway.core.model.wire import INTERNAL_ERROR
+from gateway.core.model.wire import INTERNAL_ERROR, INVALID_REQUEST
 from gateway.errors import GatewayError, InvalidRequest
+from gateway.serving.mcp.drain_streams import cancelled_without_token
 from gateway.serving.mcp.request_caller import caller_of
 from gateway.serving.mcp.service import Service
 from gateway.upstream.connection.owners import host_of
@@ -76,7 +77,9 @@ class Announcer:
                     uris.append(uri)
             watched.enter_context(self._service.attending(host))
             promised = asked.model_copy(update={"resource_subscriptions": uris or None})
-            return await self._listeners(context, params.model_copy(update={"notifications": promised}))
+            with cancelled_without_token(getattr(context.request, "scope", {})):
+                return await self._listeners(context, params.model_copy(update={"notifications": promised}))
+            raise MCPError(INVALID_REQUEST, "the bearer token is no longer valid")
 
     def _listened(self, host: str) -> None:
         self._listening[host] -= 1

@@ -6,7 +6,7 @@ transport.
 """
 
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -79,7 +79,8 @@ class Downstream:
             instructions=identity.instructions,
             on_subscriptions_listen=self.announcer.listen,
             # Otherwise the SDK lists all tools before each call over HTTP in order to check headers.
-            get_tool_input_schema=service.input_schema,
+            # Nor does it know whose request it is; `ModernEndpoint` does.
+            get_tool_input_schema=lambda _: None,
         )
         # This replaces the SDK's tracing, which would wrap every message.
         self.server.middleware[:] = [self._answer]
@@ -104,9 +105,9 @@ class Downstream:
             self._written.forget()
         self.announcer.changed(kind)
 
-    def input_schema(self, name: str) -> Mapping[str, Any] | None:
-        """Return the input schema of a tool by its offered name, without waiting; None if there is no such tool."""
-        return self._service.input_schema(name)
+    def header_schema(self, name: str, caller: Callable[[], Caller]) -> Mapping[str, Any] | None:
+        """Return the input schema of a tool with headers that the caller is offered (`Service.header_schema`)."""
+        return self._service.header_schema(name, caller)
 
     def attending(self, host: str) -> AbstractContextManager[None]:
         """Context manager to hold while the host has a request or a stream open."""

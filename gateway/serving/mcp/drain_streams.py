@@ -1,9 +1,30 @@
-"""End event streams when the gateway stops: hosts would hold them open for ever."""
+"""End event streams when the gateway stops, or their token is no longer valid: hosts would hold them open for ever."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway.serving.mcp.request_caller import ENDED_SCOPE
+
+
+@contextmanager
+def cancelled_without_token(scope: Scope) -> Generator[anyio.CancelScope]:
+    """Context manager that is cancelled when the token of an HTTP request is no longer valid; gives its scope."""
+    with anyio.CancelScope() as cancel_scope:
+
+        async def cancel() -> None:
+            await scope[ENDED_SCOPE]()
+            cancel_scope.cancel()
+
+        waiting = asyncio.get_running_loop().create_task(cancel()) if ENDED_SCOPE in scope else None
+        try:
+            yield cancel_scope
+        finally:
+            if waiting is not None:
+                waiting.cancel()
 
 
 class Draining:
@@ -24,7 +45,10 @@ class Draining:
             listener()
 
     def ending_streams(self, app: ASGIApp) -> ASGIApp:
-        """Wrap `app` so that hosts' GETs appear disconnected once this begins. The response is ended properly."""
+        """Wrap `app` so that hosts' GETs appear disconnected once this begins, or their token ends.
+
+        The response is ended properly.
+        """
         return _EndingStreams(app, self._begun)
 
 
@@ -36,7 +60,7 @@ class _EndingStreams:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "GET":
             return await self._app(scope, receive, send)
-        unfinished = False
+        unfinished = revoked = False
 
         async def receive_or_hang_up() -> Message:
             message: Message = {"type": "http.disconnect"}
@@ -46,9 +70,12 @@ class _EndingStreams:
                 message = await receive()
                 tasks.cancel_scope.cancel()
 
+            nonlocal revoked
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(receive_from_host)
-                await self._begun.wait()
+                with cancelled_without_token(scope) as valid:
+                    await self._begun.wait()
+                revoked = valid.cancelled_caught
                 tasks.cancel_scope.cancel()
             return message
 
@@ -58,6 +85,6 @@ class _EndingStreams:
             await send(message)
 
         await self._app(scope, receive_or_hang_up, watched_send)
-        if unfinished and self._begun.is_set():
+        if unfinished and (revoked or self._begun.is_set()):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         return None

@@ -4,8 +4,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from gateway.content.links.base_url import PRINCIPAL_SCOPE
-from gateway.serving.mcp.security import HEALTH_PATH, READINESS_PATH
+from gateway.serving.access import Identified
+from gateway.serving.mcp.request_caller import IDENTIFIED_SCOPE
+from gateway.serving.mcp.security import HEALTH_PATH, READINESS_PATH, refused_response
 from gateway.telemetry import Telemetry
 from gateway.telemetry.metric_kinds import CONTENT_TYPE
 
@@ -21,14 +22,22 @@ def observing(telemetry: Telemetry) -> list[BaseRoute]:
         return PlainTextResponse("ok\n", headers=_FRESH)
 
     async def ready(request: Request) -> Response:
-        """Answer 200 or 503. The upstreams are named only to callers that may use their tools."""
+        """Answer 200 or 503. The upstreams are named only to callers that reach all of them."""
         readiness = telemetry.readiness()
         told: dict[str, object] = {"ready": readiness.ready}
-        if PRINCIPAL_SCOPE in request.scope:
+        if _reaches_all(request):
             told["upstreams"] = readiness.upstreams
         return JSONResponse(told, 200 if readiness.ready else 503, headers=_FRESH)
 
-    async def metrics(_: Request) -> Response:
+    async def metrics(request: Request) -> Response:
+        if not _reaches_all(request):
+            return refused_response(403, "the metrics name every upstream, and this token does not reach them all")
         return Response(telemetry.metrics.exposition(), headers={**_FRESH, "Content-Type": CONTENT_TYPE})
 
     return [Route(HEALTH_PATH, alive), Route(READINESS_PATH, ready), Route(METRICS_PATH, metrics)]
+
+
+def _reaches_all(request: Request) -> bool:
+    """Whether no upstream is withheld from whoever asks; without a valid token, all of them are."""
+    identified = request.scope.get(IDENTIFIED_SCOPE)
+    return isinstance(identified, Identified) and identified.grant.reaches_all_upstreams

@@ -7,8 +7,10 @@ its body, so that a refusal is always the SDK's: wrong headers, batches, notific
 methods of the protocol itself such as `subscriptions/listen`.
 """
 
+import json
 from collections import deque
 from collections.abc import Mapping
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -24,7 +26,6 @@ from mcp.shared.inbound import (
     classify_inbound_request,
     find_duplicated_routing_header,
     validate_mcp_param_headers,
-    x_mcp_header_map,
 )
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from pydantic_core import from_json
@@ -53,7 +54,8 @@ _PARAM_HEADERS: Final = MCP_PARAM_HEADER_PREFIX.lower()
 _SMALL: Final = 2 * MANY_VALUES
 """Bytes of JSON, of which each value takes two: fewer have too few values to leave the event loop for them."""
 
-_MOST_SCHEMAS = 512
+_asked: ContextVar[tuple[Request, bytes] | None] = ContextVar("asked", default=None)
+"""The request that the SDK answers, with its body."""
 
 
 class _Checked(NamedTuple):
@@ -84,7 +86,7 @@ class ModernEndpoint:
         self._max_body_bytes = max_body_bytes
         self._rest = rest
         self._ping_seconds = ping_seconds
-        self._declared_headers: dict[int, tuple[Mapping[str, Any], bool]] = {}
+        downstream.server.get_tool_input_schema = self._schema_for_sdk
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
@@ -100,6 +102,7 @@ class ModernEndpoint:
             return None  # nobody waits for an answer
         checked = None if body is None else await self._checked(request, body)
         if checked is None:
+            _asked.set(None if body is None else (request, body))
             return await self._rest(scope, partial(_again, arrived, receive), send)
         del body  # it may be large, and the answer may take long
         arrived.clear()
@@ -127,31 +130,29 @@ class ModernEndpoint:
         route = classify_inbound_request(message, headers=dict(headers))
         if not isinstance(route, InboundModernRoute):
             return None
-        if method == "tools/call" and not self._headers_agree(params, request):
+        if method == "tools/call" and not self._headers_agree(route.protocol_version, params, request):
             return None
         is_simple = len(body) <= _SMALL and not may_be_deep(body)
         return _Checked(request_id, method, params, route.protocol_version, is_simple)
 
-    def _headers_agree(self, params: Mapping[str, Any], request: Request) -> bool:
+    def _headers_agree(self, revision: str, params: Mapping[str, Any], request: Request) -> bool:
         """Whether the headers agree with the arguments that the called tool wants repeated in headers."""
         name, arguments = params.get("name"), as_object(params.get("arguments"))
         if not isinstance(name, str):
             return True  # the service refuses it
         if not arguments and not any(header.startswith(_PARAM_HEADERS) for header in request.headers):
             return True
-        schema = self._downstream.input_schema(name)
-        if schema is None or not self._declares_headers(schema):
-            return True
-        return validate_mcp_param_headers(schema, arguments, request.headers) is None
+        schema = self._downstream.header_schema(name, partial(modern_caller, revision, params, request))
+        return schema is None or validate_mcp_param_headers(schema, arguments, request.headers) is None
 
-    def _declares_headers(self, schema: Mapping[str, Any]) -> bool:
-        """Whether a schema declares headers at all; looked up once for each schema."""
-        known = self._declared_headers.get(id(schema))
-        if known is None:
-            if len(self._declared_headers) >= _MOST_SCHEMAS:
-                self._declared_headers.clear()
-            known = self._declared_headers[id(schema)] = schema, bool(x_mcp_header_map(schema))
-        return known[1]
+    def _schema_for_sdk(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool for whoever sent the request that the SDK is checking."""
+        if (asked := _asked.get()) is None:
+            return None
+        request, body = asked
+        params = as_object(as_object(json.loads(body)).get("params"))
+        revision = request.headers[MCP_PROTOCOL_VERSION_HEADER]
+        return self._downstream.header_schema(name, partial(modern_caller, revision, params, request))
 
     async def _answer(self, checked: _Checked, request: Request, receive: Receive, send: Send) -> None:
         stream = AnswerStream(send, progress_token_from_params(checked.params))

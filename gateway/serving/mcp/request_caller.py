@@ -28,11 +28,19 @@ PROFILE_SCOPE = "gateway.profile"
 IDENTIFIED_SCOPE = "gateway.identified"
 """Key of an HTTP request's ASGI scope for whoever sent its token (`Identified`)."""
 
+ENDED_SCOPE = "gateway.ended"
+"""Key of an HTTP request's ASGI scope for a function that waits until its token is no longer valid."""
+
 
 def grant_of(request: Any) -> Grant:
     """Return what the sender of an HTTP request may reach; everything if the request came over another transport."""
     found = request.scope.get(IDENTIFIED_SCOPE) if isinstance(request, HTTPConnection) else None
     return found.grant if isinstance(found, Identified) else EVERYTHING
+
+
+def _token_of(scope: Mapping[str, Any]) -> str | None:
+    found = scope.get(IDENTIFIED_SCOPE)
+    return found.token if isinstance(found, Identified) else None
 
 
 def caller_of(context: ServerRequestContext[Any, Any]) -> Caller:
@@ -99,6 +107,7 @@ def _sender(request: object) -> dict[str, Any]:
         "principal": request.scope.get(PRINCIPAL_SCOPE, "local"),
         "headers": request.headers,
         "grant": grant_of(request),
+        "token": _token_of(request.scope),
     }
 
 

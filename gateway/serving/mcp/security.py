@@ -6,7 +6,7 @@ required, except for content under a link, which is signed.
 
 import json
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from urllib.parse import urlsplit
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -22,7 +22,7 @@ from gateway.content.links.links import is_link
 from gateway.errors import ConfigError
 from gateway.serving.access import Access, Fault, Identified
 from gateway.serving.http import KNOWN, STANDING, Allowed, Limits, WrongTokens
-from gateway.serving.mcp.request_caller import IDENTIFIED_SCOPE
+from gateway.serving.mcp.request_caller import ENDED_SCOPE, IDENTIFIED_SCOPE
 from gateway.system.loopback import is_loopback
 
 HEALTH_PATH = "/healthz"
@@ -110,6 +110,7 @@ class Guard:
         found = self._access.identify(headers.get("authorization", ""))
         if isinstance(found, Identified):
             scope[IDENTIFIED_SCOPE] = found
+            scope[ENDED_SCOPE] = partial(self._access.ended, found)
             scope[PRINCIPAL_SCOPE] = found.principal
             scope["user"] = _user(found.principal)  # the SDK refuses sessions of other users
             scope[STANDING] = KNOWN

@@ -72,8 +72,12 @@ class Service(Protocol):
         """Release everything that belongs to a session whose host has disconnected."""
         ...
 
-    def input_schema(self, name: str) -> Mapping[str, Any] | None:
-        """Return the input schema of a tool by its offered name, without waiting; None if there is no such tool."""
+    def header_schema(self, name: str, caller: Callable[[], Caller]) -> Mapping[str, Any] | None:
+        """Return the input schema of a tool that the caller is offered under this name and that declares headers.
+
+        Does not wait; returns None if there is no such tool. `caller` is only called if some tool with this name
+        declares headers.
+        """
         ...
 
     def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:

@@ -3,6 +3,7 @@
 from datetime import UTC, date, datetime
 from typing import Any
 
+import anyio
 import pytest
 from pydantic import ValidationError
 
@@ -33,11 +34,25 @@ def test_each_token_has_its_principal_and_reach():
     )
     assert known.needs_token
     assert known.identify(f"Bearer {ALICE}") == Identified("alice", Grant(("docs",), ("*",), 3), "codex")
+    assert [getattr(known.identify(f"Bearer {each}"), "token", "") for each in (ALICE, BOB)] == ["alice", "bob"]
     assert known.identify(f"bearer  {BOB} ") == Identified("team", Grant(("*",), ("docs__*",)))
     assert known.identify("Bearer http-token") == Identified("token", EVERYTHING)
     assert known.identify("") == known.identify("Basic x") == known.identify("Bearer ") == "missing"
     assert known.identify("Bearer x") == known.identify(f"Bearer {hash_of(ALICE)}") == "wrong"
     assert known.identify("Bearer \udce9\xff") == "wrong"
+
+
+def test_a_token_with_a_table_has_no_more_than_the_table_says():
+    known = access(ALICE, alice={"token": ALICE, "upstreams": ["docs"]})
+    assert known.identify(f"Bearer {ALICE}") == Identified("alice", Grant(("docs",)))
+
+
+@pytest.mark.parametrize("odd", ["\xa0", "\x85"])
+def test_only_spaces_and_tabs_around_a_token_do_not_count(odd):
+    known = access(a={"hash": hash_of(ALICE)})
+    assert known.identify(f"Bearer {ALICE}{odd}") == "wrong"
+    assert isinstance(known.identify(f"Bearer \t{ALICE} "), Identified)
+    assert known.identify(f"Bearer {odd}") == "wrong"
 
 
 @pytest.mark.parametrize(
@@ -61,6 +76,40 @@ def test_a_changed_configuration_counts_from_the_next_request_on():
     assert known.needs_token
     assert known.identify(f"Bearer {BOB}") == "wrong"
     assert known.identify("") == "missing"
+
+
+@pytest.mark.anyio
+async def test_the_end_of_a_token_is_noticed():
+    now = 0.0
+    tokens: dict[str, Any] = {
+        "alice": {"token": ALICE},
+        "bob": {"token": BOB, "expires": datetime(2027, 1, 1, tzinfo=UTC)},
+    }
+    known = access(clock=lambda: now, **tokens)
+    alice, bob = (known.identify(f"Bearer {token}") for token in (ALICE, BOB))
+    assert isinstance(alice, Identified)
+    assert isinstance(bob, Identified)
+    ended = []
+
+    async def wait(who: Identified):
+        await known.ended(who)
+        ended.append(who.principal)
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait, alice)
+            tasks.start_soon(wait, bob)
+            await anyio.wait_all_tasks_blocked()
+            known.reconfigure(AccessSettings(tokens={name: TokenSettings(**one) for name, one in tokens.items()}))
+            await anyio.wait_all_tasks_blocked()
+            assert ended == []
+            changed = {"alice": TokenSettings(token=ALICE, upstreams=("docs",)), "bob": TokenSettings(**tokens["bob"])}
+            known.reconfigure(AccessSettings(tokens=changed))
+            await anyio.wait_all_tasks_blocked()
+            assert ended == ["alice"]
+            now = 2e9
+            known.reconfigure(AccessSettings(tokens=changed))
+    assert ended == ["alice", "bob"]
 
 
 def test_new_tokens_differ_and_are_recognised_by_their_hash():

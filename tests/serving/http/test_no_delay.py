@@ -90,7 +90,7 @@ async def silent(scope, receive, send):
 class NoService:
     """A service that nobody asks."""
 
-    async def input_schema(self, *_):
+    async def header_schema(self, *_):
         return None
 
     def subscribe(self, _):

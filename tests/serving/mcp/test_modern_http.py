@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.config.schema import HttpSettings
+from gateway.core.model.caller import Caller
 from gateway.core.model.json_shape import DEEPEST
 from gateway.serving.mcp.downstream import Downstream
 from gateway.serving.mcp.handshake import Identity
@@ -46,8 +47,8 @@ class Service(SampleService):
         super().__init__()
         self.go = anyio.Event()
 
-    def input_schema(self, name: str) -> Mapping[str, Any] | None:
-        return REGION if name == "region" else super().input_schema(name)
+    def header_schema(self, name: str, caller: Callable[[], Caller]) -> Mapping[str, Any] | None:
+        return REGION if name == "region" else super().header_schema(name, caller)
 
     async def respond(self, method: str, params: Mapping[str, Any], caller: Any, **others: Any) -> dict[str, Any]:
         match params.get("name") if method == "tools/call" else None:
@@ -357,6 +358,8 @@ class Served:
 
         self.sdk: ASGIApp = RequestBodyLimitMiddleware(entry, MOST_BYTES)
         self.ours: ASGIApp = ModernEndpoint(downstream, security, MOST_BYTES, passed_on, ping_seconds=ping_seconds)
+        # The SDK's entry alone does not know whose request it is; it has the schema all the same.
+        downstream.server.get_tool_input_schema = lambda name: service.header_schema(name, Caller)
 
 
 @asynccontextmanager
