@@ -2,6 +2,7 @@
 
 import json
 import socket
+import shlex
 import stat
 import subprocess
 import sys
@@ -191,7 +192,7 @@ async def test_the_last_lines_of_a_program_that_ends_are_told_without_secrets(ex
     assert finding.text == "exited with code 1: Error: none"
     assert finding.stderr == ("0", "1", "2", "Warning: no key ***", "Error: none")
     assert finding.to_json()["stderr"] == list(finding.stderr)
-    assert f"run `{sys.executable} -c " in finding.remedy
+    assert f"run `{shlex.quote(sys.executable)} -c " in finding.remedy
 
 
 async def test_a_program_whose_python_lacks_a_package(examine):
