@@ -1,8 +1,8 @@
 """Faults planted in configurations, programs and servers: each is found, and its remedy is named."""
 
 import json
-import socket
 import shlex
+import socket
 import stat
 import subprocess
 import sys
