@@ -50,7 +50,11 @@ AS_GIVEN = "passthrough"
 
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help=f"Configuration file. Default: ${FILE_VARIABLE}, ./{FILE_NAME}."),
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help=f"Configuration file. Default: ${FILE_VARIABLE}, ./{FILE_NAME}, your config folder.",
+    ),
 ]
 UpstreamUrls = Annotated[
     list[str] | None,

@@ -87,20 +87,21 @@ def _embedded_text(block: Block) -> str | None:
 
 
 def _line(block: Block, path: Path | None) -> str:
+    """Describe a block in angle brackets: square ones are those of texts for the model, such as `[image 1: 20x20]`."""
     saved = f" saved as {path}" if path is not None else ""
     if isinstance(block, UnknownBlock):
-        return f"[a block of an unknown kind: {plain(json.dumps(block.value, ensure_ascii=False), 200)}]"
+        return f"<a block of an unknown kind: {plain(json.dumps(block.value, ensure_ascii=False), 200)}>"
     if isinstance(block, LinkBlock):
         about = join_facts(plain(block.uri), plain(block.name or ""), block.mime_type and plain(block.mime_type))
-        return f"[link: {about}]"
+        return f"<link: {about}>"
     if isinstance(block, ResourceBlock) and block.resource.text is not None:
-        return f"[resource {plain(block.resource.uri)}]\n{_cut(block.resource.text)}"
+        return f"<resource {plain(block.resource.uri)}>\n{_cut(block.resource.text)}"
     kind = f"resource {plain(block.resource.uri)}" if isinstance(block, ResourceBlock) else block.type
     found = found_of(block)
     if found is None:
-        return f"[{kind}: its data is not base64]"
+        return f"<{kind}: its data is not base64>"
     size = pixel_words(found.pixels) if found.pixels else None
-    return f"[{kind}: {join_facts(found.media_type, size, size_words(found.byte_size))}]{saved}"
+    return f"<{kind}: {join_facts(found.media_type, size, size_words(found.byte_size))}>{saved}"
 
 
 def _cut(text: str) -> str:

@@ -118,8 +118,8 @@ class Wait:
 def _announce(upstreams: Collection[Upstream]) -> None:
     """Print the upstreams that are still starting, and those whose turn comes after them."""
     pending = [upstream for upstream in upstreams if upstream.state.is_pending]
-    starting = ", ".join(upstream.name for upstream in pending if not upstream.is_queued)
-    queued = ", ".join(upstream.name for upstream in pending if upstream.is_queued)
+    starting = ", ".join(repr(upstream.name) for upstream in pending if not upstream.is_queued)
+    queued = ", ".join(repr(upstream.name) for upstream in pending if upstream.is_queued)
     if pending:
         names = ", then ".join(filter(None, (starting, queued)))
         remark(f"starting {names}, which may take minutes where something has to be installed")

@@ -11,6 +11,7 @@ from gateway.serving.control.records import GatewayRecord, running
 
 Pid = Annotated[int | None, typer.Option("--pid", metavar="PID", help="Process id of the gateway.")]
 Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="Name of the gateway ([gateway] name).")]
+_NO_GATEWAY = "a host starts one, or you do: mcp-gateway serve --http; `mcp-gateway logs` shows the last one"
 All = Annotated[bool, typer.Option("--all", help="All running gateways.")]
 
 
@@ -27,7 +28,7 @@ def matching(pid: int | None, name: str | None) -> list[GatewayRecord]:
     if there:
         wanted = f"with the id {pid}" if pid is not None else f"called {name!r}"
         raise GatewayError(f"no running gateway {wanted}", remedy=f"there are: {_listed(there)}")
-    raise GatewayError("no gateway is running", remedy="a host starts one, or you do: mcp-gateway serve --http")
+    raise GatewayError("no gateway is running", remedy=_NO_GATEWAY)
 
 
 def the_one(pid: int | None, name: str | None) -> GatewayRecord:

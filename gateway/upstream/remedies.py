@@ -30,11 +30,15 @@ _INSTALLERS = {
 
 @dataclass(frozen=True)
 class FailedUpstream:
-    """An upstream with a failure: its name, its settings, and the details of the failure."""
+    """An upstream with a failure: its name, its settings, and the details of the failure.
+
+    `command_line` is its command with the arguments, fit to be shown, if it is known.
+    """
 
     name: str
     settings: UpstreamSettings
     details: Mapping[str, str]
+    command_line: str | None = None
 
     def key(self, name: str) -> str:
         """Return the full name of one of its settings in the configuration file."""
@@ -48,8 +52,10 @@ class FailedUpstream:
     @property
     def by_hand(self) -> str:
         """Instructions to start it without the gateway."""
-        arguments = " with its args" if self.settings.args else ""
         folder = f" in {self.settings.cwd}" if self.settings.cwd is not None else ""
+        if self.command_line is not None:
+            return f"run `{self.command_line}` by hand{folder}"
+        arguments = " with its args" if self.settings.args else ""
         return f"run {self.program}{arguments} by hand{folder}"
 
     @property
@@ -74,9 +80,9 @@ def brief_remedy(code: FailureCode, upstream: FailedUpstream) -> str | None:
     return _worded(REMEDIES.get(code, Remedy()).brief, upstream)
 
 
-def full_remedy(failure: Failure | None, name: str, settings: UpstreamSettings) -> str:
+def full_remedy(failure: Failure | None, name: str, settings: UpstreamSettings, command_line: str | None = None) -> str:
     """Return the full remedy for a failure; its own remedy if the table has nothing more precise."""
-    upstream = FailedUpstream(name, settings, failure.details if failure is not None else {})
+    upstream = FailedUpstream(name, settings, failure.details if failure is not None else {}, command_line)
     if failure is not None:
         full = _worded(REMEDIES.get(failure.code, Remedy()).full, upstream) or failure.remedy
         if full:

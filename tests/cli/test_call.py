@@ -46,7 +46,7 @@ def test_a_call_shows_what_the_host_would_get_and_saves_its_pictures(command, pi
     saved = tmp_path / "out" / "pics__picture-1.png"
     assert saved.read_bytes().startswith(b"\x89PNG")
     assert "A blue field.\\x1b]0;owned\\x07" in ended.out
-    assert f"[image: image/png, 40x30, {saved.stat().st_size} bytes] saved as {saved}" in ended.out
+    assert f"<image: image/png, 40x30, {saved.stat().st_size} bytes> saved as {saved}" in ended.out
 
 
 def test_handles_that_a_call_prints_lead_to_content_that_is_stored_outside_memory(command, pictures, tmp_path):

@@ -35,6 +35,13 @@ def test_every_step_is_shown(command, recorded):
     assert '  -  structured content: {"n": 1}' in ended.out
 
 
+def test_a_result_that_is_sent_as_it_is_is_told(command, recorded):
+    unchanged = "nothing had to be changed for this host\n"
+    assert unchanged not in command("explain", recorded).out
+    recorded.write_text(json.dumps({"content": [{"type": "text", "text": "a"}]}))
+    assert unchanged in command("explain", recorded).out
+
+
 def test_nothing_from_the_result_is_obeyed_by_the_terminal(command, recorded):
     for profile in ("all", "passthrough"):
         assert "\x1b" not in command("explain", recorded, "--profile", profile).out

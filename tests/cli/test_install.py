@@ -119,9 +119,28 @@ def test_other_servers_stay_and_are_named(command, home, pictures):
     ended = command("install", "claude-desktop", "--config", pictures())
     assert ended.code == 0
     assert "its other servers stay beside it: filesystem, my notes!\n" in ended.out
-    assert "`mcp-gateway import claude-desktop` puts them behind the gateway" in ended.out
+    named = f"claude-desktop --config {pictures()}`"
+    assert f"`mcp-gateway import {named} puts them behind the gateway; then `mcp-gateway install" in ended.out
     again = command("install", "claude-desktop", "--config", pictures())
     assert f"Claude Desktop has the gateway already, as 'gateway', with {pictures()}\n" in again.out
+
+
+def test_servers_that_are_behind_the_gateway_already_are_told_by_install_and_its_list(command, home):
+    servers = {"a": {"command": "npx", "args": ["a"]}, "b": {"command": "npx", "args": ["b"]}}
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": servers}))
+    assert command("import", "claude-code", "--yes").code == 0
+    way = "both are behind the gateway already: `mcp-gateway install claude-code --only` takes them out of the host\n"
+    twice = "both are the gateway's own upstreams: their tools are offered twice\n"
+    before = command("install", "--list")
+    assert f"Claude Code: {way}" in before.out
+    assert "twice" not in before.err
+    ended, listed = command("install", "claude-code"), command("install", "--list")
+    assert way in ended.out
+    assert f"warning: {twice}" in ended.err
+    assert f"Claude Code: {way}" in listed.out
+    assert f"warning: Claude Code: {twice}" in listed.err
+    assert command("install", "claude-code", "--only").code == 0
+    assert "behind the gateway already" not in command("install", "--list").out
 
 
 def test_taking_out_servers_that_the_gateway_does_not_have_is_a_warning(command, home, pictures):

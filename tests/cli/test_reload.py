@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 
 import pytest
@@ -71,7 +72,9 @@ def test_reload_says_what_changed_and_what_needs_a_restart(start, pictures, comm
     process = start("serve", "--config", config)
     process.initialize()
     pid = ask(process, "pics__pid")
-    assert command("reload").out.splitlines() == [f"{config} (process {process.process.pid})", "  nothing has changed"]
+    about, unchanged = command("reload").out.splitlines()
+    assert about == f"{config} (process {process.process.pid})"
+    assert re.fullmatch(r"  nothing has changed since \d\d:\d\d:\d\d, when it was last read", unchanged)
     # In one go, so that the gateway cannot notice half of it by itself.
     text = pictures.text('env = { X = "1" }\n[gateway]\nname = "other"\nprefix = "never"\n[http]\nport = 1\n')
     config.with_suffix(".new").write_text(text)

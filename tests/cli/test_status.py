@@ -119,6 +119,7 @@ def test_without_any_it_says_how_one_is_started(command):
         ended = command(*arguments)
         assert (ended.code, ended.out) == (1, "")
         assert ended.err.startswith("error: no gateway is running (")
+        assert ended.err.endswith("; `mcp-gateway logs` shows the last one)\n")
     assert json.loads(command("status", "--json").out) == {"gateways": []}
 
 

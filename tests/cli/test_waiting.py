@@ -273,7 +273,7 @@ def test_programs_are_shown_nothing(terminal, scripted, configured):
 def test_without_a_terminal_what_is_waited_for_is_one_line(start, configured, npx, words):
     process = start(*words, "--config", configured(npx("one"), npx("other")))
     line = process.err.get(timeout=PATIENCE)
-    names = "one" if words[0] == "call" else r"(one, (then )?other|other, then one)"
+    names = "'one'" if words[0] == "call" else "('one', (then )?'other'|'other', then 'one')"
     assert re.fullmatch(rf"starting {names}, which may take minutes where something has to be installed", line)
     for name in ("one", "other"):
         (npx.cache / f"{name}.go").touch()

@@ -73,6 +73,8 @@ def call(
 ) -> int:
     """Call a tool, and show what a host would be sent.
 
+    Text is shown as it is, anything else as a line in <>.
+
     Only the upstream that has the tool is started, for this call alone; a running gateway is not used. Handles in
     the result work afterwards only if `[store] url` keeps content for longer than this command runs.
     """

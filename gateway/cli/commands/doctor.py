@@ -94,9 +94,11 @@ _Line = tuple[str, str, str]
 
 
 def _lines(finding: CheckResult) -> Iterator[_Line]:
-    """Heading, words and style: the finding, and below it the remedy."""
+    """Heading, words and style: the finding, and below it what the program said, and the remedy."""
     hosts = f" (for {', '.join(finding.hosts)})" if finding.hosts else ""
     yield finding.level, _harmless(finding.text + hosts), _STYLES[finding.level]
+    for line in finding.stderr:
+        yield "", _harmless(f"stderr: {line}"), "dim"
     if finding.advice:
         yield "", _harmless(f"-> {finding.advice}"), "dim"
 

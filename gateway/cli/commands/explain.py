@@ -86,6 +86,9 @@ def explain(
 ) -> int:
     """Show how a recorded result is read, how it is changed, and what a host would be sent.
 
+    The envelope is the result as it was read, effects are what was done to its content and with which outcome, and
+    notes say what the host would not get as it was.
+
     Without a file, the result is read from a pipe: mcp-gateway call TOOL --json | mcp-gateway explain --profile codex
 
     The output of `call --json` says whether the tool has a page, or is only for pages. With any other result, --app
@@ -195,13 +198,16 @@ def _readers(shaped: Shaped, profile: Profile, audience: Audience) -> Iterator[s
 
 
 def _lines(shaped: Shaped) -> Iterator[str]:
-    yield from _part("envelope", block_lines(shaped.envelope))
+    read, sent = list(block_lines(shaped.envelope)), list(block_lines(lift(shaped.result)))
+    yield from _part("envelope", read)
     yield from _part("effects", (_effect_line(effect, shaped.outcomes) for effect in shaped.effects))
     notes = (
         f"{note.kind}{'' if note.block is None else f' (block {note.block})'}: {note.text}" for note in shaped.notes
     )
     yield from _part("notes", notes)
-    yield from _part("sent", block_lines(lift(shaped.result)))
+    yield from _part("sent", sent)
+    if not shaped.effects and not shaped.notes and sent == read:
+        yield "nothing had to be changed for this host"
 
 
 def _part(heading: str, lines: Iterable[str]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from gateway.cli.diagnosis.findings import list_names
 from gateway.cli.exit_codes import DONE, complain, refuse
 from gateway.cli.terminal import remark, say, say_json, say_table
 from gateway.config.builtin_profiles import load_profiles
-from gateway.config.find_config import cache_folder
+from gateway.config.find_config import cache_folder, find_file
 from gateway.config.load_settings import load_settings
 from gateway.config.schema import Settings
 from gateway.config.secrets import HIDDEN, hide, longest_first
@@ -36,6 +36,7 @@ from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.register_gateway import Registered, host_document, register, unregister, user_file
 from gateway.hosts.config_files.registration_status import RegistrationStatus, registration_status
 from gateway.hosts.config_files.servers import read_servers
+from gateway.hosts.config_files.servers_behind import ServersBehind, servers_behind
 
 HostName = Annotated[
     str | None,
@@ -82,7 +83,7 @@ def install(
     """
     at = Machine.here()
     if listing:
-        return _list(at, as_json)
+        return _list(at, as_json, config)
     if as_json:
         refuse("--json goes with --list")
     if host is None:
@@ -111,7 +112,8 @@ def install(
         _say_kept(done, known, others)
         return DONE
     _say_registered(done, known, name, configuration)
-    _say_others(done, known, others)
+    behind = servers_behind(known, target, at, configuration)
+    _say_others(done, known, others, behind, config)
     again = ["mcp-gateway", "install", known.name, *(["--config", str(config)] if config is not None else [])]
     again += [*(["--profile", chosen] if chosen is not None else []), *(["--name", name] if name != NAME else [])]
     again += ["--file", str(file)] if file is not None else []
@@ -228,12 +230,16 @@ def _say_registered(done: Registered, host: HostFormat, name: str, configuration
         say(f"the previous version is kept in {done.backup}; `mcp-gateway uninstall {host.name}` restores it")
 
 
-def _say_others(done: Registered, host: HostFormat, others: "_OtherServers") -> None:
+def _say_others(
+    done: Registered, host: HostFormat, others: "_OtherServers", behind: ServersBehind, config: Path | None
+) -> None:
     """Print what happens to the host's other servers, and which of these the gateway does not have."""
     beside = [name for name in done.installation.beside if name not in others.login]
     if beside:
         say(f"its other servers stay beside it: {', '.join(beside)}")
-        say(f"`mcp-gateway import {host.name}` puts them behind the gateway; then --only takes them out here")
+        say(_way(host, beside, behind, config))
+        if (twice := behind.twice(beside)) is not None:
+            remark(f"warning: {twice}")
     if done.installation.taken_out:
         say(f"taken out: {', '.join(done.installation.taken_out)}")
     _say_kept(done, host, others)
@@ -248,6 +254,13 @@ def _say_others(done: Registered, host: HostFormat, others: "_OtherServers") -> 
     if others.off:
         names = ", ".join(others.off)
         remark(f"warning: not enabled behind the gateway: {names} (`mcp-gateway enable NAME` switches one on)")
+
+
+def _way(host: HostFormat, servers: Sequence[str], behind: ServersBehind, config: Path | None) -> str:
+    """Describe how servers of a host get behind the gateway alone; `config` is the option, as it was given."""
+    named = ["--config", str(config)] if config is not None else []
+    import_, install = (shlex.join(["mcp-gateway", each, host.name, *named]) for each in ("import", "install"))
+    return behind.way(servers, f"`{import_}`", f"`{install} --only`")
 
 
 def _say_kept(done: Registered, host: HostFormat, others: "_OtherServers") -> None:
@@ -293,7 +306,7 @@ def _others(host: HostFormat, file: Path, at: Machine, configuration: Path) -> _
     )
 
 
-def _list(at: Machine, as_json: bool) -> int:
+def _list(at: Machine, as_json: bool, config: Path | None) -> int:
     hosts = [registration_status(host, at) for host in HOSTS.values()]
     if as_json:
         say_json([one.to_json() for one in hosts])
@@ -302,6 +315,11 @@ def _list(at: Machine, as_json: bool) -> int:
     rows += [(one.name, one.title, "by hand: install prints it", str(one.file(at))) for one in HAND_EDITED.values()]
     say_table(("host", "", "the gateway", "file"), rows)
     for one in hosts:
+        behind = servers_behind(one.host, one.file, at, find_file(config, environ=os.environ))
+        if behind.names:
+            say(f"{one.host.title}: {_way(one.host, one.others, behind, config)}")
+        if one.own and (twice := behind.twice(one.others)) is not None:
+            remark(f"warning: {one.host.title}: {twice}")
         for project in one.projects:
             names = list_names([*project.own, *project.others])
             say(f"{one.host.title} also has in {project.folder}: {names} ({project.file})")

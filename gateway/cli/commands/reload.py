@@ -1,5 +1,6 @@
 """`mcp-gateway reload`: make a running gateway read its configuration again."""
 
+from datetime import datetime
 from typing import Any
 
 from gateway.cli.command_context import AsJson
@@ -22,6 +23,7 @@ def reload(pid: Pid = None, name: Name = None, everyone: All = False, as_json: A
     for record in chosen(pid, name, everyone):
         about = {"pid": record.pid, "config": record.config}
         try:
+            read = ask(record, "status")["configuration"]["read"]
             difference = ask(record, "reload", RELOAD_SECONDS)
         except GatewayError as error:
             complain(str(error))
@@ -31,8 +33,13 @@ def reload(pid: Pid = None, name: Name = None, everyone: All = False, as_json: A
         answers.append({**about, "problem": None, **difference})
         if not as_json:
             say(f"{record.config} (process {record.pid})")
-            for line in lines_of(difference) or ["nothing has changed"]:
+            for line in lines_of(difference) or [f"nothing has changed since {_clock(read)}, when it was last read"]:
                 say(f"  {line}")
     if as_json:
         say_json({"gateways": answers})
     return code
+
+
+def _clock(moment: str) -> str:
+    """Return the local time of day of a moment in a report."""
+    return datetime.fromisoformat(moment).astimezone().strftime("%H:%M:%S")

@@ -45,6 +45,8 @@ def tools(
 
     Every upstream is started and waited for, up to its own limit. Ctrl-C lists the tools known so far. On a
     terminal, descriptions end after their first sentence; --json has all of everything.
+
+    A server may offer more to a host that declares roots or elicitation, which this command does not.
     """
     settings = settings_for(config, upstream)
     name = the_profile(profile) or settings.gateway.profile or "default"

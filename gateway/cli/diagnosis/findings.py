@@ -16,7 +16,8 @@ class CheckResult:
 
     `about` names what was examined, such as `configuration` or `upstream charts`; findings with the same name are shown
     together. `remedy` is the command or edit that fixes it; if it is `ok`, one that would change it, which is displayed
-    only if `is_next_step`. `hosts` are the profiles concerned; empty means all of them.
+    only if `is_next_step`. `hosts` are the profiles concerned; empty means all of them. `stderr` are the last lines of
+    a program that ended.
     """
 
     about: str
@@ -25,6 +26,7 @@ class CheckResult:
     remedy: str | None = None
     hosts: tuple[str, ...] = ()
     is_next_step: bool = False
+    stderr: tuple[str, ...] = ()
 
     @property
     def advice(self) -> str | None:
@@ -32,8 +34,8 @@ class CheckResult:
         return self.remedy if self.level != "ok" or self.is_next_step else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the finding as JSON; `cure` (the remedy) and `hosts` are omitted if empty."""
-        more = {"cure": self.remedy, "hosts": list(self.hosts)}
+        """Return the finding as JSON; `cure` (the remedy), `hosts` and `stderr` are omitted if empty."""
+        more = {"cure": self.remedy, "hosts": list(self.hosts), "stderr": list(self.stderr)}
         base = {"about": self.about, "level": self.level, "text": self.text}
         return {**base, **{key: value for key, value in more.items() if value}}
 

@@ -26,6 +26,7 @@ from gateway.hosts.config_files.hosts import HOSTS, HostFormat
 from gateway.hosts.config_files.launch_command import Launch, address_of_entry, launch_in
 from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.registration_status import RegistrationStatus, registration_status
+from gateway.hosts.config_files.servers_behind import ServersBehind, servers_behind
 
 _REFERENCES = ("$", "{env:", "{file:")
 """Placeholders in a path that only its host can replace (`gateway.hosts.config_files.variables`)."""
@@ -42,12 +43,14 @@ def _hosts(context: CheckContext) -> Iterator[CheckResult]:
         if context.host in (None, host.profile or host.name):
             one = registration_status(host, at)
             if one.exists or one.problem is not None or one.projects:
-                yield from _host(one, context)
+                yield from _host(one, context, servers_behind(host, one.file, at, context.path))
                 yield from _projects(one)
 
 
-def _host(one: RegistrationStatus, context: CheckContext) -> Iterator[CheckResult]:
+def _host(one: RegistrationStatus, context: CheckContext, behind: ServersBehind) -> Iterator[CheckResult]:
     about, title = _about(one.host), one.host.title
+    only = f"{_install(one.host, NAME, context)} --only"
+    way = behind.way(one.others, _command("import", one.host, context), only)
     if one.problem is not None:
         yield CheckResult(about, "problem", one.problem.message, _mended(one, one.problem))
         return
@@ -55,9 +58,9 @@ def _host(one: RegistrationStatus, context: CheckContext) -> Iterator[CheckResul
         has = (
             f"{counted(len(one.others), 'server')} of its own: {list_names(one.others)}" if one.others else "no servers"
         )
-        moved = f"mcp-gateway import {one.host.name} puts them behind the gateway; then " if one.others else ""
         text = f"{title} does not have the gateway ({one.file}; {has})"
-        yield CheckResult(about, "ok", text, moved + _install(one.host, NAME, context), is_next_step=True)
+        remedy = way if one.others else _install(one.host, NAME, context)
+        yield CheckResult(about, "ok", text, remedy, is_next_step=True)
         return
     for name, entry in one.own.items():
         yield from _entry(one, name, entry, context)
@@ -68,10 +71,8 @@ def _host(one: RegistrationStatus, context: CheckContext) -> Iterator[CheckResul
         yield CheckResult(about, "warning", text, remedy)
     if one.others:
         text = f"beside the gateway {title} has {counted(len(one.others), 'other server')}: {list_names(one.others)}"
-        remedy = (
-            f"mcp-gateway import {one.host.name} puts them behind it; then mcp-gateway install {one.host.name} --only"
-        )
-        yield CheckResult(about, "ok", text, remedy)
+        twice = behind.twice(one.others)
+        yield CheckResult(about, "warning" if twice else "ok", f"{text}; {twice}" if twice else text, way)
 
 
 def _projects(one: RegistrationStatus) -> Iterator[CheckResult]:
@@ -243,13 +244,16 @@ def _option(args: tuple[str, ...], name: str) -> str | None:
 
 def _install(host: HostFormat, name: str, context: CheckContext, profile: str | None = None) -> str:
     """Return the command that registers the gateway with the configuration being examined."""
-    words = ["mcp-gateway", "install", host.name]
-    if name != NAME:
-        words += ["--name", name]
+    more = ["--name", name] if name != NAME else []
+    command = _command("install", host, context, *more)
+    return command if profile is None else f"{command} {shlex.join(['--profile', profile])}"
+
+
+def _command(command: str, host: HostFormat, context: CheckContext, *more: str) -> str:
+    """Return a command for a host and the configuration being examined."""
+    words = ["mcp-gateway", command, host.name, *more]
     if context.path is not None and context.path != find_file(None, environ=context.environ):
         words += ["--config", str(context.path)]
-    if profile is not None:
-        words += ["--profile", profile]
     return shlex.join(words)
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import anyio
 
 from gateway.cli.diagnosis.check_context import CheckContext
+from gateway.cli.diagnosis.command_line import command_line
 from gateway.cli.diagnosis.findings import CheckResult, list_names
 from gateway.cli.diagnosis.tool_lists import HostOffer, beyond, check_declared, offered
 from gateway.config.find_config import cache_folder
@@ -54,7 +55,9 @@ async def check_upstreams(context: CheckContext) -> list[CheckResult]:
     offers = _offers(context, states)
     findings: list[CheckResult] = []
     for name, seen in states.items():
-        findings += _state(name, seen, settings.upstreams[name], took[name], other_ways.get(name), context.environ)
+        upstream = settings.upstreams[name]
+        command = command_line(name, upstream, context.path)
+        findings += _state(name, seen, upstream, took[name], other_ways.get(name), context.environ, command)
         if seen.state is UpstreamState.READY:
             findings += _tools(name, seen, settings.upstreams[name], offers)
     return [*findings, *beyond(offers)]
@@ -117,6 +120,7 @@ def _state(
     took: _StartTime,
     other_way: str | None,
     environ: Mapping[str, str],
+    command: str | None,
 ) -> Iterator[CheckResult]:
     about = f"upstream {name}"
     match seen.state:
@@ -145,7 +149,9 @@ def _state(
             yield CheckResult(about, "warning", text, "run mcp-gateway doctor again, and let it wait")
         case _:
             text = seen.failure.message if seen.failure is not None else seen.cause or f"is {seen.state.value}"
-            yield CheckResult(about, "problem", text, other_way or full_remedy(seen.failure, name, settings))
+            remedy = other_way or full_remedy(seen.failure, name, settings, command)
+            last = seen.failure.details.get("stderr", "").splitlines() if seen.failure is not None else []
+            yield CheckResult(about, "problem", text, remedy, stderr=tuple(last))
             if launcher_of(settings.command, settings.args) and (names := held_back(settings.env, environ)):
                 text = f"{', '.join(names)} did not reach it: it contains a password, which not every server should get"
                 given = ", ".join(f'{each} = "${{{each}}}"' for each in names)

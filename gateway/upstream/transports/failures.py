@@ -83,11 +83,15 @@ class ConnectionEnded(Exception):
 
 
 class ProcessEnded(Exception):
-    """The process ended or closed its output; `how` describes it, as in `exited with code 1`, `hint` is its output."""
+    """The process ended or closed its output; `how` describes it, as in `exited with code 1`, `hint` is its output.
 
-    def __init__(self, how: str, hint: Hint | None) -> None:
+    `last` are the last lines of its stderr, fit to be shown.
+    """
+
+    def __init__(self, how: str, hint: Hint | None, last: Sequence[str] = ()) -> None:
         super().__init__(f"{how}: {hint.text}" if hint else how)
         self.hint = hint
+        self.last = tuple(last)
 
 
 class Stopping(Exception):
@@ -199,7 +203,9 @@ def _no_answer(exception: Exception, _: Subject) -> _Said:
 def _process_ended(exception: Exception, subject: Subject) -> _Said:
     assert isinstance(exception, ProcessEnded)
     hint = exception.hint or Hint("")
-    return _Said(hint.code or FailureCode.EXITED, _quoted(exception, subject), hint.details)
+    # The message has a single line already.
+    details = {**hint.details, "stderr": "\n".join(exception.last)} if len(exception.last) > 1 else hint.details
+    return _Said(hint.code or FailureCode.EXITED, _quoted(exception, subject), details)
 
 
 def _in_its_words(code: FailureCode) -> Callable[[Exception, Subject], _Said]:

@@ -39,6 +39,11 @@ def last_meaningful_line(lines: Sequence[str]) -> str | None:
     return spoken[-1] if spoken else None
 
 
+def meaningful_lines(lines: Sequence[str], most: int) -> Sequence[str]:
+    """Return the last lines of a program's stderr, at most `most`, without blank ones and frames of a stack."""
+    return [line for line in lines if line.strip() and not _NOISE.match(line)][-most:]
+
+
 class Secrets:
     """The secrets in an upstream's settings, never to be shown: header values, URL credentials, keys in env."""
 

@@ -21,13 +21,15 @@ from gateway.upstream.transports.lines import LineReader, LongLine
 from gateway.upstream.transports.messages import answered_id, failed_answer, failure_in, read_messages, write_message
 from gateway.upstream.transports.printed import Hint, read_printed
 from gateway.upstream.transports.processes import GENTLE, HURRIED, LEISURELY, Child, end, exit_words, settled, spawn
-from gateway.upstream.transports.redaction import Secrets, last_meaningful_line
+from gateway.upstream.transports.redaction import Secrets, last_meaningful_line, meaningful_lines
 
 logger = logging.getLogger(__name__)
 
 _CHUNK = 256 * 1024
 _QUEUED = 64
 _STDERR_LINES = 20
+_TOLD_LINES = 5
+"""Number of the last lines on stderr that a failure keeps for `doctor`."""
 _STDERR_LINE = 2_000
 _LAST_WORDS = 0.3  # seconds for a process's last output to arrive after it ended
 _LAST_BREATH = 1.0  # seconds for a process to end after it closed one of its pipes
@@ -177,7 +179,8 @@ class _Pipes:
             await self._stderr_ended.wait()
         code = self._process.returncode
         how = "closed its output without exiting" if code is None else exit_words(code)
-        self._ending.name(ProcessEnded(how, self._hint()))
+        last = [self._secrets.cause(line) for line in meaningful_lines(self._stderr, _TOLD_LINES)]
+        self._ending.name(ProcessEnded(how, self._hint(), last))
 
     def _hint(self) -> Hint | None:
         return read_printed(last_meaningful_line(self._stderr), self._garbage, self._first_garbage, self._secrets)

@@ -1,6 +1,7 @@
 """Faults planted in configurations, programs and servers: each is found, and its remedy is named."""
 
 import json
+import shlex
 import socket
 import stat
 import subprocess
@@ -185,6 +186,16 @@ async def test_a_program_that_ends_at_once_with_the_line_that_says_why(examine):
     finding = await upstream_problem(examine, raw("die-at-start"))
     assert finding.text == "exited with code 1: KeyError: 'API_KEY'"
     assert 'upstreams.x.env = { API_KEY = "${API_KEY}" }' in finding.remedy
+
+
+async def test_the_last_lines_of_a_program_that_ends_are_told_without_secrets(examine):
+    said = ["first", "0", "1", "2", "Warning: no key abc-123", "Error: none"]
+    script = f"import sys; print(*{said}, sep='\\n', file=sys.stderr); sys.exit(1)"
+    finding = await upstream_problem(examine, table("-c", script) + 'env = { API_KEY = "abc-123" }\n')
+    assert finding.text == "exited with code 1: Error: none"
+    assert finding.stderr == ("0", "1", "2", "Warning: no key ***", "Error: none")
+    assert finding.to_json()["stderr"] == list(finding.stderr)
+    assert f"run `{shlex.quote(sys.executable)} -c " in finding.remedy
 
 
 async def test_a_program_whose_python_lacks_a_package(examine):

@@ -83,7 +83,8 @@ async def test_a_host_without_the_gateway_is_no_fault_and_told_the_command(look,
 async def test_the_servers_of_a_host_without_the_gateway_are_named_with_the_way_behind_it(look, config):
     file = own("zed", '{"context_servers": {"a": {"command": "a"}, "b": {"command": "b"}}}')
     text = f"Zed does not have the gateway ({file}; 2 servers of its own: a, b)"
-    remedy = f"mcp-gateway import zed puts them behind the gateway; then {again('zed', config)}"
+    import_ = again("zed", config).replace("install", "import")
+    remedy = f"{import_} puts them behind the gateway; then {again('zed', config)} --only"
     assert await look() == [("zed", "ok", text, remedy)]
 
 
@@ -130,11 +131,44 @@ async def test_a_gateway_that_is_called_over_http_is_told_with_its_address(look)
     assert profile == "Cursor gets the profile codex: it was chosen explicitly"
 
 
-async def test_servers_beside_the_gateway_are_named_with_the_command_that_moves_them(look, put):
+async def test_servers_beside_the_gateway_are_named_with_the_command_that_moves_them(look, put, config):
     own("codex", '[mcp_servers.notes]\ncommand = "notes"\n')
     put("codex")
-    remedy = "mcp-gateway import codex puts them behind it; then mcp-gateway install codex --only"
+    import_ = again("codex", config).replace("install", "import")
+    remedy = f"{import_} puts it behind the gateway; then {again('codex', config)} --only"
     assert (await look())[-1] == ("codex", "ok", "beside the gateway Codex has 1 other server: notes", remedy)
+
+
+async def test_servers_that_are_behind_the_gateway_already_are_only_to_be_taken_out(look, put, config):
+    config.write_text('[upstreams.a]\ncommand = "a"\n[upstreams.other]\ncommand = "b"\n')
+    own("codex", '[mcp_servers.a]\ncommand = "a"\n[mcp_servers.b]\ncommand = "b"\n')
+    remedy = f"both are behind the gateway already: {again('codex', config)} --only takes them out of the host"
+    ((_, level, _, advice),) = await look()
+    assert (level, advice) == ("ok", remedy)
+    put("codex")
+    text = "beside the gateway Codex has 2 other servers: a, b"
+    double = "both are the gateway's own upstreams: their tools are offered twice"
+    assert (await look())[-1] == ("codex", "warning", f"{text}; {double}", remedy)
+
+
+async def test_one_of_several_that_is_behind_the_gateway_is_named(look, put, config):
+    config.write_text('[upstreams.a]\ncommand = "a"\n')
+    own("codex", '[mcp_servers.a]\ncommand = "a"\n[mcp_servers.b]\ncommand = "b"\n')
+    put("codex")
+    _, level, text, remedy = (await look())[-1]
+    assert (level, text.partition("; ")[2]) == (
+        "warning",
+        "a is the gateway's own upstream: its tools are offered twice",
+    )
+    assert remedy.startswith("a: behind the gateway already; mcp-gateway import codex ")
+
+
+async def test_an_upstream_that_is_off_offers_nothing_twice(look, put, config):
+    config.write_text('[upstreams.a]\ncommand = "a"\nenabled = false\n')
+    own("codex", '[mcp_servers.a]\ncommand = "a"\n')
+    put("codex")
+    _, level, _, remedy = (await look())[-1]
+    assert (level, remedy.partition(":")[0]) == ("ok", "it is behind the gateway already")
 
 
 async def test_the_servers_of_projects_are_named_with_the_place_where_they_are(look, tmp_path, monkeypatch):

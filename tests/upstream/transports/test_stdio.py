@@ -198,7 +198,8 @@ async def test_one_that_dies_at_once_is_named_with_the_last_line_of_its_stderr(c
         assert upstream.state is UpstreamState.FAILED
         assert upstream.cause == "exited with code 1: KeyError: 'API_KEY'"
         assert upstream.failure.code is FailureCode.VARIABLE_MISSING
-        assert upstream.failure.details == {"variable": "API_KEY"}
+        last = "Traceback (most recent call last):\nFile 'x'\nKeyError: 'API_KEY'"
+        assert upstream.failure.details == {"variable": "API_KEY", "stderr": last}
         with pytest.raises(UpstreamUnavailable, match="API_KEY"):
             await call(upstream, "odd")
 

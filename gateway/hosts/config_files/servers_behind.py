@@ -1,0 +1,63 @@
+"""Which of a host's own servers are behind the gateway already, and the way there for the others."""
+
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.errors import ConfigError
+from gateway.hosts.config_files.files import decoded_text, read_bytes
+from gateway.hosts.config_files.hosts import HostFormat
+from gateway.hosts.config_files.import_servers import known_to
+from gateway.hosts.config_files.machine import Machine
+from gateway.hosts.config_files.register_gateway import host_document
+from gateway.hosts.config_files.servers import read_servers
+
+
+@dataclass(frozen=True)
+class ServersBehind:
+    """Names of a host's servers that are upstreams too; those in `on` are enabled in both places."""
+
+    names: frozenset[str] = frozenset()
+    on: frozenset[str] = frozenset()
+
+    def way(self, servers: Collection[str], import_: str, only: str) -> str:
+        """Describe how `servers` of the host get behind the gateway alone: by the commands `import_` and `only`."""
+        known = [name for name in servers if name in self.names]
+        if known and len(known) == len(servers):
+            which, them = ("it is", "it") if len(known) == 1 else (f"{_all(known)} are", "them")
+            return f"{which} behind the gateway already: {only} takes {them} out of the host"
+        way = f"{import_} puts {'it' if len(servers) == 1 else 'them'} behind the gateway; then {only}"
+        return f"{', '.join(known)}: behind the gateway already; {way}" if known else way
+
+    def twice(self, servers: Collection[str]) -> str | None:
+        """Describe the ones of `servers` that a host with the gateway gets twice; None if there are none."""
+        double = [name for name in servers if name in self.on]
+        if not double:
+            return None
+        if len(double) == 1:
+            return f"{double[0]} is the gateway's own upstream: its tools are offered twice"
+        which = _all(double) if len(double) == len(servers) else ", ".join(double)
+        return f"{which} are the gateway's own upstreams: their tools are offered twice"
+
+
+def servers_behind(host: HostFormat, file: Path, at: Machine, configuration: Path | None) -> ServersBehind:
+    """Compare the servers in a host's file with the configuration; with one that cannot be read, there are none.
+
+    Servers that Claude Code has for single projects do not count.
+    """
+    if configuration is None or configuration.suffix.lower() == ".json":
+        return ServersBehind()
+    with suppress(ConfigError):
+        known = known_to(decoded_text(read_bytes(configuration), configuration), str(configuration))
+        document, _ = host_document(host, file)
+        servers = [
+            one for one in read_servers(document, host, at) if not one.own and not one.project and known.has(one)
+        ]
+        on = (one for one in servers if (one.upstream or {}).get("enabled") is not False and not known.is_off(one))
+        return ServersBehind(frozenset(one.name for one in servers), frozenset(one.name for one in on))
+    return ServersBehind()
+
+
+def _all(servers: Collection[str]) -> str:
+    return "both" if len(servers) == 2 else f"all {len(servers)}"
