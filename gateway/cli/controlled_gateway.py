@@ -2,17 +2,21 @@
 
 import math
 import os
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import anyio.from_thread
+
+from gateway.config.documents import read_document
 from gateway.config.early_config import keep_introductions
 from gateway.config.load_settings import LoadedSettings, load_settings
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
 from gateway.core.tools.instructions import Introductions
+from gateway.errors import ConfigError
 from gateway.runtime import Gateway, run_gateway
 from gateway.serving.control.status_report import Serving
 from gateway.serving.control.watch_config import fingerprint
@@ -33,6 +37,8 @@ class Start:
     """Applies the command line's options on top of the file's settings."""
     calibrating: bool = False
     """Whether hosts may calibrate the gateway at any time."""
+    on_refused: Callable[[Mapping[str, Any]], object] = len
+    """Called in the event loop with the document of a file that cannot be used, as it is written."""
 
     @classmethod
     def of(cls, loaded: LoadedSettings, profile: str | None, overlay: Callable[[Settings], Settings]) -> "Start":
@@ -42,8 +48,14 @@ class Start:
         return cls(overlay(loaded.settings), profile, path, seen, overlay)
 
     def load(self) -> Settings:
-        """Read the settings from the file again. Raises ConfigError."""
-        return self.overlay(load_settings(self.path).settings)
+        """Read the settings from the file again; call this in a worker thread. Raises ConfigError."""
+        try:
+            return self.overlay(load_settings(self.path).settings)
+        except ConfigError:
+            if self.path is not None:
+                with suppress(ConfigError):
+                    anyio.from_thread.run_sync(self.on_refused, read_document(self.path))
+            raise
 
 
 class HostFacingState:

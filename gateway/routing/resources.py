@@ -189,7 +189,9 @@ class Resources:
         Raises:
             UnknownResource: no upstream lists or named it, has a matching template, or supports subscriptions.
         """
-        owner = self.owner(uri, caller) or next(iter([*self.likely(uri, caller), *self._able(caller)]), None)
+        # Changes are told by URI alone, so only who reaches every upstream may guess whose a URI is.
+        able = self._able(caller) if caller.grant.reaches_all_upstreams else []
+        owner = self.owner(uri, caller) or next(iter([*self.likely(uri, caller), *able]), None)
         if owner is None:
             raise UnknownResource(
                 f"no upstream has the resource {plain(uri)}", uri=uri, remedy="list the resources again"

@@ -3,11 +3,11 @@
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
 import typer
@@ -29,6 +29,7 @@ from gateway.cli.exit_codes import DONE, TERMINATED, refuse
 from gateway.cli.terminal import remark
 from gateway.config.builtin_profiles import load_profiles
 from gateway.config.schema import LogFormat, LogLevel, Settings
+from gateway.core.model.json_values import as_object
 from gateway.core.profiles.match_profile import find_profile
 from gateway.core.tools.instructions import Introductions
 from gateway.serving.control.status_report import Serving
@@ -197,6 +198,11 @@ async def _serve_http(start: Start) -> int:
     def applied(changed: Settings) -> None:
         reached.applied(changed)
         access.reconfigure(changed.access)
+
+    def refused(document: Mapping[str, Any]) -> None:
+        access.narrow(as_object(as_object(document.get("access")).get("tokens")))
+
+    start = replace(start, on_refused=refused)
 
     with anyio.CancelScope() as whole:
         async with (

@@ -8,16 +8,17 @@ import hashlib
 import math
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import Literal
+from typing import Any, Literal
 
 import anyio
 
 from gateway.config.schema import AccessSettings, HttpSettings, TokenSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import EVERYTHING, Grant
+from gateway.core.model.json_values import as_object
 
 Fault = Literal["missing", "wrong", "expired"]
 """Why a request is not authorised."""
@@ -73,6 +74,22 @@ class Access:
         self._by_hash = {**self._fixed, **named}  # a table may restrict what [http] token does not
         # Removing the last token must not open the gateway to everybody: that takes a restart.
         self._needs_token = bool(self._by_hash) or self._needs_token
+        self._tell()
+
+    def narrow(self, written: Mapping[str, Any]) -> None:
+        """Drop the tokens whose tables are gone from `[access.tokens]`, or have another hash, as it is written.
+
+        For a configuration that cannot be applied as a whole: whatever is wrong in it, who was removed stays out.
+        """
+        tables = {name: as_object(table) for name, table in written.items()}
+        self._by_hash = {
+            key: one
+            for key, one in self._by_hash.items()
+            if one.token is None or (one.token in tables and tables[one.token].get("hash") in (None, one.hash))
+        }
+        self._tell()
+
+    def _tell(self) -> None:
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
 

@@ -143,3 +143,12 @@ def test_what_is_no_token_is_refused(token):
 def test_some_names_are_not_free(name):
     with pytest.raises(ValidationError):
         AccessSettings(tokens={name: TokenSettings(token=ALICE)})
+
+
+def test_who_was_removed_stays_out_though_the_rest_of_the_configuration_is_wrong():
+    known = access("http-token", alice={"hash": hash_of(ALICE)}, bob={"token": BOB}, carol={"hash": hash_of("carol")})
+    known.narrow({"bob": {"token": "${keyring:bob}"}, "carol": {"hash": hash_of("another")}, "dave": {"hash": "x"}})
+    assert known.identify(f"Bearer {ALICE}") == known.identify("Bearer carol") == "wrong"
+    assert isinstance(known.identify(f"Bearer {BOB}"), Identified)
+    assert isinstance(known.identify("Bearer http-token"), Identified)
+    assert known.needs_token
