@@ -91,7 +91,7 @@ def test_a_removal_that_a_gateway_cannot_take_over_is_no_success(config, command
     removed = command("token", "rm", "alice")
     assert (removed.code, "alice" in load_tokens(config)) == (2, False)
     assert "absent cannot be read" in removed.err
-    assert "error: a running gateway may still accept the token alice (mend" in removed.err
+    assert "error: a running gateway refuses the token alice, but takes over nothing else (mend" in removed.err
 
 
 @pytest.mark.parametrize(

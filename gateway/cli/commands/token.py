@@ -107,14 +107,14 @@ def ls(config: ConfigFile = None, as_json: AsJson = False) -> int:
 def rm(name: TokenName, config: ConfigFile = None) -> int:
     """Remove a token; a running gateway refuses it from then on.
 
-    Exit code 2: the configuration cannot be used as it is, so a running gateway may not have taken it over.
+    Exit code 2: the configuration cannot be used as it is, so a running gateway takes over nothing else of it.
     """
     file = ConfigurationFile.existing(config)
     file.write(file.text.without_token(name))
     say(f"{file.path}: token {name} removed")
     if not file.warn_if_unusable():
-        remedy = "mend the configuration, or end the gateway: `mcp-gateway stop`"
-        complain(f"a running gateway may still accept the token {name}", remedy=remedy)
+        remedy = "mend the configuration; if it cannot even be read, end the gateway: `mcp-gateway stop`"
+        complain(f"a running gateway refuses the token {name}, but takes over nothing else", remedy=remedy)
         return UNUSABLE
     file.say_who_takes_it_over()
     return DONE
