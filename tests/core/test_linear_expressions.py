@@ -31,6 +31,8 @@ LIMITED = {
     ("gateway.core.tools.arguments.find_parameters", "_LIST"): "sees the configuration",
     ("gateway.core.profiles.match_profile", "_WILD"): "sees profiles",
     ("gateway.hosts.config_files.json_edits", "_REST_OF_LINE"): "sees the user's own files",
+    ("gateway.cli.diagnosis.command_line", "_ASSIGNMENT"): AT_ONE_PLACE,
+    ("gateway.cli.diagnosis.command_line", "_TOKEN"): "sees the user's own configuration",
     ("gateway.config.jsonc", "_STRING"): "sees the user's own files",
     ("gateway.config.jsonc", "_PIECE"): "sees the user's own files",
     ("gateway.config.jsonc", "_TRIVIA"): "sees the user's own files",

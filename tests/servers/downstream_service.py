@@ -153,7 +153,7 @@ class SampleService:
                 return _text("printed")
             case "who":
                 known = {
-                    **{name: value for name, value in vars(caller).items() if name != "grant"},
+                    **{name: value for name, value in vars(caller).items() if name not in ("grant", "token")},
                     "capabilities": dict(caller.capabilities),
                     "headers": dict(caller.headers),
                 }
