@@ -105,7 +105,10 @@ def _structured(profile: Profile) -> str:
     if profile.structured.send == "always":
         return "unchanged"
     gets_pages = profile.apps.host == "always" or (profile.apps.host == "declared" and profile.apps.declares)
-    return "as text, once" + ("; unchanged from tools with a page, which reads it" if gets_pages else "")
+    if not gets_pages:
+        return "as text, once"
+    reads = "the page has to read the first text instead" if profile.apps.data == "text" else "which reads it"
+    return f"as text, once; unchanged from tools with a page, {reads}"
 
 
 def _pages(profile: Profile) -> str:

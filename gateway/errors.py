@@ -9,13 +9,22 @@
     ├── InvalidRequest           a host asked for something malformed
     │   ├── UnknownMethod
     │   ├── UnknownTool
-    │   └── UnknownResource
+    │   ├── UnknownResource
+    │   ├── UnknownPrompt
+    │   └── UnknownTask
+    ├── TooManyCalls             the caller's limits allow no more for now
+    ├── AuditUnavailable         the audit trail cannot be written
+    ├── NotAllowed               a rule forbids a call, or its user has declined it
+    │   └── ApprovalNeeded       its user has not approved it yet
     ├── UpstreamError            an upstream failed
     │   ├── UpstreamUnavailable  starting, stopped, disabled or failed
+    │   │   ├── LoginRequired    wants a login, which a person has to give
+    │   │   └── LoginFailed      its authorization server cannot be used, or refused a login
     │   ├── UpstreamTimeout      took longer than its limit
     │   ├── UpstreamLost         the process or the connection ended during the call
     │   ├── UpstreamGarbage      answered with something that is not MCP
     │   └── UpstreamRefused      answered with a JSON-RPC error of its own
+    ├── ScopeMissing             a call needs scopes that the token of its host lacks
     ├── HostRefused              a host did not answer an upstream's request
     ├── ToolsetError             an agent loop's toolset
     │   ├── ToolNotOffered       allowed, but no provider offers it
@@ -33,10 +42,13 @@
     │   ├── StoreUnavailable     unreachable, refusing, full, or too slow
     │   ├── ProviderFileError    the provider of a model API cannot store or return a file
     │   └── UnsupportedContent   a model API cannot take it, and no fallback was wanted
+    ├── VaultLocked              tokens cannot be read or kept
+    │   └── LoginUnreadable      those of one login: their key is gone
     ├── ArgumentError            content named by an argument cannot be given to the tool
     ├── FetchError               content at a URL
     │   ├── FetchRefused         must not be fetched: not allowed, or at a private address
     │   └── FetchFailed          could not be fetched: no answer, a wrong one, too slow, too large
+    ├── StateUnavailable         the database of the authorization server cannot be used at present
     └── MediaError               bytes could not be converted as requested
 
 A message says what happened and where; `remedy` says what to do about it. An UpstreamError also has a `failure`: the
@@ -61,6 +73,11 @@ class GatewayError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} ({self.remedy})" if self.remedy else self.message
+
+    @property
+    def logged(self) -> str:
+        """The text for logs and the audit trail: without anything that is for the caller alone."""
+        return str(self)
 
 
 class ConfigError(GatewayError):
@@ -123,8 +140,44 @@ class UnknownResource(InvalidRequest):
         self.uri = uri
 
 
+class UnknownPrompt(InvalidRequest):
+    """No prompt of this name is offered to this host."""
+
+
+class UnknownTask(InvalidRequest):
+    """This caller has no task with this id."""
+
+
 class TooManyCalls(GatewayError):
-    """The caller has used up the tool calls that its token allows for now."""
+    """The caller has used up what its limits allow for now."""
+
+
+class AuditUnavailable(GatewayError):
+    """The audit trail cannot be written, and the configuration wants requests to be refused for that."""
+
+
+class NotAllowed(GatewayError):
+    """A rule of the policy forbids a call, or its user has declined it; `rule` is its name, `""` for a pin."""
+
+    def __init__(self, message: str, *, rule: str = "", remedy: str | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.rule = rule
+
+
+class ApprovalNeeded(NotAllowed):
+    """A call needs the approval of its user."""
+
+
+class StateUnavailable(GatewayError):
+    """The database of the authorization server cannot be read or written at present."""
+
+
+class ScopeMissing(GatewayError):
+    """The tool needs `scopes` that the caller's token lacks."""
+
+    def __init__(self, message: str, scopes: Sequence[str] = (), *, remedy: str | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.scopes = tuple(scopes)
 
 
 class FailureCode(StrEnum):
@@ -156,6 +209,8 @@ class FailureCode(StrEnum):
     INVALID_HEADERS = "invalid_headers"
     # Its answer over HTTP.
     UNAUTHORIZED = "unauthorized"
+    LOGIN_REQUIRED = "login_required"
+    LOGIN_FAILED = "login_failed"
     FORBIDDEN = "forbidden"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
@@ -226,6 +281,38 @@ class UpstreamUnavailable(UpstreamError):
     """The upstream is starting, stopped, disabled, or failed to start."""
 
     usual = FailureCode.UNAVAILABLE
+
+
+class LoginRequired(UpstreamUnavailable):
+    """The upstream waits for a login by its principal; `scopes` are those that it asked for, if it named any."""
+
+    usual = FailureCode.LOGIN_REQUIRED
+
+    def __init__(
+        self,
+        upstream: str,
+        message: str = "waits for a login",
+        *,
+        remedy: str | None = None,
+        failure: Failure | None = None,
+        scopes: Sequence[str] = (),
+    ) -> None:
+        super().__init__(upstream, message, remedy=remedy or f"mcp-gateway login {upstream}", failure=failure)
+        self.scopes = tuple(scopes)
+
+
+class LoginOffered(LoginRequired):
+    """The same, with a link as its remedy, which is for the caller alone: whoever has it can log in for them."""
+
+    @property
+    def logged(self) -> str:
+        return self.message
+
+
+class LoginFailed(UpstreamUnavailable):
+    """The upstream's authorization server cannot be used, or it refused a login or a token."""
+
+    usual = FailureCode.LOGIN_FAILED
 
 
 class UpstreamTimeout(UpstreamError):
@@ -333,6 +420,14 @@ class NotWritten(ContentError):
 
 class UnsupportedContent(ContentError):
     """Content cannot be sent or stored where it should be."""
+
+
+class VaultLocked(GatewayError):
+    """The tokens for upstreams cannot be read or kept: the keyring is locked, or the file cannot be opened."""
+
+
+class LoginUnreadable(VaultLocked):
+    """The tokens of one login cannot be opened: they were sealed with another key, or are damaged."""
 
 
 class ArgumentError(GatewayError):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from gateway.config.find_config import cache_folder
-from gateway.config.schema import Settings
+from gateway.config.find_config import cache_folder, state_folder
+from gateway.config.schema import Settings, UpstreamSettings
 from gateway.config.settings_diff import Difference, compare, live_part
 from gateway.core.model.caller import Caller
 from gateway.errors import InvalidRequest
@@ -28,9 +28,13 @@ if TYPE_CHECKING:
     from gateway.routing import Router
     from gateway.routing.calibration import Calibration, HostWorkspace
     from gateway.telemetry import Telemetry
+    from gateway.telemetry.audit.trail import AuditTrail
     from gateway.telemetry.media import CountedMedia
-    from gateway.upstream import Upstreams
+    from gateway.upstream import Catalogues, Upstreams
+    from gateway.upstream.authorization.login_desk import LoginDesk
+    from gateway.upstream.authorization.ports import Logins
     from gateway.upstream.bridging.bridge import Bridge
+    from gateway.upstream.pins import Pins
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,14 @@ class Gateway:
     settings: Settings
     """The settings in force."""
     calibration: "Calibration"
+    pins: "Pins"
+    logins: "Logins"
+    """The logins of principals to upstreams."""
+    login_desk: "LoginDesk"
+    """Offers of logins: none until something serves their pages."""
     _rooms: "_Rooms"
+    audit: "AuditTrail | None" = None
+    """The audit trail, if there is one."""
 
     @property
     def store(self) -> "KeptStore":
@@ -87,6 +98,41 @@ class Gateway:
         history = self.settings.model_proxy.history
         return Repairer(self.store, RememberingMedia(self._rooms.media), history, self._rooms.describer)
 
+    async def logged_in(self, upstream: str, principal: str) -> None:
+        """Use a login that another process has completed. Raises InvalidRequest if there is no such upstream."""
+        await self.logins.reread(self._known(upstream), principal)
+        self.upstreams.logged_in(upstream, principal)
+        self.login_desk.logged_in(upstream, principal)
+        self._record_login(upstream, principal)
+
+    async def log_out(self, upstream: str, principal: str) -> None:
+        """Revoke and forget a login, and end what was opened with it.
+
+        Raises:
+            InvalidRequest: there is no such upstream.
+            UpstreamError: the login cannot be forgotten.
+        """
+        await self.logins.forget(self._known(upstream), principal)
+        self.upstreams[upstream].logged_out(principal)
+        self._record_login(upstream, principal, "logged out")
+
+    def login_ended(self, upstream: str, principal: str, issuer: str | None) -> None:
+        """Use a login that was given in a browser; without an issuer, it failed."""
+        if issuer is not None:
+            self.upstreams.logged_in(upstream, principal)
+        self._record_login(upstream, principal, "failed" if issuer is None else "ok", issuer or "")
+
+    def _record_login(self, upstream: str, principal: str, outcome: str = "ok", issuer: str = "") -> None:
+        """Record in the audit trail, if there is one, what became of a login to an upstream."""
+        if self.audit is not None:
+            self.audit.login(principal, upstream, outcome, issuer)
+
+    def _known(self, upstream: str) -> str:
+        if upstream not in self.upstreams:
+            named = ", ".join(self.upstreams) or "none"
+            raise InvalidRequest(f"there is no upstream {upstream!r}", remedy=f"there are: {named}")
+        return upstream
+
     def apply(self, settings: Settings) -> Difference:
         """Apply as much of other settings as possible while running, atomically; return what they change.
 
@@ -101,8 +147,11 @@ class Gateway:
         self.settings = live_part(self.settings, settings)
         self.store.resize(self.settings.store)
         shaper = self._rooms.shaper(self.settings)
+        self.pins.reconfigure(self.settings.pins.mode)
         self.upstreams.apply(self.settings.upstreams)
         self.router.reconfigure(self.settings, profiles, shaper)
+        if self.audit is not None:
+            self.audit.reconfigure(self.settings)
         return difference
 
 
@@ -121,29 +170,35 @@ async def run_gateway(
     expected: "Callable[[], Caller | None] | None" = None,
     over_http: bool = False,
     asleep: bool = False,
+    principal: str = Caller().principal,
+    subject_of: "Callable[[str], str | None]" = lambda _: None,
 ) -> AsyncGenerator[Gateway]:
     """Run a gateway: its upstreams connect in the background, and its router answers at once.
 
     `profile` is for every host that does not choose one itself; it overrides `[gateway] profile`. `expected` returns
     the host that will be the only one, as soon as it is known: upstreams are opened for it. `over_http`: links to
     stored content will be served, so tools that want a URL can be given one. `asleep`: no upstream is started before
-    the first request to it or `Upstream.wake`. On leaving, every process and connection that was opened is closed.
+    the first request to it or `Upstream.wake`. `principal` is whoever uses the gateway alone, or operates it.
+    `subject_of` returns the token of its issuer with which a principal has come, for upstreams that get one for it.
+    On leaving, every process and connection that was opened is closed.
 
     Raises:
-        ConfigError: [gateway] profile does not exist.
+        ConfigError: [gateway] profile does not exist, or the audit trail cannot be written.
         ProfileError: `profile` does not exist, or a profile is inconsistent.
     """
     # Everything heavy is imported here, so that a command that needs no gateway does not pay for it.
     from gateway.config.builtin_profiles import load_profiles
     from gateway.content.arguments import Arguments
     from gateway.core.model.revisions import NEWEST_HANDSHAKE
-    from gateway.core.profiles.match_profile import able, choose_profile, find_profile
+    from gateway.core.profiles.match_profile import find_profile
     from gateway.routing import Router
     from gateway.routing.calibration import Calibration
     from gateway.routing.own_tools import OwnToolsServer
     from gateway.routing.own_tools.gateway_put import PutTool
     from gateway.telemetry import Telemetry
-    from gateway.upstream import Catalogues, RequestContext, Upstreams
+    from gateway.telemetry.audit.trail import open_audit_trail
+    from gateway.upstream import RequestContext, Upstreams
+    from gateway.upstream.upstream import ITSELF
 
     profiles = load_profiles(settings)
     if profile is not None:
@@ -158,32 +213,40 @@ async def run_gateway(
     def changed(upstream: str, kind: str) -> None:
         router.upstream_changed(upstream, kind)
 
-    def awaited() -> "Caller | None":
-        # This also runs before there is a router, so it uses the profiles of the start, which is when it matters.
-        caller = None if expected is None else expected()
-        if caller is None:
-            return None
-        configured = profile or settings.gateway.profile
-        return able(caller, choose_profile(profiles, caller, configured, settings.gateway.model).profile)
+    def settings_of(upstream: str) -> UpstreamSettings | None:
+        return upstreams.settings_of(upstream)
+
+    def login_ended(upstream: str, principal: str, issuer: str | None) -> None:
+        gateway.login_ended(upstream, principal, issuer)
+
+    def reached_by(name: str) -> "tuple[UpstreamSettings, Mapping[str, Any] | None] | None":
+        return (upstreams[name].settings, upstreams[name].server_info) if name in upstreams else None
 
     # Calls on behalf of no host (the model proxy's descriptions) have sessions of their own, apart from every host's.
-    own = Caller(revision=NEWEST_HANDSHAKE, client_name=settings.gateway.name, principal="mcp-gateway itself")
+    own = Caller(revision=NEWEST_HANDSHAKE, client_name=settings.gateway.name, principal=ITSELF)
     raised: Exception | None = None
-    cache = cache_folder(os.environ)
-    catalogues = Catalogues(cache / "catalogues") if cache is not None else None
-    upstreams = Upstreams(settings.upstreams, on_change=changed, catalogues=catalogues, expected=awaited, asleep=asleep)
-    telemetry = Telemetry(content=settings.logging.content)
+    logins, desk = open_logins(settings, settings_of, login_ended, over_http=over_http, subject_of=subject_of)
+    upstreams = Upstreams(
+        settings.upstreams,
+        on_change=changed,
+        catalogues=_catalogues(),
+        expected=_awaited(expected, profiles, profile or settings.gateway.profile, settings.gateway.model),
+        asleep=asleep,
+        logins=logins,
+        principal=principal,
+    )
+    telemetry, pins = Telemetry(content=settings.logging.content), _pins(settings)
     telemetry.metrics.upstreams = upstreams
-    async with _opened(settings, telemetry, call_tool) as rooms:
+    async with open_audit_trail(settings, reached_by) as audit, _opened(settings, telemetry, call_tool) as rooms:
         fetch, limits = _fetching(settings), settings.limits
         put_tool = PutTool(rooms.store, rooms.links, folders=settings.content.folders, fetch=fetch)
         own_tools = OwnToolsServer(rooms.store, rooms.media, put_tool)
         calibration = Calibration(rooms.media, _surroundings(lambda: gateway))
         links = rooms.links if over_http else None
         arguments = Arguments(rooms.store, limits, rooms.temporary, fetch=fetch, links=links)
-        answering = (telemetry, rooms.bridge, calibration, arguments)
+        answering = (telemetry, rooms.bridge, calibration, arguments, audit, pins, desk)
         router = Router(upstreams, own_tools, rooms.shaper(settings), profiles, settings, profile, *answering)
-        gateway = Gateway(router, upstreams, settings, calibration, rooms)
+        gateway = Gateway(router, upstreams, settings, calibration, pins, logins, desk, rooms, audit)
         async with upstreams:
             try:
                 yield gateway
@@ -220,6 +283,52 @@ async def _opened(settings: Settings, telemetry: "Telemetry", call_tool: "CallTo
         yield _Rooms(store, links, counted, bridge, describer, files, temporary)
 
 
+def _awaited(
+    expected: "Callable[[], Caller | None] | None",
+    profiles: "Mapping[str, Profile]",
+    configured: str | None,
+    model: str | None,
+) -> "Callable[[], Caller | None]":
+    """Return the function that returns the expected host as upstreams are to know it, if it is known already."""
+    from gateway.core.profiles.match_profile import able, choose_profile
+
+    def awaited() -> "Caller | None":
+        # This also runs before there is a router, so it uses the profiles of the start, which is when it matters.
+        caller = None if expected is None else expected()
+        return None if caller is None else able(caller, choose_profile(profiles, caller, configured, model).profile)
+
+    return awaited
+
+
+def _catalogues() -> "Catalogues | None":
+    from gateway.upstream import Catalogues
+
+    cache = cache_folder(os.environ)
+    return Catalogues(cache / "catalogues") if cache is not None else None
+
+
+def open_logins(
+    settings: Settings,
+    settings_of: "Callable[[str], UpstreamSettings | None]",
+    on_end: "Callable[[str, str, str | None], None]" = lambda upstream, principal, issuer: None,
+    *,
+    over_http: bool = False,
+    subject_of: "Callable[[str], str | None]" = lambda _: None,
+) -> "tuple[Logins, LoginDesk]":
+    """Return the logins to the upstreams that have these settings, and the desk that offers them.
+
+    `on_end` is called with each login that ends there; see `LoginDesk`. `subject_of` as for `run_gateway`.
+    """
+    from gateway.upstream.authorization.login_desk import LoginDesk
+    from gateway.upstream.authorization.logins import UpstreamLogins
+    from gateway.upstream.authorization.vault import open_vault
+
+    public_url = settings.gateway.public_url if over_http else None
+    vault = open_vault(settings.logins, state_folder(os.environ))
+    logins = UpstreamLogins(vault, settings_of, public_url=lambda: public_url, subject_of=subject_of)
+    return logins, LoginDesk(logins, on_end)
+
+
 def _surroundings(gateway: "Callable[[], Gateway]") -> "HostWorkspace":
     """The parts of this gateway that calibration needs."""
     from anyio import to_thread
@@ -248,6 +357,13 @@ def _surroundings(gateway: "Callable[[], Gateway]") -> "HostWorkspace":
         today=lambda: datetime.now(tz=UTC).date(),
         clock=time.time,
     )
+
+
+def _pins(settings: Settings) -> "Pins":
+    from gateway.upstream.pins import Pins
+
+    folder = state_folder(os.environ)
+    return Pins(folder / "pins" if folder is not None else None, settings.pins.mode)
 
 
 def _fetching(settings: Settings) -> "Fetcher | None":

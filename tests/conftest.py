@@ -44,6 +44,7 @@ SLOW = {
     "routing/calibration": "processes",
     "routing/test_end_to_end.py": "processes",
     "runtime": "processes",
+    "serving/authorization": "attack",
     "serving/http": "processes",
     "serving/mcp/test_finished_calls.py": "processes",
     "serving/mcp/test_http.py": "processes",

@@ -1,6 +1,6 @@
 """`make bench`: measure, print the tables, and write docs/performance.md and its plot.
 
-    make bench                                     everything, in half an hour; the page is written
+    make bench                                     everything, in a quarter of an hour; the page is written
     make bench ARGS="--rounds 3"                   the same in about half of that
     make bench ARGS="--quick"                      the same in small, in about two minutes; the page says so
     make bench ARGS="--parts calls --settings 'http to http' --cases text --ways naive passthrough"

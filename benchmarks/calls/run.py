@@ -119,7 +119,7 @@ class Run:
 
     @contextmanager
     def leaving_out(self, what: str) -> Generator[None]:
-        """What fails inside is left out, with the reason, so that half an hour is not lost for one answer."""
+        """What fails inside is left out, with the reason, so that a whole run is not lost for one answer."""
         try:
             yield
         except (NotAnswered, OSError, TimeoutError) as error:

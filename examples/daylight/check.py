@@ -54,7 +54,7 @@ async def check_page(client: Client) -> None:
     assert isinstance(page, TextResourceContents)
     assert page.mime_type == APP_MIME_TYPE
     assert not re.search(r"(src|href)=|https?://|@import", page.text), "it loads something"
-    assert set(re.findall(r'name: "([a-z_]+)",\n', page.text)) == {"days_of_month"}
+    assert set(re.findall(r'name: "([a-z_]+)", arguments', page.text)) == {"days_of_month"}
 
 
 if __name__ == "__main__":

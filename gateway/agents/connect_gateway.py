@@ -16,9 +16,9 @@ from gateway.agents.source import PROFILE, Offer, Offered, StoredContent
 from gateway.agents.toolset import OpenGateway
 from gateway.config.schema import Timeouts, UpstreamSettings
 from gateway.content.store import ContentStore
+from gateway.core.model.grant import SEPARATOR
 from gateway.core.model.json_values import as_object, is_dict
 from gateway.core.model.wire import WireObject
-from gateway.core.tools.catalogue.names import SEPARATOR
 from gateway.core.wording import OWN_TOOLS, PUT_TOOL, plain
 from gateway.errors import ConfigError, ContentError, GatewayUnreachable, UpstreamError
 from gateway.upstream import Upstream, Upstreams

@@ -71,7 +71,7 @@ class _InProcess:
         starting = [
             name for name in self._availability.starting(self._caller) if name in wanted and name not in self._waited
         ]
-        await self._availability.wait(starting, _PATIENCE_SECONDS)
+        await self._availability.wait(starting, _PATIENCE_SECONDS, self._caller)
         self._waited.update(starting)
         catalogue = self._router.catalogue(self._caller)
         routes = [(tool, catalogue.routes[tool["name"]]) for tool in catalogue.tools]

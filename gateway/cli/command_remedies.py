@@ -3,8 +3,9 @@
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
+from gateway.cli.terminal import remark
 from gateway.config.schema import UpstreamSettings
-from gateway.errors import Failure, FailureCode, UnknownResource, UnknownTool, UpstreamUnavailable
+from gateway.errors import ApprovalNeeded, Failure, FailureCode, UnknownResource, UnknownTool, UpstreamUnavailable
 from gateway.upstream.remedies import full_remedy
 
 _SLOW = frozenset({FailureCode.START_TIMEOUT, FailureCode.CONNECT_TIMEOUT, FailureCode.TIMED_OUT})
@@ -23,6 +24,8 @@ def command_remedies(upstreams: Mapping[str, UpstreamSettings], *, configured: b
         yield
     except UnknownTool as error:
         raise UnknownTool(error.message, remedy="`mcp-gateway tools --app` lists the names") from None
+    except ApprovalNeeded as error:
+        raise ApprovalNeeded(error.message, rule=error.rule, remedy="--approve approves this call") from None
     except UnknownResource as error:
         remedy = "`mcp-gateway tools --app` lists the pages"
         raise UnknownResource(error.message, uri=error.uri, remedy=remedy) from None
@@ -31,10 +34,16 @@ def command_remedies(upstreams: Mapping[str, UpstreamSettings], *, configured: b
 
 
 def _explained(error: UpstreamUnavailable, settings: UpstreamSettings, *, configured: bool) -> UpstreamUnavailable:
-    """Return the error with what is wrong and what to do: unlike a running gateway, a command does not try again."""
+    """Return the error with what is wrong and what to do: unlike a running gateway, a command does not try again.
+
+    What the program said at its end is printed first.
+    """
     failure = error.failure
     if failure.code is UpstreamUnavailable.usual:  # nothing has failed: it is disabled, or the wait was ended
         return error
+    said = failure.details.get("stderr", "").splitlines()
+    for line in said if len(said) > 1 else ():  # the failure names a single line itself
+        remark(f"stderr: {line}")
     known = full_remedy(failure, error.upstream, settings) if configured else failure.remedy
     remedy = "; ".join(filter(None, (known, doctor_knows(failure, configured=configured))))
     words = f"is not available: {failure.message}"

@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from gateway.cli.exit_codes import DONE, UNUSABLE, complain
 from gateway.cli.terminal import remark, say
 from gateway.config.builtin_profiles import load_profiles
 from gateway.config.find_config import find_file
@@ -83,3 +84,15 @@ class ConfigurationFile:
                 remark(f"warning: the configuration cannot be used yet: {line}")
             return False
         return True
+
+    def say_who_refuses(self, removed: str) -> int:
+        """Tell the user, after a removal, if a running gateway takes it over; return the exit code.
+
+        `removed` is refused even if the file cannot be used as it is.
+        """
+        if not self.warn_if_unusable():
+            remedy = "mend the configuration; if it cannot even be read, end the gateway: `mcp-gateway stop`"
+            complain(f"a running gateway refuses {removed}, but takes over nothing else", remedy=remedy)
+            return UNUSABLE
+        self.say_who_takes_it_over()
+        return DONE

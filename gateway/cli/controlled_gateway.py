@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anyio.from_thread
+import anyio.to_thread
 
 from gateway.config.documents import read_document
 from gateway.config.early_config import keep_introductions
@@ -37,7 +37,7 @@ class Start:
     """Applies the command line's options on top of the file's settings."""
     calibrating: bool = False
     """Whether hosts may calibrate the gateway at any time."""
-    on_refused: Callable[[Mapping[str, Any]], object] = len
+    on_refused: Callable[[Mapping[str, Any]], object] | None = None
     """Called in the event loop with the document of a file that cannot be used, as it is written."""
 
     @classmethod
@@ -49,13 +49,13 @@ class Start:
 
     def load(self) -> Settings:
         """Read the settings from the file again; call this in a worker thread. Raises ConfigError."""
-        try:
-            return self.overlay(load_settings(self.path).settings)
-        except ConfigError:
-            if self.path is not None:
-                with suppress(ConfigError):
-                    anyio.from_thread.run_sync(self.on_refused, read_document(self.path))
-            raise
+        return self.overlay(load_settings(self.path).settings)
+
+    async def refused(self) -> None:
+        """Show `on_refused` the file, which cannot be used for whatever reason, if it can at least be read."""
+        if self.path is not None and self.on_refused is not None:
+            with suppress(ConfigError):
+                self.on_refused(await anyio.to_thread.run_sync(read_document, self.path))
 
 
 class HostFacingState:
@@ -92,6 +92,7 @@ async def controlled_gateway(
     on_introduced: Callable[[Introductions], None],
     expected: Callable[[], Caller | None] | None = None,
     over_http: bool = False,
+    subject_of: Callable[[str], str | None] = lambda _: None,
 ) -> AsyncGenerator[Gateway]:
     """Run the gateway with its control plane. `stop` is called on the command to stop.
 
@@ -101,8 +102,17 @@ async def controlled_gateway(
 
     load = start.load if start.path is not None else None
     async with (
-        run_gateway(start.settings, profile=start.profile, expected=expected, over_http=over_http) as gateway,
-        under_control(gateway, serving, stop=stop, load=load, seen=start.seen, on_applied=on_applied),
+        run_gateway(
+            start.settings,
+            profile=start.profile,
+            expected=expected,
+            over_http=over_http,
+            subject_of=subject_of,
+            principal=serving.principal,
+        ) as gateway,
+        under_control(
+            gateway, serving, stop=stop, load=load, seen=start.seen, on_applied=on_applied, on_refused=start.refused
+        ),
     ):
 
         def introduced(others: Introductions) -> None:

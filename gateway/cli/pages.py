@@ -40,13 +40,17 @@ def declaring(caller: Caller, app: bool) -> Caller:
 
 
 def tell_of_pages(profiles: Mapping[str, Profile], app: bool) -> None:
-    """Say on stderr if `--app` is a pretence for the one host of `profiles`, which gets no pages."""
-    if not app or len(profiles) != 1:
-        return
-    ((name, profile),) = profiles.items()
+    """Say on stderr for which hosts of `profiles` `--app` is a pretence, because they are known to get no pages."""
+    without = [name for name, profile in profiles.items() if app and _gets_no_pages(profile)]
+    if without:
+        are, it = ("is", "it") if len(without) == 1 else ("are", "they")
+        would = f"this is what {it} would get if {it} declared the extension (--app)"
+        remark(f"note: {', '.join(without)} {are} known to get no pages; {would}")
+
+
+def _gets_no_pages(profile: Profile) -> bool:
     known = profile.apps
-    if known.host == "declared" and known.declares is not True and False in (known.declares, known.shows):
-        remark(f"note: {name} is known to get no pages; this is what it would get if it declared the extension (--app)")
+    return known.host == "declared" and known.declares is not True and False in (known.declares, known.shows)
 
 
 def expected(caller: Caller, app: bool) -> Callable[[], Caller | None]:
@@ -95,7 +99,7 @@ def callers(
             as_page = f"only pages call it by its own name: to call it as one, {remedy}"
             remedy = as_page if has_pages else "`mcp-gateway tools` lists the names"
         else:
-            words += ": only pages call it by this name"
+            words += ": only pages call it"
         raise UnknownTool(words, remedy=remedy)
     if left_out := [name for name in profiles if name not in showing]:
         why = "only pages call this tool, and these hosts show none"

@@ -26,7 +26,7 @@ ANNOUNCED_AFTER = 1.0
 
 _PER_SECOND = 4
 _LONGEST = 300
-_STYLES = {"ready": "green", "failed": "red", "disabled": "dim", "sleeping": "dim"}
+_STYLES = {"ready": "green", "failed": "red", "disabled": "dim", "sleeping": "dim", "login": "yellow"}
 
 
 class Wait:
@@ -131,6 +131,8 @@ def standing_words(upstream: Upstream) -> str:
     passed = time.time() - upstream.counts.since
     if upstream.is_queued:
         return f"{upstream.cause}, for {_seconds(passed)}"
+    if state == "login" and upstream.cause:
+        return upstream.cause
     if upstream.state.is_pending:
         state += f" for {_seconds(passed - upstream.waited)}"
     return f"{state}: {upstream.cause}" if upstream.cause else state

@@ -69,8 +69,12 @@ def keep_introductions(
     If the disk is not writable, nothing is stored and nothing fails. Blocks while a small file is written.
     """
     # Imported here, because nothing that the first answer does not need is loaded before it.
+    from gateway.core.model.caller import Caller
+    from gateway.core.model.grant import EVERYTHING
     from gateway.system.files import write_file
 
+    # They are for a host on stdio, whatever is served now.
+    introductions = introductions.reached_by(EVERYTHING, Caller().principal)
     path = _kept_file(config, upstreams, environ)
     content = json.dumps({"version": _VERSION, **introductions._asdict()}).encode("ascii")
     if path is None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from gateway.config.problems import Location, Problem
@@ -11,7 +12,8 @@ _REFERENCE = re.compile(
     r"(?P<escaped>\$\$\{)|\$\{(?P<source>file|keyring|cmd):(?P<at>[^}]*)\}"
     r"|\$\{(?:env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|(?P<broken>\$\{)"
 )
-
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_CONTROL_BESIDES_LINES = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 SecretSources = Mapping[str, Callable[[str], str]]
 """What reads a secret, by the word before the colon (`secret_sources`). Each raises NoValue."""
@@ -33,8 +35,8 @@ class _Values:
         self._sources = sources
         self._read: dict[tuple[str, str], str | NoValue] = {}
 
-    def replacement(self, reference: re.Match[str]) -> str:
-        """Return the text in place of a reference. Raises NoValue."""
+    def replacement(self, reference: re.Match[str], *, takes_lines: bool = False) -> str:
+        """Return the text in place of a reference; a secret has many lines only if `takes_lines`. Raises NoValue."""
         if reference["escaped"]:
             return "${"
         if reference["broken"]:
@@ -42,7 +44,11 @@ class _Values:
         if "${" in (reference["at"] or reference["default"] or ""):
             raise NoValue("a reference is within another one", "write the inner value itself")
         if reference["source"]:
-            return self._secret(reference["source"], reference["at"].strip(), reference[0])
+            secret = self._secret(reference["source"], reference["at"].strip(), reference[0])
+            if (_CONTROL_BESIDES_LINES if takes_lines else _CONTROL).search(secret):
+                what = f"the secret of ${{{reference['source']}:...}} has a second line or another control character"
+                raise NoValue(what, "it must be a single line of text: only variables in env may have many lines")
+            return secret
         name, default = reference["name"], reference["default"]
         if default is not None:
             return self._environ.get(name) or default
@@ -121,7 +127,14 @@ def _expanded(
         return [_expanded(item, (*location, place), values, problems, dormant) for place, item in items]
     if isinstance(value, str):
         try:
-            return _REFERENCE.sub(values.replacement, value)
+            return _REFERENCE.sub(partial(values.replacement, takes_lines=_takes_lines(location)), value)
         except NoValue as missing:
             problems.append(Problem(location, str(missing), missing.remedy))
     return value
+
+
+def _takes_lines(location: Location) -> bool:
+    """Whether a value may have many lines, such as a key in PEM: not in a header, an argument or a URL."""
+    return (len(location) == 4 and (location[0], location[2]) == ("upstreams", "env")) or location[-1:] == (
+        "private_key",
+    )

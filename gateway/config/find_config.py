@@ -1,4 +1,7 @@
-"""Finding the configuration file. Standard library only: this runs before a host's first message is answered."""
+"""Finding the configuration file, and files that it names.
+
+Standard library only: this runs before a host's first message is answered.
+"""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,6 +28,13 @@ def config_candidates(cwd: Path | None = None) -> Iterator[Path]:
     import platformdirs  # here, because most starts do not need it
 
     yield platformdirs.user_config_path("mcp-gateway", appauthor=False) / FILE_NAME
+
+
+def absolute_path(path: str, folder: Path, environ: Mapping[str, str]) -> Path:
+    """Return the absolute path of what a configuration in `folder` names; `~/` is the home folder of `environ`."""
+    if path.startswith("~/") and (home := environ.get("HOME")):
+        return Path(home) / path[2:]
+    return (folder / path).absolute()
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path | None:

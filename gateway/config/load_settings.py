@@ -4,17 +4,17 @@ import os
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
 from gateway.config.documents import read_document
 from gateway.config.expansion import expand
-from gateway.config.find_config import FILE_VARIABLE, find_file
+from gateway.config.find_config import FILE_VARIABLE, absolute_path, find_file
 from gateway.config.foreign import translate_document
 from gateway.config.problems import Location, Problem, config_error
 from gateway.config.schema import Settings
 from gateway.config.secret_sources import secret_sources
+from gateway.config.token_hashes import hash_of
 from gateway.config.validation import validate
 from gateway.core.model.json_values import as_object, is_dict, is_list, is_object
 from gateway.errors import ConfigError
@@ -81,8 +81,8 @@ def _settings(document: Mapping[str, Any], file: Path, shown: Path, environ: Map
     if settings is None or problems:
         raise config_error(str(shown), problems)
     settings = _with_token(_with_secrets(settings, expanded, read), environ)
-    if shared := _shared_tokens(settings):
-        raise config_error(str(shown), shared)
+    if unclear := (*_shared_tokens(settings), *_unbound_issuers(settings)):
+        raise config_error(str(shown), unclear)
     return settings
 
 
@@ -119,43 +119,69 @@ def _shared_tokens(settings: Settings) -> tuple[Problem, ...]:
     problems: list[Problem] = []
     for location, hashed, token in tokens:
         if token is not None:
-            hashed = f"sha256:{sha256(token.strip().encode('utf-8', 'replace')).hexdigest()}"
+            hashed = hash_of(token)
         if hashed is not None and (before := first.setdefault(hashed, location)) is not location:
             what = f"is the same token as {'.'.join(map(str, before))}"
             problems.append(Problem(location, what, f"give each its own; ${TOKEN_VARIABLE} counts as http.token"))
     return tuple(problems)
 
 
+def _unbound_issuers(settings: Settings) -> tuple[Problem, ...]:
+    """Return a problem for each issuer whose tokens could be meant for anything: nothing says what the gateway is."""
+    if settings.gateway.public_url is not None:
+        return ()
+    remedy = "give [gateway] public_url, or the audience that its tokens for this gateway have"
+    return tuple(
+        Problem(("access", "issuers", name, "audience"), "is missing", remedy)
+        for name, issuer in settings.access.issuers.items()
+        if not issuer.audience
+    )
+
+
 def _anchored(document: Mapping[str, Any], folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
     """Make relative paths in the document relative to `folder`.
 
-    These are every upstream's `cwd`, `files`, and `command` (if it is a path), the `folders` of `[content]`, and the
-    paths in `[files]` and `[describe]`.
+    These are every upstream's `cwd`, `files`, `auth.assertion_file`, and `command` (if it is a path), the `folders` of
+    `[content]`, the `database` of `[access.authorization_server]`, and the paths in `[http]`, `[files]`, `[audit]` and
+    `[describe]`.
     """
     anchored = {**document, **_anchored_sections(document, folder, environ)}
     if isinstance(content := document.get("content"), dict):
         anchored["content"] = _anchored_list(cast("dict[str, Any]", content), "folders", folder, environ)
+    if is_dict(http := document.get("http")):
+        anchored["http"] = _anchored_paths(http, ("tls_certificate", "tls_key"), folder, environ)
     if isinstance(upstreams := document.get("upstreams"), dict):
         named = cast("dict[str, Any]", upstreams)
         anchored["upstreams"] = {name: _anchored_upstream(one, folder, environ) for name, one in named.items()}
     return anchored
 
 
+def _anchored_paths(
+    table: dict[str, Any], keys: Collection[str], folder: Path, environ: Mapping[str, str]
+) -> dict[str, Any]:
+    paths = {key: path for key in keys if isinstance(path := table.get(key), str)}
+    return {**table, **{key: str(absolute_path(path, folder, environ)) for key, path in paths.items()}}
+
+
 def _anchored_list(table: dict[str, Any], key: str, folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
     if not is_list(paths := table.get(key)):
         return table
-    return {**table, key: [str(_absolute(one, folder, environ)) if isinstance(one, str) else one for one in paths]}
+    return {**table, key: [str(absolute_path(one, folder, environ)) if isinstance(one, str) else one for one in paths]}
 
 
 def _anchored_sections(document: Mapping[str, Any], folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
     anchored: dict[str, Any] = {}
-    files, describe = document.get("files"), document.get("describe")
-    if is_dict(files) and isinstance(path := files.get("dir"), str):
-        anchored["files"] = {**files, "dir": str(_absolute(path, folder, environ))}
+    describe, access = document.get("describe"), document.get("access")
+    for section, key in (("files", "dir"), ("audit", "path")):
+        if is_dict(table := document.get(section)) and isinstance(path := table.get(key), str):
+            anchored[section] = {**table, key: str(absolute_path(path, folder, environ))}
+    if is_dict(access) and is_dict(server := access.get("authorization_server")):
+        server = _anchored_paths(server, ("database",), folder, environ)
+        anchored["access"] = {**access, "authorization_server": server}
     if is_dict(describe) and is_list(command := describe.get("command")) and command:
         program, *arguments = command
         if isinstance(program, str) and ("/" in program or os.sep in program):
-            words = [str(_absolute(program, folder, environ)), *arguments]
+            words = [str(absolute_path(program, folder, environ)), *arguments]
             anchored["describe"] = {**describe, "command": words}
     return anchored
 
@@ -165,14 +191,10 @@ def _anchored_upstream(upstream: Any, folder: Path, environ: Mapping[str, str]) 
         return upstream
     anchored = dict(_anchored_list(upstream, "files", folder, environ))
     if isinstance(cwd := upstream.get("cwd"), str):
-        anchored["cwd"] = str(_absolute(cwd, folder, environ))
+        anchored["cwd"] = str(absolute_path(cwd, folder, environ))
     command = upstream.get("command")
     if isinstance(command, str) and ("/" in command or os.sep in command):
-        anchored["command"] = str(_absolute(command, folder, environ))
+        anchored["command"] = str(absolute_path(command, folder, environ))
+    if is_dict(auth := upstream.get("auth")):
+        anchored["auth"] = _anchored_paths(auth, ("assertion_file",), folder, environ)
     return anchored
-
-
-def _absolute(path: str, folder: Path, environ: Mapping[str, str]) -> Path:
-    if path.startswith("~/") and (home := environ.get("HOME")):
-        return Path(home) / path[2:]
-    return (folder / path).absolute()

@@ -1,15 +1,14 @@
 """Servers that require a login (OAuth): recognising them by their HTTP 401, and the command that logs in. Pure.
 
-The gateway cannot log in by itself. `mcp-remote` (npm) can: it is a stdio server that opens the browser, keeps the
+Some configurations have `mcp-remote` (npm) for that instead: it is a stdio server that opens the browser, keeps the
 tokens and passes everything on to the url.
 """
 
 import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
-from urllib.parse import urlsplit
 
+from gateway.config.schema import UpstreamSettings
 from gateway.config.secrets import SECRET_NAME
 
 Wants = Literal["login", "token"]
@@ -22,8 +21,6 @@ LOGIN_SECONDS = 180
 _LOGIN = re.compile(r"\bresource_metadata\s*=|\bauthorization_uri\s*=|oauth", re.IGNORECASE)
 """In WWW-Authenticate: RFC 9728, section 5.1, which MCP requires of servers, and what older servers send instead."""
 _BEARER = re.compile(r"(?:^|,)\s*(?:Bearer|DPoP)\b", re.IGNORECASE)
-_PLAIN_PART = re.compile(r"[a-z][a-z._-]{0,23}|v?\d{1,4}")
-"""A part of a path that contains no secret: a word or a version."""
 
 
 def wanted_login(challenges: Iterable[str]) -> Wants | None:
@@ -37,6 +34,18 @@ def wanted_login(challenges: Iterable[str]) -> Wants | None:
 def sends_credentials(headers: Mapping[str, Any]) -> bool:
     """Whether headers contain anything that identifies the caller."""
     return any(SECRET_NAME.search(name) for name in headers)
+
+
+def may_take_logins(settings: UpstreamSettings) -> bool:
+    """Whether people may have to log in to an upstream, as far as the configuration says."""
+    if settings.auth is not None:
+        return settings.auth.grant == "authorization_code"
+    return settings.url is not None and not sends_credentials(settings.headers)
+
+
+def has_tokens_of_principals(settings: UpstreamSettings) -> bool:
+    """Whether each principal has tokens of its own for an upstream, as the configuration says."""
+    return settings.auth is not None and settings.auth.grant in ("authorization_code", "token_exchange")
 
 
 def through_mcp_remote(url: str) -> dict[str, Any]:
@@ -65,20 +74,6 @@ def url_behind(upstream: Mapping[str, Any]) -> str | None:
     return None
 
 
-def login_command(name: str, url: str, *, replace: bool) -> str:
-    """Return the command that puts the url behind the gateway with a login; `replace`: in place of the upstream `name`.
-
-    If the url may contain a secret, it is shown as `URL`.
-    """
-    return f"mcp-gateway add {name}{' --replace' * replace} -- npx -y {MCP_REMOTE} {shown_url(url)}"
-
-
-def shown_url(url: str) -> str:
-    """Return the url, quoted for a shell, if none of its parts may be a secret; otherwise `URL`."""
-    try:
-        parts = urlsplit(url)
-        plain = not (parts.query or parts.fragment or "@" in parts.netloc or "${" in url)
-    except ValueError:
-        return "URL"
-    words = [part for part in parts.path.split("/") if part]
-    return shlex.quote(url) if plain and all(_PLAIN_PART.fullmatch(word) for word in words) else "URL"
+def login_command(name: str) -> str:
+    """Return the command that logs in to an upstream."""
+    return f"mcp-gateway login {name}"

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from textwrap import dedent
-from typing import Any, Literal, get_args, get_origin
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
@@ -62,7 +63,7 @@ def _sections(model: type[BaseModel], path: str) -> Iterator[str]:
     rows: list[str] = []
     for name, field in model.model_fields.items():
         place = f"{path}.{name}" if path else name
-        table, named = _model(field.annotation), _element_model(field.annotation)
+        table, named = _table_model(field.annotation), _element_model(field.annotation)
         if table is not None:
             below.append((place, table))
         elif named is not None:
@@ -79,7 +80,17 @@ def _sections(model: type[BaseModel], path: str) -> Iterator[str]:
 
 
 def _model(kind: Any) -> type[BaseModel] | None:
+    """Return the model of a table, also of one that may be absent."""
+    if isinstance(kind, UnionType):
+        return next((model for option in get_args(kind) if (model := _model(option)) is not None), None)
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _table_model(kind: Any) -> type[BaseModel] | None:
+    """Return the model of a table, also of one that may be missing."""
+    if get_origin(kind) in (Union, UnionType) and type(None) in get_args(kind):
+        return next((model for option in get_args(kind) if (model := _model(option)) is not None), None)
+    return _model(kind)
 
 
 def _element_model(kind: Any) -> type[BaseModel] | None:
@@ -134,7 +145,8 @@ def _toml(value: Any) -> str:
         case str():
             return f"`{_quoted(value)}`"
         case int() | float():
-            return f"`{value:_}`" if isinstance(value, int) and value >= 10_000 else f"`{value:g}`"
+            is_long = value >= 10_000 if isinstance(value, int) else value >= 1_000_000
+            return f"`{value:_.0f}`" if is_long else f"`{value:g}`"
         case {}:
             return "`{}`" if not value else f"`{value}`"
         case _:
@@ -152,10 +164,11 @@ def _documentation(model: type[BaseModel]) -> str:
 
 
 def _attribute_texts(model: type[BaseModel]) -> dict[str, str]:
-    """Return the docstrings below the attributes in the model's source."""
+    """Return the docstrings below the attributes in the model's source, and in that of the models that it extends."""
     tree = ast.parse(dedent(inspect.getsource(model)))
     definition = tree.body[0]
-    texts: dict[str, str] = {}
+    above = (base for base in model.__bases__ if issubclass(base, BaseModel) and base is not BaseModel)
+    texts = {name: text for base in above for name, text in _attribute_texts(base).items()}
     if isinstance(definition, ast.ClassDef):
         for attribute, text in zip(definition.body, definition.body[1:], strict=False):
             match attribute, text:

@@ -5,15 +5,23 @@ Reading files and the environment is `gateway.config.load_settings`; nothing her
 
 import ipaddress
 import re
-from collections.abc import Iterable
 from datetime import date, datetime
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
+from pydantic import AwareDatetime, Field, field_validator, model_validator
 
+from gateway.config.audit_settings import AuditSettings
+from gateway.config.authorization_settings import AuthorizationServerSettings, PersonSettings
+from gateway.config.caller_limit_settings import CallerLimitSettings
+from gateway.config.issuer_settings import SCOPE, IssuerSettings
 from gateway.config.locations import location
+from gateway.config.login_settings import LoginSettings
+from gateway.config.moments import moment_in
+from gateway.config.policy_settings import PinMode, PinSettings, PolicySettings
+from gateway.config.section import SecretSection, Section
+from gateway.config.upstream_auth_settings import UpstreamAuthSettings
 from gateway.core.model.json_values import is_dict
 from gateway.core.model.quantities import Duration, Size
 from gateway.core.profiles.profile import ProfileSource
@@ -53,29 +61,6 @@ RESERVED_PRINCIPALS = frozenset({"local", "token"})
 """The principals of hosts without a token, and of hosts with `[http] token`."""
 
 SHORTEST_TOKEN = 16
-
-
-class Section(BaseModel):
-    """A table of the file: frozen, and unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SecretSection(Section):
-    """A table that knows which values in it are secrets, because they were read from outside of the file."""
-
-    _read_secrets: frozenset[str] = PrivateAttr(default=frozenset[str]())
-
-    @property
-    def read_secrets(self) -> frozenset[str]:
-        """The secrets in it that came from files, the keyring or commands."""
-        return self._read_secrets
-
-    def with_read_secrets(self, secrets: Iterable[str]) -> Self:
-        """Return the same table, with these for its `read_secrets`."""
-        copy = self.model_copy()
-        copy._read_secrets = frozenset(secrets)
-        return copy
 
 
 class Timeouts(Section):
@@ -182,6 +167,8 @@ class UpstreamSettings(SecretSection):
     """How to connect to it; `auto` is stdio for a command, and for a url Streamable HTTP, or else SSE."""
     headers: dict[str, str] = Field(default_factory=dict[str, str])
     """HTTP headers sent to the url with every request."""
+    auth: UpstreamAuthSettings | None = None
+    """How to log in to it (OAuth), if what it says of itself is not enough."""
     http_client: Literal["gateway", "sdk"] = "gateway"
     """The client for Streamable HTTP: the gateway's own, or the MCP SDK's, which is slower. Through a proxy: `sdk`."""
     timeout: Timeouts = Timeouts()
@@ -202,6 +189,10 @@ class UpstreamSettings(SecretSection):
     """Folders with media, such as a saved PDF or screenshot, that is shown as content if its text names the file."""
     accept: Literal["any", "own", "none"] = "any"
     """Stored content that its tools may be given: `own` is content from itself or from the host, not from others."""
+    read_only: bool = False
+    """Whether only tools that declare `readOnlyHint` are offered."""
+    pins: PinMode | None = None
+    """What happens if its tools change after they were pinned; omitted: as `[pins] mode` says."""
     enabled: bool = True
     """Whether it is connected to at all."""
     max_message_bytes: Bytes = 64 * 1024 * 1024
@@ -217,6 +208,10 @@ class UpstreamSettings(SecretSection):
             raise ValueError("transport 'stdio' needs a command, but url is given")
         if self.url is not None and not self.url.startswith(("http://", "https://")):
             raise ValueError("url must begin with http:// or https://")
+        if self.url is None and self.auth is not None:
+            raise ValueError("auth needs a url: a program gets its credentials from env")
+        if self.auth is not None and any(name.lower() == "authorization" for name in self.headers):
+            raise ValueError("give either auth or headers.Authorization: both would write the same header")
         return self
 
     @model_validator(mode="after")
@@ -258,7 +253,14 @@ class HttpSettings(Section):
     allowed_hosts: tuple[str, ...] = ()
     """Additional names under which the gateway may be called (Host header), besides the loopback ones and `bind`."""
     allowed_origins: tuple[str, ...] = ()
-    """Additional web origins that may call the gateway (Origin header), besides the loopback ones."""
+    """Additional web origins whose pages may call the gateway (CORS), besides the loopback ones.
+
+    `*` is any, if a token is required.
+    """
+    tls_certificate: Path | None = None
+    """The file with the certificate (PEM, with its chain), relative to the configuration; needs `tls_key`."""
+    tls_key: Path | None = None
+    """The file with the certificate's private key (PEM, without a passphrase)."""
     max_request_bytes: Bytes = 16 * 1024 * 1024
     """Maximum size of a request from a host; on stdio, of a line."""
     request_timeout: Seconds = 20.0
@@ -273,6 +275,12 @@ class HttpSettings(Section):
     """Seconds without a request or an open stream after which a host's session is forgotten."""
     trusted_proxies: tuple[str, ...] = ()
     """Addresses and networks of reverse proxies whose `Forwarded` and `X-Forwarded-*` headers are used for links."""
+
+    @model_validator(mode="after")
+    def _has_both_files(self) -> "HttpSettings":
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("needs both tls_certificate and tls_key, or neither")
+        return self
 
     @field_validator("trusted_proxies")
     @classmethod
@@ -304,6 +312,10 @@ class TokenSettings(Section):
     """When the token becomes invalid; a date counts from its beginning, in UTC."""
     calls_per_minute: Annotated[int | None, Field(ge=1)] = None
     """Maximum number of tool calls within a minute, for all hosts with this token together."""
+    limits: CallerLimitSettings = CallerLimitSettings()
+    """Limits that are counted for this token alone, in place of those for its principal in `[access.limits]`."""
+    url: bool = False
+    """Whether the token may also be in the path, as `/t/TOKEN/mcp`, for hosts that can send no header."""
 
     @field_validator("token")
     @classmethod
@@ -316,7 +328,7 @@ class TokenSettings(Section):
     @classmethod
     def _is_a_moment(cls, given: Any) -> Any:
         # In place of the two problems that the two types would give.
-        moment = _moment(given) if isinstance(given, str) else given
+        moment = moment_in(given) if isinstance(given, str) else given
         if isinstance(moment, datetime) and moment.tzinfo is None:
             raise ValueError("needs a time zone, such as the Z of 2027-01-31T12:00:00Z")
         if moment is not None and not isinstance(moment, date):
@@ -334,17 +346,9 @@ class TokenSettings(Section):
     def _is_one_token(self) -> "TokenSettings":
         if (self.hash is None) == (self.token is None):
             raise ValueError("needs either hash or token: `mcp-gateway token add` makes one")
+        if self.calls_per_minute is not None and self.limits.calls_per_minute is not None:
+            raise ValueError("has calls_per_minute and limits.calls_per_minute: give one of them")
         return self
-
-
-def _moment(text: str) -> date | None:
-    """Return the date or time that a JSON file has as text; None if it is neither."""
-    for read in (date.fromisoformat, datetime.fromisoformat):
-        try:
-            return read(text)
-        except ValueError:
-            pass
-    return None
 
 
 class AccessSettings(Section):
@@ -353,13 +357,36 @@ class AccessSettings(Section):
     tokens: dict[Annotated[str, Field(pattern=PRINCIPAL, max_length=100)], TokenSettings] = Field(
         default_factory=dict[str, TokenSettings]
     )
+    limits: CallerLimitSettings = CallerLimitSettings()
+    """Limits for each principal, for all of its hosts together: `local`, the user of this machine, is one of them."""
+    issuers: dict[Annotated[str, Field(pattern=PRINCIPAL, max_length=100)], IssuerSettings] = Field(
+        default_factory=dict[str, IssuerSettings]
+    )
+    scopes: dict[str, tuple[Annotated[str, Field(pattern=SCOPE)], ...]] = Field(
+        default_factory=dict[str, tuple[str, ...]]
+    )
+    """Scopes that a call needs if its token comes from an authorization server: `{ "github__delete_*" = ["admin"] }`.
 
-    @field_validator("tokens")
+    The keys are shell globs on `upstream__tool`. Tokens of `[access.tokens]` have no scopes, and need none.
+    """
+    people: dict[Annotated[str, Field(pattern=PRINCIPAL, max_length=100)], PersonSettings] = Field(
+        default_factory=dict[str, PersonSettings]
+    )
+    authorization_server: AuthorizationServerSettings | None = None
+
+    @field_validator("tokens", "people")
     @classmethod
-    def _names_are_free(cls, tokens: dict[str, TokenSettings]) -> dict[str, TokenSettings]:
-        if taken := RESERVED_PRINCIPALS & tokens.keys():
+    def _names_are_free(cls, tables: dict[str, Any]) -> dict[str, Any]:
+        if taken := RESERVED_PRINCIPALS & tables.keys():
             raise ValueError(f"the name {min(taken)!r} is the gateway's own: choose another")
-        return tokens
+        return tables
+
+    @model_validator(mode="after")
+    def _somebody_can_log_in(self) -> "AccessSettings":
+        server = self.authorization_server
+        if server is not None and server.oidc is None and not any(one.hash for one in self.people.values()):
+            raise ValueError("authorization_server needs people who can log in: `mcp-gateway person add NAME` adds one")
+        return self
 
 
 class HistorySettings(Section):
@@ -619,6 +646,9 @@ class Settings(SecretSection):
     gateway: GatewaySettings = GatewaySettings()
     http: HttpSettings = HttpSettings()
     access: AccessSettings = AccessSettings()
+    policy: PolicySettings = PolicySettings()
+    pins: PinSettings = PinSettings()
+    logins: LoginSettings = LoginSettings()
     model_proxy: ModelProxySettings = ModelProxySettings()
     store: StoreSettings = StoreSettings()
     content: ContentSettings = ContentSettings()
@@ -628,6 +658,7 @@ class Settings(SecretSection):
     files: FilesSettings = FilesSettings()
     limits: LimitSettings = LimitSettings()
     logging: LoggingSettings = LoggingSettings()
+    audit: AuditSettings = AuditSettings()
     upstreams: dict[Annotated[str, Field(pattern=UPSTREAM_NAME, max_length=UPSTREAM_NAME_LENGTH)], UpstreamSettings] = (
         Field(default_factory=dict[str, UpstreamSettings])
     )

@@ -5,7 +5,6 @@ within one deadline for all secrets of a configuration.
 """
 
 import os
-import re
 import shlex
 import shutil
 import stat
@@ -17,6 +16,7 @@ from typing import Protocol, TypeVar, cast
 
 from gateway.config.command_output import command_output
 from gateway.config.expansion import NoValue, SecretSources
+from gateway.config.find_config import absolute_path
 from gateway.core.wording import plain, size_words
 
 AnswerT = TypeVar("AnswerT")
@@ -29,7 +29,6 @@ _KEYRING_TIMEOUT = 30.0
 """Seconds for the keyring, which may ask its user to unlock it."""
 _TIMEOUT = 60.0
 """Seconds for all secrets of a configuration: a command may ask its user for a fingerprint."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class Keyring(Protocol):
@@ -50,12 +49,9 @@ def secret_sources(folder: Path, environ: Mapping[str, str], on_read: Callable[[
     def left() -> float:
         return max(0.0, deadline - time.monotonic())
 
-    def checked(source: str, read: Callable[[str], str]) -> Callable[[str], str]:
+    def noticed(read: Callable[[str], str]) -> Callable[[str], str]:
         def secret(at: str) -> str:
             value = read(at)
-            if _CONTROL.search(value):
-                what = f"the secret of ${{{source}:...}} has a second line or another control character"
-                raise NoValue(what, "it must be a single line of text")
             on_read(value)
             return value
 
@@ -66,7 +62,7 @@ def secret_sources(folder: Path, environ: Mapping[str, str], on_read: Callable[[
         "keyring": lambda name: _from_keyring(name, min(_KEYRING_TIMEOUT, left())),
         "cmd": lambda command: _from_command(command, folder, environ, left()),
     }
-    return {source: checked(source, read) for source, read in readers.items()}
+    return {source: noticed(read) for source, read in readers.items()}
 
 
 def entry_of(name: str) -> tuple[str, str]:
@@ -88,6 +84,12 @@ def keep_in_keyring(name: str, value: str) -> None:
     _ask_keyring(lambda: _keyring().set_password(service, user, value), _KEYRING_TIMEOUT)
 
 
+def find_in_keyring(name: str, seconds: float = _KEYRING_TIMEOUT) -> str | None:
+    """Return a secret from the keyring; None if there is none of this name. Raises NoValue if it cannot be asked."""
+    service, user = entry_of(name)
+    return _ask_keyring(lambda: _keyring().get_password(service, user), seconds) or None
+
+
 def remove_from_keyring(name: str) -> None:
     """Remove a secret from the keyring. Raises NoValue, also if there is none of this name."""
     service, user = entry_of(name)
@@ -96,7 +98,7 @@ def remove_from_keyring(name: str) -> None:
 
 
 def _from_file(path: str, folder: Path, environ: Mapping[str, str]) -> str:
-    place = Path(environ["HOME"]) / path[2:] if path.startswith("~/") and environ.get("HOME") else folder / path
+    place = absolute_path(path, folder, environ)
     shown = plain(str(place), 200)
     try:
         with open(place, "rb", opener=_open_at_once) as file:
@@ -119,8 +121,7 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def _from_keyring(name: str, seconds: float) -> str:
-    service, user = entry_of(name)
-    value = _ask_keyring(lambda: _keyring().get_password(service, user), seconds)
+    value = find_in_keyring(name, seconds)
     if not value:
         raise NoValue(f"the keyring has no entry {plain(name)}", f"`mcp-gateway secret set {plain(name)}` stores it")
     return value

@@ -18,30 +18,46 @@ def all_secrets(settings: Settings) -> Iterator[str]:
 
     Which values were read from files, the keyring or commands is known from loading (`SecretSection`).
     """
-    own = (settings.http.token, settings.model_proxy.token, settings.content.key, settings.store.key)
+    http = (settings.http.token, settings.model_proxy.token)
+    own = (*http, settings.content.key, settings.store.key, settings.logins.key)
     named = (token.token for token in settings.access.tokens.values())
-    for token in (*own, *named, settings.describe.model.api_key):
+    clients = (issuer.client_secret for issuer in settings.access.issuers.values())
+    server = settings.access.authorization_server
+    provider = server.oidc.client_secret if server is not None and server.oidc is not None else None
+    for token in (*own, *named, *clients, provider, settings.describe.model.api_key):
         if token:
             yield token
-    yield from settings.read_secrets
+    yield from _with_lines(settings.read_secrets)
     for upstream in settings.upstreams.values():
         yield from upstream_secrets(upstream)
 
 
 def upstream_secrets(settings: UpstreamSettings) -> Iterator[str]:
     """Yield the secrets of one upstream, in all forms in which they may be repeated."""
-    yield from settings.read_secrets
+    yield from _with_lines(settings.read_secrets)
     for value in settings.headers.values():
         yield value
         yield value.rpartition(" ")[2]
     for name, value in settings.env.items():
         if SECRET_NAME.search(name):
             yield value
+    if settings.auth is not None:
+        exchange = settings.auth.exchange
+        secrets = settings.auth.client_secret, settings.auth.private_key, exchange and exchange.client_secret
+        yield from filter(None, secrets)
     if settings.url is not None:
         parts = urlsplit(settings.url)
         yield from (parts.query, parts.netloc.rpartition("@")[0])
         yield from (unquote(part) for part in parts.netloc.rpartition("@")[0].split(":", 1))
         yield from (value for _, value in parse_qsl(parts.query))
+
+
+def _with_lines(secrets: Iterable[str]) -> Iterator[str]:
+    """Yield secrets, and each line of those with many: a program may repeat a part of a key."""
+    for secret in secrets:
+        yield secret
+        if "\n" in secret:
+            yield from (line for line in map(str.strip, secret.split("\n")) if not line.startswith("-----"))
 
 
 def longest_first(values: Iterable[str], shortest: int) -> tuple[str, ...]:

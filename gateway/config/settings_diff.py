@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from gateway.config.audit_settings import AuditSettings
 from gateway.config.schema import Settings, UpstreamSettings
 from gateway.core.model.json_values import is_object
 
@@ -15,12 +16,16 @@ LIVE = frozenset(
     {
         *("gateway.prefix", "gateway.profile", "gateway.model", "gateway.instructions"),
         *("store.max_bytes", "store.max_bytes_per_owner", "store.expires", "store.timeout"),
-        *("access", "limits", "profiles", "upstreams"),
+        *(f"audit.{key}" for key in AuditSettings.model_fields if key != "path"),
+        *("access", "limits", "pins", "policy", "profiles", "upstreams"),
     }
 )
 """Sections and keys that a running gateway applies. Everything else is read once, at the start."""
 
-LIVE_OF_UPSTREAM = frozenset({"accept", "tools", "timeout", "session_idle", "max_sessions"})
+FIXED = frozenset({"access.authorization_server"})
+"""Keys of such sections that it does not: they too are read once, at the start."""
+
+LIVE_OF_UPSTREAM = frozenset({"accept", "tools", "timeout", "session_idle", "max_sessions", "read_only", "pins"})
 """Settings of an upstream that apply without reconnecting."""
 
 
@@ -67,6 +72,8 @@ def live_part(old: Settings, new: Settings) -> Settings:
         after: BaseModel = getattr(new, name)
         fixed = [key for key in type(before).model_fields if f"{name}.{key}" not in LIVE]
         kept[name] = after.model_copy(update={key: getattr(before, key) for key in fixed})
+    for name, _, key in (place.partition(".") for place in FIXED):
+        kept[name] = getattr(new, name).model_copy(update={key: getattr(getattr(old, name), key)})
     # Also the secrets of sections that are kept, and of connections that still have the previous ones.
     return new.model_copy(update=kept).with_read_secrets(old.read_secrets | new.read_secrets)
 
@@ -96,4 +103,4 @@ def _keys(old: Settings, new: Settings) -> Iterator[str]:
 
 
 def _is_live(key: str) -> bool:
-    return key in LIVE or key.partition(".")[0] in LIVE
+    return key not in FIXED and (key in LIVE or key.partition(".")[0] in LIVE)

@@ -16,9 +16,11 @@ NAME_RULE = "a name is letters, digits, - and single _, with a letter or digit a
 
 NAME_RULE_OF_TOKENS = "a name is letters, digits and . _ @ + -, with a letter or digit first, 100 characters at most"
 
-_NAMES: Mapping[str | int, tuple[str, str]] = {
-    "upstreams": ("is not a name for an upstream", NAME_RULE),
-    "access": ("is not a name for a token", NAME_RULE_OF_TOKENS),
+_NAMES: Mapping[Location, tuple[str, str]] = {
+    ("upstreams",): ("is not a name for an upstream", NAME_RULE),
+    ("access", "tokens"): ("is not a name for a token", NAME_RULE_OF_TOKENS),
+    ("access", "issuers"): ("is not a name for an issuer", NAME_RULE_OF_TOKENS),
+    ("access", "people"): ("is not a name for a person", NAME_RULE_OF_TOKENS),
 }
 """What is wrong with a name in these tables, and the rule."""
 
@@ -72,7 +74,7 @@ def validate(
 def _problem(model: type[BaseModel], detail: ErrorDetails, renamed: Callable[[Location], Location]) -> Problem:
     location = tuple(detail["loc"])
     if location[-1:] == ("[key]",):
-        return Problem(renamed(location[:-1]), *_NAMES.get(location[0], _NAMES["upstreams"]))
+        return Problem(renamed(location[:-1]), *_NAMES.get(location[:-2], _NAMES["upstreams",]))
     if detail["type"] == "extra_forbidden":
         return Problem(renamed(location), "unknown key", _nearest(str(location[-1]), _keys_at(model, location[:-1])))
     return Problem(renamed(location), _message(detail))
@@ -118,6 +120,8 @@ def _keys_at(model: type[BaseModel], location: Location) -> tuple[str, ...]:
 
 
 def _table(kind: Any) -> type[BaseModel] | None:
+    if get_origin(kind) in (Union, UnionType):
+        return next((table for option in get_args(kind) if (table := _table(option)) is not None), None)
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
 

@@ -23,8 +23,12 @@ READ_TOOL = "gateway_read"
 CONTENT_PROMPT = "gateway_content"
 """The gateway's own prompt that lists the content which can be passed to tools."""
 
+LOGIN_TOOL = "gateway_login"
 PUT_TOOL = "gateway_put"
 """The gateway's own tool that stores content under a handle."""
+
+APPROVE_TOOL = "gateway_approve"
+"""The gateway's own tool that approves a call, if the configuration wants one."""
 
 OWN_TOOLS = frozenset({VIEW_TOOL, READ_TOOL, PUT_TOOL})
 """The gateway's own tools that every host has whose profile allows them."""
@@ -387,3 +391,18 @@ def same_media(kind: str, known: str, tool: str, call: str) -> str:
 def media_by_reference(kind: str, number: int) -> str:
     """Name for media that a client gave by address and that is sent after the results."""
     return f"{kind} by address {number}"
+
+
+def login_message(upstream: str) -> str:
+    """What a person is asked before a link is opened to log in."""
+    return f"{plain(upstream, 100)} wants you to log in. The link opens its login in your browser."
+
+
+def log_in_at(url: str) -> str:
+    """What to do about a login if the host cannot open the link itself."""
+    return f"ask the user to open {url} in a browser and to log in there, then repeat this call"
+
+
+def logged_in(upstream: str) -> str:
+    """The answer of `gateway_login`."""
+    return f"The user is logged in to {plain(upstream, 100)}. Its tools are listed now."

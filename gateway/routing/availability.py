@@ -1,14 +1,15 @@
 """Availability of upstreams: waiting for those that are starting, and errors for those that cannot be reached."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 
 import anyio
 
 from gateway.core.model.caller import Caller
 from gateway.core.wording import plain
-from gateway.errors import UpstreamUnavailable
-from gateway.routing.ports import UpstreamsPort
+from gateway.errors import LoginRequired, UpstreamUnavailable
+from gateway.routing.ports import UpstreamPort, UpstreamsPort
 from gateway.routing.visible_upstreams import visible
 from gateway.upstream import UpstreamState
 from gateway.upstream.connection.states import what_to_do
@@ -19,7 +20,7 @@ class Availability:
 
     def __init__(self, upstreams: UpstreamsPort) -> None:
         self._upstreams = upstreams
-        self._waited: set[tuple[str, str]] = set()
+        self._waited: set[tuple[str, str, str]] = set()
 
     def forget(self) -> None:
         """Forget which upstreams were waited for. Called when the set of upstreams has changed."""
@@ -33,44 +34,63 @@ class Availability:
         `Upstream.prepare`.
         """
         began = anyio.current_time()
-        unknown = [name for name in self.starting(caller) if not self._knows(name)]
-        names = [name for name in unknown if (profile, name) not in self._waited]
-        await self.wait(names, seconds)
-        self._waited.update((profile, name) for name in names)
+        upstreams = visible(self._upstreams, caller)
+        unknown = [name for name in self.starting(caller) if not _knows(upstreams[name])]
+        # Where each principal has a connection of its own, each is waited for.
+        starts = {name: (profile, name, upstreams[name].principal) for name in unknown}
+        names = [name for name in unknown if starts[name] not in self._waited]
+        await self.wait(names, seconds, caller)
+        self._waited.update(starts[name] for name in names)
         left = max(0.0, seconds - (anyio.current_time() - began))
         async with anyio.create_task_group() as tasks:
-            for name in visible(self._upstreams, caller):
-                tasks.start_soon(partial(self._upstreams[name].prepare, caller, left, hears=hears))
+            for name in upstreams:
+                tasks.start_soon(partial(upstreams[name].prepare, caller, left, hears=hears))
 
-    async def wait(self, names: Iterable[str], seconds: float) -> None:
-        """Wait at most `seconds` until none of the named upstreams is starting any more."""
+    async def wait(self, names: Iterable[str], seconds: float, caller: Caller) -> None:
+        """Wait at most `seconds` until none of the named upstreams of the caller is starting any more."""
         async with anyio.create_task_group() as tasks:
             for name in names:
-                tasks.start_soon(self._upstreams[name].ready, seconds)
+                tasks.start_soon(self._settled, name, seconds, caller)
+
+    async def _settled(self, name: str, seconds: float, caller: Caller) -> None:
+        upstreams = visible(self._upstreams, caller)
+        with anyio.move_on_after(seconds), suppress(KeyError):  # it may be taken out of the configuration
+            awaited = None
+            while (upstream := upstreams[name]) is not awaited:  # it may prove to be one that each principal has
+                await upstream.ready(seconds)
+                awaited = upstream
 
     def starting(self, caller: Caller) -> list[str]:
         """The caller's upstreams that are starting now."""
-        return [name for name in visible(self._upstreams, caller) if self._upstreams[name].state.is_pending]
-
-    def _knows(self, name: str) -> bool:
-        lists = self._upstreams[name].lists_for()
-        return any((lists.tools, lists.prompts, lists.resources, lists.templates))
+        upstreams = visible(self._upstreams, caller)
+        return [name for name in upstreams if upstreams[name].state.is_pending]
 
     def missing(self, caller: Caller) -> list[str]:
         """The caller's enabled upstreams that are not available, each with its state and cause."""
         absent: list[str] = []
-        for name in visible(self._upstreams, caller):
-            state, cause = self._upstreams[name].state, self._upstreams[name].cause
-            if state not in (UpstreamState.READY, UpstreamState.SLEEPING, UpstreamState.DISABLED):
+        upstreams = visible(self._upstreams, caller)
+        for name in upstreams:
+            upstream = upstreams[name]
+            state, cause = upstream.state, upstream.cause
+            if state is UpstreamState.LOGIN:
+                absent.append(f"{name} (waits for a login)")
+            elif state not in (UpstreamState.READY, UpstreamState.SLEEPING, UpstreamState.DISABLED):
                 absent.append(f"{name} ({state.value}{': ' + plain(cause) if cause else ''})")
         return absent
 
-    def unavailable(self, name: str, what: str) -> UpstreamUnavailable:
+    def unavailable(self, name: str, what: str, caller: Caller) -> UpstreamUnavailable:
         """Return the error for a tool, prompt or resource (`what`) of an upstream that cannot be reached now."""
-        upstream = self._upstreams[name]
+        upstream = visible(self._upstreams, caller)[name]
+        if upstream.state is UpstreamState.LOGIN:
+            return LoginRequired(name, f"{what} cannot be reached, the upstream waits for a login")
         failure = upstream.failure
         said = failure.message if failure is not None else upstream.cause
         words = f"{what} cannot be reached, the upstream is {upstream.state.value}{f': {plain(said)}' if said else ''}"
         asleep = upstream.state is UpstreamState.SLEEPING  # what it has is known, and this is not a part of it
         remedy = "list the tools again" if asleep else what_to_do(name, upstream.state, failure)
         return UpstreamUnavailable(name, words, remedy=remedy, failure=failure)
+
+
+def _knows(upstream: UpstreamPort) -> bool:
+    lists = upstream.lists_for()
+    return any((lists.tools, lists.prompts, lists.resources, lists.templates))

@@ -13,24 +13,31 @@ from gateway.content.media.share import media_share
 from gateway.core import apps
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_size import MANY_VALUES, Size, size_of
-from gateway.core.model.json_values import as_list, is_object, objects_in
+from gateway.core.model.json_values import as_list, as_object, is_object, objects_in
 from gateway.core.model.notes import Note
+from gateway.core.policy import Decision
 from gateway.core.profiles.calibrate_profile import TOOLS as CALIBRATING_TOOLS
 from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
-from gateway.core.wording import failure_text, plain, size_words
+from gateway.core.wording import APPROVE_TOOL, LOGIN_TOOL, failure_text, plain, size_words
 from gateway.errors import InvalidRequest
+from gateway.routing.approvals import Approvals, CallToApprove
+from gateway.routing.approve_tool import approve
+from gateway.routing.ask_approval import AskFirst
+from gateway.routing.call_logins import CallLogins
+from gateway.routing.call_rules import CallRules
 from gateway.routing.check_arguments import ArgumentChecks
 from gateway.routing.keepalive import keeping_alive
 from gateway.routing.named_files import with_named_files
 from gateway.routing.pages import OpenPages
 from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, ShaperPort, UpstreamsPort
+from gateway.routing.required_scopes import check_scopes
 from gateway.routing.resolve_arguments import WithContent
 from gateway.routing.resources import Resources
 from gateway.routing.result_context import reach
-from gateway.routing.tasks import TASK, Tasks
+from gateway.routing.tasks import TASK, Tasks, unknown_task
 from gateway.routing.tool_catalogues import ToolCatalogues
 from gateway.telemetry import Telemetry
 from gateway.upstream import RequestContext
@@ -76,6 +83,9 @@ class Calls:
         shaper: ShaperPort,
         settings: Settings,
         opened: OpenPages,
+        rules: CallRules,
+        approvals: Approvals,
+        logins: CallLogins,
         read: Callable[[RequestContext, str], Awaitable[Mapping[str, Any]]],
         calibration: CalibrationPort | None = None,
         arguments: ArgumentsPort | None = None,
@@ -87,6 +97,9 @@ class Calls:
         self._resources = resources
         self._telemetry = telemetry
         self._opened = opened
+        self._rules = rules
+        self._approvals = approvals
+        self._logins = logins
         self._read = read
         self._tasks = Tasks()
         self._checks = ArgumentChecks()
@@ -108,6 +121,8 @@ class Calls:
 
         Raises:
             InvalidRequest: malformed, or no such tool.
+            NotAllowed: a rule forbids it, or the user has not approved it.
+            ScopeMissing: the caller's token does not allow it.
             UpstreamError: the upstream could not answer.
         """
         name, arguments = params.get("name"), params.get("arguments")
@@ -122,10 +137,18 @@ class Calls:
             call.asked(params.get("arguments"), (await _size(arguments)).characters if arguments else 0)
             route, catalogue = await self._catalogues.route(name, context)
             call.routed(route.upstream, route.tool)
+            audience = "app" if route.audience == "app" else ""
+            context.audit.routed(route.upstream, route.tool, partial(schema_of, catalogue, name), audience=audience)
+            check_scopes(route, context.caller)
             shaper, profile = self._shaper, self._shaped_by(context, catalogue)
             passed = _onward(params, route)
+            decision = self._rules.decide(route, context.caller, passed.get("arguments"))
             refused = self._checks.refusal(name, catalogue.originals.get(name), passed.get("arguments"))
-            raw = refused or await self._asked(route, passed, context, profile)
+            context.audit.decided(decision.verdict, decision.rule)
+            to_approve = _to_approve(name, route, decision, passed, context) if decision.verdict == "approve" else None
+            raw = refused or await self._asked(route, passed, context, profile, to_approve)
+            if refused is None:
+                context.audit.returned(raw)
             sizes = await _sizes(raw)
             size = sizes.whole
             call.answered(size.characters)
@@ -151,11 +174,15 @@ class Calls:
         if not isinstance(task_id, str):
             raise InvalidRequest(f"{method} needs the id of a task")
         route = self._tasks.route(task_id, context.caller)
+        context.audit.routed(route.upstream, route.tool)
+        if not self._rules.is_listed(route, context.caller):
+            raise unknown_task(task_id)
         about = replace(context, on_progress=None)
         state = await self._bridge.request(self._upstreams[route.upstream], method, params, about)
         result = state.get("result")
         if not is_object(result):
             return state
+        context.audit.returned(result)
         size = await _size(result)
         limited = self._within_limit(result, size, route, f"task {plain(task_id, 100)}")
         bounded = await _outward(route, limited, size)
@@ -200,17 +227,29 @@ class Calls:
         return _Shaped(shaped.result, shaped.notes, shaped.envelope.is_error)
 
     async def _asked(
-        self, route: Route, params: Mapping[str, Any], context: RequestContext, profile: Profile
+        self,
+        route: Route,
+        params: Mapping[str, Any],
+        context: RequestContext,
+        profile: Profile,
+        to_approve: CallToApprove | None = None,
     ) -> dict[str, Any]:
         if self._calibration is not None and self._calibrates(route):
             arguments = cast("Mapping[str, Any]", params.get("arguments") or {})
             return await self._calibration.call(route.tool, arguments, context.caller, profile)
+        if route.upstream == OWN and route.tool == APPROVE_TOOL:
+            return approve(self._approvals, params.get("arguments"), host_of(context.caller))
+        if route.upstream == OWN and route.tool == LOGIN_TOOL:
+            upstream = self._logins.asked(params.get("arguments"), context.caller)
+            return await self._bridge.request(upstream, "tools/call", params, context)
         if route.upstream == OWN:
             owner, read = context.caller.principal, partial(self._read, replace(context, is_part=True))
             return await self._own_tools.request("tools/call", params, owner=owner, profile=profile, read=read)
-        upstream = self._upstreams[route.upstream]
+        upstream = self._logins.around(self._upstreams[route.upstream])
         if route.parameters and self._arguments is not None:
             upstream = WithContent(upstream, route, self._arguments)
+        if to_approve is not None:
+            upstream = AskFirst(upstream, to_approve, self._approvals, self._settings.policy.approval)
         limits, every = self._limits(route), profile.wait.progress_every
         if context.on_progress is None or every is None:
             return await self._bridge.request(upstream, "tools/call", params, context, limits)
@@ -269,6 +308,29 @@ class Calls:
         logger.warning("%s: left out", message)
         words = failure_text(message, "Ask it for less, or raise limits.result_bytes")
         return {"content": [{"type": "text", "text": words}], "isError": True}
+
+
+def _to_approve(
+    name: str, route: Route, decision: Decision, params: Mapping[str, Any], context: RequestContext
+) -> CallToApprove:
+    caller = context.caller
+    return CallToApprove(
+        owner=host_of(caller),
+        principal=caller.principal,
+        client=caller.client_name or "",
+        name=name,
+        upstream=route.upstream,
+        tool=route.tool,
+        arguments=as_object(params.get("arguments")),
+        rule=decision.rule,
+        reason=decision.reason,
+    )
+
+
+def schema_of(catalogue: Catalogue, name: str) -> Any:
+    """Return a tool's input schema, as its upstream declares it or as it is offered."""
+    offered = (tool.get("inputSchema") for tool in catalogue.tools if tool.get("name") == name)
+    return catalogue.originals.get(name) or next(offered, None)
 
 
 def _onward(params: Mapping[str, Any], route: Route) -> dict[str, Any]:

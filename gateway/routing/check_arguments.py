@@ -5,17 +5,16 @@ import logging
 from collections import OrderedDict
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, cast
 
 import jsonschema_rs
 
 from gateway.core.model.json_size import size_of
-from gateway.core.model.json_values import is_dict, is_list, is_object
+from gateway.core.model.json_values import is_list
 from gateway.core.model.texts import cut
 from gateway.core.model.wire import WireObject
-from gateway.core.tools.catalogue.check_cost import TooMuchWork, check_compilable, check_steps
-from gateway.core.tools.catalogue.faults import rebuilt
-from gateway.core.tools.catalogue.patterns import states
+from gateway.core.tools.catalogue.check_cost import TooMuchWork, check_steps
+from gateway.core.tools.catalogue.compile_schema import CompiledSchema, compile_schema
 from gateway.core.wording import plain, unfit_arguments
 
 logger = logging.getLogger(__name__)
@@ -25,13 +24,10 @@ _KEPT = 256
 _MOST = 3
 """Maximum number of mistakes reported per call."""
 _LONGEST = 400
-_MOST_STATES = 2_000
 _MOST_TOLD_STEPS = 5_000
 """Steps of a check above which its mistakes are not reported one by one, because writing each down is expensive."""
 _MOST_COPIED = 50_000_000
 """The same limit for steps times characters of the arguments."""
-_LINEAR = jsonschema_rs.RegexOptions(size_limit=1024 * 1024)
-"""The engine that never backtracks: https://docs.rs/regex/latest/regex/#untrusted-input."""
 
 
 class ArgumentChecks:
@@ -42,7 +38,7 @@ class ArgumentChecks:
     """
 
     def __init__(self) -> None:
-        self._compiled: OrderedDict[int, tuple[WireObject, _Compiled | None]] = OrderedDict()
+        self._compiled: OrderedDict[int, tuple[WireObject, CompiledSchema | None]] = OrderedDict()
 
     def refusal(self, tool: str, schema: WireObject | None, arguments: object) -> dict[str, Any] | None:
         """Return an error result that lists each place where the arguments do not fit, and what is expected there.
@@ -65,7 +61,7 @@ class ArgumentChecks:
         words = unfit_arguments(tool, mistakes or ["as a whole: they do not fit its input schema"])
         return {"content": [{"type": "text", "text": words}], "isError": True}
 
-    def _validator(self, tool: str, schema: WireObject) -> "_Compiled | None":
+    def _validator(self, tool: str, schema: WireObject) -> CompiledSchema | None:
         # Keyed by identity: the schema is kept beside its validator, so no other schema can get the same id.
         kept = self._compiled.get(id(schema))
         if kept is None:
@@ -76,19 +72,9 @@ class ArgumentChecks:
         return kept[1]
 
 
-class _Compiled(NamedTuple):
-    """A schema prepared for checking, and its validator."""
-
-    schema: dict[str, Any]
-    validator: jsonschema_rs.Validator
-
-
-def _compiled(tool: str, schema: WireObject) -> _Compiled | None:
+def _compiled(tool: str, schema: WireObject) -> CompiledSchema | None:
     try:
-        check_compilable(schema)
-        linear = _with_linear_patterns(schema)
-        validator = jsonschema_rs.validator_for(linear, retriever=_nothing_is_fetched, pattern_options=_LINEAR)
-        return _Compiled(linear, validator)
+        return compile_schema(schema)
     except TooMuchWork as error:
         logger.warning("arguments of %s are not checked against its schema: %s", plain(tool, 100), error)
     except ValueError as error:
@@ -96,46 +82,11 @@ def _compiled(tool: str, schema: WireObject) -> _Compiled | None:
     return None
 
 
-def _with_linear_patterns(schema: WireObject) -> dict[str, Any]:
-    """Return the schema without patterns that could take long: those with lookaround or backreferences, or too large.
-
-    jsonschema-rs's own engine for such patterns (fancy-regex) backtracks without a reliable limit. Raises TooMuchWork
-    if property names have such a pattern, because it is then unknown which schema applies to a property.
-    """
-
-    def taken(value: Any) -> Any:
-        if not is_object(value):
-            return value
-        edited = rebuilt(value, taken)
-        if isinstance(pattern := edited.get("pattern"), str) and not _is_linear(pattern):
-            del edited["pattern"]
-        of_names = edited.get("patternProperties")
-        if is_dict(of_names) and not all(map(_is_linear, of_names)):
-            raise TooMuchWork("names of its properties have a pattern that could take too long")
-        return edited
-
-    return taken(schema)
-
-
-def _is_linear(pattern: str) -> bool:
-    if states(pattern) > _MOST_STATES:
-        return False
-    try:
-        jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=_LINEAR)
-    except ValueError:
-        return False
-    return True
-
-
 def _errors(validator: jsonschema_rs.Validator, arguments: Any, steps: int) -> list[jsonschema_rs.ValidationError]:
     """Return the first mistakes; none if there could be too many, as all are found at once, with copies of values."""
     if steps > _MOST_TOLD_STEPS or steps * size_of(arguments, most=_MOST_COPIED).total > _MOST_COPIED:
         return []
     return list(islice(validator.iter_errors(arguments), _MOST))
-
-
-def _nothing_is_fetched(uri: str) -> NoReturn:
-    raise ValueError(f"{plain(uri, 200)} is not fetched")
 
 
 def _mistake(schema: WireObject, error: jsonschema_rs.ValidationError) -> str:

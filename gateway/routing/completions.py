@@ -12,7 +12,7 @@ from gateway.errors import InvalidRequest, UpstreamRefused
 from gateway.routing.ports import Ask, UpstreamsPort
 from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
-from gateway.routing.visible_upstreams import visible
+from gateway.routing.visible_upstreams import sharing
 from gateway.upstream.connection.request_context import RequestContext
 
 
@@ -36,7 +36,7 @@ class Completions:
         upstream, ref = await self._routed(params.get("ref"), context)
         if upstream == OWN:
             return _nothing()
-        asked = visible(self._upstreams, context.caller)[upstream]
+        asked = sharing(self._upstreams, context.caller)[upstream]
         offered = "completions" in asked.capabilities
         # The capability came with 2025-03-26, so a server of the revision before may support completions undeclared.
         if not offered and asked.revision != REVISIONS[0]:

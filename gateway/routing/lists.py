@@ -9,7 +9,7 @@ from gateway.routing.cache_hints import hints_of
 from gateway.routing.ports import OwnTools, UpstreamsPort
 from gateway.routing.prompts import Prompts
 from gateway.routing.resources import Resources
-from gateway.routing.visible_upstreams import visible
+from gateway.routing.visible_upstreams import sharing, visible
 from gateway.upstream.connection.request_context import RequestContext
 
 LISTS: Mapping[str, str] = {
@@ -33,7 +33,7 @@ class MergedLists:
     async def result(self, method: str, context: RequestContext, catalogue: Catalogue) -> dict[str, Any]:
         """Return the raw result of a method in `LISTS`. `catalogue` has the caller's tools."""
         caller = context.caller
-        upstreams = visible(self._upstreams, caller)
+        upstreams = (visible if method == "tools/list" else sharing)(self._upstreams, caller)
         match method:
             case "tools/list":
                 return {"tools": list(catalogue.tools), **hints_of(upstreams, "tools", caller)}

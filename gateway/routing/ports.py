@@ -13,7 +13,9 @@ from gateway.core.model.notes import Note
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.arguments import Parameter, PossibleForms
+from gateway.core.tools.catalogue import WithheldTool
 from gateway.errors import Failure
+from gateway.telemetry.audit import AuditEntry
 from gateway.upstream import UpstreamState
 from gateway.upstream.bridging.bridge import BridgedUpstream
 from gateway.upstream.connection.request_context import RequestContext
@@ -44,6 +46,10 @@ class UpstreamPort(BridgedUpstream, Protocol):
     """One upstream server: its state, its lists, and requests to it."""
 
     @property
+    def principal(self) -> str: ...
+    @property
+    def is_personal(self) -> bool: ...
+    @property
     def state(self) -> UpstreamState: ...
     @property
     def cause(self) -> str | None: ...
@@ -56,7 +62,12 @@ class UpstreamPort(BridgedUpstream, Protocol):
     @property
     def instructions(self) -> str | None: ...
 
+    @property
+    def server_info(self) -> Mapping[str, Any] | None: ...
+
+    def for_principal(self, principal: str) -> "UpstreamPort": ...
     def lists_for(self, caller: Caller | None = None) -> ListsPort: ...
+    def listed_kind(self, caller: Caller) -> str | None: ...
     async def ready(self, timeout: float) -> bool: ...
     async def prepare(self, caller: Caller, seconds: float = 0.0, *, hears: bool = True) -> None: ...
     async def subscribe(self, uri: str, caller: Caller) -> Callable[[], None]: ...
@@ -83,6 +94,24 @@ class OwnTools(Protocol):
     ) -> dict[str, Any]: ...
 
 
+class LoginOffer(Protocol):
+    """A link with which a principal can log in to an upstream, for a while."""
+
+    @property
+    def url(self) -> str: ...
+    async def wait(self, seconds: float) -> bool:
+        """Wait at most `seconds` for the login, and return whether it was given."""
+        ...
+
+
+class LoginsPort(Protocol):
+    """Logins to upstreams in a browser."""
+
+    async def offer(self, upstream: str, principal: str) -> LoginOffer | None:
+        """Return a link for a login; None if no browser could return from it."""
+        ...
+
+
 class CalibrationPort(Protocol):
     """The calibration tools, for the hosts that are to be calibrated now."""
 
@@ -90,6 +119,14 @@ class CalibrationPort(Protocol):
     async def call(
         self, tool: str, arguments: Mapping[str, Any], caller: Caller, profile: Profile
     ) -> dict[str, Any]: ...
+
+
+class PinsPort(Protocol):
+    """Pins of upstreams' tools (implemented by `gateway.upstream.pins.Pins`)."""
+
+    def look(
+        self, upstream: UpstreamPort, caller: Caller, tools: Sequence[WireObject]
+    ) -> Callable[[], Sequence[WithheldTool]]: ...
 
 
 class ArgumentsPort(Protocol):
@@ -117,6 +154,13 @@ class ShapedPort(Protocol):
     def notes(self) -> Sequence[Note]: ...
     @property
     def envelope(self) -> Envelope: ...
+
+
+class AuditTrail(Protocol):
+    """Records requests: who asked for what, what was decided, returned and shown (`gateway.telemetry.audit`)."""
+
+    def begin(self, method: str, params: Mapping[str, Any], caller: Caller, profile: str) -> AuditEntry: ...
+    def approval(self, principal: str, upstream: str, tool: str, verdict: str, rule: str, by: str = "") -> None: ...
 
 
 class ShaperPort(Protocol):

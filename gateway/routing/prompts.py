@@ -7,16 +7,16 @@ from typing import Any
 from gateway.config.schema import GatewaySettings
 from gateway.core.apps import outward_prompt
 from gateway.core.model.caller import Caller
+from gateway.core.model.grant import SEPARATOR
 from gateway.core.model.wire import WireObject
 from gateway.core.tools.catalogue import OWN, PromptCatalogue, PromptRoute, build_prompts
-from gateway.core.tools.catalogue.names import SEPARATOR
 from gateway.core.tools.catalogue.repair import tamed_messages
 from gateway.core.wording import plain
-from gateway.errors import GatewayError, InvalidRequest
+from gateway.errors import GatewayError, InvalidRequest, UnknownPrompt
 from gateway.routing.availability import Availability
 from gateway.routing.log_once import Problems
 from gateway.routing.ports import Ask, UpstreamsPort
-from gateway.routing.visible_upstreams import visible
+from gateway.routing.visible_upstreams import sharing
 from gateway.upstream import UpstreamState
 from gateway.upstream.connection.request_context import RequestContext
 
@@ -50,7 +50,7 @@ class Prompts:
     def catalogue(self, context: RequestContext) -> PromptCatalogue:
         """Return the prompts that the caller is offered now."""
         lists = {OWN: self._own(context)}
-        upstreams = visible(self._upstreams, context.caller)
+        upstreams = sharing(self._upstreams, context.caller)
         lists |= {name: upstreams[name].lists_for(context.caller).prompts for name in upstreams}
         if self._last is None or not _same(self._last[0], lists):
             self._last = (lists, build_prompts(lists, self._settings.prefix))
@@ -85,22 +85,23 @@ class Prompts:
         if route is None:
             owner, starting = self._owner(name, context.caller), self._availability.starting(context.caller)
             awaited = [each for each in starting if owner in (each, None)]
-            await self._availability.wait(awaited, context.profile.wait.tools_list)
+            await self._availability.wait(awaited, context.profile.wait.tools_list, context.caller)
             route = self.catalogue(context).routes.get(name)
         if route is None:
             raise self._unknown(name, context)
         return route
 
     def _owner(self, name: str, caller: Caller) -> str | None:
-        return next((own for own in visible(self._upstreams, caller) if name.startswith(own + SEPARATOR)), None)
+        return next((own for own in sharing(self._upstreams, caller) if name.startswith(own + SEPARATOR)), None)
 
     def _unknown(self, name: str, context: RequestContext) -> GatewayError:
         shown, owner = plain(name, _LONGEST_NAME), self._owner(name, context.caller)
-        if owner is not None and self._upstreams[owner].state is not UpstreamState.READY:
-            return self._availability.unavailable(owner, f"prompt {shown!r}")
+        upstreams = sharing(self._upstreams, context.caller)
+        if owner is not None and upstreams[owner].state is not UpstreamState.READY:
+            return self._availability.unavailable(owner, f"prompt {shown!r}", context.caller)
         near = get_close_matches(shown, list(self.catalogue(context).routes)[:_COMPARED], n=3)
         hint = f"; the nearest: {', '.join(repr(match) for match in near)}" if near else ""
-        return InvalidRequest(f"there is no prompt named {shown!r}{hint}", remedy="list the prompts again")
+        return UnknownPrompt(f"there is no prompt named {shown!r}{hint}", remedy="list the prompts again")
 
 
 def _same(before: Mapping[str, Sequence[Any]], now: Mapping[str, Sequence[Any]]) -> bool:

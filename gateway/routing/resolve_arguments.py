@@ -3,39 +3,30 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.config.schema import UpstreamSettings
 from gateway.core.model.json_values import as_object
 from gateway.core.tools.catalogue import Route
 from gateway.core.wording import failure_text, plain
 from gateway.errors import ArgumentError
-from gateway.routing.ports import ArgumentsPort, UpstreamPort
+from gateway.routing.around_upstream import AroundUpstream
+from gateway.routing.ports import ArgumentsPort
+from gateway.upstream.bridging.bridge import BridgedUpstream
 from gateway.upstream.connection.deadlines import CallLimits
 from gateway.upstream.connection.request_context import RequestContext
 
 _LONGEST = 1_000
 
 
-class WithContent:
+class WithContent(AroundUpstream):
     """Wraps an upstream for the calls of one tool.
 
     It is below retries and suspension, so handles are resolved each time that the upstream is asked, files exist
     exactly as long as the upstream's call runs, and nothing else holds the content.
     """
 
-    def __init__(self, upstream: UpstreamPort, route: Route, arguments: "ArgumentsPort") -> None:
-        self._upstream = upstream
+    def __init__(self, upstream: BridgedUpstream, route: Route, arguments: "ArgumentsPort") -> None:
+        super().__init__(upstream)
         self._route = route
         self._arguments = arguments
-
-    @property
-    def name(self) -> str:
-        """Its name in the configuration."""
-        return self._upstream.name
-
-    @property
-    def settings(self) -> UpstreamSettings:
-        """Its part of the configuration."""
-        return self._upstream.settings
 
     async def request(
         self,

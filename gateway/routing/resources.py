@@ -22,7 +22,7 @@ from gateway.routing.pages import OpenPages
 from gateway.routing.per_caller import PerCaller
 from gateway.routing.ports import Ask, ListsPort, UpstreamsPort
 from gateway.routing.templates import closest_first
-from gateway.routing.visible_upstreams import visible
+from gateway.routing.visible_upstreams import sharing
 from gateway.upstream.connection.owners import host_of, owner_by_session
 from gateway.upstream.connection.request_context import RequestContext
 
@@ -81,19 +81,19 @@ class Resources:
         prefix. Other upstreams are not considered: none can take over a URI prefixed with another's name.
         """
         parts = apps.split(uri)
-        if parts is None or parts[0] not in visible(self._upstreams, caller):
+        if parts is None or parts[0] not in sharing(self._upstreams, caller):
             return None
         is_as_it_stands = not self._knows(*parts, caller) and self._knows(parts[0], uri, caller)
         return None if is_as_it_stands else parts
 
     def owner(self, uri: str, caller: Caller) -> str | None:
         """The first upstream that lists the URI."""
-        names = visible(self._upstreams, caller)
+        names = sharing(self._upstreams, caller)
         return next((name for name in names if _has(self._lists(name, caller).resources, "uri", uri)), None)
 
     def owner_of_template(self, template: str, caller: Caller) -> str | None:
         """The first upstream that lists the template itself."""
-        names = visible(self._upstreams, caller)
+        names = sharing(self._upstreams, caller)
         return next(
             (name for name in names if _has(self._lists(name, caller).templates, "uriTemplate", template)), None
         )
@@ -104,7 +104,7 @@ class Resources:
         These are the ones with a matching template, those that named it to this caller in a result, and those with a
         tool that has it as its page (first, for the URI of a page): naming a URI does not make it the upstream's own.
         """
-        upstreams = visible(self._upstreams, caller)
+        upstreams = sharing(self._upstreams, caller)
         named = self._named.get(host_of(caller), uri) or ()
         shown = [name for name in upstreams if self._shows(name, uri, caller)]
         templates = [
@@ -132,7 +132,7 @@ class Resources:
         owner = self.owner(uri, caller)
         if owner is not None:
             return await ask(owner, "resources/read", params, context)
-        upstreams = visible(self._upstreams, caller)
+        upstreams = sharing(self._upstreams, caller)
         others = [name for name in upstreams if "resources" in upstreams[name].capabilities]
         refused: UpstreamRefused | None = None
         absent: list[str] = []
@@ -175,7 +175,7 @@ class Resources:
 
     def _knows(self, name: str, uri: str, caller: Caller) -> bool:
         """Whether this upstream lists the URI, or has a tool with that page."""
-        return name in visible(self._upstreams, caller) and (
+        return name in sharing(self._upstreams, caller) and (
             _has(self._lists(name, caller).resources, "uri", uri) or self._shows(name, uri, caller)
         )
 
@@ -190,7 +190,7 @@ class Resources:
             UnknownResource: no upstream lists or named it, has a matching template, or supports subscriptions.
         """
         # Changes are told by URI alone, so only who reaches every upstream may guess whose a URI is.
-        able = self._able(caller) if caller.grant.reaches_all_upstreams else []
+        able = self._able(caller) if caller.grant.reaches_all_upstreams and not caller.grant.closed else []
         owner = self.owner(uri, caller) or next(iter([*self.likely(uri, caller), *able]), None)
         if owner is None:
             raise UnknownResource(
@@ -200,7 +200,7 @@ class Resources:
 
     def _able(self, caller: Caller) -> list[str]:
         """The upstreams that support subscriptions to resources."""
-        upstreams = visible(self._upstreams, caller)
+        upstreams = sharing(self._upstreams, caller)
         declared = {name: as_object(upstreams[name].capabilities.get("resources")) for name in upstreams}
         return [name for name, resources in declared.items() if resources.get("subscribe") is True]
 
@@ -216,7 +216,7 @@ class Resources:
         merged: dict[str, dict[str, Any]] = {}
         owners: dict[str, str] = {}
         problems: list[str] = []
-        for name in visible(self._upstreams, caller):
+        for name in sharing(self._upstreams, caller):
             for each in declared(self._lists(name, caller)):
                 resource = repaired_resource(each, key)
                 if resource is None:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gateway.config.schema import Settings
@@ -17,21 +18,35 @@ from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN, Catalogue
 from gateway.core.tools.instructions import Introductions
 from gateway.core.wording import plain
-from gateway.errors import InvalidRequest, ProfileError, UnknownMethod
+from gateway.errors import InvalidRequest, ProfileError, ScopeMissing, UnknownMethod
+from gateway.routing.approvals import Approvals, CallToApprove, Verdict
 from gateway.routing.availability import Availability
-from gateway.routing.call_rates import CallRates
-from gateway.routing.calls import Calls
+from gateway.routing.call_logins import CallLogins
+from gateway.routing.call_rules import NOBODY, CallRules
+from gateway.routing.caller_limits import CallerLimits
+from gateway.routing.calls import Calls, schema_of
 from gateway.routing.completions import Completions
 from gateway.routing.lists import LISTS, MergedLists
 from gateway.routing.pages import OpenPages
-from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, ShaperPort, UpstreamsPort
+from gateway.routing.ports import (
+    ArgumentsPort,
+    AuditTrail,
+    CalibrationPort,
+    LoginsPort,
+    OwnTools,
+    PinsPort,
+    ShaperPort,
+    UpstreamsPort,
+)
 from gateway.routing.prompts import Prompts
+from gateway.routing.required_scopes import check_scopes
 from gateway.routing.resources import Resources
 from gateway.routing.tasks import METHODS as TASK_METHODS
 from gateway.routing.tool_catalogues import ToolCatalogues
 from gateway.routing.upstream_instructions import introductions
-from gateway.routing.visible_upstreams import visible
+from gateway.routing.visible_upstreams import sharing
 from gateway.telemetry import Telemetry
+from gateway.telemetry.audit import NOT_AUDITED, AuditEntry
 from gateway.upstream import ProgressCallback, RequestContext
 from gateway.upstream.bridging.bridge import Bridge
 
@@ -42,6 +57,9 @@ logger = logging.getLogger(__name__)
 
 Listener: TypeAlias = Callable[[str], None]
 """Called with `tools`, `prompts` or `resources` when a list changes, or `updated:<uri>`. Must not block."""
+
+AUDITED = frozenset({"tools/call", "resources/read", "prompts/get", *TASK_METHODS})
+"""The requests that the audit trail has."""
 
 _UPDATED = "updated:"
 _CLIENTS = 512
@@ -63,7 +81,11 @@ class Router:
         bridge: Bridge | None = None,
         calibration: CalibrationPort | None = None,
         arguments: ArgumentsPort | None = None,
+        audit: AuditTrail | None = None,
+        pins: PinsPort | None = None,
+        logins: LoginsPort | None = None,
     ) -> None:
+        self._audit = audit
         self._upstreams = upstreams
         self._own_tools = own_tools
         self._profiles = profiles
@@ -71,16 +93,27 @@ class Router:
         self._profile = profile
         self._configured = profile or settings.gateway.profile
         self._availability = Availability(upstreams)
-        self._rates = CallRates()
+        self._limits = CallerLimits(settings.access.limits.quota)
+        self._rules = CallRules(upstreams, settings, pins)
+        self._approvals = Approvals(settings.policy.approval_lasts, on_verdict=self._note_verdict)
         opened = OpenPages()
+        self._logins = CallLogins(upstreams, logins)
         self._catalogues = ToolCatalogues(
-            upstreams, own_tools, settings.gateway, self._availability, opened, calibration, arguments
+            upstreams,
+            own_tools,
+            settings,
+            self._availability,
+            opened,
+            self._rules,
+            self._logins,
+            calibration,
+            arguments,
         )
         self._resources = Resources(upstreams, opened)
         self._prompts = Prompts(upstreams, settings.gateway, self._availability, self._own_prompts)
         self._completions = Completions(upstreams, self._prompts, self._resources)
         self._lists = MergedLists(upstreams, own_tools, self._resources, self._prompts)
-        self._introductions = introductions(upstreams, profiles, self._configured)
+        self._introductions = self._shared_introductions()
         self._introduced: Callable[[Introductions], None] | None = None
         self._chosen: dict[tuple[str | None, ...], Profile] = {}
         self._listeners: list[Listener] = []
@@ -96,6 +129,9 @@ class Router:
             shaper,
             settings,
             opened,
+            self._rules,
+            self._approvals,
+            self._logins,
             self._read_part,
             calibration,
             arguments,
@@ -110,6 +146,11 @@ class Router:
     def upstreams(self) -> UpstreamsPort:
         """The upstreams, each with its state and its latest lists."""
         return self._upstreams
+
+    @property
+    def approvals(self) -> Approvals:
+        """The calls that wait for the approval of their user."""
+        return self._approvals
 
     @property
     def profile_names(self) -> tuple[str, ...]:
@@ -134,46 +175,74 @@ class Router:
 
         Raises:
             InvalidRequest: malformed, or for something that does not exist.
+            NotAllowed: a rule forbids the call, or its user has not approved it.
             ProfileError: the caller asks for a profile that does not exist.
-            TooManyCalls: the caller's token allows no more for now.
+            ScopeMissing: the caller's token does not allow a call.
+            TooManyCalls: the caller's limits allow no more for now.
+            AuditUnavailable: the request cannot be recorded, and is refused for that.
             UpstreamError: the upstream could not answer; UpstreamRefused carries its own error.
         """
         profile, params = self.profile_of(caller), strip_hop_meta(params)
-        caller = able(caller, profile)
+        caller = self._rules.narrowed(able(caller, profile))
         listed = profile if caller.model is None else self._listed(caller)
-        context = RequestContext(caller, profile, listed, host, on_progress)
-        match method:
-            case "tools/call":
-                self._rates.count(caller)
-                return await self._calls.call(params, context)
-            case "resources/read":
-                return await self._read(params, context)
-            case _ if method in TASK_METHODS:
-                return await self._calls.task(method, params, context)
-            case "prompts/get":
-                return await self._prompts.get(params, context, self._ask)
-            case "completion/complete":
-                return await self._completions.complete(params, context, self._ask)
-            case _ if method in LISTS:
-                _refuse_cursor(params)
-                hears = f"{LISTS[method]}_list_changed" not in profile.features.broken
-                await self._availability.first(profile.name, profile.wait.for_list(waited), caller, hears=hears)
-                return await self._lists.result(method, context, await self._catalogues.offered(context))
-            case _:
-                raise UnknownMethod(f"{plain(method, 100)!r} is not served")
+        entry = self._entry(method, params, caller, profile)
+        context = RequestContext(caller, profile, listed, host, on_progress, audit=entry)
+        async with entry:
+            with self._limits.begin(method, caller) as counted:
+                match method:
+                    case "tools/call":
+                        result = await self._calls.call(params, context)
+                    case "resources/read":
+                        result = await self._read(params, context)
+                    case _ if method in TASK_METHODS:
+                        result = await self._calls.task(method, params, context)
+                    case "prompts/get":
+                        result = await self._prompts.get(params, context, self._ask)
+                    case "completion/complete":
+                        result = await self._completions.complete(params, context, self._ask)
+                    case _ if method in LISTS:
+                        result = await self._list(method, params, context, waited)
+                    case _:
+                        raise UnknownMethod(f"{plain(method, 100)!r} is not served")
+                await counted.returned(result)
+            entry.shown(result)
+            return result
+
+    def _entry(self, method: str, params: Mapping[str, Any], caller: Caller, profile: Profile) -> AuditEntry:
+        if self._audit is None or method not in AUDITED:
+            return NOT_AUDITED
+        return self._audit.begin(method, params, caller, profile.name)
+
+    async def _list(
+        self, method: str, params: Mapping[str, Any], context: RequestContext, waited: float
+    ) -> dict[str, Any]:
+        _refuse_cursor(params)
+        profile = context.profile
+        hears = f"{LISTS[method]}_list_changed" not in profile.features.broken
+        await self._availability.first(profile.name, profile.wait.for_list(waited), context.caller, hears=hears)
+        return await self._lists.result(method, context, await self._catalogues.offered(context))
 
     async def _ask(self, name: str, method: str, params: Mapping[str, Any], context: RequestContext) -> dict[str, Any]:
         """Ask an upstream, or the gateway itself, for anything but tool calls."""
+        entry = NOT_AUDITED if context.is_part else context.audit
+        entry.routed(name)
         if name == OWN:
             owner = context.caller.principal
-            return await self._own_tools.request(method, params, owner=owner, profile=context.profile)
-        upstream = visible(self._upstreams, context.caller)[name]
-        return await self._bridge.request(upstream, method, params, context)
+            result = await self._own_tools.request(method, params, owner=owner, profile=context.profile)
+        else:
+            upstream = self._logins.around(sharing(self._upstreams, context.caller)[name])
+            result = await self._bridge.request(upstream, method, params, context)
+        entry.returned(result)
+        return result
 
     async def _read_part(self, context: RequestContext, uri: str) -> Mapping[str, Any]:
         """Read a resource of any upstream for the gateway's own tools, in the caller's own sessions."""
         await self._wait_for(uri, context)
         return await self._resources.read(uri, {"uri": uri}, self._ask, context)
+
+    def _note_verdict(self, call: CallToApprove, verdict: Verdict, by: str) -> None:
+        if self._audit is not None:
+            self._audit.approval(call.principal, call.upstream, call.tool, verdict, call.rule, by)
 
     def _own_prompts(self, context: RequestContext) -> Sequence[WireObject]:
         """The gateway's own prompts, if the caller is offered a tool that takes content."""
@@ -208,7 +277,7 @@ class Router:
         return self.profile_of(caller if caller.model is None else replace(caller, model=None))
 
     def _able(self, caller: Caller) -> Caller:
-        return able(caller, self.profile_of(caller))
+        return self._rules.narrowed(able(caller, self.profile_of(caller)))
 
     def header_schema(self, name: str, caller: Callable[[], Caller]) -> Mapping[str, Any] | None:
         """Return the input schema of a tool that declares headers, by the name under which the caller is offered it.
@@ -222,6 +291,33 @@ class Router:
             return self._catalogues.header_schema(name, self._listed(asking), self._able(asking))
         except ProfileError:  # the request is refused for that
             return None
+
+    async def check_scopes(self, params: Mapping[str, Any], caller: Caller) -> None:
+        """Refuse a call of a tool, and record that, if it needs scopes that the caller's token lacks.
+
+        Does not wait for upstreams.
+
+        Raises:
+            ScopeMissing: it does.
+            AuditUnavailable: it does, but this cannot be recorded.
+        """
+        if not caller.grant.scoped:
+            return
+        name = str(params.get("name"))
+        try:
+            profile, caller = self.profile_of(caller), self._able(caller)
+            catalogue = self._catalogues.catalogue(self._listed(caller), caller)
+        except ProfileError:  # the request is refused for that
+            return
+        route = catalogue.routes.get(name)
+        if route is None:
+            return
+        try:
+            check_scopes(route, caller)
+        except ScopeMissing:
+            async with self._entry("tools/call", params, caller, profile) as entry:
+                entry.routed(route.upstream, route.tool, partial(schema_of, catalogue, name))
+                raise
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Notify `listener` of changed lists. Return a function that ends the subscription."""
@@ -246,7 +342,7 @@ class Router:
             return lambda: None
         caller = self._able(caller)
         name, uri = self._resources.addressed(uri, caller) or (self._resources.whose(uri, caller), uri)
-        return await visible(self._upstreams, caller)[name].subscribe(uri, caller)
+        return await sharing(self._upstreams, caller)[name].subscribe(uri, caller)
 
     def hears(self, caller: Caller, kind: str) -> bool:
         """Whether this host acts on notifications that a list has changed (`features.broken`)."""
@@ -291,19 +387,25 @@ class Router:
         offered_by = ("prefix", "profile", "model", "name")
         before, after = self._settings.gateway, settings.gateway
         anew = self._profiles != profiles or any(getattr(before, key) != getattr(after, key) for key in offered_by)
+        ruled = self._settings.policy != settings.policy or self._settings.pins != settings.pins
         self._settings, self._profiles = settings, profiles
+        self._rules.reconfigure(settings)
+        self._approvals.lasts = settings.policy.approval_lasts
         self._calls.reconfigure(settings, shaper)
         self._configured = self._profile or settings.gateway.profile
         self._telemetry.content = settings.logging.content
+        self._limits.quota = settings.access.limits.quota
         self._chosen.clear()
         self._availability.forget()
-        self._catalogues.reconfigure(settings.gateway)
+        self._catalogues.reconfigure(settings)
         self._prompts.reconfigure(settings.gateway)
         self._introduce()
-        if anew:
+        if anew or ruled:
             self._tell("tools")
-        if before.prefix != after.prefix:
+        if before.prefix != after.prefix or ruled:
             self._tell("prompts")
+        if ruled:
+            self._tell("resources")
 
     @property
     def introductions(self) -> Introductions:
@@ -315,11 +417,17 @@ class Router:
         self._introduced = listener
 
     def _introduce(self) -> None:
-        now = introductions(self._upstreams, self._profiles, self._configured)
+        now = self._shared_introductions()
         if now != self._introductions:
             self._introductions = now
             if self._introduced is not None:
                 self._introduced(now)
+
+    def _shared_introductions(self) -> Introductions:
+        """The introductions without those of upstreams that a rule withholds from everybody it does not name."""
+        found = introductions(self._upstreams, self._profiles, self._configured)
+        shared = tuple(part for part in found.parts if self._rules.policy.shares(part[0], NOBODY))
+        return found._replace(parts=shared)
 
     def _tell(self, kind: str) -> None:
         for listener in tuple(self._listeners):
@@ -346,7 +454,7 @@ class Router:
         if (page := self._resources.addressed(uri, caller)) is not None:
             # A host that cached its list of tools may request a page before anything else.
             starting = [name for name in self._availability.starting(caller) if name == page[0]]
-            await self._availability.wait(starting, profile.wait.tools_list)
+            await self._availability.wait(starting, profile.wait.tools_list, caller)
         elif self._resources.owner(uri, caller) is None:
             await self._availability.first(profile.name, profile.wait.tools_list, caller)
 

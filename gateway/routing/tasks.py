@@ -10,7 +10,7 @@ from typing import Any
 from gateway.core.model.caller import Caller
 from gateway.core.tools.catalogue import Route
 from gateway.core.wording import plain
-from gateway.errors import InvalidRequest
+from gateway.errors import UnknownTask
 from gateway.routing.per_caller import PerCaller
 from gateway.upstream.connection.owners import client_of
 
@@ -39,9 +39,14 @@ class Tasks:
         """Return the route of the call that returned this task to the caller.
 
         Raises:
-            InvalidRequest: no task of this caller has this id.
+            UnknownTask: no task of this caller has this id.
         """
         route = self._owners.get(client_of(caller), task_id)
         if route is None or not caller.grant.reaches_tool(route.upstream, route.tool):
-            raise InvalidRequest(f"this caller has no task {plain(task_id, 100)!r}", remedy="call the tool again")
+            raise unknown_task(task_id)
         return route
+
+
+def unknown_task(task_id: str) -> UnknownTask:
+    """Return the error for a task that does not exist for a caller."""
+    return UnknownTask(f"this caller has no task {plain(task_id, 100)!r}", remedy="call the tool again")

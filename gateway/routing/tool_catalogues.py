@@ -2,27 +2,31 @@
 
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from anyio import Lock, to_thread
 
-from gateway.config.schema import GatewaySettings, UpstreamSettings
+from gateway.config.schema import GatewaySettings, Settings, UpstreamSettings
 from gateway.core import apps
 from gateway.core.model.caller import Caller
-from gateway.core.model.grant import Grant
+from gateway.core.model.grant import SEPARATOR, Grant
 from gateway.core.model.json_size import size_of
 from gateway.core.model.json_values import is_list, is_object
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
-from gateway.core.tools.catalogue import OWN, Catalogue, Route, build
+from gateway.core.tools.catalogue import OWN, Catalogue, Route, WithheldTool, build
 from gateway.core.tools.catalogue.faults import FaultMemo
-from gateway.core.tools.catalogue.names import SEPARATOR, NameRules
-from gateway.core.wording import plain
+from gateway.core.tools.catalogue.names import NameRules
+from gateway.core.wording import LOGIN_TOOL, plain
 from gateway.errors import GatewayError, UnknownTool
+from gateway.routing.approve_tool import APPROVE
+from gateway.routing.ask_approval import can_ask
 from gateway.routing.availability import Availability
+from gateway.routing.call_logins import CallLogins
+from gateway.routing.call_rules import CallRules, refusal
 from gateway.routing.log_once import Problems
 from gateway.routing.pages import OpenPages
 from gateway.routing.ports import ArgumentsPort, CalibrationPort, OwnTools, UpstreamsPort
@@ -51,13 +55,15 @@ class _Wanted(NamedTuple):
 
     key: tuple[object, ...]
     lists: _Tools
-    calibrating: Sequence[WireObject]
+    passing: Sequence[WireObject]
+    """Tools of the gateway's own that not all hosts are offered: to calibrate a host, to log in, to approve a call."""
     profile: Profile
     revision: str
     shows_apps: bool
     settings: Mapping[str, UpstreamSettings]
     gateway: GatewaySettings
     grant: Grant
+    withheld: Callable[[], Sequence[WithheldTool]]
 
 
 class _Kept(NamedTuple):
@@ -75,17 +81,21 @@ class ToolCatalogues:
         self,
         upstreams: UpstreamsPort,
         own: OwnTools,
-        settings: GatewaySettings,
+        settings: Settings,
         availability: Availability,
         opened: OpenPages,
+        rules: CallRules,
+        logins: CallLogins,
         calibration: CalibrationPort | None = None,
         arguments: ArgumentsPort | None = None,
     ) -> None:
         self._upstreams = upstreams
         self._own = own
-        self._settings = settings
+        self._settings, self._approval = settings.gateway, settings.policy.approval
         self._availability = availability
         self._opened = opened
+        self._rules = rules
+        self._logins = logins
         self._calibration = calibration
         self._arguments = arguments
         self._cache: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()
@@ -95,9 +105,9 @@ class ToolCatalogues:
         self._faults = FaultMemo()
         self._building = Lock()
 
-    def reconfigure(self, settings: GatewaySettings) -> None:
+    def reconfigure(self, settings: Settings) -> None:
         """Apply changed settings."""
-        self._settings = settings
+        self._settings, self._approval = settings.gateway, settings.policy.approval
         self.forget()
 
     def forget(self) -> None:
@@ -133,12 +143,20 @@ class ToolCatalogues:
         lists = {name: upstreams[name].lists_for(caller).tools for name in upstreams}
         revision = caller.revision if caller.revision in REVISIONS else REVISIONS[0]
         # Keyed by identity: the lists are kept beside the catalogue, so no other list can get the same id.
+        logins = self._logins.tools(caller)
+        waiting = logins[0]["description"] if logins else ""  # names those to log in to
         calibrating = () if self._calibration is None else self._calibration.tools(caller, profile)
+        asks = self._approval == "two-step" and self._rules.policy.asks
+        approving = (APPROVE,) if asks and not can_ask(caller) else ()
         shows_apps = apps.shows_apps(caller.capabilities, profile.apps.host)
         listed = ((name, id(tools)) for name, tools in lists.items())
-        key = (profile.name, revision, shows_apps, len(calibrating), caller.grant.tools, *listed)
+        grant, rules = caller.grant, self._rules.key(caller)
+        reached, own = (grant.upstreams, grant.tools, grant.others), (len(calibrating), waiting, len(approving))
+        key = (profile.name, revision, shows_apps, own, reached, rules, *listed)
+        passing = (*calibrating, *logins, *approving)
         settings = {name: upstreams[name].settings for name in lists}
-        return _Wanted(key, lists, calibrating, profile, revision, shows_apps, settings, self._settings, caller.grant)
+        withheld = self._rules.look(caller, lists)
+        return _Wanted(key, lists, passing, profile, revision, shows_apps, settings, self._settings, grant, withheld)
 
     def _remembered(self, wanted: "_Wanted") -> Catalogue | None:
         found = self._cache.get(wanted.key)
@@ -173,6 +191,7 @@ class ToolCatalogues:
         (`Catalogue.own_names`).
 
         Raises:
+            NotAllowed: the tool is withheld from the caller.
             UpstreamUnavailable: the upstream that the name belongs to is not available.
             UnknownTool: no upstream has it, several have it, or it is not for the page that calls it.
         """
@@ -181,28 +200,34 @@ class ToolCatalogues:
         route = self._found(name, catalogue, context.caller, settled=not starting)
         if route is not None:
             return route, catalogue
+        _check_withheld(name, catalogue)
         owner = self._owner(name, profile, context.caller)
         awaited = [owner] if owner in starting else starting if owner is None else []
         if awaited:
-            await self._availability.wait(awaited, profile.wait.tools_list)
+            await self._availability.wait(awaited, profile.wait.tools_list, context.caller)
             catalogue = await self.offered(context)
         route = self._found(name, catalogue, context.caller, settled=True)
         if route is not None:
             return route, catalogue
+        _check_withheld(name, catalogue)
         raise self._unknown(name, self._owner(name, profile, context.caller), catalogue, context.caller)
 
     def _found(self, name: str, catalogue: Catalogue, caller: Caller, *, settled: bool) -> Route | None:
+        if name == LOGIN_TOOL:  # also after the login, when it is no longer listed
+            return Route(OWN, LOGIN_TOOL)
         route = None if name in catalogue.listed_for_pages else catalogue.routes.get(name)
         # A tool that only pages call, with a name that several upstreams have, is called from the open page.
         if route is None or (route.only_app and route.tool == name):
             route = self._opened.chosen(catalogue.own_names.get(name, ()), caller, settled=settled) or route
         if route is not None:
             self._opened.check(route, caller)
+            if route.upstream != OWN and not caller.grant.reaches_tool(route.upstream, route.tool):
+                return None  # no catalogue of this caller has it; this is the last door
         return route
 
     def _built(self, wanted: "_Wanted") -> "_Kept":
         lists, profile = wanted.lists, wanted.profile
-        own = (*(self._own.tools() if profile.tools.helpers else ()), *wanted.calibrating)
+        own = (*(self._own.tools() if profile.tools.helpers else ()), *wanted.passing)
         if own:
             lists = {OWN: own, **lists}
         settings, arguments = wanted.settings, self._arguments
@@ -217,6 +242,7 @@ class ToolCatalogues:
             giving={name: arguments.giving(settings[name]) for name in settings} if arguments else None,
             shows_apps=wanted.shows_apps,
             faults=self._faults,
+            withheld=wanted.withheld(),
         )
         schemas = ((tool["name"], tool["inputSchema"]) for tool in catalogue.tools)
         return _Kept(wanted.lists, catalogue, {name: schema for name, schema in schemas if _declares_headers(schema)})
@@ -234,8 +260,9 @@ class ToolCatalogues:
 
     def _unknown(self, name: str, owner: str | None, catalogue: Catalogue, caller: Caller) -> GatewayError:
         shown = plain(name, _LONGEST_NAME)
-        if owner is not None and self._upstreams[owner].state is not UpstreamState.READY:
-            return self._availability.unavailable(owner, f"tool {shown!r}")
+        upstreams = visible(self._upstreams, caller)
+        if owner is not None and upstreams[owner].state is not UpstreamState.READY:
+            return self._availability.unavailable(owner, f"tool {shown!r}", caller)
         if several := catalogue.own_names.get(name):
             return _ambiguous(shown, several, catalogue)
         offered = _callable(catalogue)
@@ -248,6 +275,12 @@ class ToolCatalogues:
         absent = self._availability.missing(caller)
         why = f"; not there now: {', '.join(absent)}" if absent else ""
         return UnknownTool(f"there is no tool named {shown!r}{hint}{why}", remedy="list the tools again")
+
+
+def _check_withheld(name: str, catalogue: Catalogue) -> None:
+    """Raise NotAllowed if a tool of this name is withheld."""
+    if (withheld := catalogue.withheld.get(name)) is not None:
+        raise refusal(name, withheld)
 
 
 def _declares_headers(schema: object) -> bool:

@@ -16,9 +16,10 @@ def introductions(upstreams: UpstreamsPort, profiles: Mapping[str, Profile], con
     """
     enabled = [name for name in upstreams if upstreams[name].state is not UpstreamState.DISABLED]
     parts = tuple((name, text) for name in enabled if (text := part(upstreams[name].instructions)))
+    owners = tuple((name, upstreams[name].principal) for name, _ in parts if upstreams[name].is_personal)
     if configured is not None:
         rules = find_profile(profiles, configured).instructions
-        return Introductions(parts, (), rules.max_chars, (("*", True),) if rules.handles else ())
+        return Introductions(parts, (), rules.max_chars, (("*", True),) if rules.handles else (), owners)
     found = [
         (specificity(match, position), glob, profile.instructions)
         for position, profile in enumerate(profiles.values())
@@ -30,4 +31,4 @@ def introductions(upstreams: UpstreamsPort, profiles: Mapping[str, Profile], con
     others = find_profile(profiles, "default").instructions
     limits = tuple((glob, rules.max_chars) for glob, rules in closest_first)
     handles = (*((glob, rules.handles) for glob, rules in closest_first), ("*", others.handles))
-    return Introductions(parts, limits, others.max_chars, handles if any(told for _, told in handles) else ())
+    return Introductions(parts, limits, others.max_chars, handles if any(told for _, told in handles) else (), owners)

@@ -16,7 +16,9 @@ def ssl_context() -> ssl.SSLContext:
     """Return the context, created on first use (each costs 22 ms and 0.8 MB)."""
     with _lock:
         if not _shared:
-            _shared.append(httpx2.create_ssl_context())
+            context = httpx2.create_ssl_context()
+            context.set_alpn_protocols(["http/1.1"])  # as httpcore2 does: no client of ours speaks another
+            _shared.append(context)
         return _shared[0]
 
 

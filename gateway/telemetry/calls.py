@@ -13,6 +13,7 @@ from gateway.core.wording import counted, plain, size_words
 from gateway.errors import (
     GatewayError,
     InvalidRequest,
+    NotAllowed,
     ProfileError,
     UpstreamError,
     UpstreamGarbage,
@@ -36,6 +37,7 @@ Outcome: TypeAlias = Literal[
     "unavailable",
     "garbage",
     "invalid",
+    "denied",
     "cancelled",
     "failed",
 ]
@@ -51,6 +53,7 @@ OUTCOMES: tuple[tuple[type[BaseException], Outcome], ...] = (
     (UpstreamGarbage, "garbage"),
     (InvalidRequest, "invalid"),
     (ProfileError, "invalid"),
+    (NotAllowed, "denied"),
     (asyncio.CancelledError, "cancelled"),
     (BaseException, "failed"),
 )
@@ -110,13 +113,12 @@ class CallRecord:
 
     def raised(self, error: BaseException) -> None:
         """Record that the call has no result, because of `error`."""
-        error = _sole(error)
-        self.outcome = next(outcome for kind, outcome in OUTCOMES if isinstance(error, kind))
+        self.outcome, error = outcome_of(error)
         if isinstance(error, UpstreamRefused):  # the words are the upstream's own, so they may contain anything
             self.error_code = str(error.code)
             self.error = plain(error.wire_message) if self._show else None
         elif isinstance(error, GatewayError):
-            self.error = plain(str(error))
+            self.error = plain(error.logged)
             if isinstance(error, UpstreamError):
                 self.upstream = error.upstream
         else:
@@ -130,6 +132,12 @@ class CallRecord:
     def images_changed(self) -> int:
         """The number of images that were resized or converted."""
         return len({note.block for note in self.notes if note.kind in _CHANGED})
+
+
+def outcome_of(error: BaseException) -> tuple[Outcome, BaseException]:
+    """Return the outcome of a call that raised, and its error: that within nested groups, if there is only one."""
+    error = _sole(error)
+    return next(outcome for kind, outcome in OUTCOMES if isinstance(error, kind)), error
 
 
 def log(call: CallRecord) -> None:

@@ -12,7 +12,7 @@ from gateway.telemetry.calls import CallRecord, log
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.traces import Tracing
 
-_AT_HAND = frozenset({"ready", "sleeping"})
+_AT_HAND = frozenset({"ready", "sleeping", "login"})
 """The states of an upstream in which it can take a call."""
 
 

@@ -55,6 +55,10 @@ class RememberedLists:
     instructions: str | None = None
     eras: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
+    is_personal: bool = False
+    """Whether the lists are one principal's, with a login."""
+    of: tuple[str, str] | None = None
+    """The principal, and the upstream's name, that such lists are for; nobody else may see them."""
 
 
 class Catalogues:
@@ -132,12 +136,19 @@ def _read(value: object) -> RememberedLists | None:
         instructions=as_text(kept.get("instructions")),
         eras=_texts(kept.get("eras")),
         silent=_texts(kept.get("silent")),
+        is_personal=kept.get("is_personal") is True,
+        of=_owner(kept.get("of")),
     )
 
 
 def _objects(value: object) -> tuple[dict[str, Any], ...]:
     items = as_list(value)
     return tuple(item for item in items if is_dict(item))
+
+
+def _owner(value: object) -> tuple[str, str] | None:
+    texts = _texts(value)
+    return (texts[0], texts[1]) if len(texts) == 2 else None
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from gateway.config.schema import UpstreamSettings
 from gateway.config.settings_diff import needs_restart
 from gateway.core.model.caller import Caller
 from gateway.upstream.attendance import Attendance
+from gateway.upstream.authorization.ports import Logins
 from gateway.upstream.catalogues import Catalogues
 from gateway.upstream.connection.first_start import LaunchTurns
 from gateway.upstream.transports.failures import Retired
@@ -20,6 +21,9 @@ from gateway.upstream.upstream import OnChange, Upstream, nobody
 STOP_GRACE = 12.0
 """Seconds for a clean shutdown of all upstreams together when the gateway ends."""
 
+_LISTED = ("tools", "read_only", "pins")
+"""Settings that decide which tools are listed."""
+
 DRAIN_SECONDS = 20.0
 """Seconds for running calls to finish on an upstream that was changed in, or removed from, the settings."""
 
@@ -27,6 +31,8 @@ DRAIN_SECONDS = 20.0
 class Upstreams(Mapping[str, Upstream]):
     """The upstreams by name, in the order of the configuration. Entering starts to connect to all without waiting; with
     `asleep`, each is connected on its first request.
+
+    `logins` are those of principals; `principal` is the one that uses the gateway alone, or operates it.
 
     The same task has to enter and exit. Leaving ends every connection and every process, even if it is cancelled.
     """
@@ -39,8 +45,12 @@ class Upstreams(Mapping[str, Upstream]):
         catalogues: Catalogues | None = None,
         expected: Callable[[], Caller | None] = nobody,
         asleep: bool = False,
+        logins: Logins | None = None,
+        principal: str = "local",
     ) -> None:
         self._asleep = asleep
+        self._logins = logins
+        self._principal = principal
         self._on_change = on_change
         self._catalogues = catalogues
         self._expected = expected
@@ -87,6 +97,15 @@ class Upstreams(Mapping[str, Upstream]):
                 await upstream.ready(timeout)
         return not any(upstream.state.is_pending for upstream in self._members.values())
 
+    def settings_of(self, name: str) -> UpstreamSettings | None:
+        """Return the settings of an upstream; None if there is none of this name."""
+        return self._members[name].settings if name in self._members else None
+
+    def logged_in(self, name: str, principal: str) -> None:
+        """Connect to an upstream, if it is still there, with the new login of a principal."""
+        if name in self._members:
+            self._members[name].logged_in(principal)
+
     def attending(self, host: str) -> AbstractContextManager[None]:
         """Mark a host (`gateway.upstream.connection.owners.host_of`) as present inside the context, so that it keeps
         its sessions."""
@@ -119,7 +138,7 @@ class Upstreams(Mapping[str, Upstream]):
                 news += [] if wanted.enabled else _lists_of(member)
             else:
                 members[name] = member
-                if member.settings.tools != wanted.tools:
+                if any(getattr(member.settings, key) != getattr(wanted, key) for key in _LISTED):
                     news.append((name, "tools"))
                 member.adopt(wanted)
         self._members = members
@@ -139,6 +158,8 @@ class Upstreams(Mapping[str, Upstream]):
             attendance=self.attendance,
             launches=self._launches,
             asleep=self._asleep,
+            logins=self._logins,
+            principal=self._principal,
         )
 
     def _started(self, name: str, settings: UpstreamSettings, predecessor: Upstream | None = None) -> Upstream:

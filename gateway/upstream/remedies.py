@@ -60,8 +60,8 @@ class FailedUpstream:
 
     @property
     def login(self) -> str:
-        """The command with which mcp-remote logs in to it."""
-        return login_command(self.name, self.settings.url or "URL", replace=True)
+        """The command that logs in to it."""
+        return login_command(self.name)
 
 
 Text = str | Callable[[FailedUpstream], str | None]
@@ -152,25 +152,29 @@ def _start_timeout(upstream: FailedUpstream) -> str:
 
 
 def _unauthorized_in_brief(upstream: FailedUpstream) -> str:
-    login = f"mcp-remote can log in: {upstream.login}"
     wants = upstream.details.get("wants")
     if sends_credentials(upstream.settings.headers):
-        return "get a new token for headers" + (f"; or, without one, {login}" if wants == "login" else "")
+        renew = "get a new token for headers"
+        return f"{renew}; or, without one, {upstream.login}" if wants == "login" else renew
     if wants == "login":
-        return login
+        return upstream.login
     set_header = 'set a token: headers = { Authorization = "Bearer ..." }'
-    return f"{set_header}; or {login}" if wants == "token" else set_header
+    return f"{set_header}; or {upstream.login}" if wants == "token" else set_header
 
 
 def _unauthorized(upstream: FailedUpstream) -> str:
     wants = upstream.details.get("wants")
     if sends_credentials(upstream.settings.headers):
         renew = f"the token in {upstream.key('headers')} is not accepted: get a new one"
-        return f"{renew}, or let mcp-remote log in: {upstream.login}" if wants == "login" else renew
+        return f"{renew}, or remove it and log in: {upstream.login}" if wants == "login" else renew
     if wants == "login":
-        return f"{upstream.login} (mcp-remote logs in, in your browser)"
+        return upstream.login
     set_header = f'set {upstream.key("headers")} = {{ Authorization = "Bearer ${{TOKEN}}" }}, and the variable TOKEN'
-    return f"{set_header}; or let mcp-remote log in: {upstream.login}" if wants == "token" else set_header
+    return f"{set_header}; or log in: {upstream.login}" if wants == "token" else set_header
+
+
+def _log_in(upstream: FailedUpstream) -> str:
+    return upstream.login
 
 
 _OTHER_REQUESTS = 'check the path of {upstream}.url, and set {upstream}.transport = "auto"'
@@ -216,6 +220,8 @@ REMEDIES: Mapping[FailureCode, Remedy] = {
     FailureCode.INVALID_HEADERS: Remedy("check the values in headers", "check the values in {upstream}.headers"),
     # Its answer over HTTP.
     FailureCode.UNAUTHORIZED: Remedy(_unauthorized_in_brief, _unauthorized),
+    FailureCode.LOGIN_REQUIRED: Remedy(_log_in),
+    FailureCode.LOGIN_FAILED: Remedy(_log_in, "check {upstream}.auth, and log in again"),
     FailureCode.FORBIDDEN: Remedy(
         "check the token in headers, and what it may do",
         "check the token in {upstream}.headers, and what it may do",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import Context
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, get_args
 
@@ -12,11 +14,14 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
+from gateway.config.logins import has_tokens_of_principals, may_take_logins
 from gateway.config.schema import UpstreamSettings
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import Era
-from gateway.errors import Failure, UpstreamUnavailable
+from gateway.errors import Failure, GatewayError, LoginRequired, UpstreamUnavailable
 from gateway.upstream.attendance import Attendance
+from gateway.upstream.authorization.connection_tokens import NoTokens, PrincipalTokens
+from gateway.upstream.authorization.ports import Logins, TokenSource, bare_url
 from gateway.upstream.catalogues import Catalogues, RememberedLists
 from gateway.upstream.connection.client_identity import ClientIdentity, identity_of
 from gateway.upstream.connection.counters import Counts
@@ -26,10 +31,14 @@ from gateway.upstream.connection.negotiate_era import Opening
 from gateway.upstream.connection.request_context import RequestContext
 from gateway.upstream.connection.sessions import Eras, Sessions
 from gateway.upstream.connection.states import UpstreamState
+from gateway.upstream.connection.subscriptions import Subscriber, Subscriptions
 from gateway.upstream.connection.supervised_connection import SupervisedConnection
 from gateway.upstream.connection.upstream_lists import KINDS, Lists, WireList
-from gateway.upstream.transports.failures import Subject
+from gateway.upstream.principals import PrincipalUpstreams
+from gateway.upstream.transports.failures import LoginChanged, Subject
 from gateway.upstream.transports.redaction import Secrets
+
+logger = logging.getLogger(__name__)
 
 OnChange = Callable[[str, str], None]
 """Called with an upstream's name and what has changed: `tools`, `prompts`, `resources`, `state`, or `updated:<uri>`
@@ -40,6 +49,9 @@ for one resource.
 _KINDS = 32
 """The number of kinds of hosts whose lists are kept: hosts can declare anything, so this needs a limit."""
 
+
+ITSELF = "mcp-gateway itself"
+"""The principal of requests of the gateway's own, such as for descriptions: it uses the operator's login."""
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -57,6 +69,10 @@ class Upstream:
     before it is first connected. A host with other capabilities, and thus other lists, has a connection of its own; the
     lists of such a connection are kept for hosts of the same kind (`lists_for`).
 
+    An upstream of which it is known that it wants a login (`is_personal`) has connections of `principal` alone; those
+    of other principals are in upstreams of their own (`for_principal`), so that none gets what another one's login
+    opens. Until that is known, all principals share connections that send no token of a login (`logins`).
+
     `expected` returns the host that is known in advance, as on stdio; the default connection is then opened for it.
     `attendance` has the connected hosts, which keep their sessions.
     """
@@ -72,13 +88,23 @@ class Upstream:
         attendance: Attendance | None = None,
         launches: LaunchTurns | None = None,
         asleep: bool = False,
+        logins: Logins | None = None,
+        principal: str = "local",
+        is_personal: bool = False,
     ) -> None:
         self.name = name
+        self.principal = principal
+        self.is_personal = is_personal or (logins is not None and has_tokens_of_principals(settings))
+        """Whether each principal needs a login of its own; once true, always true."""
+        self._logins = logins
         self._launches = launches or LaunchTurns()
-        self._subject = Subject(name, settings, Secrets(settings))
+        self._subject = Subject(name, settings, Secrets(settings), self._tokens(settings))
         self._on_change = on_change
         self._expected = expected
         self._catalogues = catalogues if settings.enabled else None
+        self._others = PrincipalUpstreams(self._made_for, self._begin_other)
+        self._runs_of_others: TaskGroup | None = None
+        self._waits_for_login = False
         self._kept: RememberedLists | None = None
         self._unkept = anyio.Event()
         self._tasks: TaskGroup | None = None
@@ -95,8 +121,9 @@ class Upstream:
         self.default = self._connection(self._expected_identity, self._expected_era, is_default=True)
         if asleep and settings.enabled:
             self.default.status.begin(UpstreamState.SLEEPING, "it has not been needed yet")
-        is_there = (attendance or Attendance()).has
-        self._sessions = Sessions(self.default, self.eras, self._made, self._begin, self._end, is_there)
+        self._attendance = attendance or Attendance()
+        self._subscribers: dict[Subscriber, None] = {}
+        self._sessions = Sessions(self.default, self.eras, self._made, self._begin, self._end, self._attendance.has)
         self._recall()
 
     # -- state and description -----------------------------------------------------------------------------------------
@@ -206,10 +233,134 @@ class Upstream:
         """Return the lists for a caller: those of its own session, else those of a host of the same kind."""
         if caller is None:
             return self.default.lists
+        if (other := self._other(caller)) is not None:
+            return other.lists_for(caller)
         own = self._sessions.there(caller)
         if own is not None and own.has_listed:
             return own.lists
         return self._lists.get(self._kind(caller), self.default.lists)
+
+    def listed_kind(self, caller: Caller) -> str | None:
+        """Return the kind of hosts that `lists_for(caller)` was fetched for; None if it is only remembered so far."""
+        if (other := self._other(caller)) is not None:
+            return other.listed_kind(caller)
+        mine = f"{self.principal} " if self.is_personal else ""  # each principal has lists of its own
+        own, kind = self._sessions.there(caller), self._kind(caller)
+        if kind in self._lists or (own is not None and own.has_listed):
+            return mine + kind[1]
+        return mine + self.default.identity.mark if self.default.has_listed else None
+
+    # -- principals ----------------------------------------------------------------------------------------------------
+
+    def for_principal(self, principal: str) -> Upstream:
+        """Return the upstream as it is for a principal: this one, unless each principal needs a login of its own."""
+        if not self.is_personal or principal in (self.principal, ITSELF) or not self.settings.enabled:
+            return self
+        return self._others.of(principal)
+
+    @property
+    def principals(self) -> Iterator[Upstream]:
+        """This upstream for its own principal, and those of the other principals that have used it lately."""
+        yield self
+        yield from self._others
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call is running, or anybody is subscribed to a resource."""
+        return bool(self._subscribers) or any(connection.counts.running for connection in self._connections())
+
+    def become_personal(self) -> None:
+        """Give each principal connections of its own from now on, since the upstream wants a login."""
+        if not self.is_personal and self._logins is not None:
+            self._be_personal()
+            self._unkept.set()
+            self._end_sessions()  # others may be using them, and they send no token
+            self.default.renew()
+
+    def logged_in(self, principal: str) -> None:
+        """Connect with the new login of a principal, whose sessions and lists may be another account's."""
+        self.become_personal()
+        upstream = self.for_principal(principal)
+        upstream._end_sessions()
+        upstream.default.renew()
+
+    def logged_out(self, principal: str) -> None:
+        """End all connections of a principal, and forget what they listed."""
+        if principal == self.principal:
+            self._end_sessions()
+            self.default.lists.take(RememberedLists())
+            if self.default.opening is not None:
+                self.default.opening = replace(self.default.opening, instructions=None)
+            self._unkept.set()
+            self.default.renew()
+        else:
+            self._others.drop(principal)
+        for kind in KINDS:
+            self._on_change(self.name, kind)
+
+    def _be_personal(self) -> None:
+        """Let connections that are opened from now on be those of one principal."""
+        self.is_personal = True
+        self._subject = replace(self._subject, tokens=self._tokens(self.settings))
+        self.default.adopt(self._subject)
+
+    def _end_sessions(self) -> None:
+        """End the sessions of hosts because of another login, with what they listed.
+
+        Their subscriptions move to the sessions that they have from now on: those of their principals.
+        What the hosts were shown is kept, since they are to be notified if the next lists differ from it.
+        """
+        for connection in tuple(self._sessions.connections()):
+            connection.stop(LoginChanged())
+        self._sessions.clear()
+        self._lists.clear()
+        self._waited.clear()
+        for subscriber in tuple(self._subscribers):
+            subscriber.leave()
+            with suppress(UpstreamUnavailable):
+                self.for_principal(subscriber.caller.principal)._subscribed(subscriber)
+
+    async def _look_for_logins(self) -> None:
+        """Use logins that were given before, even if the upstream would do without."""
+        if self._logins is None or self.is_personal or not may_take_logins(self.settings):
+            return
+        try:
+            if await self._logins.principals(self.name):
+                self._be_personal()
+        except GatewayError as error:
+            logger.warning("upstream %s: %s", self.name, error)
+
+    def _tokens(self, settings: UpstreamSettings) -> TokenSource | None:
+        if self._logins is None or settings.url is None:
+            return None
+        if settings.auth is None and not may_take_logins(settings):  # it has other credentials
+            return None
+        mine = PrincipalTokens(self._logins, self.name, self.principal, bare_url(settings.url))
+        return mine if self.is_personal or not may_take_logins(settings) else NoTokens(mine, self.become_personal)
+
+    def _made_for(self, principal: str) -> Upstream:
+        return Upstream(
+            self.name,
+            self.settings,
+            on_change=self._on_change,
+            attendance=self._attendance,
+            launches=self._launches,
+            logins=self._logins,
+            principal=principal,
+            is_personal=True,
+        )
+
+    def _begin_other(self, other: Upstream) -> None:
+        if self.state is UpstreamState.STOPPED:
+            other.stop()
+        elif self._runs_of_others is not None:
+            # As in `_begin`: it must not log as the call that it is made for.
+            Context().run(partial(self._runs_of_others.start_soon, other.run, name=f"upstream {self.name}, another's"))
+
+    def _other(self, caller: Caller | None) -> Upstream | None:
+        """The upstream of the caller's principal, unless it is this one."""
+        mine = self if caller is None else self.for_principal(caller.principal)
+        return None if mine is self else mine
 
     # -- requests ------------------------------------------------------------------------------------------------------
 
@@ -232,6 +383,9 @@ class Upstream:
         other extensions) or if the host is not notified of changes (`hears` is false). Otherwise they are fetched in
         the background, and `on_change` is called if they differ. No session is closed to make room for that.
         """
+        if (other := self._other(caller)) is not None:
+            await other.prepare(caller, seconds, hears=hears)
+            return
         kind = identity_of(caller).mark
         if not self.knows(caller):
             _keep(self._looked_for, kind, caller)
@@ -260,68 +414,111 @@ class Upstream:
 
         Raises UpstreamError as `SupervisedConnection.request` does, and UpstreamUnavailable if all sessions are in use.
         """
-        connection, identity = self._served(None if context is None else context.caller)
+        caller = None if context is None else context.caller
+        if (other := self._other(caller)) is not None:
+            return await other.request(method, params, context, timeout)
+        was_personal = self.is_personal
+        connection, identity = self._served(caller)
         limits = timeout or self.settings.timeout
-        if connection is self.default:
-            return await connection.request(method, params, context, limits, identity)
-        with self.counts.call():
-            return await connection.request(method, params, context, limits, identity)
+        try:
+            if connection is self.default:
+                return await connection.request(method, params, context, limits, identity)
+            with self.counts.call():
+                return await connection.request(method, params, context, limits, identity)
+        except LoginChanged:
+            logger.debug("upstream %s: its login has changed before %s was sent", self.name, method)
+        except LoginRequired:
+            if was_personal or not self.is_personal:
+                raise
+        # No login was used, or not that of the connection that is the caller's now.
+        return await self.request(method, params, context, timeout)
 
     async def subscribe(self, uri: str, caller: Caller) -> Callable[[], None]:
         """Report changes (`updated:<uri>`) of a resource in the caller's session. Return a function to unsubscribe."""
-        connection, _ = self._served(caller)
-        await connection.subscriptions.add(uri)
-        return partial(connection.subscriptions.remove, uri)
+        if (other := self._other(caller)) is not None:
+            return await other.subscribe(uri, caller)
+        subscriber = Subscriber(uri, caller)
+        subscriptions = self._subscribed(subscriber)
+        try:
+            await subscriptions.confirmed(uri)
+        except BaseException:  # cancelled: nobody would end it
+            subscriber.leave()
+            raise
+        return subscriber.leave
+
+    def _subscribed(self, subscriber: Subscriber) -> Subscriptions:
+        """Subscribe in the session of the subscriber, and return the subscriptions of that."""
+        connection, _ = self._served(subscriber.caller)
+        subscriber.join(connection.subscriptions, self._subscribers)
+        return connection.subscriptions
 
     async def roots_changed(self, session: str) -> None:
         """Notify the upstream that a host's roots have changed."""
         for connection in self._sessions.of_session(session):
             await connection.notify("notifications/roots/list_changed")
+        for other in self._others:
+            await other.roots_changed(session)
 
     def left(self, session: str) -> None:
         """Release everything that belonged to a host's session after it has ended."""
         self._looked_for = {kind: caller for kind, caller in self._looked_for.items() if caller.session != session}
         self._sessions.left(session)
+        for other in self._others:
+            other.left(session)
 
     # -- lifecycle -----------------------------------------------------------------------------------------------------
 
     def inherit(self, predecessor: Upstream) -> None:
         """Replace a predecessor with other settings, and use its lists until this upstream is connected."""
-        self.default.lists.take(predecessor.default.lists)
+        if predecessor.is_personal and predecessor.settings.url == self.settings.url:
+            self._be_personal()
+        if self.is_personal or not predecessor.is_personal:  # else the lists are one principal's
+            self.default.lists.take(predecessor.default.lists)
         self.counts.follow(predecessor.counts)
 
     def adopt(self, settings: UpstreamSettings) -> None:
         """Adopt settings whose only changes do not need a new connection (`tools`, `timeout`)."""
-        self._subject = Subject(self.name, settings, self._subject.secrets)
+        self._subject = replace(self._subject, settings=settings)
         for connection in self._connections():
             connection.adopt(self._subject)
+        for other in self._others:
+            other.adopt(settings)
 
     async def run(self) -> None:
         """Keep the upstream connected and its catalogue saved until `stop`. Does nothing for a disabled upstream."""
         if not self.settings.enabled:
             return
+        await self._look_for_logins()
         async with anyio.create_task_group() as background:
             background.start_soon(self._keep_catalogue)
             background.start_soon(self._sessions.expire)
-            try:
-                async with anyio.create_task_group() as self._tasks:
-                    for connection in self._early:
-                        self._begin(connection)
-                    await self.default.run()
-                    self.stop()
-            finally:
-                self._tasks = None
+            background.start_soon(self._others.expire, lambda: self.settings.session_idle)
+            async with anyio.create_task_group() as self._runs_of_others:
+                for other in self._others:
+                    self._runs_of_others.start_soon(other.run)
+                try:
+                    async with anyio.create_task_group() as self._tasks:
+                        for connection in self._early:
+                            self._begin(connection)
+                        await self.default.run()
+                        self.stop()
+                finally:
+                    self._tasks = self._runs_of_others = None
             background.cancel_scope.cancel()
 
     def stop(self, because: Exception | None = None) -> None:
         """Ask all connections to end; running calls fail with `because`."""
         for connection in self._connections():
             connection.stop(because)
+        for other in self._others:
+            other.stop(because)
 
     async def quiet(self) -> None:
         """Wait until no call is running on any connection."""
         for connection in tuple(self._connections()):
             await connection.counts.quiet()
+        for other in self._others:
+            await other.quiet()
 
     def _connections(self) -> Iterator[SupervisedConnection]:
         yield self.default
@@ -407,6 +604,9 @@ class Upstream:
                 self._unkept.set()
             if event == "state":
                 self._look() if self.state is UpstreamState.READY else self._sessions.lost()
+                if self._waits_for_login != (self.state is UpstreamState.LOGIN):
+                    self._waits_for_login = not self._waits_for_login
+                    self._on_change(self.name, "tools")  # those that may be offered to log in with
         elif event == "state" or (event in KINDS and not connection.has_listed):  # a first list is not a change
             return
         if event in ("opened", "listed", "broken off"):
@@ -431,9 +631,11 @@ class Upstream:
     def _recall(self) -> None:
         """Load the catalogue saved by the last run of the gateway."""
         known = self._catalogues.recall(self.settings) if self._catalogues is not None else None
-        if known is None:
+        if known is None or (known.is_personal and (self._logins is None or known.of != self._whose)):
             return
         self._kept = known
+        if known.is_personal:
+            self._be_personal()
         self.default.lists.take(known)
         self.eras.spoken.update(era for era in get_args(Era) if era in known.eras)
         self.eras.silent.update(era for era in get_args(Era) if era in known.silent)
@@ -441,6 +643,11 @@ class Upstream:
         self.default.opening = Opening(
             era, known.revision or "", known.server_info, known.capabilities, known.instructions
         )
+
+    @property
+    def _whose(self) -> tuple[str, str]:
+        """Whose lists those behind a login are: others may have this upstream's settings, too."""
+        return self.principal, self.name
 
     async def _keep_catalogue(self) -> None:
         """Save the lists and the description for the next run of the gateway whenever they change."""
@@ -459,6 +666,8 @@ class Upstream:
                 instructions=opening.instructions,
                 eras=tuple(sorted(self.eras.spoken)),
                 silent=tuple(sorted(self.eras.silent)),
+                is_personal=self.is_personal,
+                of=self._whose if self.is_personal else None,
             )
             with anyio.CancelScope(shield=True):  # a short command ends as soon as it has its response
                 await anyio.to_thread.run_sync(self._catalogues.keep, self.settings, now, now == self._kept)

@@ -164,6 +164,7 @@ def test_an_upstream_that_names_anothers_uri_to_the_same_host_does_not_take_it_o
 def test_a_uri_is_read_from_whose_template_it_fits_whoever_else_names_it(library: Any, host: Any) -> None:
     with library.watched():
         victim = host(library, "victim", path="/mcp/passthrough")
+        victim.call("good__cite", {"uri": "page://of-good"})  # it has started: before, nobody knows its templates
         victim.call("evil__cite", {"uri": "shelf://a-book"})
         assert read(victim, "shelf://a-book") == "read from good"
 

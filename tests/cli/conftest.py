@@ -158,6 +158,14 @@ class Process:
                 return message
         raise AssertionError(f"the process ended without an answer to {request_id}")
 
+    def next_request(self):
+        """The next request of the gateway; what comes before it is passed over."""
+        while (line := self.out.get(timeout=PATIENCE)) is not None:
+            message = json.loads(line)
+            if "method" in message and "id" in message:
+                return message
+        raise AssertionError("the process ended without a request")
+
     def initialize(self, name="test"):
         """A gateway answers this before `status` lists it: call a tool first."""
         params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}}

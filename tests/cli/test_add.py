@@ -181,12 +181,9 @@ def test_a_server_that_wants_a_login_is_added_with_the_way_out(command, pictures
     config = pictures()
     ended = command("add", "linear", f"{http_server}/login/oauth", "--config", config)
     assert ended.code == 0
-    way_out = f"mcp-gateway add linear --replace -- npx -y mcp-remote {http_server}/login/oauth"
-    assert ended.err == (
-        "warning: linear wants a login (OAuth), which the gateway cannot give by itself; mcp-remote can:\n"
-        f"  {way_out}\n"
-    )
-    replaced = command("add", *way_out.split()[2:4], "--config", config, *way_out.split()[4:])
+    assert ended.err == "linear wants a login (OAuth): `mcp-gateway login linear` opens it in your browser\n"
+    through = ("npx", "-y", "mcp-remote", f"{http_server}/login/oauth")
+    replaced = command("add", "linear", "--config", config, "--replace", "--", *through)
     assert replaced.code == 0
     assert "its first start opens the browser for the login" in replaced.out
     assert upstreams(config)["linear"] == {

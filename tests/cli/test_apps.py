@@ -109,10 +109,14 @@ def test_who_is_left_out_and_why_is_one_line(command, raw):
     assert " vscode-copilot, " not in ended.err
     why = "only pages call this tool, and these hosts show none unless they declare it: add --app"
     assert ended.err.endswith(f" ({why})\n")
-    assert command("call", "raw__chunk", "--config", raw, "--profile", "all", "--app").err == ""
+    note = " are known to get no pages; this is what they would get if they declared the extension (--app)\n"
+    pretended = command("call", "raw__chunk", "--config", raw, "--profile", "all", "--app").err
+    assert pretended.startswith("note: claude-code, codex, ")
+    assert pretended.endswith(note)
+    assert pretended.count("\n") == 1
     raw.write_text(raw.read_text() + '[profiles.blind]\nsets.apps.host = "never"\n')
     blind = command("call", "raw__chunk", "--config", raw, "--profile", "all", "--app")
-    assert blind.err == "left out: blind (only pages call this tool, and these hosts show none)\n"
+    assert blind.err.endswith(f"{note}left out: blind (only pages call this tool, and these hosts show none)\n")
 
 
 @pytest.mark.parametrize("tool", ["raw__chunk", "raw__board", "raw__card"])
@@ -137,7 +141,7 @@ def test_a_recorded_result_for_pages_alone_is_refused_to_a_host_without_pages(co
     recorded.write_text(command("call", "raw__chunk", "--config", raw, "--app", "--json").out)
     ended = command("explain", recorded, "--profile", "codex")
     assert (ended.code, ended.out) == (2, "")
-    assert "there is no tool named 'raw__chunk': only pages call it by this name (add --app" in ended.err
+    assert "there is no tool named 'raw__chunk': only pages call it (add --app" in ended.err
 
 
 def test_the_page_of_each_tool_is_shown(command, raw):

@@ -174,6 +174,13 @@ def test_of_a_server_that_does_not_work_it_is_said_what_is_wrong_and_what_to_do(
     assert "keeps trying" not in ended.err
 
 
+def test_what_a_server_that_ended_said_is_shown_where_it_is_more_than_a_line(command, pictures):
+    words = "import sys; sys.stderr.writelines(['first look here' + chr(10), 'then there' + chr(10)]); sys.exit(3)"
+    ended = command("call", "exits__tool", "--config", pictures(EXITS.replace("raise SystemExit('no key')", words)))
+    assert ended.code == 3
+    assert ended.err.startswith("stderr: first look here\nstderr: then there\nerror: upstream 'exits': ")
+
+
 def test_of_a_server_without_a_configuration_no_key_of_one_is_named(command):
     ended = command("call", "127-0-0-1__tool", "--upstream", "http://127.0.0.1:9/mcp")
     assert ended.code == 3

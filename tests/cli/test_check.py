@@ -182,6 +182,19 @@ def test_only_some_tools_and_hosts_may_be_looked_at(command, server):
     assert command("check", "--host", "codx", *words).code == 2
 
 
+def test_tools_that_are_not_asked_for_are_not_mentioned(command, server):
+    undescribed = tool("drop", annotations={}, description="")
+    ended = command("check", "--tool", "draw", *server(tool("draw"), undescribed, draw={"content": [TEXT]}))
+    assert "drop" in command("check", *server(tool("draw"), undescribed, draw={"content": [TEXT]})).out
+    assert "drop" not in ended.out
+
+
+def test_a_slow_start_is_announced(command, server, monkeypatch):
+    monkeypatch.setattr("gateway.cli.diagnosis.server_check.ANNOUNCED_AFTER", 0)
+    ended = command("check", *server(tool("draw"), draw={"content": [TEXT]}))
+    assert ended.err.splitlines()[0].startswith("connecting to ")
+
+
 def test_hosts_that_are_not_looked_at_by_themselves_may_be_named(command, server):
     picture = {"content": [TEXT, {"type": "image", "data": IMAGE["data"], "mimeType": "image/png"}]}
     hosts = ["langchain", "openai-agents-chat", "ai-sdk-chat", "qwen-code-text", "smolagents"]
@@ -326,6 +339,7 @@ def test_pages_are_read_as_by_the_hosts_that_show_them(command, server):
     assert "\nui://page: the page of show, next\n" in ended.out
     about = f"{PAGE}, 8 bytes, connects to https://a.example, loads from https://b.example"
     assert f"  in {', '.join(SHOWING)}: {about}\n" in ended.out
+    assert "  in claude-desktop: structured content is lost on the way to the page, which has to read" in ended.out
     assert "6 of 6 shown or kept, 6 seen; 1 page; no things to change" in ended.out
     [page] = command("check", "--json", *words).json()["pages"]
     assert (page["uri"], page["tools"], page["faults"]) == ("ui://page", ["show", "next"], [])

@@ -35,6 +35,13 @@ def test_every_step_is_shown(command, recorded):
     assert '  -  structured content: {"n": 1}' in ended.out
 
 
+def test_the_profile_of_the_configuration_is_taken_where_none_is_named(command, recorded, tmp_path):
+    config = tmp_path / "mcp-gateway.toml"
+    config.write_text('[gateway]\nprofile = "codex"\n')
+    assert command("explain", recorded, "--config", config).out.startswith("== codex\n")
+    assert command("explain", recorded, "--config", config, "--profile", "cline").out.startswith("== cline\n")
+
+
 def test_a_result_that_is_sent_as_it_is_is_told(command, recorded):
     unchanged = "nothing had to be changed for this host\n"
     assert unchanged not in command("explain", recorded).out

@@ -1,13 +1,18 @@
 """`mcp-gateway import`: three hosts' real files, as a user has them."""
 
+import json
 import re
 import shutil
 from pathlib import Path
 
+import keyring
 import pytest
 import typer
 
 from gateway.cli.commands import import_servers
+from gateway.config.load_settings import load_settings
+from gateway.config.secret_sources import keep_in_keyring
+from tests.keyring_file import FileKeyring
 
 FILES = Path(__file__).parents[1] / "hosts" / "config_files" / "files"
 
@@ -126,6 +131,7 @@ def test_one_hosts_broken_file_costs_only_that_host(command, home):
         (["curser"], "no host 'curser' is known (did you mean 'cursor'?)"),
         (["./nothing.json"], "./nothing.json: there is no such file"),
         (["package.json"], "package.json: names no servers in a way that a known host would ("),
+        (["goose"], "the servers of Goose cannot be imported: its config.yaml is of a format that is not read ("),
         (["cursor", "--config", "x.json"], "x.json: is a JSON file of another program ("),
     ],
 )
@@ -142,3 +148,77 @@ def test_where_no_host_has_servers_that_is_said(command):
     found, following = ended.out.splitlines()
     assert (ended.code, found) == (0, "no servers were found (no known host has a configuration here)")
     assert following.startswith("next: `mcp-gateway add` puts one behind the gateway")
+
+
+@pytest.fixture
+def ring(tmp_path, monkeypatch):
+    """The file of a keyring of its own."""
+    monkeypatch.setenv("KEYRING_FILE", str(tmp_path / "ring.json"))
+    monkeypatch.setattr(keyring, "get_keyring", FileKeyring)
+    return tmp_path / "ring.json"
+
+
+@pytest.fixture
+def accounts(tmp_path):
+    """A host's file with two accounts of one server, and a header."""
+    servers = {
+        "work": {"command": "uvx", "args": ["mail"], "env": {"MAIL_PASSWORD": "canary-one", "MAIL_USER": "me"}},
+        "home": {"command": "uvx", "args": ["mail"], "env": {"MAIL_PASSWORD": "canary-two", "MAIL_USER": "me"}},
+        "docs": {"url": "http://127.0.0.1:1/mcp", "headers": {"Authorization": "Bearer canary-three"}},
+    }
+    file = tmp_path / "servers.json"
+    file.write_text(json.dumps({"mcpServers": servers}), "utf-8")
+    return str(file)
+
+
+def test_plain_secrets_are_moved_into_the_keyring(command, ring, accounts, home):
+    ended = command("import", accounts, "--yes", "--keyring", "--offline")
+    assert ended.code == 0
+    target = home / "mcp-gateway" / "mcp-gateway.toml"
+    written = target.read_text("utf-8")
+    assert "canary" not in written + ended.out + ended.err
+    assert 'MAIL_USER = "me"' in written
+    assert "Bearer ${keyring:docs-Authorization}" in written
+    settings = load_settings(target).settings
+    assert settings.upstreams["work"].env["MAIL_PASSWORD"] == "canary-one"
+    assert settings.upstreams["docs"].headers["Authorization"] == "Bearer canary-three"
+    # What is there already is recognised, whatever its secrets look like now; another account is another server.
+    again = command("import", accounts, "--yes", "--json", "--offline").json()
+    assert [one["result"] for one in again["servers"]] == ["known"] * 3
+    keep_in_keyring("home-MAIL_PASSWORD", "another")
+    again = command("import", accounts, "--dry-run", "--json", "--offline").json()
+    assert [one["result"] for one in again["servers"]] == ["known", "new", "known"]
+
+
+def test_with_nobody_to_ask_it_says_how_secrets_are_moved(command, ring, accounts, home):
+    ended = command("import", accounts, "--yes", "--offline")
+    assert "work (env.MAIL_PASSWORD), home (env.MAIL_PASSWORD), docs (headers.Authorization)" in ended.err
+    assert "--keyring would move" in ended.err
+    assert "canary" not in ended.out + ended.err
+    assert not ring.exists()
+    assert (home / "mcp-gateway" / "mcp-gateway.toml").read_text("utf-8").count("canary") == 3
+
+
+@pytest.mark.parametrize("agreed", [True, False])
+def test_at_a_terminal_it_asks_whether_to_move_secrets(command, ring, accounts, home, monkeypatch, agreed):
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    asked: list[str] = []
+
+    def confirm(question, **_):
+        asked.append(question)
+        return agreed or "Put" in question
+
+    monkeypatch.setattr(import_servers.typer, "confirm", confirm)
+    command("import", accounts, "--offline")
+    assert len(asked) == 2
+    assert asked[1].endswith("Move them into the keyring?")
+    assert ring.exists() is agreed
+
+
+def test_a_locked_keyring_changes_nothing(command, ring, accounts, home):
+    ring.write_text("locked", "utf-8")
+    ended = command("import", accounts, "--yes", "--keyring", "--offline")
+    assert ended.code == 2
+    assert "work-MAIL_PASSWORD cannot be stored: the keyring cannot be used" in ended.err
+    assert "canary" not in ended.err
+    assert not (home / "mcp-gateway").exists()

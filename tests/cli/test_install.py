@@ -159,7 +159,20 @@ def test_a_server_that_claude_code_has_for_one_project_is_named_since_it_stays(c
     ended = command("install", "claude-code", "--only")
     assert "taken out: mine\n" in ended.out
     assert f"Claude Code starts notes in {project} as well, beside the gateway" in ended.err
-    assert "`claude mcp remove notes -s local` there" in ended.err
+    assert "run `claude mcp remove notes -s local` there" in ended.err
+    beside = {"command": "npx", "args": ["-y", "theirs"]}
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": beside}}))
+    found = command("import", "claude-code", "--yes")
+    assert f"not looked at: {project}/.mcp.json (1 server): `mcp-gateway import {project}/.mcp.json`" in found.err
+    again = command("install", "claude-code", "--only")
+    assert f"Claude Code also has in {project}: theirs ({project}/.mcp.json)" in again.out
+    changed = json.loads((home / ".claude.json").read_text())
+    del changed["projects"][project]["mcpServers"]
+    (home / ".claude.json").write_text(json.dumps(changed))
+    undone = command("uninstall", "claude-code")
+    assert "put back: mine\n" in undone.out
+    assert undone.err == f"not put back: notes for {project} alone, which others took out since\n"
 
 
 def test_a_variable_that_the_host_may_not_have_is_a_warning(command, home, pictures, monkeypatch):

@@ -1,4 +1,4 @@
-"""Servers that want a login (OAuth): said at import, and never taken from a host that can log in."""
+"""Servers that want a login (OAuth): said wherever they are seen, with the command that logs in."""
 
 import json
 import tomllib
@@ -39,18 +39,13 @@ def results(ended):
     return {one["name"]: one["result"] for one in ended.json()["servers"]}
 
 
-def test_import_leaves_it_with_its_host_and_names_the_way_out(command, cursor, own, http_server):
+def test_import_takes_it_over_and_names_the_command_that_logs_in(command, cursor, own, http_server):
     cursor(open=OPEN, linear=OAUTH)
     ended = command("import", "cursor", "--yes")
     assert ended.code == 0
-    assert "no: wants a login (OAuth)" in ended.out
-    assert ended.err.splitlines() == [
-        "linear wants a login (OAuth), which the gateway cannot give by itself: it stays with the host. mcp-remote can "
-        "log in, in your browser; `mcp-gateway import --mcp-remote` puts it in between, and so does",
-        f"  mcp-gateway add linear -- npx -y mcp-remote {http_server}/login/oauth",
-    ]
-    assert list(upstreams(own)) == ["open"]
-    assert results(command("import", "cursor", "--yes", "--json")) == {"open": "known", "linear": "login"}
+    assert ended.err == "linear wants a login (OAuth): `mcp-gateway login linear` opens it in your browser\n"
+    assert upstreams(own)["linear"] == {"url": f"{http_server}/login/oauth"}
+    assert results(command("import", "cursor", "--yes", "--json")) == {"open": "known", "linear": "known"}
 
 
 def test_with_mcp_remote_it_is_taken_over_and_then_is_there_already(command, cursor, own, http_server):
@@ -70,35 +65,15 @@ def test_with_mcp_remote_it_is_taken_over_and_then_is_there_already(command, cur
     assert ended.err == ""
 
 
-def test_only_leaves_it_with_the_host(command, cursor, own):
+def test_only_takes_it_out_as_any_other(command, cursor, own):
     file = cursor(open=OPEN, linear=OAUTH)
     assert command("import", "cursor", "--yes").code == 0
-    dry = command("install", "cursor", "--only", "--dry-run")
-    assert "left with Cursor: linear" in dry.err
     ended = command("install", "cursor", "--only")
-    assert ended.code == 0
-    assert set(json.loads(file.read_text())["mcpServers"]) == {"gateway", "linear"}
-    assert "taken out: open\n" in ended.out
-    assert ended.err.splitlines() == [
-        "left with Cursor: linear, which the gateway could not log in to (OAuth). mcp-remote can:",
-        "  `mcp-gateway import cursor --mcp-remote`, then `mcp-gateway install cursor --only` again",
-    ]
-    assert command("import", "cursor", "--yes", "--mcp-remote").code == 0
-    assert command("install", "cursor", "--only").code == 0
+    assert (ended.code, ended.err) == (0, "")
     assert set(json.loads(file.read_text())["mcpServers"]) == {"gateway"}
+    assert "taken out: open, linear\n" in ended.out
     assert "byte for byte" in command("uninstall", "cursor").out
     assert set(json.loads(file.read_text())["mcpServers"]) == {"open", "linear"}
-
-
-def test_one_that_is_behind_the_gateway_without_a_login_stays_with_the_host_too(command, cursor, own, http_server):
-    file = cursor(linear=OAUTH)
-    own.parent.mkdir()
-    own.write_text(f'[upstreams.linear]\nurl = "{http_server}/login/oauth"\n')
-    ended = command("import", "cursor", "--yes")
-    assert f"  mcp-gateway add linear --replace -- npx -y mcp-remote {http_server}/login/oauth\n" in ended.err
-    ended = command("install", "cursor", "--only")
-    assert "left with Cursor: linear" in ended.err
-    assert "linear" in json.loads(file.read_text())["mcpServers"]
 
 
 @pytest.mark.parametrize(
@@ -118,9 +93,9 @@ def test_what_its_hosts_entry_says_needs_no_network(command, host, path, table, 
     others = {"token": {**url, **entry, "headers": {"Authorization": "Bearer x"}}, "off": {**url, "oauth": False}}
     file.write_text(json.dumps({table: {"linear": {**url, **entry}, **others}}))
     ended = command("import", host, "--yes", "--json", "--offline")
-    assert results(ended) == {"linear": "login", "token": "new", "off": "new"}
+    assert results(ended) == {"linear": "new", "token": "new", "off": "twin"}
     assert command("install", host, "--only").code == 0
-    assert set(json.loads(file.read_text())[table]) == {"linear", "gateway"}
+    assert set(json.loads(file.read_text())[table]) == {"gateway"}
 
 
 def test_another_hosts_mcp_remote_for_the_same_url_is_its_twin(command, cursor, own, http_server):
@@ -158,13 +133,11 @@ def test_a_server_that_is_switched_off_behind_the_gateway_is_not_taken_silently(
 
 def test_status_and_tools_say_it_too(command, start, http_server, tmp_path, pictures, ask):
     config = pictures(f'[upstreams.linear]\nurl = "{http_server}/login/oauth"\n')
-    way_out = f"mcp-gateway add linear --replace -- npx -y mcp-remote {http_server}/login/oauth"
     process = start("serve", "--config", config)
     process.initialize()
-    while "wants a login (OAuth)" not in (said := command("status").out):
+    while "waits for a login" not in (said := command("status").out):
         ask(process, "pics__pid")
-    assert way_out in said
+    assert "mcp-gateway login linear" in said
     ended = command("tools", "--config", config)
     assert ended.code == 3
-    assert "answered HTTP 401: it wants a login (OAuth)" in ended.err
-    assert way_out in ended.err
+    assert "upstream linear: waits for a login (mcp-gateway login linear)" in ended.err

@@ -132,3 +132,9 @@ def test_a_second_profile_is_refused_with_both_names(command, pictures, words):
     ended = command(*words, "--config", pictures(), "--profile", "codex", "--profile=cursor")
     assert (ended.code, ended.out) == (2, "")
     assert "Invalid value: --profile takes one name, and is given 2: codex, cursor (" in ended.err
+
+
+def test_a_profile_is_shown_by_its_name_alone(command):
+    assert command("profiles", "codex").out == command("profiles", "show", "codex").out
+    assert command("profiles", "codex", "--json").json()["name"] == "codex"
+    assert "No such command 'codx'" in command("profiles", "codx").err

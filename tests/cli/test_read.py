@@ -81,3 +81,9 @@ def test_what_nobody_has_is_refused(command, config):
     assert ended.err.startswith("error: no upstream has the resource ui://mine/absent")
     both = command("read", "ui://mine/page", "--config", config, "--json", "--to", "x")
     assert (both.code, "give either --json or --to" in both.err) == (2, True)
+
+
+def test_a_resource_is_read_as_one_host(command, pictures):
+    ended = command("read", "ui://pics/page", "--profile", "all", "--config", pictures())
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "error: --profile: a resource is read as one host (name a profile: mcp-gateway profiles)\n"

@@ -38,7 +38,8 @@ def access(config: Path) -> Access:
     return Access(settings.http, settings.access)
 
 
-def test_a_token_is_shown_once_and_only_its_hash_is_kept(config, command):
+@pytest.mark.anyio
+async def test_a_token_is_shown_once_and_only_its_hash_is_kept(config, command):
     added = command("token", "add", "alice", "--upstream", "docs", "--upstream", "git*", "--profile", "codex")
     token = added.out.strip()
     assert added.code == 0
@@ -46,7 +47,7 @@ def test_a_token_is_shown_once_and_only_its_hash_is_kept(config, command):
     text = config.read_text("utf-8")
     assert text.startswith(CONFIG)
     assert token not in text
-    found = access(config).identify(f"Bearer {token}")
+    found = await access(config).identify(f"Bearer {token}")
     assert isinstance(found, Identified)
     assert (found.principal, found.grant.upstreams, found.profile) == ("alice", ("docs", "git*"), "codex")
 
@@ -65,7 +66,8 @@ def test_tokens_are_listed_without_anything_secret(config, command):
     ]
 
 
-def test_a_token_may_expire_after_a_time(config, command):
+@pytest.mark.anyio
+async def test_a_token_may_expire_after_a_time(config, command):
     token = json.loads(command("token", "add", "guest", "--expires", "90d", "--json").out)["token"]
     expires = load_settings(config, environ={}).settings.access.tokens["guest"].expires
     assert isinstance(expires, datetime)
@@ -75,7 +77,7 @@ def test_a_token_may_expire_after_a_time(config, command):
         load_settings(config, environ={}).settings.access,
         clock=lambda: time.time() + 91 * 86_400,
     )
-    assert later.identify(f"Bearer {token}") == "expired"
+    assert await later.identify(f"Bearer {token}") == "expired"
 
 
 def test_a_removed_token_leaves_the_file_as_it_was(config, command):
@@ -122,3 +124,25 @@ def test_a_profile_that_does_not_exist_is_noticed(config, command):
         "access.tokens.alice.profile: there is no such profile"
         in command("token", "add", "alice", "--profile", "nobody").err
     )
+
+
+@pytest.mark.anyio
+async def test_a_token_for_an_address_is_shown_as_one_with_a_warning(config, command):
+    added = command("token", "add", "phone", "--url", "--upstream", "docs")
+    address = added.out.strip()
+    assert address.startswith("http://127.0.0.1:0/t/mcpg_")
+    assert address.endswith("/mcp")
+    assert "whoever sees this address has the token" in added.err
+    token = address.split("/")[-2]
+    assert token not in added.err + config.read_text("utf-8")
+    found = access(config).identify_by_url(token)
+    assert isinstance(found, Identified)
+    assert found.grant.upstreams == ("docs",)
+    assert command("token", "ls").out.splitlines()[1].split()[:3] == ["phone", "(url)", "phone"]
+    shown = json.loads(command("token", "add", "tablet", "--url", "--json").out)
+    assert shown["url"] == f"http://127.0.0.1:0/t/{shown['token']}/mcp"
+
+
+def test_the_address_is_the_public_one(config, command):
+    config.write_text('[gateway]\npublic_url = "https://tools.example.com/gateway/"\n', "utf-8")
+    assert command("token", "add", "phone", "--url").out.startswith("https://tools.example.com/gateway/t/mcpg_")

@@ -1,11 +1,9 @@
-"""What a 401 asks for, and what of a url is shown."""
+"""What a 401 asks for, and what logs in already."""
 
 import pytest
 
 from gateway.config.logins import (
-    login_command,
     sends_credentials,
-    shown_url,
     through_mcp_remote,
     url_behind,
     wanted_login,
@@ -32,30 +30,6 @@ from gateway.config.logins import (
 )
 def test_what_a_401_asks_for(challenges, wants):
     assert wanted_login(challenges) == wants
-
-
-@pytest.mark.parametrize(
-    "url", ["https://mcp.linear.app/mcp", "https://mcp.notion.com/v1/sse", "http://127.0.0.1:8080/", "https://x.io"]
-)
-def test_an_ordinary_url_is_shown(url):
-    assert login_command("x", url, replace=False) == f"mcp-gateway add x -- npx -y mcp-remote {url}"
-    assert login_command("x", url, replace=True).startswith("mcp-gateway add x --replace -- npx ")
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "https://mcp.example.org/mcp?key=abc",
-        "https://user:pass@mcp.example.org/mcp",
-        "https://mcp.example.org/s/MjM0NTY3ODkwYWJjZGVm/mcp",
-        "https://mcp.example.org/s/0123456789abcdef0123/mcp",
-        "https://mcp.example.org/${KEY}",
-        "https://mcp.example.org/mcp#x",
-        "http://[broken",
-    ],
-)
-def test_a_url_that_may_hold_a_secret_is_not(url):
-    assert shown_url(url) == "URL"
 
 
 def test_the_url_behind_mcp_remote():

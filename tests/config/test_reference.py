@@ -17,6 +17,7 @@ def test_every_table_and_key_is_in_the_reference():
     assert "| `call` | seconds |  | For a whole call of this tool" in text
     assert '| `level` | `"measured"`' in text
     assert "| required |" in text
+    assert "## `[upstreams.<name>.auth.exchange]`" in text
 
 
 def test_the_reference_is_well_formed():

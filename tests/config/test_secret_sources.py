@@ -207,3 +207,35 @@ def test_what_another_program_writes_is_not_run(tmp_path):
     path.write_text('{"mcpServers": {"a": {"command": "a", "args": ["${cmd:touch ran}"]}}}', "utf-8")
     assert load_settings(path, environ={}).settings.upstreams["a"].args == ("${cmd:touch ran}",)
     assert not (tmp_path / "ran").exists()
+
+
+PEM = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA\n-----END PRIVATE KEY-----\n"
+
+
+def test_a_variable_may_have_many_lines_and_each_of_them_is_hidden(tmp_path):
+    (tmp_path / "key.pem").write_text(PEM, "utf-8")
+    path = tmp_path / "mcp-gateway.toml"
+    path.write_text("[upstreams.a]\ncommand = 'x'\nenv = { SIGNING = '${file:key.pem}' }\n", "utf-8")
+    settings = load_settings(path).settings
+    assert settings.upstreams["a"].env["SIGNING"] == PEM.removesuffix("\n")
+    for hidden in (set(all_secrets(settings)), set(upstream_secrets(settings.upstreams["a"]))):
+        assert {PEM.removesuffix("\n"), "MC4CAQAwBQYDK2VwBCIEIA"} <= hidden
+        assert "-----BEGIN PRIVATE KEY-----" not in hidden
+
+
+@pytest.mark.parametrize("line", ["args = ['${file:key.pem}']", "cwd = '${file:key.pem}'"])
+def test_nothing_else_may_have_many_lines(tmp_path, line):
+    (tmp_path / "key.pem").write_text(PEM, "utf-8")
+    (tmp_path / "mcp-gateway.toml").write_text(f"[upstreams.a]\ncommand = 'x'\n{line}\n", "utf-8")
+    with pytest.raises(ConfigError, match=r"only variables in env may have many lines"):
+        load_settings(tmp_path / "mcp-gateway.toml")
+
+
+@pytest.mark.parametrize("odd", ["\x1b[2J", "\x00", "\x85"])
+def test_no_secret_has_control_characters_besides_line_ends(tmp_path, odd):
+    (tmp_path / "key").write_text(f"a{odd}b", "utf-8")
+    (tmp_path / "mcp-gateway.toml").write_text(
+        "[upstreams.a]\ncommand = 'x'\nenv = { SIGNING = '${file:key}' }\n", "utf-8"
+    )
+    with pytest.raises(ConfigError, match="another control character"):
+        load_settings(tmp_path / "mcp-gateway.toml")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 
 from tests.conformance.comparing import Comparison, Loss
@@ -35,8 +36,7 @@ CLIENT = """
 ## Client scenarios
 
 The suite is the upstream, and judges the client that connects to it: `tests/conformance/client.py` directly, or a
-gateway that the same client uses. The OAuth scenarios (`auth/*`) are left out: the gateway does not log in to
-upstreams.
+gateway that the same client uses.
 
 {left_out}
 | the suite's server speaks | scenarios | checks passed directly | of them through the gateway | lost |
@@ -44,7 +44,37 @@ upstreams.
 """
 
 
-def page(suite: str, server: Sequence[Comparison], client: Sequence[Comparison]) -> str:
+OAUTH = """
+## OAuth scenarios
+
+The suite's `authorization` run against the gateway's own authorization server passes without a failure, warning or skip
+(`tests/real/test_authorization.py`).
+
+In the table, the suite is the upstream and its authorization server (`auth/*`), and judges the gateway as the client. A
+scenario passes if all its checks do; a warning counts as a failure. `tests/conformance/oauth_client.py` is the person
+who logs in.
+
+| revision | scenarios | passed |
+|---|---|---|
+"""
+
+OAUTH_NOT_PASSED = """
+| does not pass | why |
+|---|---|
+"""
+
+
+@dataclass(frozen=True)
+class OAuthScenario:
+    """An OAuth scenario: what it found fault with, nothing if it passes, and why that cannot be otherwise, if so."""
+
+    name: str
+    era: str
+    found: str
+    why: str | None = None
+
+
+def page(suite: str, server: Sequence[Comparison], client: Sequence[Comparison], oauth: Sequence[OAuthScenario]) -> str:
     """Return the whole page."""
     told = [
         INTRODUCTION.format(suite=suite, sdk=version("mcp")),
@@ -54,8 +84,19 @@ def page(suite: str, server: Sequence[Comparison], client: Sequence[Comparison])
         CLIENT.format(left_out=WHY_LEFT_OUT),
         *(f"| {each.era} | {_figures(each)} |\n" for each in client),
         *_losses(client),
+        OAUTH,
+        *_oauth_rows(oauth),
     ]
     return "".join(told)
+
+
+def _oauth_rows(oauth: Sequence[OAuthScenario]) -> list[str]:
+    rows: list[str] = []
+    for era in dict.fromkeys(each.era for each in oauth):
+        of_era = [each for each in oauth if each.era == era]
+        rows.append(f"| {era} | {len(of_era)} | {sum(not each.found for each in of_era)} |\n")
+    missed = [f"| auth/{each.name} | {each.why or '**lost**: ' + cell(each.found)} |\n" for each in oauth if each.found]
+    return [*rows, OAUTH_NOT_PASSED, *missed] if missed else rows
 
 
 def _figures(each: Comparison) -> str:

@@ -15,11 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from tests.conformance.comparing import Comparison, compare, failures
-from tests.conformance.explained import EXPLAINED, LEFT_OUT
-from tests.conformance.page import page
+from tests.conformance.comparing import PASSED, Comparison, compare, failures
+from tests.conformance.explained import EXPLAINED, LEFT_OUT, OAUTH_NOT_APPLICABLE
+from tests.conformance.page import OAuthScenario, page
 from tests.conformance.processes import ROOT, DidNotStart, gateway, upstream
-from tests.conformance.suite import CLIENT_SCENARIOS, Broken, Check, Suite
+from tests.conformance.suite import CLIENT_SCENARIOS, OAUTH_SCENARIOS, Broken, Check, Suite
 
 T = TypeVar("T")
 PAGE = ROOT / "docs" / "conformance.md"
@@ -49,6 +49,7 @@ class Outcome:
     suite: str
     server: list[Comparison]
     client: list[Comparison]
+    oauth: list[OAuthScenario]
     unsound: list[str]
     """What fails directly: nothing can be said about the gateway there."""
 
@@ -62,6 +63,8 @@ class Outcome:
                 for each in self.every
                 for name in each.stale
             ),
+            *(f"auth/{each.name}, {each.era}: {each.found}" for each in self.oauth if each.found and not each.why),
+            *(f"auth/{each.name} is explained, but passes" for each in self.oauth if each.why and not each.found),
         ]
 
     @property
@@ -70,7 +73,7 @@ class Outcome:
 
     @property
     def page(self) -> str:
-        return page(self.suite, self.server, self.client)
+        return page(self.suite, self.server, self.client, self.oauth)
 
 
 def measure(suite: Suite) -> Outcome:
@@ -84,7 +87,8 @@ def measure(suite: Suite) -> Outcome:
     client = [compare("client scenarios", era, ours[era], theirs[era]) for era in ERAS]
     bad = [check for checks in [*direct.values(), *ours.values()] for check in failures(checks)]
     unsound = [f"{check.scenario}: {check.id}: {check.message}" for check in bad]
-    return Outcome(suite.version, server, client, unsound)
+    oauth = _timed("OAuth scenarios, gateway", partial(_oauth_scenarios, suite))
+    return Outcome(suite.version, server, client, oauth, unsound)
 
 
 def _server_scenarios(suite: Suite) -> tuple[Found, Found]:
@@ -118,6 +122,18 @@ def _client_scenario(suite: Suite, scenario: str, era: str, *options: str) -> li
         if not failures(checks):
             break
     return checks
+
+
+def _oauth_scenarios(suite: Suite) -> list[OAuthScenario]:
+    """Without any comparison: there is nothing to pass on, since the gateway itself is the client."""
+    jobs = [(name, era) for era, names in OAUTH_SCENARIOS.items() for name in names]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(lambda job: _oauth_scenario(suite, *job), jobs))
+
+
+def _oauth_scenario(suite: Suite, name: str, era: str) -> OAuthScenario:
+    missed = [f"{check.id}: {check.status}" for check in suite.oauth(name, era) if check.status != PASSED]
+    return OAuthScenario(name, era, "; ".join(missed), OAUTH_NOT_APPLICABLE.get(name))
 
 
 def _left_out(check: Check) -> bool:

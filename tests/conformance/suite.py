@@ -41,8 +41,55 @@ CLIENT_SCENARIOS: dict[str, tuple[str, ...]] = {
         "json-schema-2020-12-preservation",
     ),
 }
-"""The client scenarios by the revision that the suite's server speaks: all but those of OAuth (`auth/*`), since the
-gateway does not sign in to upstreams."""
+"""The client scenarios by the revision that the suite's server speaks, without those of OAuth."""
+
+EXTENSIONS = "extensions"
+"""Stands for a revision: the scenarios of extensions belong to none."""
+
+_SINCE_2025_11_25 = (
+    "metadata-default",
+    "metadata-var1",
+    "metadata-var2",
+    "metadata-var3",
+    "basic-cimd",
+    "scope-from-www-authenticate",
+    "scope-from-scopes-supported",
+    "scope-omitted-when-undefined",
+    "scope-step-up",
+    "scope-retry-limit",
+    "token-endpoint-auth-basic",
+    "token-endpoint-auth-post",
+    "token-endpoint-auth-none",
+    "pre-registration",
+)
+
+OAUTH_SCENARIOS: dict[str, tuple[str, ...]] = {
+    "2025-03-26": ("2025-03-26-oauth-metadata-backcompat", "2025-03-26-oauth-endpoint-fallback"),
+    "2025-11-25": _SINCE_2025_11_25,
+    "2026-07-28": (
+        *_SINCE_2025_11_25,
+        "resource-mismatch",
+        "offline-access-scope",
+        "offline-access-not-supported",
+        "authorization-server-migration",
+        "iss-supported",
+        "iss-not-advertised",
+        "iss-supported-missing",
+        "iss-wrong-issuer",
+        "iss-unexpected",
+        "iss-normalized",
+        "metadata-issuer-mismatch",
+    ),
+    EXTENSIONS: (
+        "client-credentials-jwt",
+        "client-credentials-basic",
+        "enterprise-managed-authorization",
+        "dpop",
+        "dpop-nonce",
+        "wif-jwt-bearer",
+    ),
+}
+"""The client scenarios of OAuth (`auth/*`), by revision."""
 
 
 class Broken(Exception):
@@ -89,19 +136,18 @@ class Suite:
 
     def client(self, scenario: str, era: str, *options: str) -> list[Check]:
         """What one client scenario finds about `client.py`, called with these options."""
+        return self._client("tests.conformance.client", scenario, era, *options)
+
+    def oauth(self, scenario: str, era: str) -> list[Check]:
+        """What one OAuth scenario finds about the gateway as a client (`oauth_client.py`)."""
+        return self._client("tests.conformance.oauth_client", f"auth/{scenario}", era)
+
+    def _client(self, module: str, scenario: str, era: str, *options: str) -> list[Check]:
         # The suite splits the command at its spaces, and gives the parts to a shell.
-        command = " ".join(shlex.quote(part) for part in [sys.executable, "-m", "tests.conformance.client", *options])
+        command = " ".join(shlex.quote(part) for part in [sys.executable, "-m", module, *options])
         environ = {"PYTHONPATH": str(ROOT), "NO_PROXY": "127.0.0.1,localhost"}
-        arguments = (
-            "--command",
-            command,
-            "--timeout",
-            str(PATIENCE * 500),
-            "--scenario",
-            scenario,
-            "--spec-version",
-            era,
-        )
+        revision = () if era == EXTENSIONS else ("--spec-version", era)
+        arguments = ("--command", command, "--timeout", str(PATIENCE * 500), "--scenario", scenario, *revision)
         return self._run("client", *arguments, environ=environ)
 
     def _run(self, *arguments: str, environ: Mapping[str, str] | None = None) -> list[Check]:
@@ -140,7 +186,7 @@ def read(folder: Path) -> list[Check]:
     A scenario that broke off has written nothing, so all its checks are missing.
     """
     found: list[Check] = []
-    for path in sorted(folder.glob("*/checks.json")):
+    for path in sorted(folder.glob("**/checks.json")):
         scenario = STAMP.sub("", path.parent.name).removeprefix("server-")
         found += [_check(scenario, check) for check in json.loads(path.read_text("utf-8")) if check["status"] != "INFO"]
     return found

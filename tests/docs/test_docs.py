@@ -128,7 +128,7 @@ def test_contributors_are_told_of_every_room() -> None:
 def test_programs_that_take_options_of_their_own_are_separated_from_ours() -> None:
     for page in ALL_PAGES:
         for line in re.findall(r"npx [^`\n]*inspector[^`\n]*mcp-gateway[^`\n]*", page.read_text("utf-8")):
-            assert " -- mcp-gateway serve " in line, f"{page.name}: {line}"
+            assert " -- mcp-gateway serve" in line, f"{page.name}: {line}"
 
 
 @pytest.mark.parametrize("name", HAND_EDITED)

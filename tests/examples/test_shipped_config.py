@@ -10,10 +10,19 @@ import pytest
 from gateway.config.schema import Section, Settings, UpstreamSettings
 
 FILE = Path(__file__).resolve().parents[2] / "mcp-gateway.toml"
-NO_DEFAULT = {"gateway.profile", "gateway.instructions", "gateway.public_url", "http.token", "content.key"}
+NO_DEFAULT = {
+    "gateway.profile",
+    "gateway.instructions",
+    "gateway.public_url",
+    "http.token",
+    "http.tls_certificate",
+    "http.tls_key",
+    "content.key",
+}
 NO_DEFAULT |= {"gateway.model", "store.max_bytes_per_owner", "store.key", "files.dir"}
 NO_DEFAULT |= {"model_proxy.to", "model_proxy.token", "model_proxy.profile"}
-OF_AN_UPSTREAM = {"command", "url", "args", "cwd", "session"}
+NO_DEFAULT |= {"policy.rules", "http.tls_certificate", "http.tls_key"}
+OF_AN_UPSTREAM = {"command", "url", "args", "cwd", "session", "pins", "auth"}
 """Keys that show a value although they are left out by default: of the sections, and of an upstream."""
 
 
@@ -38,7 +47,8 @@ def test_the_shipped_config_is_valid_with_everything_put_back_in() -> None:
     assert set(settings.profiles) == {"my-host"}
 
 
-SECTIONS = ["gateway", "http", "model_proxy", "store", "content", "fetch", "media", "files", "limits", "logging"]
+SECTIONS = ["gateway", "http", "policy", "pins", "model_proxy", "store", "content", "fetch", "media", "files", "limits"]
+SECTIONS += ["logging"]
 
 
 @pytest.mark.parametrize("name", SECTIONS)

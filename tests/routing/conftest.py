@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.config.schema import GatewaySettings, LimitSettings, Settings, UpstreamSettings
+from gateway.config.schema import AccessSettings, GatewaySettings, LimitSettings, Settings, UpstreamSettings
 from gateway.content.shaping import Reach
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.notes import Note
@@ -16,6 +16,7 @@ from gateway.core.results.lift_result import lift
 from gateway.errors import Failure, UnknownMethod, UnknownResource
 from gateway.routing import Router
 from gateway.upstream import RequestContext, UpstreamState
+from gateway.upstream.bridging.bridge import Bridge
 
 Answer = Callable[[str, Mapping[str, Any]], Any]
 
@@ -48,6 +49,7 @@ class FakeUpstream:
     offers: tuple[str, ...] = ()
     revision: str | None = "2025-11-25"
     instructions: str | None = None
+    server_info: Mapping[str, Any] | None = None
     settings: UpstreamSettings = field(default_factory=lambda: UpstreamSettings(command="fake"))
     state: UpstreamState = UpstreamState.READY
     cause: str | None = None
@@ -57,6 +59,8 @@ class FakeUpstream:
     asked_for: list[tuple[Any, Any]] = field(default_factory=list)
     settled: anyio.Event = field(default_factory=anyio.Event)
     awaited: int = 0
+    principal: str = "local"
+    is_personal: bool = False
 
     @property
     def capabilities(self) -> dict[str, Any]:
@@ -67,8 +71,14 @@ class FakeUpstream:
         }
         return {**{name: {} for name, items in lists.items() if items}, **{name: {} for name in self.offers}}
 
+    def for_principal(self, principal: str) -> "FakeUpstream":
+        return self
+
     def lists_for(self, caller: Any = None) -> "FakeLists":
         return FakeLists(self.tool_list, self.resource_list, self.template_list, self.prompt_list, self.hints)
+
+    def listed_kind(self, caller: Any) -> str | None:
+        return ""
 
     def become(self, state: UpstreamState, cause: str | None = None) -> None:
         self.state, self.cause = state, cause
@@ -190,11 +200,17 @@ def make_router(
     model: str | None = None,
     result_bytes: int = 1_000,
     shaper: FakeShaper | None = None,
+    bridge: Bridge | None = None,
+    access: AccessSettings | None = None,
+    audit: Any = None,
+    **sections: Any,
 ) -> Router:
     gateway = GatewaySettings(prefix=prefix, model=model)
-    settings = Settings(gateway=gateway, limits=LimitSettings(result_bytes=result_bytes))
+    limits = LimitSettings(result_bytes=result_bytes)
+    settings = Settings(gateway=gateway, limits=limits, access=access or AccessSettings(), **sections)
     known: Any = FakeUpstreams(upstreams)
-    return Router(known, FakeOwnTools(), shaper or FakeShaper(), PROFILES, settings, profile)
+    parts = (known, FakeOwnTools(), shaper or FakeShaper(), PROFILES, settings, profile)
+    return Router(*parts, bridge=bridge, audit=audit)
 
 
 @pytest.fixture

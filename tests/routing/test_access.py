@@ -6,8 +6,7 @@ import pytest
 
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import Grant
-from gateway.errors import InvalidRequest, TooManyCalls, UnknownResource, UnknownTool
-from gateway.routing.call_rates import CallRates
+from gateway.errors import InvalidRequest, ScopeMissing, TooManyCalls, UnknownResource, UnknownTool
 from gateway.upstream import UpstreamState
 
 pytestmark = pytest.mark.anyio
@@ -60,6 +59,18 @@ async def test_the_lists_have_only_what_the_caller_reaches(router, vault, docs, 
     assert SECRET not in str(await served.respond(method, {}, ALICE))
 
 
+async def test_members_of_several_groups_get_no_list_of_members_of_others(router, vault, docs):
+    served, all_finds = router(vault, docs), Grant(("vault", "docs"), ("*__find", "*__open"))
+    everywhere = Grant(("docs",), others=(all_finds,))
+    here = Grant(("vault",), others=(all_finds,))
+    first = await served.respond("tools/list", {}, replace(ALICE, principal="carol", grant=everywhere))
+    assert {tool["name"] for tool in first["tools"]} >= {"docs__find", "docs__delete", "vault__open"}
+    second = await served.respond("tools/list", {}, replace(ALICE, grant=here))
+    assert "docs__delete" not in {tool["name"] for tool in second["tools"]}
+    with pytest.raises(UnknownTool):
+        await served.respond("tools/call", {"name": "docs__delete", "arguments": {}}, replace(ALICE, grant=here))
+
+
 @pytest.mark.parametrize(
     ("method", "params"),
     [
@@ -105,6 +116,36 @@ async def test_patterns_of_tools_hold_in_the_list_and_at_the_call(router, docs):
     assert [each["name"] for each in whole["tools"]] == ["docs__find", "docs__delete"]
 
 
+@pytest.mark.parametrize("prefix", ["always", "never"])
+async def test_a_call_without_its_scope_is_refused_before_anything_is_asked(router, docs, prefix):
+    served = router(docs, prefix=prefix)
+    reader = replace(ALICE, grant=Grant(scoped=(("docs__del*", ("docs.write",)),)))
+    name = {"always": "docs__{}", "never": "{}"}[prefix].format
+    listed = await served.respond("tools/list", {}, reader)
+    assert [each["name"] for each in listed["tools"]] == [name("find"), name("delete")]
+    await served.respond("tools/call", {"name": name("find"), "arguments": {}}, reader)
+    with pytest.raises(ScopeMissing) as early:
+        await served.check_scopes({"name": name("delete")}, reader)
+    with pytest.raises(ScopeMissing, match=r"needs the scope docs\.write") as late:
+        await served.respond("tools/call", {"name": name("delete"), "arguments": {}}, reader)
+    assert early.value.scopes == late.value.scopes == ("docs.write",)
+    assert len(docs.asked) == 1
+    await served.check_scopes({"name": name("find")}, reader)
+    await served.check_scopes({"name": "nothing"}, reader)
+    await served.check_scopes({"name": name("delete")}, ALICE)
+
+
+async def test_what_any_of_several_grants_reaches_is_reached(router, docs):
+    served = router(docs)
+    both = replace(ALICE, grant=Grant(("vault",), ("*",), others=(Grant(("docs",), ("docs__f*",)),)))
+    assert [each["name"] for each in (await served.respond("tools/list", {}, both))["tools"]] == ["docs__find"]
+    with pytest.raises(UnknownTool):
+        await served.respond("tools/call", {"name": "docs__delete", "arguments": {}}, both)
+    more = replace(ALICE, grant=Grant(("vault",), ("*",), others=(Grant(("docs",)),)))
+    listed = await served.respond("tools/list", {}, more)
+    assert [each["name"] for each in listed["tools"]] == ["docs__find", "docs__delete"]
+
+
 async def test_a_renamed_tool_is_still_the_tool_of_its_upstream(router, docs):
     served = router(docs, prefix="never")
     reader = replace(ALICE, grant=Grant(tools=("docs__find",)))
@@ -120,32 +161,3 @@ async def test_a_call_too_many_is_refused_before_anything_is_asked(router, docs)
         await served.respond("tools/call", {"name": "docs__find", "arguments": {}}, hasty)
     assert len(docs.asked) == 2
     await served.respond("tools/list", {}, hasty)
-
-
-def test_the_calls_of_tokens_with_one_principal_are_counted_apart():
-    rates = CallRates(lambda: 0.0)
-    laptop = replace(ALICE, token="laptop", grant=Grant(calls_per_minute=1))
-    rates.count(laptop)
-    rates.count(replace(laptop, token="phone"))
-    with pytest.raises(TooManyCalls):
-        rates.count(laptop)
-
-
-def test_calls_are_counted_within_any_minute_for_each_principal():
-    now = 0.0
-    rates = CallRates(lambda: now)
-    hasty, other = replace(ALICE, grant=Grant(calls_per_minute=2)), replace(ALICE, principal="bob")
-    rates.count(hasty)
-    now = 40.0
-    rates.count(hasty)
-    now = 59.0
-    with pytest.raises(TooManyCalls) as caught:
-        rates.count(hasty)
-    assert str(caught.value) == "only 2 tool calls a minute are allowed (try again in 1 s)"
-    rates.count(replace(other, grant=hasty.grant))
-    now = 60.0
-    rates.count(hasty)
-    with pytest.raises(TooManyCalls, match="try again in 40 s"):
-        rates.count(hasty)
-    with pytest.raises(TooManyCalls, match="try again in 60 s"):  # the limit was lowered
-        rates.count(replace(ALICE, grant=Grant(calls_per_minute=1)))

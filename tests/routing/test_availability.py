@@ -49,8 +49,9 @@ async def test_one_that_sleeps_is_not_missing(fake_upstream: Any, fake_upstreams
 @pytest.mark.parametrize("state", UpstreamState)
 async def test_every_state_has_a_remedy(fake_upstream: Any, fake_upstreams: Any, state: UpstreamState) -> None:
     members = upstreams(fake_upstream, fake_upstreams, charts=state)
-    error = Availability(members).unavailable("charts", "tool 'draw'")
-    assert error.message == f"upstream 'charts': tool 'draw' cannot be reached, the upstream is {state.value}: because"
+    error = Availability(members).unavailable("charts", "tool 'draw'", Caller())
+    words = "waits for a login" if state is UpstreamState.LOGIN else f"is {state.value}: because"
+    assert error.message == f"upstream 'charts': tool 'draw' cannot be reached, the upstream {words}"
     assert error.remedy
 
 
@@ -59,7 +60,7 @@ async def test_a_failure_is_told_with_its_own_remedy_and_only_with_that(
 ) -> None:
     members = upstreams(fake_upstream, fake_upstreams, charts=UpstreamState.FAILED)
     members["charts"].failure = Failure(UpstreamLost, FailureCode.NOT_FOUND, "answered HTTP 404", "check the path")
-    error = Availability(members).unavailable("charts", "tool 'draw'")
+    error = Availability(members).unavailable("charts", "tool 'draw'", Caller())
     assert str(error) == (
         "upstream 'charts': tool 'draw' cannot be reached, the upstream is failed: answered HTTP 404 (check the path)"
     )

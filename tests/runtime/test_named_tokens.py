@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from gateway.config.schema import AccessSettings, HttpSettings, Settings, TokenSettings, UpstreamSettings
 from gateway.runtime import run_gateway
-from gateway.serving.access import Access
+from gateway.serving.access import Access, Identified
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http
 
@@ -161,6 +161,21 @@ async def test_only_who_reaches_all_upstreams_is_told_of_them_by_probes_and_metr
             assert "blue" not in refused.text
             told = await http.get(f"{url}/metrics", headers=carol)
             assert (told.status_code, "blue" in told.text) == (200, True)
+
+
+async def test_of_those_whom_a_verifier_knows_only_admins_are_told_of_all_upstreams(tmp_path):
+    class Known:
+        async def verify(self, token):
+            return {"person": Identified("person"), "admin": Identified("admin", is_admin=True)}.get(token)
+
+    with anyio.fail_after(60):
+        async with gateway(tmp_path) as (url, access), httpx2.AsyncClient() as http:
+            access.add(Known())
+            person, admin = ({"Authorization": f"Bearer {token}"} for token in ("person", "admin"))
+            assert (await http.get(f"{url}/readyz", headers=person)).json() == {"ready": True}
+            assert (await http.get(f"{url}/metrics", headers=person)).status_code == 403
+            assert list((await http.get(f"{url}/readyz", headers=admin)).json()["upstreams"]) == ["red", "blue"]
+            assert (await http.get(f"{url}/metrics", headers=admin)).status_code == 200
 
 
 async def test_the_streams_of_a_removed_token_end(tmp_path):

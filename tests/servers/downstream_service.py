@@ -6,7 +6,15 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from gateway.core.model.caller import Caller
-from gateway.errors import ExpiredHandle, UnknownMethod, UnknownResource, UnknownTool, UpstreamRefused, UpstreamTimeout
+from gateway.errors import (
+    ExpiredHandle,
+    ScopeMissing,
+    UnknownMethod,
+    UnknownResource,
+    UnknownTool,
+    UpstreamRefused,
+    UpstreamTimeout,
+)
 from gateway.serving.mcp.service import ProgressCallback
 from gateway.upstream import Host
 from gateway.upstream.attendance import Attendance
@@ -72,6 +80,11 @@ class SampleService:
 
     def left(self, session: str) -> None:
         self.gone.append(session)
+
+    async def check_scopes(self, params: Mapping[str, Any], caller: Caller) -> None:
+        name = str(params.get("name"))
+        if missing := caller.grant.missing_scopes("sample", name):
+            raise ScopeMissing(f"{name} needs a scope", missing)
 
     async def respond(
         self,

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.servers.loopback import open_url
+
 SERVERS = Path(__file__).parents[1] / "servers"
 PATIENCE = 60
 META = "io.modelcontextprotocol/"
@@ -38,7 +40,7 @@ class Serving:
         self._news = threading.Condition()
         threading.Thread(target=self._read, daemon=True).start()
         said = self.line_with("listening on ")
-        self.url = said[said.index("http://") : said.index("/mcp ")]
+        self.url = said[said.index("http") : said.index("/mcp ")]
 
     def _read(self) -> None:
         assert self.process.stderr is not None
@@ -62,7 +64,9 @@ class Serving:
         """Status, body and headers of a GET."""
         return self._answer(urllib.request.Request(self.url + path, headers=headers))
 
-    def call(self, tool: str, arguments: Any = None, *, token: str = "", **meta: Any) -> dict[str, Any]:
+    def call(
+        self, tool: str, arguments: Any = None, *, token: str = "", path: str = "/mcp", **meta: Any
+    ) -> dict[str, Any]:
         """Call a tool as a stateless host; the whole answer."""
         about = {
             f"{META}protocolVersion": "2026-07-28",
@@ -78,7 +82,7 @@ class Serving:
             "Mcp-Method": "tools/call",
             "Mcp-Name": tool,
         } | ({"Authorization": f"Bearer {token}"} if token else {})
-        request = urllib.request.Request(f"{self.url}/mcp", json.dumps(message).encode(), headers)
+        request = urllib.request.Request(f"{self.url}{path}", json.dumps(message).encode(), headers)
         _, body, _ = self._answer(request)
         if body.startswith(("event:", "data:", ":", "id:")):
             body = next(line for line in body.splitlines() if line.startswith("data: {")).removeprefix("data: ")
@@ -105,7 +109,7 @@ class Serving:
 
     def _answer(self, request: urllib.request.Request) -> tuple[int, str, dict[str, str]]:
         try:
-            with urllib.request.urlopen(request, timeout=PATIENCE) as response:
+            with open_url(request, PATIENCE) as response:
                 return response.status, response.read().decode(), dict(response.headers)
         except urllib.error.HTTPError as error:
             with error:
@@ -135,8 +139,11 @@ def serving(config: Callable[[str], Path]) -> Generator[Callable[..., Serving]]:
     """Starts gateways; none outlives the test."""
     started: list[Serving] = []
 
-    def start(*options: str, more: str = "", **environ: str) -> Serving:
-        started.append(Serving(config(more), *options, **environ))
+    def start(*options: str, more: str = "", whole: str | None = None, **environ: str) -> Serving:
+        path = config(more)
+        if whole is not None:
+            path.write_text(whole, "utf-8")
+        started.append(Serving(path, *options, **environ))
         return started[-1]
 
     yield start

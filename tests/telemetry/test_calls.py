@@ -94,6 +94,13 @@ def test_a_call_that_fails_is_counted_by_what_came_of_it_and_raises_all_the_same
     assert "words of the upstream" not in caplog.text
 
 
+def test_a_link_to_log_in_at_is_for_the_caller_alone(telemetry, caplog):
+    with caplog.at_level(logging.INFO), pytest.raises(errors.LoginRequired, match="/oauth/login/ticket"):
+        do(telemetry, errors.LoginOffered("pics", remedy="open https://gateway.example/oauth/login/ticket"))
+    assert "cause upstream 'pics': waits for a login" in caplog.text
+    assert "ticket" not in caplog.text
+
+
 def test_every_outcome_is_looked_up_from_the_special_to_the_general():
     kinds = [kind for kind, _ in OUTCOMES]
     for position, kind in enumerate(kinds):

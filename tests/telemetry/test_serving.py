@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from gateway.config.token_hashes import hash_of
+from tests.servers.certificates import write_certificate
+
 SERVERS = Path(__file__).parents[1] / "servers"
 SECRETS = ("env-secret-1", "query-secret-2", "header-secret-3", "own-secret-4", "argument-secret-5")
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -66,6 +69,27 @@ def test_every_call_is_one_json_line_without_secrets_or_base64_at_debug_level(se
     assert ("not today" in everything) is content
     if content:
         assert '"password": "***"' in calls[1]["arguments"]
+
+
+def test_a_token_in_an_address_is_in_no_line_not_even_of_libraries(serving, tmp_path, monkeypatch):
+    certificate, key = write_certificate(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    token, other = "url-secret-url-secret-6", "own-secret-own-secret-7"
+    access = (
+        f"[access.tokens.phone]\nhash = '{hash_of(token)}'\nurl = true\n[access.tokens.me]\nhash = '{hash_of(other)}'\n"
+    )
+    tls = f"[http]\ntls_certificate = {json.dumps(str(certificate))}\ntls_key = {json.dumps(str(key))}\n"
+    gateway = serving("--log-format", "json", "--debug", more=access + tls)
+    assert gateway.url.startswith("https://127.0.0.1:")
+    assert gateway.call("pics__echo", path=f"/t/{token}/mcp")["result"]["content"]
+    for wrong in (f"/t/{token}/sse", f"/t/{other}/mcp", f"/t/{token}x/mcp", f"/mcp?access_token={token}"):
+        assert "error" in gateway.call("pics__echo", path=wrong)
+    assert gateway.get(f"/t/{token}/mcp/nobody")[0] == 404
+    assert gateway.end() == 0
+    everything = "\n".join(gateway.lines)
+    assert "call" in everything
+    assert token not in everything
+    assert other not in everything
 
 
 def test_text_lines_are_for_people_and_obey_the_level_of_each_part(serving):

@@ -51,8 +51,8 @@ def test_where_nothing_more_is_known_the_failures_own_remedy_does() -> None:
 @pytest.mark.parametrize(
     ("wants", "brief", "full"),
     [
-        ("login", "mcp-remote can log in: mcp-gateway add x", "mcp-gateway add x --replace -- npx -y mcp-remote"),
-        ("token", "set a token: headers", "or let mcp-remote log in: mcp-gateway add x"),
+        ("login", "mcp-gateway login x", "mcp-gateway login x"),
+        ("token", "set a token: headers", "or log in: mcp-gateway login x"),
         (None, "set a token: headers", "and the variable TOKEN"),
     ],
 )

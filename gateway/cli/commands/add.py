@@ -47,6 +47,9 @@ def add(
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace the server NAME; keep its other settings.")
     ] = False,
+    pin: Annotated[
+        bool, typer.Option("--pin", help="Pin its tools: withhold those that change later. docs/policy.md")
+    ] = False,
     config: ConfigFile = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Create a missing configuration without asking.")] = False,
 ) -> int:
@@ -59,7 +62,7 @@ def add(
     words = server or []
     if words and not _is_url(words[0]) and not cast("CommandContext", context.obj).after_dashes:
         refuse("put -- before the command line, so that its options are not taken for this command's own")
-    upstream = _upstream(words, env or (), header or (), cwd, kind)
+    upstream = _upstream(words, env or (), header or (), cwd, kind) | ({"pins": "hold"} if pin else {})
     file = _file(config, yes)
     changed = file.text.with_way_in(name, upstream) if replace else file.text.with_upstream(name, upstream)
     _refuse_unusable(name, upstream)
@@ -146,8 +149,7 @@ def _warn(name: str, upstream: dict[str, Any]) -> None:
     if command is not None and shutil.which(os.path.expanduser(_expanded(command))) is None:
         remark(f"warning: there is no program {command!r} that could be started here")
     if any(ask_for_logins([upstream], os.environ).values()):
-        remark(f"warning: {name} wants a login (OAuth), which the gateway cannot give by itself; mcp-remote can:")
-        remark(f"  {login_command(name, upstream['url'], replace=True)}")
+        remark(f"{name} wants a login (OAuth): `{login_command(name)}` opens it in your browser")
     if url_behind(upstream) is not None:
         say("its first start opens the browser for the login: `mcp-gateway tools` does it while you are there")
 

@@ -69,6 +69,7 @@ def call(
     save: Annotated[
         Path | None, typer.Option("--save", metavar="DIR", help="Save pictures, sound and files in this directory.")
     ] = None,
+    approve: Annotated[bool, typer.Option("--approve", help="Approve the call, if a rule wants that.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Call a tool, and show what a host would be sent.
@@ -80,6 +81,8 @@ def call(
     """
     parsed = _arguments(arguments)
     settings = settings_for(config, upstream)
+    if approve:
+        settings = _with_approval(settings)
     asked = the_profile(profile)
     profiles = chosen_profiles(settings, asked or settings.gateway.profile or "default", revision)
     tell_of_pages(profiles, app)
@@ -108,6 +111,15 @@ def call(
     if save is not None and unsaved:
         remark(_nothing_saved(unsaved, lift(ended.raw)))
     return FAILED if ended.raw.get("isError") is True else DONE
+
+
+def _with_approval(settings: Settings) -> Settings:
+    """Return the settings with calls allowed that need an approval: whoever gives `--approve` approves this one."""
+    rules = tuple(
+        rule.model_copy(update={"effect": "allow"}) if rule.effect == "approve" else rule
+        for rule in settings.policy.rules
+    )
+    return settings.model_copy(update={"policy": settings.policy.model_copy(update={"rules": rules})})
 
 
 def _arguments(given: str) -> dict[str, Any]:
@@ -174,8 +186,9 @@ def _is_for_pages_alone(gateway: Gateway, tool: str, caller: Caller) -> bool:
 
 async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> None:
     """Start the upstreams needed for a tool: the one that last had it, or whose prefix it has, or else all."""
+    from gateway.core.model.grant import SEPARATOR
     from gateway.core.tools.catalogue import OWN
-    from gateway.core.tools.catalogue.names import SEPARATOR, NameRules
+    from gateway.core.tools.catalogue.names import NameRules
     from gateway.upstream import UpstreamState
 
     router, upstreams = gateway.router, gateway.upstreams

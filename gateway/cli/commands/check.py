@@ -204,6 +204,10 @@ def _say_page(page: "CheckedPage") -> None:
     say(f"{plain(page.uri)}: the page of {plain(', '.join(page.tools), 200)}")
     for hosts, words in grouped(page.words()):
         say(f"  in {', '.join(hosts)}: {words}")
+    if page.losing:
+        from gateway.cli.diagnosis.page_check import LOST
+
+        say(f"  in {', '.join(page.losing)}: {LOST}")
     for fault in page.faults:
         say(f"  change   {plain(fault)}")
 

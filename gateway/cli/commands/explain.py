@@ -78,7 +78,7 @@ def explain(
     ] = None,
     config: ConfigFile = None,
     profile: Annotated[
-        ProfileNames, profile_option(f"Profile of the host; {ALL!r} for every host. Default: default.")
+        ProfileNames, profile_option(f"Profile of the host; {ALL!r} for every host. Default: gateway.profile.")
     ] = None,
     revision: Revision = REVISIONS[-1],
     app: WithPages = False,
@@ -96,9 +96,10 @@ def explain(
     """
     if file is None and sys.stdin.isatty():
         raise typer.TyperException("Missing argument 'FILE': a recorded result; or pipe one in.")
-    name = the_profile(profile) or "default"
+    asked = the_profile(profile)
     recorded = _recorded(file or "-")
     settings = settings_if_any(config).settings
+    name = asked or settings.gateway.profile or "default"
     profiles = chosen_profiles(settings, name, revision)
     tell_of_pages(profiles, app)
     if recorded.audience == "app":

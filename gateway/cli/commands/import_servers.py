@@ -2,8 +2,9 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -11,16 +12,20 @@ import typer
 from gateway.cli.command_context import AsJson, ConfigFile
 from gateway.cli.exit_codes import DONE, complain, refuse
 from gateway.cli.terminal import remark, say, say_json, say_table
+from gateway.config.expansion import NoValue
 from gateway.config.find_config import config_candidates, find_file
 from gateway.config.logins import login_command
+from gateway.config.secret_sources import keep_in_keyring
 from gateway.core.wording import counted
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.discover import DiscoveredServers, discover
 from gateway.hosts.config_files.files import decoded_text, read_bytes, replace_file
 from gateway.hosts.config_files.hosts import HOSTS
-from gateway.hosts.config_files.import_servers import ImportPlan, Row, plan_import
+from gateway.hosts.config_files.import_servers import ImportPlan, Row, plan_import, wants_login, with_keyring
+from gateway.hosts.config_files.keyring_secrets import PlainSecret
 from gateway.hosts.config_files.login_probe import ask_for_logins, may_want_a_login
 from gateway.hosts.config_files.machine import Machine
+from gateway.hosts.config_files.registration_status import registration_status
 from gateway.hosts.config_files.starter_config import HEAD
 
 
@@ -32,9 +37,13 @@ def import_(
     config: ConfigFile = None,
     mcp_remote: Annotated[
         bool,
-        typer.Option("--mcp-remote", help="Also import servers that want a login (OAuth), through npx -y mcp-remote."),
+        typer.Option("--mcp-remote", help="Import servers that want a login (OAuth) through npx -y mcp-remote."),
     ] = False,
     offline: Annotated[bool, typer.Option("--offline", help="Do not ask servers whether they want a login.")] = False,
+    keyring: Annotated[
+        bool | None,
+        typer.Option("--keyring/--no-keyring", help="Move plain secrets into the keyring, or do not. Default: ask."),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.")] = False,
     as_json: AsJson = False,
@@ -55,6 +64,7 @@ def import_(
         say_json(_as_json(plan, discovered, target))
     else:
         _show(plan, discovered)
+        _show_elsewhere(discovered, source or ())
         _show_logins(plan, answers)
     for problem in discovered.problems:
         complain(problem)
@@ -64,6 +74,10 @@ def import_(
         return DONE
     if not yes and not _agreed(len(plan.new), target):
         return DONE
+    in_keyring, secrets = with_keyring(plan, text, str(target))
+    if secrets and _to_keyring(keyring, secrets, ask=not yes):
+        _store(secrets)
+        plan = in_keyring
     replace_file(target, plan.text.encode("utf-8"), expected=before)
     if not as_json:
         say(f"{target}: {counted(len(plan.new), 'upstream')} added")
@@ -83,6 +97,30 @@ def _agreed(count: int, target: Path) -> bool:
     if not sys.stdin.isatty():
         refuse("nobody can be asked here: --yes writes, --dry-run only shows")
     return typer.confirm(f"Put {counted(count, 'server')} into {target}?", default=True)
+
+
+def _to_keyring(wanted: bool | None, secrets: Sequence[PlainSecret], *, ask: bool) -> bool:
+    """Whether the secrets go into the keyring; if nobody can be asked, say how they can."""
+    where = ", ".join(f"{secret.upstream} ({secret.table}.{secret.key})" for secret in secrets)
+    if wanted is None and ask and sys.stdin.isatty():
+        return typer.confirm(f"Plain secrets: {where}. Move {_them(secrets)} into the keyring?", default=True)
+    if wanted is None:
+        remark(f"{where}: {'a secret' if len(secrets) == 1 else 'secrets'} in plain text; --keyring would move")
+        remark(f"{_them(secrets)} into the keyring, and so do `mcp-gateway secret set NAME` and ${{keyring:NAME}}")
+    return wanted or False
+
+
+def _them(secrets: Sequence[PlainSecret]) -> str:
+    return "it" if len(secrets) == 1 else "them"
+
+
+def _store(secrets: Sequence[PlainSecret]) -> None:
+    for secret in secrets:
+        try:
+            keep_in_keyring(secret.entry, secret.value)
+        except NoValue as failed:
+            remedy = "--no-keyring leaves secrets in the file, which is readable by this user alone"
+            raise ConfigError(f"{secret.entry} cannot be stored: {failed}", remedy=remedy) from None
 
 
 def _would_write(count: int, target: Path, *, exists: bool) -> str:
@@ -108,23 +146,26 @@ def _show(plan: ImportPlan, discovered: DiscoveredServers) -> None:
             remark(f"{row.upstream}: {line}")
 
 
+def _show_elsewhere(discovered: DiscoveredServers, sources: Sequence[str]) -> None:
+    """Show the files of other projects that have servers: only the working folder is looked at."""
+    at = Machine.here()
+    for host in HOSTS.values():
+        if not sources or host.name in sources:
+            for project in registration_status(host, at).projects:
+                if project.others and project.file not in discovered.files:
+                    servers, file = counted(len(project.others), "server"), quote(str(project.file))
+                    remark(f"not looked at: {project.file} ({servers}): `mcp-gateway import {file}`")
+
+
 def _show_logins(plan: ImportPlan, answers: Mapping[str, bool]) -> None:
     """Show which servers want a login and how to log in, and which may want one but could not be asked."""
-    wanting = {row.upstream: row.server for row in plan.rows if row.what == "login"}
-    if wanting:
-        want, stay = ("wants", "it stays") if len(wanting) == 1 else ("want", "they stay")
-        remark(
-            f"{', '.join(map(str, wanting))} {want} a login (OAuth), which the gateway cannot give by itself: {stay} "
-            "with the host. mcp-remote can log in, in your browser; `mcp-gateway import --mcp-remote` puts it in "
-            "between, and so does"
-        )
-        for name, server in wanting.items():
-            remark(f"  {login_command(str(name), (server.upstream or {})['url'], replace=False)}")
+    wanting = frozenset(url for url, wants in answers.items() if wants)
     for row in plan.rows:
         upstream = row.server.upstream or {}
-        if row.what == "known" and answers.get(upstream.get("url", "")) and "url" in upstream:
-            remark(f"{row.upstream} wants a login (OAuth), which the gateway cannot give by itself; mcp-remote can:")
-            remark(f"  {login_command(str(row.upstream), upstream['url'], replace=True)}")
+        if row.what in ("new", "known") and wants_login(row.server, wanting):
+            remark(
+                f"{row.upstream} wants a login (OAuth): `{login_command(str(row.upstream))}` opens it in your browser"
+            )
         elif row.what == "new" and may_want_a_login(upstream) and upstream["url"] not in answers:
             remark(f"{row.upstream}: no token is sent; should it want a login (OAuth), `mcp-gateway tools` says so")
 
@@ -142,8 +183,6 @@ def _becomes(row: Row) -> str:
             return "(the gateway itself)"
         case "unusable":
             return f"no: {row.server.obstacle}"
-        case "login":
-            return "no: wants a login (OAuth)"
         case "known":
             return f"{row.upstream} (there already)"
         case "twin":
@@ -165,10 +204,10 @@ def _as_json(plan: ImportPlan, discovered: DiscoveredServers, target: Path) -> d
                 "file": row.server.file,
                 "project": row.server.project,
                 "result": row.what,
-                "upstream": None if row.what == "login" else row.upstream,
+                "upstream": row.upstream,
                 "enabled": (row.server.upstream or {}).get("enabled", True),
                 "remarks": list(row.server.remarks),
-                "obstacle": "wants a login (OAuth)" if row.what == "login" else row.server.obstacle,
+                "obstacle": row.server.obstacle,
             }
             for row in plan.rows
         ],

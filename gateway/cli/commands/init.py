@@ -69,9 +69,6 @@ def _found(file: Path, *, probe: bool) -> ImportPlan:
 def _agreed(found: ImportPlan) -> bool:
     say("Your hosts have these MCP servers:")
     say_table(("server", "from"), [(str(row.upstream), row.server.origin) for row in found.new])
-    for row in found.rows:
-        if row.what == "login":
-            say(f"{row.upstream} stays with {row.server.host}: it wants a login (see `mcp-gateway import`)")
     count = len(found.new)
     return typer.confirm(f"Put {'it' if count == 1 else f'all {count}'} behind the gateway?", default=True)
 

@@ -29,14 +29,13 @@ from gateway.hosts.config_files.files import decoded_text, read_bytes
 from gateway.hosts.config_files.gateway_entry import NAME
 from gateway.hosts.config_files.host_environment import missing_in_host
 from gateway.hosts.config_files.hosts import HOSTS, HostFormat, find_host
-from gateway.hosts.config_files.import_servers import known_to, wants_login
+from gateway.hosts.config_files.import_servers import known_to
 from gateway.hosts.config_files.launch_command import Launch, given_in, is_own, launch_in, lives_in_cache, own_launch
-from gateway.hosts.config_files.login_probe import ask_for_logins
 from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.register_gateway import Registered, host_document, register, unregister, user_file
 from gateway.hosts.config_files.registration_status import RegistrationStatus, registration_status
 from gateway.hosts.config_files.servers import read_servers
-from gateway.hosts.config_files.servers_behind import ServersBehind, servers_behind
+from gateway.hosts.config_files.servers_behind import ServersBehind, removal, servers_behind
 
 HostName = Annotated[
     str | None,
@@ -57,9 +56,7 @@ def install(
     host: HostName = None,
     config: ConfigFile = None,
     profile: Annotated[ProfileNames, profile_option("Profile to use instead of recognising the host.")] = None,
-    only: Annotated[
-        bool, typer.Option("--only", help="Remove the other servers, except those that want a login.")
-    ] = False,
+    only: Annotated[bool, typer.Option("--only", help="Remove the other servers.")] = False,
     env: Annotated[
         list[str] | None,
         typer.Option(
@@ -105,15 +102,16 @@ def install(
     shown = {**given, **dict.fromkeys(changed, HIDDEN)} if dry_run else given
     launch = own_launch(configuration, chosen, given=shown)
     others = _others(known, target, at, configuration) if only else _OtherServers()
-    done = register(known, target, launch, Backups.of_user(), name=name, only=only, kept=others.login, dry_run=dry_run)
+    done = register(known, target, launch, Backups.of_user(), name=name, only=only, dry_run=dry_run)
     if dry_run:
         values = (json.dumps(value, ensure_ascii=False)[1:-1] for value in (*before.values(), *given.values()))
         say(hide(done.diff, longest_first(values, _SHORTEST_SECRET)) or f"{target}: nothing to change")
-        _say_kept(done, known, others)
         return DONE
     _say_registered(done, known, name, configuration)
     behind = servers_behind(known, target, at, configuration)
     _say_others(done, known, others, behind, config)
+    if file is None:
+        _say_projects(registration_status(known, at), elsewhere=True)
     again = ["mcp-gateway", "install", known.name, *(["--config", str(config)] if config is not None else [])]
     again += [*(["--profile", chosen] if chosen is not None else []), *(["--name", name] if name != NAME else [])]
     again += ["--file", str(file)] if file is not None else []
@@ -147,6 +145,10 @@ def uninstall(
         say(f"{target}: as it was before, byte for byte")
     else:
         say(f"{target}: the gateway's entry was removed; the file has been changed by others since it was registered")
+        if done.put_back:
+            say(f"put back: {', '.join(done.put_back)}")
+        for folder, server in done.missing:
+            remark(f"not put back: {server} for {folder} alone, which others took out since")
         if done.backup is not None:
             say(f"the previous version is kept in {done.backup}")
     return DONE
@@ -234,23 +236,19 @@ def _say_others(
     done: Registered, host: HostFormat, others: "_OtherServers", behind: ServersBehind, config: Path | None
 ) -> None:
     """Print what happens to the host's other servers, and which of these the gateway does not have."""
-    beside = [name for name in done.installation.beside if name not in others.login]
-    if beside:
+    if beside := done.installation.beside:
         say(f"its other servers stay beside it: {', '.join(beside)}")
         say(_way(host, beside, behind, config))
         if (twice := behind.twice(beside)) is not None:
             remark(f"warning: {twice}")
     if done.installation.taken_out:
         say(f"taken out: {', '.join(done.installation.taken_out)}")
-    _say_kept(done, host, others)
     back = f"(`mcp-gateway uninstall {host.name}` brings them back)"
     if others.lost:
         remark(f"warning: not behind the gateway: {', '.join(others.lost)} {back}")
-    for name, project in others.in_projects:
-        remark(
-            f"warning: {host.title} starts {name} in {project} as well, beside the gateway: to take it out, run there"
-        )
-        remark(f"  `{shlex.join(['claude', 'mcp', 'remove', name, '-s', 'local'])}` there")
+    for project, name in behind.in_projects:
+        remark(f"warning: {host.title} starts {name} in {project} as well, beside the gateway")
+        remark(f"  run `{removal(name)}` there to take it out (uninstall does not put it back)")
     if others.off:
         names = ", ".join(others.off)
         remark(f"warning: not enabled behind the gateway: {names} (`mcp-gateway enable NAME` switches one on)")
@@ -263,46 +261,27 @@ def _way(host: HostFormat, servers: Sequence[str], behind: ServersBehind, config
     return behind.way(servers, f"`{import_}`", f"`{install} --only`")
 
 
-def _say_kept(done: Registered, host: HostFormat, others: "_OtherServers") -> None:
-    kept = [name for name in others.login if name in done.installation.beside]
-    if kept:
-        names = ", ".join(kept)
-        remark(f"left with {host.title}: {names}, which the gateway could not log in to (OAuth). mcp-remote can:")
-        remark(f"  `mcp-gateway import {host.name} --mcp-remote`, then `mcp-gateway install {host.name} --only` again")
-
-
 @dataclass(frozen=True)
 class _OtherServers:
     """Names of servers in the host's file that `--only` treats with care.
 
-    Servers in `login` want a login (OAuth) that the gateway cannot do; those in `lost` are not in the configuration,
-    and those in `off` are not enabled there. `in_projects`: names and folders of servers that the gateway has, and that
-    the host (Claude Code) also has for one project alone, where `--only` leaves them.
+    Those in `lost` are not in the configuration, and those in `off` are not enabled there.
     """
 
-    login: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     off: tuple[str, ...] = ()
-    in_projects: tuple[tuple[str, str], ...] = ()
 
 
 def _others(host: HostFormat, file: Path, at: Machine, configuration: Path) -> _OtherServers:
-    """Compare the host's own servers with the configuration, and ask them whether they want a login."""
+    """Compare the host's own servers with the configuration."""
     document, _ = host_document(host, file)
-    others = [one for one in read_servers(document, host, at) if not one.own]
-    servers = [one for one in others if not one.project]
+    servers = [one for one in read_servers(document, host, at) if not one.own and not one.project]
     is_json = configuration.suffix.lower() == ".json"
     known = known_to("" if is_json else decoded_text(read_bytes(configuration), configuration), str(configuration))
-    open_ones = [one for one in servers if one.upstream is not None and not known.logs_in_to(one)]
-    answers = ask_for_logins([one.upstream for one in open_ones if one.upstream and not one.logs_in], at.environ)
-    logins = [url for url, wants in answers.items() if wants]
-    login = tuple(one.name for one in open_ones if wants_login(one, logins))
-    rest = [] if is_json else [one for one in servers if one.name not in login]
+    rest = [] if is_json else servers
     return _OtherServers(
-        login,
         tuple(one.name for one in rest if not known.has(one)),
         tuple(one.name for one in rest if known.is_off(one)),
-        tuple((one.name, one.project) for one in others if one.project and not is_json and known.has(one)),
     )
 
 
@@ -320,12 +299,18 @@ def _list(at: Machine, as_json: bool, config: Path | None) -> int:
             say(f"{one.host.title}: {_way(one.host, one.others, behind, config)}")
         if one.own and (twice := behind.twice(one.others)) is not None:
             remark(f"warning: {one.host.title}: {twice}")
-        for project in one.projects:
-            names = list_names([*project.own, *project.others])
-            say(f"{one.host.title} also has in {project.folder}: {names} ({project.file})")
+        _say_projects(one)
         if one.problem is not None:
             complain(str(one.problem))
     return DONE
+
+
+def _say_projects(one: RegistrationStatus, *, elsewhere: bool = False) -> None:
+    """Print the servers that a host has for single projects; `elsewhere`: only those in files of the projects."""
+    for project in one.projects:
+        if not elsewhere or project.file != one.file:
+            names = list_names([*project.own, *project.others])
+            say(f"{one.host.title} also has in {project.folder}: {names} ({project.file})")
 
 
 def _in_words(one: RegistrationStatus) -> str:

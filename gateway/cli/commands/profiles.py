@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from gateway.cli.command_context import AsJson, ConfigFile, settings_if_any
 from gateway.cli.completion import profile_names
@@ -13,7 +14,7 @@ from gateway.cli.exit_codes import DONE
 from gateway.cli.terminal import say, say_json, say_table
 from gateway.config.builtin_profiles import builtin_profiles, load_profiles
 from gateway.core.profiles.host_profiles import PATHS, value_at
-from gateway.core.profiles.match_profile import find_profile, namesake
+from gateway.core.profiles.match_profile import find_profile, known_name, namesake
 from gateway.core.profiles.profile import Match, Profile
 
 _OF_THE_HOST = frozenset({"wait.call", "wait.start", "wait.progress_resets", "apps.declares", "apps.shows"})
@@ -27,7 +28,19 @@ _FIRST = 4
 
 _NOT_SHOWN = {"line": "named in a line", "file": "as the path of a file"}
 
-app = typer.Typer(help="List the host profiles, built-in ones and your own, or show one.", invoke_without_command=True)
+
+class _Shown(typer.core.TyperGroup):
+    """Shows the profile whose name is given where a command would be."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        first = next((word for word in args if not word.startswith("-")), None)
+        is_profile = first not in self.commands and known_name(builtin_profiles(), first or "") is not None
+        return super().parse_args(ctx, ["show", *args] if is_profile else args)
+
+
+_HELP = "List the host profiles, built-in ones and your own, or show one."
+
+app = typer.Typer(cls=_Shown, help=_HELP, invoke_without_command=True)
 
 
 @app.callback()

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.command_context import (
+    ALL,
     AsJson,
     ConfigFile,
     ProfileNames,
@@ -34,7 +35,7 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object, objects_in
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.wording import counted, join_facts, plain, size_words
-from gateway.errors import ContentError
+from gateway.errors import ConfigError, ContentError
 from gateway.runtime import run_gateway
 
 
@@ -60,7 +61,12 @@ def read(
         refuse("give either --json or --to")
     file = SavedFile(to, force) if to is not None else None
     settings = settings_for(config, upstream)
-    (chosen,) = chosen_profiles(settings, the_profile(profile) or settings.gateway.profile or "default", revision)
+    name = the_profile(profile) or settings.gateway.profile or "default"
+    if name == ALL:
+        raise ConfigError(
+            "a resource is read as one host", where="--profile", remedy="name a profile: mcp-gateway profiles"
+        )
+    (chosen,) = chosen_profiles(settings, name, revision)
     settings, caller = without_waiting(settings, chosen, revision)
     wait = Wait(visible=not as_json, ctrl_c="end")
     ended = run_until_signal(lambda: _read(settings, uri, declaring(caller, app), wait, app, configured=not upstream))

@@ -4,7 +4,7 @@ import logging
 import os
 import time
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -32,6 +32,7 @@ from gateway.config.schema import LogFormat, LogLevel, Settings
 from gateway.core.model.json_values import as_object
 from gateway.core.profiles.match_profile import find_profile
 from gateway.core.tools.instructions import Introductions
+from gateway.runtime import Gateway
 from gateway.serving.control.status_report import Serving
 from gateway.telemetry import configure_logging
 from gateway.telemetry.logs import announce
@@ -39,7 +40,10 @@ from gateway.telemetry.trace_export import exporting_traces
 
 if TYPE_CHECKING:
     from gateway.routing import Router
+    from gateway.serving.access import Access
+    from gateway.serving.authorization.authorization_server import AuthorizationServer
     from gateway.serving.mcp.early_stdio import EarlyStdio
+    from gateway.telemetry.audit.trail import AuditTrail
 
 logger = logging.getLogger(__name__)
 
@@ -132,6 +136,7 @@ def _opening(settings: Settings) -> "EarlyStdio":
 
 
 async def _serve_stdio(start: Start, opening: "EarlyStdio") -> int:
+    from gateway.serving.logins.loopback import loopback_pages
     from gateway.serving.mcp.stdio import expected_host, serve_stdio
 
     settings = start.settings
@@ -158,6 +163,7 @@ async def _serve_stdio(start: Start, opening: "EarlyStdio") -> int:
                 expected=lambda: expected_host(opening.handshake),
             ) as gateway,
             proxy_beside(gateway, settings, essential=False),
+            loopback_pages(gateway.login_desk, partial(_callback_port, gateway)),
         ):
             yield gateway.router
 
@@ -166,30 +172,57 @@ async def _serve_stdio(start: Start, opening: "EarlyStdio") -> int:
     return DONE
 
 
+def _authorization_server(settings: Settings, access: "Access") -> "AuthorizationServer | None":
+    """Return the built-in authorization server, if there is to be one. `access` then accepts its tokens."""
+    if settings.access.authorization_server is None:
+        return None
+    from gateway.config.find_config import state_folder
+    from gateway.serving.authorization.authorization_server import opened_server
+
+    server = opened_server(settings, state_folder(os.environ))
+    access.add(server, server.issuer)
+    return server
+
+
+def _record(trail: "AuditTrail", access: "Access", authorization: "AuthorizationServer | None") -> None:
+    """Let the audit trail have what no request through the router says: refused tokens, logins, approved hosts."""
+    access.on_refusal = trail.token_refused
+    if authorization is not None:
+        authorization.listeners.login_refused = trail.login_refused
+        authorization.listeners.host_approval = trail.host_approval
+
+
 async def _serve_http(start: Start) -> int:
     from gateway.config.find_config import state_folder
     from gateway.content.links.base_url import Bases
     from gateway.content.links.links import link_key
     from gateway.serving.access import Access
     from gateway.serving.content.routes import content_routes
+    from gateway.serving.logins.routes import login_routes
     from gateway.serving.mcp.handshake import Identity
     from gateway.serving.mcp.http import http_app, serve_http
     from gateway.serving.mcp.security import check_bind
+    from gateway.system.large_blocks import reuse_large_blocks
+    from gateway.upstream.authorization.client_identification import client_document
 
+    reuse_large_blocks()
     settings = start.settings
-    access = Access(settings.http, settings.access)
-    check_bind(settings.http, needs_token=access.needs_token)  # before any upstream is started
-    identity = Identity(settings.gateway.name, __version__, instructions=settings.gateway.instructions)
-    host = f"[{settings.http.bind}]" if ":" in settings.http.bind else settings.http.bind
+    access = Access(settings.http, settings.access, public_url=settings.gateway.public_url)
+    authorization = _authorization_server(settings, access)
+    # Before any upstream is started.
+    check_bind(settings.http, needs_token=access.needs_token, public_url=settings.gateway.public_url)
     serving = Serving(start.path, time.time(), principal="token" if settings.http.token else "local")
     reached = HostFacingState(serving)
     own = settings.gateway
     key = link_key(settings.content.key, state_folder(os.environ))
 
     def bound(port: int) -> None:
-        gateway.links.serve_at(f"http://{host}:{port}{own.root_path}", key)
-        where = f"listening on http://{host}:{port}/mcp (Streamable HTTP) and http://{host}:{port}/sse (HTTP+SSE)"
-        serving.transports[:] = [f"http://{host}:{port}/mcp", f"http://{host}:{port}/sse"]
+        address = _origin(settings, port)
+        base = f"{address}{own.root_path}"
+        gateway.links.serve_at(base, key)
+        gateway.login_desk.serve_at(partial(_place, own.public_url, base))
+        where = f"listening on {address}/mcp (Streamable HTTP) and {address}/sse (HTTP+SSE)"
+        serving.transports[:] = [f"{address}/mcp", f"{address}/sse"]
         if settings.logging.format == "json":
             announce(logger, where)
         else:
@@ -198,13 +231,18 @@ async def _serve_http(start: Start) -> int:
     def applied(changed: Settings) -> None:
         reached.applied(changed)
         access.reconfigure(changed.access)
+        if authorization is not None:
+            authorization.reconfigure(changed)
 
     def refused(document: Mapping[str, Any]) -> None:
-        access.narrow(as_object(as_object(document.get("access")).get("tokens")))
+        written = as_object(document.get("access"))
+        access.narrow(written)
+        if authorization is not None:
+            authorization.narrow(as_object(written.get("people")))
 
     start = replace(start, on_refused=refused)
 
-    with anyio.CancelScope() as whole:
+    with anyio.CancelScope() as whole, nullcontext() if authorization is None else closing(authorization):
         async with (
             controlled_gateway(
                 start,
@@ -213,21 +251,47 @@ async def _serve_http(start: Start) -> int:
                 on_applied=applied,
                 on_introduced=reached.introduced,
                 over_http=True,
+                subject_of=access.came_with,
             ) as gateway,
             proxy_beside(gateway, settings, essential=True),
         ):
             router = gateway.router
+            if gateway.audit is not None:
+                _record(gateway.audit, access, authorization)
             app = http_app(
                 router,
                 settings.http,
-                identity._replace(others=router.introductions),
+                Identity(own.name, __version__, instructions=own.instructions, others=router.introductions),
                 access=access,
                 profile_names=lambda: router.profile_names,
                 telemetry=router.telemetry,
                 content=content_routes(gateway.store, gateway.links, settings.content),
+                public=[
+                    *login_routes(gateway.login_desk, client_document(own.public_url) if own.public_url else None),
+                    *([] if authorization is None else authorization.routes()),
+                ],
                 bases=Bases(own.root_path, settings.http.trusted_proxies),
                 public_url=own.public_url,
+                on_too_many=None if gateway.audit is None else gateway.audit.too_many_requests,
             )
             reached.serves(app.state.downstream)
             await serve_http(app, settings.http, on_bound=bound)
     return DONE
+
+
+def _origin(settings: Settings, port: int) -> str:
+    """Return the origin that is listened on."""
+    host = f"[{settings.http.bind}]" if ":" in settings.http.bind else settings.http.bind
+    return f"{'http' if settings.http.tls_certificate is None else 'https'}://{host}:{port}"
+
+
+def _callback_port(gateway: Gateway, upstream: str) -> int | None:
+    auth = gateway.settings.upstreams[upstream].auth
+    return None if auth is None else auth.callback_port
+
+
+async def _place(public_url: str | None, base: str, _upstream: str) -> str:
+    """Return the address to which browsers come back from a login: the public one, or that of the host's request."""
+    from gateway.content.links.base_url import current_base
+
+    return (public_url or current_base() or base).rstrip("/")

@@ -71,19 +71,35 @@ def _show(report: Mapping[str, Any]) -> None:
     store = report["store"]
     held = f"{size_words(store['bytes'])} of {size_words(store['max_bytes'])} in {counted(store['pieces'], 'piece')}"
     say(f"  store: {plain(store['url'], 200)}, {held}")
+    if audit := report.get("audit"):  # missing in the status of an older gateway
+        problem = f", which cannot be written: {audit['problem']}" if audit["problem"] else ""
+        say(f"  audit: {audit['path']}{problem}")
     for host in report["hosts"]:
         say(f"  host {_host(host)}")
     if not report["hosts"]:
         say("  no host is connected")
+    _show_waiting(report)
     if report["upstreams"]:
         headings = ("upstream", "state", "for", "calls", "failed", "running", "restarts", "memory")
         say_table(headings, [_row(upstream) for upstream in report["upstreams"]])
     for upstream in report["upstreams"]:  # below the table, because a cause is wider than a column
-        say(f"  {upstream['name']}: {_about(upstream)}")
-        for one in upstream.get("withheld", ()):  # missing in the status of an older gateway
-            say(f"  {upstream['name']}: the tool {one['tool']} is withheld: {one['why']}")
-        for why in upstream.get("left_out", ()):
-            say(f"  {upstream['name']}: {why}")
+        _show_upstream(upstream)
+
+
+def _show_upstream(upstream: Mapping[str, Any]) -> None:
+    say(f"  {upstream['name']}: {_about(upstream)}")
+    for one in upstream.get("logins", ())[1:]:
+        about = one["cause"] or one["state"]
+        say(f"  {upstream['name']}, for {plain(one['principal'], 100)}: {plain(about, 1_000)}")
+    for one in upstream.get("withheld", ()):  # missing in the status of an older gateway
+        say(f"  {upstream['name']}: the tool {one['tool']} is withheld: {one['why']}")
+    for why in upstream.get("left_out", ()):
+        say(f"  {upstream['name']}: {why}")
+
+
+def _show_waiting(report: Mapping[str, Any]) -> None:
+    if waiting := report.get("approvals"):  # missing in the status of an older gateway
+        say(f"  {counted(waiting, 'call')} waiting for an approval: mcp-gateway approvals ls")
 
 
 def _host(host: Mapping[str, Any]) -> str:

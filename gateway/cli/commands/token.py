@@ -4,24 +4,35 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile
 from gateway.cli.configuration_file import ConfigurationFile
-from gateway.cli.exit_codes import DONE, UNUSABLE, complain, refuse
+from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
+from gateway.config.load_settings import load_settings
+from gateway.config.moments import moment_in, seconds_of_moment
 from gateway.config.problems import config_error
 from gateway.config.schema import PRINCIPAL, Settings
+from gateway.config.token_hashes import hash_of
 from gateway.config.validation import validate
 from gateway.core.model.json_values import is_list
 from gateway.core.model.quantities import seconds_of
-from gateway.serving.access.tokens import hash_of, new_token
+from gateway.errors import ConfigError
+from gateway.serving.access.tokens import new_token
 
 app = typer.Typer(name="token", help="Add, list or remove tokens for HTTP.", invoke_without_command=True)
 
 TokenName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the token, such as that of its owner.")]
+
+
+_IN_URL = """\
+warning: whoever sees this address has the token. Addresses are kept in histories, and in the logs of proxies and of the
+services that call them. Use it only for a host that can send no header and do no OAuth, over https://, with --upstream
+and --expires; `mcp-gateway token rm NAME` withdraws it."""
 
 
 @app.callback()
@@ -54,6 +65,9 @@ def add(
     calls_per_minute: Annotated[
         int | None, typer.Option("--calls-per-minute", metavar="N", min=1, help="Limit of tool calls.")
     ] = None,
+    url: Annotated[
+        bool, typer.Option("--url", help="Let it be in the address too, for a host that can send no header.")
+    ] = False,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> int:
@@ -73,6 +87,7 @@ def add(
         "profile": profile,
         "expires": None if expires is None else _moment(expires),
         "calls_per_minute": calls_per_minute,
+        "url": url or None,
     }
     table = {"hash": hash_of(token), **{key: value for key, value in given.items() if value is not None}}
     file = ConfigurationFile.existing(config)
@@ -81,11 +96,15 @@ def add(
     if problems:
         raise config_error("this token", problems)
     file.write(changed)
+    address = _address(file.path, token) if url else None
     if as_json:
-        say_json({"name": name, "token": token})
+        say_json({"name": name, "token": token, **({"url": address} if address is not None else {})})
         return DONE
-    say(token)
-    remark(f"{file.path}: token {name} added; it is not shown again. Hosts send it as `Authorization: Bearer TOKEN`")
+    say(address or token)
+    how = "" if url else " Hosts send it as `Authorization: Bearer TOKEN`"
+    remark(f"{file.path}: token {name} added; it is not shown again.{how}")
+    if url:
+        remark(_IN_URL)
     file.warn_if_unusable()
     return DONE
 
@@ -112,30 +131,34 @@ def rm(name: TokenName, config: ConfigFile = None) -> int:
     file = ConfigurationFile.existing(config)
     file.write(file.text.without_token(name))
     say(f"{file.path}: token {name} removed")
-    if not file.warn_if_unusable():
-        remedy = "mend the configuration; if it cannot even be read, end the gateway: `mcp-gateway stop`"
-        complain(f"a running gateway refuses the token {name}, but takes over nothing else", remedy=remedy)
-        return UNUSABLE
-    file.say_who_takes_it_over()
-    return DONE
+    return file.say_who_refuses(f"the token {name}")
 
 
-def _moment(text: str) -> datetime | date:
+def _moment(text: str) -> date:
     """Return the moment that `--expires` means."""
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        pass
-    try:
-        moment = datetime.fromisoformat(text)
-        return moment if moment.tzinfo is not None else moment.astimezone()
-    except ValueError:
-        pass
+    moment = moment_in(text)
+    if isinstance(moment, datetime) and moment.tzinfo is None:
+        return moment.astimezone()
+    if moment is not None:
+        return moment
     try:
         seconds = float(seconds_of(text))
     except ValueError:
         refuse(f"{text!r} is neither a time from now, such as 90d or 12h, nor a date such as 2027-01-31")
     return datetime.fromtimestamp(int(time.time() + seconds), UTC)
+
+
+def _address(file: Path, token: str) -> str:
+    """Return the address of the gateway with the token in it."""
+    try:
+        settings = load_settings(file).settings
+    except ConfigError:  # of which the user is warned
+        settings = Settings()
+    http, gateway = settings.http, settings.gateway
+    host = f"[{http.bind}]" if ":" in http.bind else http.bind
+    scheme = "http" if http.tls_certificate is None else "https"
+    base = gateway.public_url or f"{scheme}://{host}:{http.port}{gateway.root_path}"
+    return f"{base.rstrip('/')}/t/{token}/mcp"
 
 
 def _rows(tokens: Mapping[str, Mapping[str, Any]]) -> Sequence[Sequence[str]]:
@@ -144,7 +167,7 @@ def _rows(tokens: Mapping[str, Mapping[str, Any]]) -> Sequence[Sequence[str]]:
 
     return [
         (
-            name,
+            f"{name} (url)" if token.get("url") is True else name,
             str(token.get("principal", name)),
             listed(token.get("upstreams")),
             listed(token.get("tools")),
@@ -159,10 +182,7 @@ def _rows(tokens: Mapping[str, Mapping[str, Any]]) -> Sequence[Sequence[str]]:
 def _expiry(value: Any) -> str:
     if not isinstance(value, date):
         return "never"
-    aware = isinstance(value, datetime) and value.tzinfo is not None
-    moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day, tzinfo=UTC)
-    is_over = (moment if aware or not isinstance(value, datetime) else moment.astimezone()) <= datetime.now(UTC)
-    return f"{value.isoformat()}{' (over)' if is_over else ''}"
+    return f"{value.isoformat()}{' (over)' if seconds_of_moment(value) <= time.time() else ''}"
 
 
 def _shown(token: Mapping[str, Any]) -> dict[str, Any]:

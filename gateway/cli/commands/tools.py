@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import typer
+
 from gateway.cli.command_context import (
     ALL,
     AsJson,
@@ -24,11 +26,12 @@ from gateway.cli.command_remedies import doctor_knows
 from gateway.cli.exit_codes import DONE, UNAVAILABLE, complain
 from gateway.cli.pages import WithPages, declaring, expected, shows_pages, tell_of_pages
 from gateway.cli.progress import Wait, is_there, standing_words
-from gateway.cli.terminal import remark, say_json, say_table
+from gateway.cli.terminal import remark, say, say_json, say_table
 from gateway.config.schema import Settings
 from gateway.core.apps import for_the_model, pages
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import REVISIONS
+from gateway.core.wording import plain
 from gateway.errors import ConfigError
 from gateway.runtime import run_gateway
 
@@ -39,6 +42,9 @@ def tools(
     profile: Annotated[ProfileNames, profile_option("Profile of the host. Default: gateway.profile.")] = None,
     revision: Revision = REVISIONS[-1],
     app: WithPages = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="Also list the tools that rules and pins withhold, and why.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """List the tools of all upstreams, as a host would be offered them.
@@ -58,8 +64,11 @@ def tools(
     settings, caller = without_waiting(settings, chosen, revision)
     caller = declaring(caller, app)
     tell_of_pages({chosen: rules}, app)
-    if not shows_pages(rules, app) and rules.apps.declares and rules.apps.host != "never":
-        remark(f"note: {chosen} declares that it shows pages: --app lists what it gets with them")
+    if not shows_pages(rules, app) and rules.apps.host != "never":
+        if rules.apps.declares:
+            remark(f"note: {chosen} declares that it shows pages: --app lists what it gets with them")
+        elif rules.apps.shows and rules.apps.declares is None:
+            remark(f"note: {chosen} shows pages; whether it declares that is not known: --app lists what it gets then")
     wait = Wait(visible=not as_json, ctrl_c="list what is there")
     ended = run_until_signal(
         lambda: _listed(settings, caller, wait, app, configured=not upstream), interrupt=wait.interrupt
@@ -68,7 +77,8 @@ def tools(
         return ended
     if as_json:
         remembered = sorted(ended.remembered)
-        say_json({"profile": chosen, "tools": ended.tools, "remembered": remembered, "missing": ended.missing})
+        listed = {"profile": chosen, "tools": ended.tools, "remembered": remembered, "missing": ended.missing}
+        say_json(listed | ({"withheld": ended.withheld} if why else {}))
     else:
         marks = dict.fromkeys(ended.remembered, REMEMBERED)
         words = [marks.get(tool["name"], "") + _mark(tool) + _what_it_does(tool) for tool in ended.tools]
@@ -77,6 +87,8 @@ def tools(
             uris = [next(iter(pages(tool)), "-") for tool in ended.tools]
             columns = {"tool": columns["tool"], "page": uris, "what it does": words}
         say_table(tuple(columns), zip(*columns.values(), strict=True))
+    for tool, cause in ended.withheld.items() if why and not as_json else ():
+        say(f"{plain(tool, 200)} is withheld: {cause}")
     for name, cause in ended.missing.items():
         complain(f"upstream {name}: {cause}")
     return UNAVAILABLE if ended.missing else DONE
@@ -93,11 +105,15 @@ FOR_PAGES = "(only for pages) "
 
 @dataclass(frozen=True)
 class _Listed:
-    """The tools, the names of those only remembered, and the reasons why upstreams are not available."""
+    """The tools, the names of those only remembered, and the reasons why upstreams are not available.
+
+    `withheld`: the tools that rules and pins withhold, with the reasons.
+    """
 
     tools: list[dict[str, Any]]
     remembered: frozenset[str]
     missing: Mapping[str, str]
+    withheld: Mapping[str, str]
 
 
 async def _listed(settings: Settings, caller: Caller, wait: Wait, app: bool, *, configured: bool) -> _Listed:
@@ -110,9 +126,10 @@ async def _listed(settings: Settings, caller: Caller, wait: Wait, app: bool, *, 
         for upstream in away:
             if more := doctor_knows(upstream.failure, configured=configured):
                 missing[upstream.name] += f"; {more}"
-        routes = gateway.router.catalogue(caller).routes
-        remembered = frozenset(name for name, route in routes.items() if route.upstream in missing)
-        return _Listed(listed["tools"], remembered, missing)
+        catalogue = gateway.router.catalogue(caller)
+        remembered = frozenset(name for name, route in catalogue.routes.items() if route.upstream in missing)
+        withheld = {name: each.why for name, each in catalogue.withheld.items()}
+        return _Listed(listed["tools"], remembered, missing, withheld)
 
 
 def _mark(tool: dict[str, Any]) -> str:

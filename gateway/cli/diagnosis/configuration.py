@@ -109,6 +109,15 @@ def _contents(loaded: LoadedSettings) -> Iterator[CheckResult]:
         text = "no upstream is enabled: there will be no tools"
         yield CheckResult(ABOUT, "problem", text, f"upstreams.{first}.enabled = true")
     yield from _permissions(loaded)
+    yield from _secret_arguments(loaded.settings)
+
+
+def _secret_arguments(settings: Settings) -> Iterator[CheckResult]:
+    """Warn of secrets on command lines, which every user of this machine can see in the list of processes."""
+    for name, upstream in settings.upstreams.items():
+        if any(secret in argument for secret in upstream.read_secrets for argument in upstream.args):
+            text = f"upstreams.{name}.args has a secret, and every user of this machine can see command lines"
+            yield CheckResult(ABOUT, "warning", text, "pass it in env, or in a file that the server reads")
 
 
 def _permissions(loaded: LoadedSettings) -> Iterator[CheckResult]:

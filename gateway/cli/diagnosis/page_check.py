@@ -17,6 +17,9 @@ from gateway.routing import Router
 HOST_PROFILE = "a host that shows pages"
 """The name of the profile under which a check reads the pages."""
 
+LOST = "structured content is lost on the way to the page, which has to read the first text as JSON instead"
+"""Said of the hosts in `CheckedPage.losing`."""
+
 _Read: TypeAlias = apps.PageFacts | str | None
 
 
@@ -25,12 +28,14 @@ class CheckedPage:
     """One page: the tools that it belongs to, and the result of reading it as each host that shows pages.
 
     `uri` is the server's own. `read` is keyed by profile: the page, or why it cannot be read; None if the server offers
-    that host no tool with this page, as the extension requires for hosts that do not declare it.
+    that host no tool with this page, as the extension requires for hosts that do not declare it. `losing` are the hosts
+    that lose structured content on the way to the page.
     """
 
     uri: str
     tools: tuple[str, ...]
     read: Mapping[str, _Read]
+    losing: tuple[str, ...] = ()
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -97,8 +102,10 @@ async def check_pages(
         if names:
             caller = Caller(revision=NEWEST_HANDSHAKE, profile=HOST_PROFILE, capabilities=DECLARED if declares else {})
             await _read_all(router, server, caller, names, found, is_wanted)
+    losing = tuple(name for name, profile in showing.items() if profile.apps.data == "text")
     return [
-        CheckedPage(uri, tuple(one.tools), {name: one.read.get(name) for name in showing}) for uri, one in found.items()
+        CheckedPage(uri, tuple(one.tools), {name: one.read.get(name) for name in showing}, losing)
+        for uri, one in found.items()
     ]
 
 

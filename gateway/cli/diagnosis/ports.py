@@ -14,7 +14,7 @@ from anyio import to_thread
 
 from gateway.cli.diagnosis.check_context import CheckContext
 from gateway.cli.diagnosis.findings import CheckResult
-from gateway.config.schema import HttpSettings
+from gateway.config.schema import HttpSettings, Settings
 from gateway.core.wording import plain
 from gateway.errors import ConfigError
 from gateway.serving.access import Access
@@ -35,15 +35,16 @@ class Listener(NamedTuple):
 async def check_port(context: CheckContext) -> list[CheckResult]:
     """Check that the gateway could listen on its configured address."""
     http = context.settings.http
-    findings = list(_reach(http, Access(http, context.settings.access)))
+    findings = list(_reach(context.settings))
     failure = await to_thread.run_sync(_bind, http)
     taken_by = await to_thread.run_sync(listener, http.port) if failure == errno.EADDRINUSE else None
     return [*findings, _verdict(http, failure, taken_by)]
 
 
-def _reach(http: HttpSettings, access: Access) -> Iterator[CheckResult]:
+def _reach(settings: Settings) -> Iterator[CheckResult]:
+    asks = Access(settings.http, settings.access).needs_token or settings.access.authorization_server is not None
     try:
-        check_bind(http, needs_token=access.needs_token)
+        check_bind(settings.http, needs_token=asks, public_url=settings.gateway.public_url)
     except ConfigError as error:
         yield CheckResult(ABOUT, "problem", error.message, error.remedy)
 

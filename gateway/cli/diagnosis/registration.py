@@ -26,7 +26,7 @@ from gateway.hosts.config_files.hosts import HOSTS, HostFormat
 from gateway.hosts.config_files.launch_command import Launch, address_of_entry, launch_in
 from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.registration_status import RegistrationStatus, registration_status
-from gateway.hosts.config_files.servers_behind import ServersBehind, servers_behind
+from gateway.hosts.config_files.servers_behind import ServersBehind, removal, servers_behind
 
 _REFERENCES = ("$", "{env:", "{file:")
 """Placeholders in a path that only its host can replace (`gateway.hosts.config_files.variables`)."""
@@ -43,8 +43,9 @@ def _hosts(context: CheckContext) -> Iterator[CheckResult]:
         if context.host in (None, host.profile or host.name):
             one = registration_status(host, at)
             if one.exists or one.problem is not None or one.projects:
-                yield from _host(one, context, servers_behind(host, one.file, at, context.path))
-                yield from _projects(one)
+                behind = servers_behind(host, one.file, at, context.path)
+                yield from _host(one, context, behind)
+                yield from _projects(one, behind)
 
 
 def _host(one: RegistrationStatus, context: CheckContext, behind: ServersBehind) -> Iterator[CheckResult]:
@@ -75,7 +76,7 @@ def _host(one: RegistrationStatus, context: CheckContext, behind: ServersBehind)
         yield CheckResult(about, "warning" if twice else "ok", f"{text}; {twice}" if twice else text, way)
 
 
-def _projects(one: RegistrationStatus) -> Iterator[CheckResult]:
+def _projects(one: RegistrationStatus, behind: ServersBehind) -> Iterator[CheckResult]:
     """Name the servers that the host has for single projects, which are there beside the gateway."""
     for project in one.projects:
         if project.own:
@@ -87,9 +88,16 @@ def _projects(one: RegistrationStatus) -> Iterator[CheckResult]:
             has = f"{counted(len(project.others), 'server')} for {project.folder} alone"
             text = f"{one.host.title} has {has}: {list_names(project.others)} ({project.file})"
             source = one.host.name if project.file == one.file else shlex.quote(str(project.file))
-            remedy = (
-                f"mcp-gateway import {source} puts {'it' if len(project.others) == 1 else 'them'} behind the gateway"
-            )
+            new = [
+                name
+                for name in project.others
+                if project.file != one.file or (project.folder, name) not in behind.in_projects
+            ]
+            them = "it" if len(new) == 1 else "them"
+            remedy = f"mcp-gateway import {source} puts {them} behind the gateway"
+            if not new:
+                out = "; ".join(map(removal, project.others))
+                remedy = f"behind the gateway already: in that folder, {out} takes it out of {one.host.title}"
             yield CheckResult(_about(one.host), "ok", text, remedy, is_next_step=True)
 
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
+import anyio
 from anyio import to_thread
 
 from gateway.cli.demo.cases import Case
 from gateway.cli.demo.outcome import Cell, Outcome, Side, side
 from gateway.cli.diagnosis.page_check import HOST_PROFILE, CheckedPage, check_pages, host_profile
 from gateway.cli.diagnosis.selection import Arguments, PlannedCall, Skipped, matches, select
+from gateway.cli.progress import ANNOUNCED_AFTER
 from gateway.config.builtin_profiles import load_profiles
 from gateway.config.schema import Settings
 from gateway.content.media import MediaWorkers
@@ -115,7 +117,7 @@ async def check_server(settings: Settings, wanted: CheckOptions, say: Say) -> Ch
     hosts = wanted.hosts or tuple(host for host in FIRST if not host.for_people)
     async with _opened(settings, wanted.seconds) as router:
         check = _Check(server, router, hosts, settings)
-        await check.connected()
+        await check.connected(say)
         calls, skipped = select(check.tools, check.names, wanted.given, everything=wanted.everything, only=wanted.only)
         async with MediaWorkers(settings.media) as media:
             shaper = Shaper(MemoryStore(settings.store), media, max_blocks=settings.limits.blocks)
@@ -124,7 +126,7 @@ async def check_server(settings: Settings, wanted: CheckOptions, say: Say) -> Ch
                 await check.call(call, shaper)
         profiles = load_profiles(settings)
         pages = await check_pages(router, server, profiles, lambda name: matches(name, wanted.only))
-    return check.done(skipped, pages, monotonic() - started)
+    return check.done(skipped, pages, wanted.only, monotonic() - started)
 
 
 @asynccontextmanager
@@ -170,10 +172,20 @@ class _Check:
         self._advice: dict[str, Sequence[Advice]] = {}
         self._failed: dict[str, str] = {}
 
-    async def connected(self) -> None:
+    async def connected(self, say: Say) -> None:
         """Wait until the server is ready. Raises UpstreamUnavailable if it does not become ready."""
         upstream = self._router.upstreams[self._server]
-        if not await upstream.ready(longest_start(upstream.settings) + _PATIENCE):
+
+        async def announce() -> None:
+            await anyio.sleep(ANNOUNCED_AFTER)
+            say(f"connecting to {self._server}")
+
+        is_ready = False
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(announce)
+            is_ready = await upstream.ready(longest_start(upstream.settings) + _PATIENCE)
+            tasks.cancel_scope.cancel()
+        if not is_ready:
             failure = upstream.failure
             if failure is not None:
                 raise UpstreamUnavailable(self._server, failure.message, remedy=failure.remedy, failure=failure)
@@ -241,13 +253,16 @@ class _Check:
         through = await to_thread.run_sync(side, original, shaped.result, tool, host)
         return Cell(host, case, direct, through)
 
-    def done(self, skipped: Sequence[Skipped], pages: Sequence[CheckedPage], seconds: float) -> Checkup:
-        """Return the results of the whole check."""
+    def done(
+        self, skipped: Sequence[Skipped], pages: Sequence[CheckedPage], only: Sequence[str], seconds: float
+    ) -> Checkup:
+        """Return the results of the whole check, of the tools that match one of the shell globs in `only`."""
         called = {case.tool for case in (*self._cases, *self._for_pages, *self._refused)}
         on_tools = {
             name: advice
             for tool in self.tools
             if (name := _name_of(tool)) not in called
+            and matches(name, only)
             and (advice := unique(advise_on_tool(tool, self._server, self._profiles())))
         }
         outcome = Outcome(tuple(self._hosts), tuple(self._cases), tuple(self._cells), seconds)

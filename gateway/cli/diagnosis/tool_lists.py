@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from gateway.cli.diagnosis.findings import CheckResult, list_names
+from gateway.core.model.grant import SEPARATOR
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import Catalogue
 from gateway.core.tools.catalogue.faults import Fault, faults
-from gateway.core.tools.catalogue.names import SEPARATOR, NameRules
+from gateway.core.tools.catalogue.names import NameRules
 from gateway.core.tools.catalogue.repair import is_object_schema, repaired, unusable, withheld
 from gateway.core.wording import counted, plain
 

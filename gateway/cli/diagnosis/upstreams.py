@@ -6,15 +6,18 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import anyio
+import anyio.to_thread
 
 from gateway.cli.diagnosis.check_context import CheckContext
 from gateway.cli.diagnosis.command_line import command_line
-from gateway.cli.diagnosis.findings import CheckResult, list_names
+from gateway.cli.diagnosis.findings import CheckResult, Level, list_names
+from gateway.cli.diagnosis.rules import check_rules
 from gateway.cli.diagnosis.tool_lists import HostOffer, beyond, check_declared, offered
-from gateway.config.find_config import cache_folder
+from gateway.config.find_config import cache_folder, state_folder
 from gateway.config.schema import UpstreamSettings
 from gateway.content.arguments import ways_of_giving
 from gateway.core.apps import for_the_model
+from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.tools.arguments import path_words
 from gateway.core.tools.catalogue import OWN, build
@@ -22,8 +25,11 @@ from gateway.core.tools.catalogue.repair import unusable
 from gateway.core.wording import counted, plain
 from gateway.errors import Failure
 from gateway.routing.own_tools.declarations import TOOLS
+from gateway.runtime import open_logins
 from gateway.upstream import Catalogues, Upstream, Upstreams, UpstreamState
 from gateway.upstream.connection.first_start import longest_start
+from gateway.upstream.pin_files import PinsDamaged
+from gateway.upstream.pins import Pins, summary
 from gateway.upstream.remedies import ANOTHER_REQUEST_MAY_DO, full_remedy
 from gateway.upstream.transports.environment import held_back
 from gateway.upstream.transports.launchers import launcher_of
@@ -43,12 +49,14 @@ async def check_upstreams(context: CheckContext) -> list[CheckResult]:
     # Catalogues saved here serve the next start of a host, which then does not wait for installations.
     cache = cache_folder(context.environ)
     catalogues = Catalogues(cache / "catalogues") if cache is not None else None
-    async with Upstreams(awake, on_change=_nobody_listens, catalogues=catalogues) as upstreams:
+    logins, _ = open_logins(settings, settings.upstreams.get)
+    async with Upstreams(awake, on_change=_nobody_listens, catalogues=catalogues, logins=logins) as upstreams:
         with context.shown(upstreams.values()):
             async with anyio.create_task_group() as tasks:
                 for upstream in upstreams.values():
                     tasks.start_soon(_timed, upstream, took, first)
         now = {name: _Snapshot.of(upstream) for name, upstream in upstreams.items()}
+        pins = await anyio.to_thread.run_sync(_pinned, context, upstreams)
     # An upstream that has failed is reported as failed, although it may be starting again by now.
     states = {name: seen if seen.state is UpstreamState.READY else first.get(name, seen) for name, seen in now.items()}
     other_ways = await _other_ways(settings.upstreams, states)
@@ -60,7 +68,31 @@ async def check_upstreams(context: CheckContext) -> list[CheckResult]:
         findings += _state(name, seen, upstream, took[name], other_ways.get(name), context.environ, command)
         if seen.state is UpstreamState.READY:
             findings += _tools(name, seen, settings.upstreams[name], offers)
-    return [*findings, *beyond(offers)]
+        findings += pins.get(name, ())
+    lists = {name: [str(tool.get("name")) for tool in seen.tools] for name, seen in states.items()}
+    return [*findings, *beyond(offers), *check_rules(settings, lists)]
+
+
+def _pinned(context: CheckContext, upstreams: Mapping[str, Upstream]) -> dict[str, list[CheckResult]]:
+    """Compare the tools with their pins, where they are pinned."""
+    folder = state_folder(context.environ)
+    pins = Pins(folder / "pins" if folder is not None else None, context.settings.pins.mode)
+    found: dict[str, list[CheckResult]] = {}
+    for name, upstream in upstreams.items():
+        mode = pins.mode_of(upstream.settings)
+        level: Level = "problem" if mode == "hold" else "warning"
+        try:
+            if upstream.state is UpstreamState.READY:
+                pins.look(upstream, Caller(), upstream.tools())()
+            words, todo = (
+                summary(pins.changes(name, upstream.settings), hold=mode == "hold"),
+                f"mcp-gateway pins diff {name}",
+            )
+        except PinsDamaged as error:
+            words, todo = str(error), f"mcp-gateway pins approve {name}"
+        if words is not None:
+            found[name] = [CheckResult(f"upstream {name}", level, words, todo)]
+    return found
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from anyio import to_thread
 
+from gateway.system.file_lock import try_lock
+
 _LOCK = ".lock"
 _PREFIX = "call-"
 
@@ -84,7 +86,7 @@ def _locked_folder(base: Path) -> tuple[int, Path]:
     while True:
         lock, name = tempfile.mkstemp(suffix=_LOCK, dir=base)
         # Before it was locked, a gateway that sweeps may have taken it for abandoned.
-        if _try_lock(lock) and _is_there(lock, name):
+        if try_lock(lock) and _is_there(lock, name):
             folder = Path(name).with_suffix("")
             folder.mkdir(mode=0o700)
             return lock, folder
@@ -94,7 +96,7 @@ def _locked_folder(base: Path) -> tuple[int, Path]:
 def _remove_if_dead(path: Path) -> None:
     lock = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     try:
-        if not _try_lock(lock):
+        if not try_lock(lock):
             return
         shutil.rmtree(path.with_suffix(""), ignore_errors=True)
         if sys.platform != "win32":
@@ -110,19 +112,3 @@ def _is_there(descriptor: int, name: str) -> bool:
         return os.path.samestat(os.fstat(descriptor), os.stat(name))
     except FileNotFoundError:
         return False
-
-
-def _try_lock(descriptor: int) -> bool:
-    """Lock an open file until it is closed or this process ends. Return False if another process holds the lock."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

@@ -16,13 +16,13 @@ import httpx2
 
 from gateway._version import __version__
 from gateway.config.schema import FetchSettings
-from gateway.content.fetch.addresses import Resolve, addresses_of, system_resolver
 from gateway.content.fetch.allowlist import Address
 from gateway.content.fetch.decompress import decompressed
 from gateway.content.fetch.file_names import name_in_disposition, name_in_url
 from gateway.content.fetch.sniff import peeked, typed
 from gateway.core.wording import counted, plain
 from gateway.errors import FetchFailed, FetchRefused
+from gateway.system.addresses import Resolve, addresses_of, system_resolver
 from gateway.system.tls import HOOKS, ssl_context
 
 _NEXT_ADDRESS = 3.0

@@ -1,4 +1,4 @@
-"""What a caller may reach: its upstreams and tools, and how often it may call.
+"""What a caller may reach: its upstreams and tools, and how much it may ask for.
 
 Standard library only: a host on stdio is answered before anything else is loaded.
 """
@@ -8,36 +8,80 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 SEPARATOR = "__"
-"""Between an upstream's name and a tool's own name in a pattern, whatever names the tools are offered under."""
+"""Between an upstream's name and a tool's. No upstream's name contains it, so a name splits in one way only.
+
+Patterns have it between a tool's own names, whatever name the tool is offered under.
+"""
+
+
+class Quota(NamedTuple):
+    """How much may be asked for; None is no limit. A call is `tools/call`; bytes are those of results."""
+
+    requests_per_minute: int | None = None
+    calls_at_once: int | None = None
+    calls_per_minute: int | None = None
+    calls_per_day: int | None = None
+    bytes_per_day: int | None = None
+
+
+UNLIMITED = Quota()
 
 
 class Grant(NamedTuple):
     """Shell globs: `upstreams` on upstreams' names, `tools` on `upstream__tool`. `calls_per_minute` counts tools/call.
 
-    The gateway's own tools are not restricted: they reach nothing but what the caller reaches.
+    The gateway's own tools are not restricted: they reach nothing but what the caller reaches. `quota` has limits of
+    this token's own, in place of those for its principal. `others` are grants that count as well. `scoped` has patterns
+    of tools that exist for the caller, but need scopes that its token lacks.
     """
 
     upstreams: tuple[str, ...] = ("*",)
     tools: tuple[str, ...] = ("*",)
     calls_per_minute: int | None = None
+    quota: Quota = UNLIMITED
+    closed: frozenset[str] = frozenset()
+    """Upstreams whose resources, prompts and completions the policy withholds."""
+    others: tuple["Grant", ...] = ()
+    scoped: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def own_quota(self) -> Quota:
+        """The token's own limits, `calls_per_minute` among them."""
+        if self.calls_per_minute is None:
+            return self.quota
+        return self.quota._replace(calls_per_minute=self.calls_per_minute)
 
     @property
     def reaches_all_upstreams(self) -> bool:
         """Whether no upstream is withheld."""
-        return "*" in self.upstreams
+        return "*" in self.upstreams or any(other.reaches_all_upstreams for other in self.others)
 
     @property
     def reaches_all_tools(self) -> bool:
         """Whether no tool of the upstreams is withheld."""
-        return "*" in self.tools
+        if not self.others:
+            return "*" in self.tools
+        return any("*" in one.upstreams and "*" in one.tools for one in (self, *self.others))
 
     def reaches(self, upstream: str) -> bool:
         """Whether the upstream exists for the caller."""
-        return _matches(self.upstreams, upstream)
+        return _matches(self.upstreams, upstream) or any(other.reaches(upstream) for other in self.others)
+
+    def reaches_content(self, upstream: str) -> bool:
+        """Whether the resources, prompts and completions of the upstream exist for the caller."""
+        return upstream not in self.closed and self.reaches(upstream)
 
     def reaches_tool(self, upstream: str, tool: str) -> bool:
         """Whether a tool of the upstream, by its own name, exists for the caller."""
-        return self.reaches(upstream) and _matches(self.tools, f"{upstream}{SEPARATOR}{tool}")
+        if _matches(self.upstreams, upstream) and _matches(self.tools, f"{upstream}{SEPARATOR}{tool}"):
+            return True
+        return any(other.reaches_tool(upstream, tool) for other in self.others)
+
+    def missing_scopes(self, upstream: str, tool: str) -> tuple[str, ...]:
+        """Return the scopes that a call of this tool needs besides those that the caller's token has."""
+        name = f"{upstream}{SEPARATOR}{tool}"
+        needed = (scopes for pattern, scopes in self.scoped if fnmatchcase(name, pattern))
+        return tuple(sorted({scope for scopes in needed for scope in scopes}))
 
 
 EVERYTHING = Grant()

@@ -41,15 +41,19 @@ class Introductions(NamedTuple):
     limits: tuple[tuple[str, int | None], ...] = ()
     longest: int | None = LONGEST
     handles: tuple[tuple[str, bool], ...] = ()
+    owners: tuple[tuple[str, str], ...] = ()
+    """Upstreams whose instructions came with the login of one principal, who is the only one to receive them."""
 
     def text_for(self, own: str | None, client: str | None) -> str | None:
         """Merge everything into one text for a client of this name, after `own`, the gateway's; None if it is empty."""
         first = "\n\n".join(text for text in (own, HANDLES if self._names_handles(client) else None) if text)
         return merge_instructions(first, self.parts, self._limit(client))
 
-    def reached_by(self, grant: Grant) -> "Introductions":
-        """Return the introductions without those of upstreams that do not exist for a caller."""
-        return self._replace(parts=tuple(each for each in self.parts if grant.reaches(each[0])))
+    def reached_by(self, grant: Grant, principal: str) -> "Introductions":
+        """Return the introductions without those of upstreams that do not exist for a caller, or that are another's."""
+        owners = dict(self.owners)
+        mine = (each for each in self.parts if owners.get(each[0], principal) == principal)
+        return self._replace(parts=tuple(each for each in mine if grant.reaches(each[0])))
 
     def _limit(self, client: str | None) -> int | None:
         name = normalise_client_name(client) if client is not None else None

@@ -1,6 +1,6 @@
 """Adding the gateway to the text of a host's configuration, and removing it: nothing is read or written here."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.errors import ConfigError
@@ -21,12 +21,10 @@ class Installation:
     taken_out: tuple[str, ...] = ()
 
 
-def plan_install(
-    document: Document, host: HostFormat, launch: Launch, *, name: str = NAME, only: bool, kept: Collection[str] = ()
-) -> Installation:
+def plan_install(document: Document, host: HostFormat, launch: Launch, *, name: str = NAME, only: bool) -> Installation:
     """Add the gateway to the host's text as server `name`, or replace its former entry.
 
-    With `only`, every other server is removed except those that are `kept`.
+    With `only`, every other server is removed.
 
     Raises:
         ConfigError: the text is malformed or cannot be edited exactly, or another server has that name.
@@ -39,10 +37,8 @@ def plan_install(
     entry = host.entry(launch)
     if servers.get(name) != entry:
         document = document.with_server(host.table, name, entry)
-    out = tuple(other for other in others if only and other not in kept)
-    if out:
-        beside = tuple(other for other in others if other not in out)
-        return Installation(document.without_servers(host.table, out).text, beside, out)
+    if only and others:
+        return Installation(document.without_servers(host.table, others).text, taken_out=others)
     return Installation(document.text, beside=others)
 
 

@@ -134,7 +134,6 @@ def _cline(at: Machine) -> tuple[ConfigPlace, ...]:
     shared = at.in_variable("CLINE_MCP_SETTINGS_PATH") or data / "settings" / file
     # The CLI's file, and since 2026 the extension's too (https://github.com/cline/cline/issues/13596); previously, the
     # extension had a file of its own, which it moves there (https://github.com/cline/cline/pull/9630).
-    # one of its own, which it moves there (https://github.com/cline/cline/pull/9630).
     former = at.in_application_data("Code", "User", "globalStorage", "saoudrizwan.claude-dev", "settings", file)
     return (ConfigPlace(shared), ConfigPlace(former, only_if_there=True))
 

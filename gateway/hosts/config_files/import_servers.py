@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -12,14 +12,15 @@ from gateway.config.schema import OWN_NAME
 from gateway.config.toml_text import table_text
 from gateway.core.model.json_values import as_object, is_dict
 from gateway.errors import ConfigError, ConfigMalformed
+from gateway.hosts.config_files.keyring_secrets import PlainSecret, plain_secrets, with_references, with_values
 from gateway.hosts.config_files.login_probe import at_a_url_without_credentials
 from gateway.hosts.config_files.servers import Server
 
-What = Literal["new", "twin", "known", "own", "unusable", "login"]
+What = Literal["new", "twin", "known", "own", "unusable"]
 """The plans for a server.
 
 new: becomes an upstream. twin: equal to an earlier one. known: already in mcp-gateway.toml. own: the gateway itself.
-unusable: cannot be called by the gateway. login: requires a login (OAuth), and is left to its host.
+unusable: cannot be called by the gateway.
 """
 
 _IDENTITY: Mapping[str, Any] = {"command": None, "args": [], "env": {}, "cwd": None, "url": None, "headers": {}}
@@ -58,14 +59,14 @@ def plan_import(
 ) -> ImportPlan:
     """Plan to add the servers to `text`, the existing mcp-gateway.toml (or ""), which errors call `where`.
 
-    Equal servers of several hosts are one upstream; it is enabled if one of them is. Servers that require a login
-    (`logins` are urls known to) stay with their hosts; with `mcp_remote` they become upstreams that log in.
+    Equal servers of several hosts are one upstream; it is enabled if one of them is. With `mcp_remote`, servers that
+    require a login (`logins` are urls known to) become upstreams that log in through mcp-remote.
 
     Raises:
         ConfigError: `text` is not TOML, or its upstreams are written in a way that nothing can be added.
     """
     existing = _upstreams(text, where)
-    names = {server_identity(as_object(upstream)): name for name, upstream in existing.items()}
+    names = {server_identity(with_values(as_object(upstream))): name for name, upstream in existing.items()}
     known = frozenset(names)
     taken = {OWN_NAME, *existing}
     rows: list[Row] = []
@@ -77,10 +78,7 @@ def plan_import(
         if server.upstream.get("url") in reached:
             rows.append(Row(server, "known", reached[server.upstream["url"]]))
             continue
-        if wants_login(server, logins) and server_identity(server.upstream) not in known:
-            if not mcp_remote:
-                rows.append(Row(server, "login", upstream_name(server.name, taken)))
-                continue
+        if mcp_remote and wants_login(server, logins) and server_identity(server.upstream) not in known:
             server = replace(server, upstream=_with_login(server.upstream))
             assert server.upstream is not None  # it was not before
         key = server_identity(server.upstream)
@@ -94,6 +92,27 @@ def plan_import(
         rows.append(Row(server, "new", names[key]))
     rows = _without_bridged(rows)
     return ImportPlan(tuple(rows), _with_upstreams(text, rows, where))
+
+
+def with_keyring(plan: ImportPlan, text: str, where: str) -> tuple[ImportPlan, tuple[PlainSecret, ...]]:
+    """Return the plan with references to the keyring in place of plain secrets, and these secrets, to be stored there.
+
+    `text` and `where` are those of `plan_import`.
+    """
+    found = {row.upstream: tuple(_secrets_of(row)) for row in plan.new}
+    rows = tuple(
+        replace(row, server=replace(row.server, upstream=with_references(row.server.upstream or {}, secrets)))
+        if row.what == "new" and (secrets := found.get(row.upstream))
+        else row
+        for row in plan.rows
+    )
+    moved = tuple(secret for secrets in found.values() for secret in secrets)
+    return ImportPlan(rows, _with_upstreams(text, rows, where)), moved
+
+
+def _secrets_of(row: Row) -> Iterator[PlainSecret]:
+    if row.upstream is not None and row.server.upstream is not None:
+        yield from plain_secrets(row.upstream, row.server.upstream)
 
 
 def urls_behind(upstreams: Mapping[str, Any]) -> dict[str, str]:
@@ -112,12 +131,12 @@ def _with_login(upstream: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_bridged(rows: Sequence[Row]) -> list[Row]:
-    """Mark servers that require a login as twins of a server in another host that reaches their url by mcp-remote."""
+    """Mark servers as twins of a server in another host that reaches their url by mcp-remote."""
     servers = {row.upstream: row.server.upstream for row in rows if row.what in ("new", "known") and row.upstream}
     reached = urls_behind(servers)
     return [
         replace(row, what="twin", upstream=reached[row.server.upstream["url"]])
-        if row.what == "login" and row.server.upstream and row.server.upstream["url"] in reached
+        if row.what == "new" and row.server.upstream and row.server.upstream.get("url") in reached
         else row
         for row in rows
     ]
@@ -159,7 +178,7 @@ def known_to(text: str, where: str) -> KnownServers:
     Raises:
         ConfigError: it is not TOML.
     """
-    upstreams = {name: as_object(one) for name, one in _upstreams(text, where).items()}
+    upstreams = {name: with_values(as_object(one)) for name, one in _upstreams(text, where).items()}
     on = (one for one in upstreams.values() if one.get("enabled") is not False)
     return KnownServers(
         frozenset(server_identity(one) for one in upstreams.values()),

@@ -3,11 +3,13 @@
 import contextlib
 import difflib
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
+from gateway.core.model.json_values import as_object
 from gateway.hosts.config_files.backups import BackupRecord, Backups, digest
 from gateway.hosts.config_files.documents import Document
 from gateway.hosts.config_files.files import decoded_text, read_bytes, remove_file, replace_file
@@ -32,6 +34,8 @@ class Unregistered:
     """The result of unregistering.
 
     `exact`: the file is again what it was before; `removed`: there was none. `backup`: its former content, if stored.
+    Otherwise `put_back` are the servers that were removed for the gateway and are there again; `missing` the folders
+    and names of servers for single projects that somebody else has removed since.
     """
 
     file: Path
@@ -39,6 +43,14 @@ class Unregistered:
     exact: bool
     backup: Path | None
     removed: bool = False
+    put_back: tuple[str, ...] = ()
+    missing: tuple[tuple[str, str], ...] = ()
+
+
+def projects_in(document: Document, host: HostFormat) -> Mapping[str, Mapping[str, Any]]:
+    """Return the projects in the user's file of Claude Code: the servers for each alone, by folder."""
+    known = (document.table(("projects",)) or {}) if host.name == "claude-code" else {}
+    return {folder: as_object(as_object(settings).get("mcpServers")) for folder, settings in known.items()}
 
 
 def user_file(host: HostFormat, at: Machine) -> Path:
@@ -68,16 +80,15 @@ def register(
     *,
     name: str = NAME,
     only: bool = False,
-    kept: Collection[str] = (),
     dry_run: bool,
 ) -> Registered:
-    """Add the gateway to the host's file; `dry_run`: only show how. `only` removes the others except those `kept`.
+    """Add the gateway to the host's file; `dry_run`: only show how. `only` removes the others.
 
     Raises:
         ConfigError: the file cannot be read, edited exactly, or written; then it is unchanged.
     """
     document, content = host_document(host, file)
-    installation = plan_install(document, host, launch, name=name, only=only, kept=kept)
+    installation = plan_install(document, host, launch, name=name, only=only)
     diff = unified(document.text, installation.text, file)
     if dry_run or installation.text == document.text:
         return Registered(file, diff, installation, None)
@@ -126,6 +137,16 @@ def unregister(
     give_back: Sequence[str] = record.taken_out if record is not None and last else ()
     text = plan_uninstall(document, host, name=name, before=old, give_back=give_back)
     assert text is not None  # the entry exists
+    new = Document(text, host.syntax, document.where)
+    there = document.table(host.table) or {}
+    put_back = tuple(one for one in new.table(host.table) or {} if one not in there)
+    left = projects_in(new, host)
+    missing = tuple(
+        (folder, one)
+        for folder, servers in projects_in(old, host).items()
+        for one in servers
+        if one not in left.get(folder, {})
+    )
     diff = unified(document.text, text, file)
     if not dry_run:
         written = text.encode("utf-8")
@@ -136,7 +157,8 @@ def unregister(
         elif record is not None:
             backups.forget(host.name, file, drop_content=False)
     backup = backups.place(host.name, file)
-    return Unregistered(file, diff, exact=False, backup=backup if backup.exists() else None)
+    kept = backup if backup.exists() else None
+    return Unregistered(file, diff, exact=False, backup=kept, put_back=put_back, missing=missing)
 
 
 def unified(old: str, new: str, file: Path) -> str:

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gateway.core.model.json_values import as_object
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.gateway_entry import own_names
 from gateway.hosts.config_files.hosts import HostFormat
 from gateway.hosts.config_files.launch_command import is_own
 from gateway.hosts.config_files.machine import Machine
-from gateway.hosts.config_files.register_gateway import host_document, user_file
+from gateway.hosts.config_files.register_gateway import host_document, projects_in, user_file
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def registration_status(host: HostFormat, at: Machine) -> RegistrationStatus:
         document, _ = host_document(host, file)
         names = own_names(document, host)
         servers = document.table(host.table) or {}
-        known = (document.table(("projects",)) or {}) if host.name == "claude-code" else {}
+        known = projects_in(document, host)
     except ConfigError as error:
         return RegistrationStatus(host, file, exists, problem=error, projects=tuple(_in_project(host, file, at)))
     others = tuple(name for name in servers if name not in names)
@@ -88,9 +87,9 @@ def registration_status(host: HostFormat, at: Machine) -> RegistrationStatus:
 
 
 def _in_projects(host: HostFormat, file: Path, known: Mapping[str, Any], at: Machine) -> Iterator[ProjectServers]:
-    """Yield the servers of the working folder and of the projects in the user's file; `known` is its table of them."""
-    for folder, settings in known.items():
-        if servers := as_object(as_object(settings).get("mcpServers")):
+    """Yield the servers of the working folder and of the projects in the user's file; `known` are those by folder."""
+    for folder, servers in known.items():
+        if servers:
             yield ProjectServers.of(folder, file, servers)
     for folder in dict.fromkeys([at.cwd, *known]):
         yield from _in_project(host, file, replace(at, cwd=folder))

@@ -1,5 +1,6 @@
 """Which of a host's own servers are behind the gateway already, and the way there for the others."""
 
+import shlex
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,16 +17,21 @@ from gateway.hosts.config_files.servers import read_servers
 
 @dataclass(frozen=True)
 class ServersBehind:
-    """Names of a host's servers that are upstreams too; those in `on` are enabled in both places."""
+    """Names of a host's servers that are upstreams too; those in `on` are enabled in both places.
+
+    `in_projects`: folders and names of those that Claude Code has in its file for one project alone, which are in
+    neither of the others.
+    """
 
     names: frozenset[str] = frozenset()
     on: frozenset[str] = frozenset()
+    in_projects: tuple[tuple[str, str], ...] = ()
 
     def way(self, servers: Collection[str], import_: str, only: str) -> str:
         """Describe how `servers` of the host get behind the gateway alone: by the commands `import_` and `only`."""
         known = [name for name in servers if name in self.names]
         if known and len(known) == len(servers):
-            which, them = ("it is", "it") if len(known) == 1 else (f"{_all(known)} are", "them")
+            which, them = (f"{known[0]} is", "it") if len(known) == 1 else (f"{_all(known)} are", "them")
             return f"{which} behind the gateway already: {only} takes {them} out of the host"
         way = f"{import_} puts {'it' if len(servers) == 1 else 'them'} behind the gateway; then {only}"
         return f"{', '.join(known)}: behind the gateway already; {way}" if known else way
@@ -42,21 +48,23 @@ class ServersBehind:
 
 
 def servers_behind(host: HostFormat, file: Path, at: Machine, configuration: Path | None) -> ServersBehind:
-    """Compare the servers in a host's file with the configuration; with one that cannot be read, there are none.
-
-    Servers that Claude Code has for single projects do not count.
-    """
+    """Compare the servers in a host's file with the configuration; with one that cannot be read, there are none."""
     if configuration is None or configuration.suffix.lower() == ".json":
         return ServersBehind()
     with suppress(ConfigError):
         known = known_to(decoded_text(read_bytes(configuration), configuration), str(configuration))
         document, _ = host_document(host, file)
-        servers = [
-            one for one in read_servers(document, host, at) if not one.own and not one.project and known.has(one)
-        ]
+        both = [one for one in read_servers(document, host, at) if not one.own and known.has(one)]
+        servers = [one for one in both if not one.project]
         on = (one for one in servers if (one.upstream or {}).get("enabled") is not False and not known.is_off(one))
-        return ServersBehind(frozenset(one.name for one in servers), frozenset(one.name for one in on))
+        in_projects = tuple((one.project, one.name) for one in both if one.project)
+        return ServersBehind(frozenset(one.name for one in servers), frozenset(one.name for one in on), in_projects)
     return ServersBehind()
+
+
+def removal(name: str) -> str:
+    """Return the command that takes a server for one project out of Claude Code, to be run in the project's folder."""
+    return shlex.join(["claude", "mcp", "remove", name, "-s", "local"])
 
 
 def _all(servers: Collection[str]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.config.foreign import translate_document
 from gateway.config.schema import OWN_NAME, UPSTREAM_NAME, UPSTREAM_NAME_LENGTH
@@ -21,6 +21,15 @@ from gateway.errors import ConfigError
 from gateway.hosts.config_files import json_edits, toml_tables, toml_upstreams
 from gateway.hosts.config_files.documents import Document, pruned
 
+
+class _Entries(NamedTuple):
+    """Named tables below one table, that a command adds and removes."""
+
+    path: tuple[str, str]
+    noun: str
+    command: str
+
+
 WAY_IN = ("command", "args", "env", "cwd", "url", "transport", "headers")
 """Keys that decide which server an upstream is; the others say how it is treated."""
 
@@ -28,7 +37,8 @@ _JSON_WAY_IN = frozenset(
     ["command", "args", "env", "cwd", "url", "serverUrl", "httpUrl", "type", "transport", "headers"]
 )
 _TABLE = "upstreams"
-_TOKENS = ("access", "tokens")
+_TOKENS = _Entries(("access", "tokens"), "token", "mcp-gateway token")
+_PEOPLE = _Entries(("access", "people"), "person", "mcp-gateway person")
 _BY_HAND = "edit it by hand: the gateway changes no file that it cannot change exactly"
 
 
@@ -124,8 +134,7 @@ class ConfigurationText:
 
     def tokens(self) -> dict[str, Mapping[str, Any]]:
         """Return the tables of its tokens by name, as written. Raises ConfigError if the text is malformed."""
-        written = self._document.table(_TOKENS) or {}
-        return {name: one for name, one in written.items() if is_object(one)}
+        return self._entries(_TOKENS)
 
     def with_token(self, name: str, token: Mapping[str, Any]) -> "ConfigurationText":
         """Return the configuration with another token.
@@ -133,14 +142,7 @@ class ConfigurationText:
         Raises:
             ConfigError: there is one of this name, or the text cannot be changed exactly.
         """
-        if self.is_json:
-            remedy = "tokens go into a mcp-gateway.toml"
-            raise ConfigError("has another program's format", where=str(self.file), remedy=remedy)
-        if name in self.tokens():
-            remedy = "`mcp-gateway token rm` removes it, or choose another name"
-            raise ConfigError(f"there is a token {name!r} already", where=str(self.file), remedy=remedy)
-        added = table_text([*_TOKENS, name], token)
-        return self._changed_to(lambda text: toml_tables.with_table(text, added), {**self.tokens(), name: token})
+        return self._with_entry(_TOKENS, name, token)
 
     def without_token(self, name: str) -> "ConfigurationText":
         """Return the configuration without a token, and without the comment right above it.
@@ -148,13 +150,43 @@ class ConfigurationText:
         Raises:
             ConfigError: there is no such token, or the text cannot be changed exactly.
         """
-        tokens = self.tokens()
-        if name not in tokens:
-            remedy = f"there are: {', '.join(tokens)}" if tokens else "`mcp-gateway token add` makes one"
-            raise ConfigError(f"there is no token {name!r}", where=str(self.file), remedy=remedy)
-        gone = toml_tables.begins_with([*_TOKENS, name])
-        left = {each: table for each, table in tokens.items() if each != name}
-        return self._changed_to(lambda text: toml_tables.without_tables(text, gone), left)
+        return self._without_entry(_TOKENS, name)
+
+    def people(self) -> dict[str, Mapping[str, Any]]:
+        """Return the tables of its people by name, as written. Raises ConfigError if the text is malformed."""
+        return self._entries(_PEOPLE)
+
+    def with_person(self, name: str, person: Mapping[str, Any]) -> "ConfigurationText":
+        """Return the configuration with another person. Raises ConfigError as `with_token` does."""
+        return self._with_entry(_PEOPLE, name, person)
+
+    def without_person(self, name: str) -> "ConfigurationText":
+        """Return the configuration without a person. Raises ConfigError as `without_token` does."""
+        return self._without_entry(_PEOPLE, name)
+
+    def _entries(self, kind: _Entries) -> dict[str, Mapping[str, Any]]:
+        written = self._document.table(kind.path) or {}
+        return {name: one for name, one in written.items() if is_object(one)}
+
+    def _with_entry(self, kind: _Entries, name: str, entry: Mapping[str, Any]) -> "ConfigurationText":
+        if self.is_json:
+            remedy = f"a {kind.noun} goes into a mcp-gateway.toml"
+            raise ConfigError("has another program's format", where=str(self.file), remedy=remedy)
+        entries = self._entries(kind)
+        if name in entries:
+            remedy = f"`{kind.command} rm` removes it, or choose another name"
+            raise ConfigError(f"there is a {kind.noun} {name!r} already", where=str(self.file), remedy=remedy)
+        added = table_text([*kind.path, name], entry)
+        return self._changed_to(kind, lambda text: toml_tables.with_table(text, added), {**entries, name: entry})
+
+    def _without_entry(self, kind: _Entries, name: str) -> "ConfigurationText":
+        entries = self._entries(kind)
+        if name not in entries:
+            remedy = f"there are: {', '.join(entries)}" if entries else f"`{kind.command} add` makes one"
+            raise ConfigError(f"there is no {kind.noun} {name!r}", where=str(self.file), remedy=remedy)
+        gone = toml_tables.begins_with([*kind.path, name])
+        left = {each: table for each, table in entries.items() if each != name}
+        return self._changed_to(kind, lambda text: toml_tables.without_tables(text, gone), left)
 
     def _existing(self, name: str) -> dict[str, Any]:
         upstreams = self.upstreams()
@@ -201,11 +233,13 @@ class ConfigurationText:
         left = {name: table for name, table in upstreams.items() if table is not None}
         return self._checked(edit, {**self._document.data, _TABLE: left})
 
-    def _changed_to(self, edit: Callable[[str], str], tokens: Mapping[str, Any]) -> "ConfigurationText":
-        """Return the edited text, if its only difference is in its tokens."""
+    def _changed_to(
+        self, kind: _Entries, edit: Callable[[str], str], entries: Mapping[str, Any]
+    ) -> "ConfigurationText":
+        """Return the edited text, if its only difference is in these entries."""
         data = self._document.data
-        table, below = _TOKENS
-        return self._checked(edit, {**data, table: {**as_object(data.get(table)), below: tokens}})
+        table, below = kind.path
+        return self._checked(edit, {**data, table: {**as_object(data.get(table)), below: entries}})
 
     def _checked(self, edit: Callable[[str], str], wanted: Mapping[str, Any]) -> "ConfigurationText":
         try:

@@ -1,66 +1,79 @@
 """Bearer tokens: whose each is, and what it may reach.
 
-Tokens are compared by their SHA-256, looked up in a table: how long that takes says nothing about a token. A plain hash
-is enough, because tokens are random, or long: there is no dictionary to try.
+Tokens are compared by their SHA-256, looked up in a table: how long that takes says nothing about a token.
 """
 
-import hashlib
 import math
 import secrets
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
-from typing import Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from gateway.config.moments import seconds_of_moment
 from gateway.config.schema import AccessSettings, HttpSettings, TokenSettings
+from gateway.config.token_hashes import hash_of, hash_of_bytes
 from gateway.core.model.caller import Caller
-from gateway.core.model.grant import EVERYTHING, Grant
+from gateway.core.model.grant import Grant
 from gateway.core.model.json_values import as_object
+from gateway.serving.access.identified import Fault, Identified, TokenVerifier
+from gateway.serving.access.request_rates import RequestRates
 
-Fault = Literal["missing", "wrong", "expired"]
-"""Why a request is not authorised."""
+if TYPE_CHECKING:
+    from gateway.serving.access.issuers import Issuers
 
 _PREFIX = "mcpg_"
 """Lets programs that look for leaked secrets recognise a token."""
 
-_HASH = "sha256:"
+ACCESS_PREFIX, REFRESH_PREFIX = "mcpa_", "mcpr_"
+"""The same for tokens of the built-in authorization server."""
+
 _LOOK_SECONDS = 3_600.0
 """The longest time until the clock is read again for a token that expires: it may have been set meanwhile."""
 
+_VERIFY_SECONDS = 30.0
+"""Seconds after which a verifier is asked again about a token whose streams are open: it may have been revoked."""
 
-@dataclass(frozen=True)
-class Identified:
-    """Whoever sent a valid token: the principal, what it may reach, and the profile that its hosts have."""
+_REMEMBERED = 10_000
+"""Principals whose latest token is kept, to be exchanged for tokens of upstreams."""
 
-    principal: str
-    grant: Grant = EVERYTHING
-    profile: str | None = None
-    expires: float | None = None
-    """Seconds since 1970."""
-    hash: str = field(default="", repr=False, compare=False)
-    """The token's; "" where none is needed."""
-    token: str | None = field(default=None, compare=False)
-    """The name of its table."""
-
-
-NOBODY_ASKED = Identified(Caller().principal)
+NOBODY_ASKED = Identified(Caller().principal, is_admin=True)
 """Any host, where no token is configured."""
 
 
 class Access:
-    """The valid tokens: `[http] token`, which reaches everything, and those of `[access.tokens]`."""
+    """The valid tokens: `[http] token`, which reaches everything, those of `[access.tokens]`, those of verifiers.
+
+    `public_url` is the gateway's, which tokens of issuers are meant for.
+    """
 
     def __init__(
-        self, http: HttpSettings, access: AccessSettings | None = None, clock: Callable[[], float] = time.time
+        self,
+        http: HttpSettings,
+        access: AccessSettings | None = None,
+        clock: Callable[[], float] = time.time,
+        *,
+        public_url: str | None = None,
     ) -> None:
         self._clock = clock
-        self._fixed = _by_hash([Identified("token", hash=hash_of(http.token))]) if http.token else {}
+        self._public_url = public_url
+        fixed = [Identified("token", hash=hash_of(http.token), is_admin=True)] if http.token else []
+        self._fixed = _by_hash(fixed)
         self._by_hash: dict[str, Identified] = {}
+        self._made_of_hash: frozenset[str] = frozenset()
+        self._issuers: Issuers | None = None
+        self._added: list[tuple[TokenVerifier, str | None]] = []
+        self._came_with: OrderedDict[str, tuple[str, Identified]] = OrderedDict()
+        self._scopes: Mapping[str, tuple[str, ...]] = {}
         self._needs_token = False
         self._changed = anyio.Event()
+        self.rates = RequestRates()
+        """How often each may send requests."""
+        self.on_refusal: Callable[[str, Fault], object] = _nobody_listens
+        """Called with the address and the reason whenever a token is refused."""
         self.reconfigure(access or AccessSettings())
 
     @property
@@ -68,54 +81,147 @@ class Access:
         """Whether hosts over HTTP have to send a token."""
         return self._needs_token
 
+    @property
+    def authorization_servers(self) -> tuple[str, ...]:
+        """The URLs of the authorization servers whose tokens are accepted."""
+        added = (url for _, url in self._added if url is not None)
+        return (*added, *(() if self._issuers is None else self._issuers.urls))
+
+    @property
+    def required_scopes(self) -> tuple[str, ...]:
+        """The scopes without which no call is possible, for hosts that have no token yet."""
+        return () if self._issuers is None else self._issuers.required_scopes
+
+    @property
+    def all_scopes(self) -> tuple[str, ...]:
+        """Every scope that some call needs."""
+        return tuple(sorted({*self.required_scopes, *(one for scopes in self._scopes.values() for one in scopes)}))
+
+    def add(self, verifier: TokenVerifier, authorization_server: str | None = None) -> None:
+        """Ask this verifier about tokens that the configuration does not have, before its issuers are asked.
+
+        `authorization_server` is the URL of the server whose tokens these are: hosts without a token are sent there.
+        """
+        self._added.append((verifier, authorization_server))
+        self._needs_token = True
+
     def reconfigure(self, access: AccessSettings) -> None:
         """Apply changed settings: a removed token is invalid from the next request on."""
+        self.rates.limit = access.limits.requests_per_minute
         named = _by_hash(_identified(name, token) for name, token in access.tokens.items())
+        self._made_of_hash = frozenset(name for name, token in access.tokens.items() if token.hash is not None)
         self._by_hash = {**self._fixed, **named}  # a table may restrict what [http] token does not
+        if access.issuers and self._issuers is None:
+            from gateway.serving.access.issuers import Issuers  # cryptography takes its time to load
+
+            self._issuers = Issuers(self._public_url)
+        if self._issuers is not None:
+            self._issuers.reconfigure(access.issuers)
+        self._came_with.clear()
+        self._scopes = access.scopes
         # Removing the last token must not open the gateway to everybody: that takes a restart.
-        self._needs_token = bool(self._by_hash) or self._needs_token
+        self._needs_token = bool(self._by_hash or access.issuers) or self._needs_token
         self._tell()
 
     def narrow(self, written: Mapping[str, Any]) -> None:
-        """Drop the tokens whose tables are gone from `[access.tokens]`, or have another hash, as it is written.
+        """Drop what is gone from `[access]` as it is written: tokens, and those with another hash; issuers.
 
         For a configuration that cannot be applied as a whole: whatever is wrong in it, who was removed stays out.
         """
-        tables = {name: as_object(table) for name, table in written.items()}
+        tables = {name: as_object(table) for name, table in as_object(written.get("tokens")).items()}
         self._by_hash = {
             key: one
             for key, one in self._by_hash.items()
-            if one.token is None or (one.token in tables and tables[one.token].get("hash") in (None, one.hash))
+            if one.token is None or (one.token in tables and self._stays(one, one.token, tables[one.token]))
         }
+        if self._issuers is not None:
+            self._issuers.narrow(as_object(written.get("issuers")))
+        self._came_with.clear()
         self._tell()
+
+    def _stays(self, one: Identified, name: str, table: Mapping[str, Any]) -> bool:
+        """Whether the table of a token may still mean this one. Without a hash, it may where it had none before."""
+        hashed = table.get("hash")
+        return hashed == one.hash or (hashed is None and name not in self._made_of_hash)
 
     def _tell(self) -> None:
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
 
-    def identify(self, authorization: str) -> Identified | Fault:
+    async def identify(self, authorization: str) -> Identified | Fault:
         """Return who sent this Authorization header ("" for none), or why nobody is known by it."""
         if not self._needs_token:
             return NOBODY_ASKED
         scheme, _, given = authorization.partition(" ")
-        if scheme.lower() != "bearer" or not given.strip(" \t"):
+        token = given.strip(" \t")
+        if scheme.lower() != "bearer" or not token:
             return "missing"
-        found = self._by_hash.get(_hashed(given.strip(" \t").encode("latin-1", "replace")))
-        if found is None:
-            return "wrong"
-        return "expired" if self._seconds_left(found) <= 0 else found
+        return self._configured(token.encode("latin-1", "replace")) or await self._verified(token)
 
-    async def ended(self, identified: Identified) -> None:
-        """Wait until the token has been removed or changed, or has expired: what it opened has to be closed then."""
-        while self._is_in_force(identified) and (left := self._seconds_left(identified)) > 0:
-            with anyio.move_on_after(min(left, _LOOK_SECONDS)):
-                await self._changed.wait()
+    def identify_by_url(self, token: str) -> Identified | Fault:
+        """Return who sent this token as a part of a path. No verifier is asked: its tokens do not belong there."""
+        found = self._configured(token.encode("utf-8", "replace"))
+        return "wrong" if isinstance(found, Identified) and not found.in_url else found or "wrong"
 
-    def _is_in_force(self, identified: Identified) -> bool:
-        return self._by_hash.get(identified.hash) == identified if self._needs_token else identified is NOBODY_ASKED
+    def _configured(self, token: bytes) -> Identified | Fault | None:
+        found = self._by_hash.get(hash_of_bytes(token))
+        return "expired" if found is not None and self._seconds_left(found) <= 0 else found
+
+    async def _verified(self, token: str) -> Identified | Fault:
+        # One of ours that was removed, or is sent where it does not belong, is nobody else's business.
+        is_own = token.startswith((_PREFIX, ACCESS_PREFIX, REFRESH_PREFIX))
+        foreign = () if self._issuers is None or is_own else self._issuers.verifiers
+        fault: Fault = "wrong"
+        for verifier in (*(one for one, _ in self._added), *foreign):
+            found = await verifier.verify(token)
+            if isinstance(found, Identified):
+                if verifier in foreign:
+                    self._remember(token, found)
+                return self._scoped(found)
+            if found == "unavailable" and verifier in foreign:
+                fault = found  # unless it is a token of another issuer
+            elif found is not None:
+                return found
+        return fault
+
+    def came_with(self, principal: str) -> str | None:
+        """Return the latest token of an issuer that a principal has sent, if it is still valid.
+
+        It is for that issuer alone, which may exchange it for a token of an upstream (RFC 8693).
+        """
+        token, identified = self._came_with.get(principal, (None, NOBODY_ASKED))
+        return token if self._seconds_left(identified) > 0 else None
+
+    def _remember(self, token: str, identified: Identified) -> None:
+        self._came_with[identified.principal] = token, identified
+        self._came_with.move_to_end(identified.principal)
+        if len(self._came_with) > _REMEMBERED:
+            self._came_with.popitem(last=False)
+
+    def _scoped(self, found: Identified) -> Identified:
+        """Return the same, with the tools whose scopes the token lacks."""
+        lacking = tuple((tool, scopes) for tool, scopes in self._scopes.items() if not found.scopes.issuperset(scopes))
+        return replace(found, grant=found.grant._replace(scoped=lacking)) if lacking else found
+
+    async def ended(self, identified: Identified, authorization: str) -> None:
+        """Wait until the token of this header has been removed, changed or revoked, or has expired.
+
+        What it opened has to be closed then.
+        """
+        again = _LOOK_SECONDS if identified is NOBODY_ASKED or identified.hash else _VERIFY_SECONDS
+        while (left := self._seconds_left(identified)) > 0:
+            changed = self._changed
+            if await self.identify(authorization) not in (identified, "unavailable"):
+                return
+            with anyio.move_on_after(min(left, again)):
+                await changed.wait()
 
     def _seconds_left(self, identified: Identified) -> float:
         return math.inf if identified.expires is None else identified.expires - self._clock()
+
+
+def _nobody_listens(address: str, fault: Fault) -> None:
+    """Do nothing."""
 
 
 def new_token() -> str:
@@ -123,31 +229,13 @@ def new_token() -> str:
     return _PREFIX + secrets.token_urlsafe(32)
 
 
-def hash_of(token: str) -> str:
-    """Return a token's hash in the form of the configuration."""
-    return _hashed(token.strip().encode("utf-8", "replace"))
-
-
-def expiry_of(token: TokenSettings) -> float | None:
-    """Return when a token becomes invalid, in seconds since 1970; None for never."""
-    match token.expires:
-        case None:
-            return None
-        case datetime() as moment:
-            return moment.timestamp()
-        case date() as day:
-            return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
-
-
 def _identified(name: str, token: TokenSettings) -> Identified:
-    grant = Grant(token.upstreams, token.tools, token.calls_per_minute)
+    grant = Grant(token.upstreams, token.tools, token.calls_per_minute, token.limits.quota)
     hashed = token.hash or hash_of(token.token or "")
-    return Identified(token.principal or name, grant, token.profile, expiry_of(token), hashed, name)
+    expires = None if token.expires is None else seconds_of_moment(token.expires)
+    principal = token.principal or name
+    return Identified(principal, grant, token.profile, expires, hashed, name, in_url=token.url)
 
 
 def _by_hash(tokens: Iterable[Identified]) -> dict[str, Identified]:
     return {token.hash: token for token in tokens}
-
-
-def _hashed(token: bytes) -> str:
-    return _HASH + hashlib.sha256(token).hexdigest()

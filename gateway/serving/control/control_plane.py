@@ -5,7 +5,7 @@ None of these is needed to serve: if one is not available, a warning is logged.
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -16,10 +16,13 @@ import anyio.to_thread
 from gateway._version import __version__
 from gateway.config.schema import Settings
 from gateway.config.settings_diff import Difference
+from gateway.serving.control import logins
+from gateway.serving.control.approve_calls import answer_approvals
 from gateway.serving.control.contents import Contents
 from gateway.serving.control.endpoint import Endpoint, listen
 from gateway.serving.control.log_file import LogFile, log_path, prune
 from gateway.serving.control.pending_calibration import answer, apply_pending_calibration
+from gateway.serving.control.read_pins import read_pins_again
 from gateway.serving.control.records import GatewayRecord, running, stem, write_record
 from gateway.serving.control.reload_config import Load, Reloader
 from gateway.serving.control.server import Commands, answer_callers
@@ -41,12 +44,13 @@ async def under_control(
     load: Load | None = None,
     seen: bytes | None = None,
     on_applied: Callable[[Settings], None] | None = None,
+    on_refused: Callable[[], Awaitable[None]] | None = None,
 ) -> AsyncGenerator[None]:
     """Context manager in which `status`, `reload` and the like reach the gateway, and it follows its configuration.
 
     `stop` is called on the command to stop. `load` reads the configuration again, and `seen` is its last fingerprint
     (`watch_config.fingerprint`); without `load` nothing is watched. `on_applied` is called with the settings in force
-    after each change.
+    after each change, `on_refused` after each that cannot be applied.
     """
 
     def apply(settings: Settings) -> Difference:
@@ -57,7 +61,8 @@ async def under_control(
             on_applied(gateway.settings)
         return difference
 
-    reloader = Reloader(load, apply)
+    on_reloaded = gateway.audit.reloaded if gateway.audit is not None else None
+    reloader = Reloader(load, apply, on_refused, on_reloaded)
     folder = _folder()
     with _logged(folder, serving, gateway.settings):
         async with background_tasks() as tasks:
@@ -67,7 +72,14 @@ async def under_control(
                 most = gateway.settings.content.max_upload_bytes
                 contents = Contents(gateway.store, gateway.links, most, serving.principal)
                 answers = (partial(report, gateway, serving, reloader), reloader.reload, stop)
-                commands = Commands(*answers, calibrate=calibrate, content=contents.answer)
+                commands = Commands(
+                    *answers,
+                    calibrate=calibrate,
+                    content=contents.answer,
+                    approvals=partial(answer_approvals, gateway.router.approvals),
+                    pins=partial(read_pins_again, gateway.router),
+                    logins=partial(logins.answer, gateway),
+                )
                 tasks.start_soon(_answer, folder, serving, gateway, commands)
             if load is not None and serving.config is not None:
                 tasks.start_soon(watch, serving.config, seen, reloader.reload_quietly)

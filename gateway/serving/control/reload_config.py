@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -22,12 +22,27 @@ Apply = Callable[[Settings], Difference]
 """Applies the settings, or raises ConfigError or ProfileError and changes nothing."""
 
 
-class Reloader:
-    """Reloads, one at a time. `problem`: why the newest file is refused; `restart_needed`: keys not in force yet."""
+Told = Callable[[Sequence[str], str | None], None]
+"""Called with the changes, as lines, and with the reason if they are refused."""
 
-    def __init__(self, load: Load | None, apply: Apply) -> None:
+
+class Reloader:
+    """Reloads, one at a time. `problem`: why the newest file is refused; `restart_needed`: keys not in force yet.
+
+    `on_refused` is awaited if it is, whatever the reason; `on_reloaded` is called in either case.
+    """
+
+    def __init__(
+        self,
+        load: Load | None,
+        apply: Apply,
+        on_refused: Callable[[], Awaitable[None]] | None = None,
+        on_reloaded: Told | None = None,
+    ) -> None:
         self._load = load
         self._apply = apply
+        self._on_refused = on_refused
+        self._on_reloaded = on_reloaded
         self._one_at_a_time = anyio.Lock()
         self.applied_at = time.time()
         """When the settings in force were read, in seconds since 1970."""
@@ -56,13 +71,22 @@ class Reloader:
                 logger.error(
                     "the changed configuration is refused, and the previous one stays in force: %s", self.problem
                 )
+                self._tell((), self.problem)
+                if self._on_refused is not None:
+                    await self._on_refused()
                 raise
             self.problem = None
             self.applied_at = time.time()
             self.restart_needed = difference.restart_needed
             if difference:
-                logger.info("the configuration was read again: %s", "; ".join(lines_of(asdict(difference))))
+                lines = lines_of(asdict(difference))
+                logger.info("the configuration was read again: %s", "; ".join(lines))
+                self._tell(lines)
             return asdict(difference)
+
+    def _tell(self, changes: Sequence[str], problem: str | None = None) -> None:
+        if self._on_reloaded is not None:
+            self._on_reloaded(changes, problem)
 
     async def reload_quietly(self) -> None:
         """Reload after a change of the file was noticed: errors are only logged, because no caller waits for them."""

@@ -30,6 +30,8 @@ Silent = dict[SocketStream, anyio.CancelScope]
 """Callers that have not sent a request yet, in order of arrival, each with the scope that cancels the wait for it."""
 
 Answer = Callable[[], Awaitable[dict[str, Any]]]
+Plain = Callable[[Mapping[str, Any]], dict[str, Any]]
+"""Takes a request and returns the result. Raises GatewayError."""
 Transfer = Callable[[dict[str, Any], AsyncIterator[bytes]], AsyncGenerator[bytes]]
 """Takes a request and the bytes that follow it, and yields the bytes of the reply. Raises GatewayError."""
 
@@ -41,8 +43,11 @@ class Commands:
     status: Answer
     reload: Answer
     stop: Callable[[], None]
-    calibrate: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
+    calibrate: Plain | None = None
     content: Transfer | None = None
+    approvals: Plain | None = None
+    pins: Plain | None = None
+    logins: Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]] | None = None
 
 
 async def answer_callers(listener: SocketListener, endpoint: Endpoint, commands: Commands) -> None:
@@ -220,8 +225,14 @@ async def _reply(request: dict[str, Any], commands: Commands) -> tuple[bytes, bo
             case "stop":
                 logger.info("asked to stop")
                 return protocol.result({}), True
+            case "login" | "logout" if commands.logins is not None:
+                return _bounded(protocol.result(await commands.logins(request))), False
             case "calibrate" if commands.calibrate is not None:
                 return _bounded(protocol.result(commands.calibrate(request))), False
+            case "approvals" if commands.approvals is not None:
+                return _bounded(protocol.result(commands.approvals(request))), False
+            case "pins" if commands.pins is not None:
+                return _bounded(protocol.result(commands.pins(request))), False
             case _:
                 return protocol.refusal_reply(f"the commands are {', '.join(protocol.COMMANDS)}"), False
     except GatewayError as error:

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from gateway.content.store import KeptStore
     from gateway.routing import Router
     from gateway.routing.calibration import Calibration
+    from gateway.telemetry.audit.trail import AuditTrail
     from gateway.upstream import Upstream, Upstreams
+    from gateway.upstream.pins import Pins
 
 
 class Running(Protocol):
@@ -41,7 +43,13 @@ class Running(Protocol):
     def store(self) -> "KeptStore": ...
     @property
     def links(self) -> "Links": ...
+    @property
+    def pins(self) -> "Pins": ...
+    @property
+    def audit(self) -> "AuditTrail | None": ...
     def apply(self, settings: Settings) -> Difference: ...
+    async def logged_in(self, upstream: str, principal: str) -> None: ...
+    async def log_out(self, upstream: str, principal: str) -> None: ...
 
 
 class ConnectedHostPort(Protocol):
@@ -88,6 +96,7 @@ async def report(running: Running, serving: Serving, reloader: Reloader) -> dict
         "config": str(serving.config) if serving.config else None,
         "log": str(serving.log) if serving.log else None,
         "transports": list(serving.transports),
+        "principal": serving.principal,
         "memory_bytes": await anyio.to_thread.run_sync(own_memory),
         "configuration": {
             "read": moment(reloader.applied_at),
@@ -95,8 +104,10 @@ async def report(running: Running, serving: Serving, reloader: Reloader) -> dict
             "restart_needed": list(reloader.restart_needed),
         },
         "store": _store(running),
+        "audit": None if (trail := running.audit) is None else {"path": str(trail.path), "problem": trail.problem},
         "hosts": [_host(host, running.router) for host in serving.connected_hosts()],
-        "upstreams": [_upstream(upstream, memory) for upstream in upstreams],
+        "approvals": sum(each.verdict is None for each in running.router.approvals.listed()),
+        "upstreams": [_upstream(upstream, memory, running.pins) for upstream in upstreams],
     }
 
 
@@ -132,8 +143,18 @@ def _host(host: ConnectedHostPort, router: "Router") -> dict[str, Any]:
     }
 
 
-def _upstream(upstream: "Upstream", memory: Mapping[int, int]) -> dict[str, Any]:
+def _logins(upstream: "Upstream") -> list[dict[str, Any]]:
+    """The state for each principal, if each has to log in; that of the operator first."""
+    if not upstream.is_personal:
+        return []
+    return [
+        {"principal": each.principal, "state": each.state.value, "cause": each.cause} for each in upstream.principals
+    ]
+
+
+def _upstream(upstream: "Upstream", memory: Mapping[int, int], pins: "Pins") -> dict[str, Any]:
     counts, settings = upstream.counts, upstream.settings
+    changed = pins.summary(upstream.name, settings)
     return {
         "name": upstream.name,
         "state": upstream.state.value,
@@ -145,8 +166,9 @@ def _upstream(upstream: "Upstream", memory: Mapping[int, int]) -> dict[str, Any]
         "revision": upstream.revision,
         "tools": len(upstream.tools()),
         "withheld": [{"tool": tool, "why": why} for tool, why in withheld(upstream.tools())],
-        "left_out": list(upstream.left_out),
+        "left_out": [*upstream.left_out, *([] if changed is None else [changed])],
         "sessions": upstream.sessions,
+        "logins": _logins(upstream),
         "calls": {"total": counts.total, "failed": counts.failed, "running": counts.running},
         "restarts": counts.restarts,
         "pid": upstream.pid,

@@ -1,12 +1,14 @@
 """HTTP server shared by the MCP endpoints and the model proxy: access checks, connection limits, start and stop."""
 
-from gateway.serving.http.allowed import LOOPBACK, Allowed
+from gateway.serving.http.allowed import ANY, LOOPBACK, Allowed
 from gateway.serving.http.http_server import Listening, TcpListener, serve
 from gateway.serving.http.limits import Limits
 from gateway.serving.http.repeated import RepeatedLines
+from gateway.serving.http.tls_files import TlsFiles
 from gateway.serving.http.tokens import KNOWN, STANDING, WrongTokens, address_of
 
 __all__ = [
+    "ANY",
     "KNOWN",
     "LOOPBACK",
     "STANDING",
@@ -15,6 +17,7 @@ __all__ = [
     "Listening",
     "RepeatedLines",
     "TcpListener",
+    "TlsFiles",
     "WrongTokens",
     "address_of",
     "serve",

@@ -9,6 +9,9 @@ from collections.abc import Iterable
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
+ANY = "*"
+"""In place of an origin: any."""
+
 
 class Allowed:
     """The allowed values of Host and Origin: those of loopback, the address bound to, and those given."""
@@ -16,6 +19,9 @@ class Allowed:
     def __init__(self, bind: str, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
         local = (f"{scheme}://{host}" for scheme in ("http", "https") for host in LOOPBACK)
         self.hosts = frozenset(_without_wildcard(host) for host in (*LOOPBACK, _bracketed(bind), *hosts))
+        origins = tuple(origins)
+        self.any_origin = ANY in origins
+        """Whether pages of any origin may call, which then need a token."""
         self.origins = frozenset(_without_wildcard(origin.rstrip("/")) for origin in (*local, *origins))
 
     def host(self, value: str) -> bool:
@@ -24,7 +30,7 @@ class Allowed:
 
     def origin(self, value: str) -> bool:
         """Whether a page of this origin may call. An entry without a port matches every port."""
-        return _matches(value, self.origins)
+        return self.any_origin or _matches(value, self.origins)
 
 
 def _bracketed(host: str) -> str:

@@ -17,6 +17,7 @@ from gateway.errors import ConfigError
 from gateway.serving.http.connections import Connections, limited_protocol
 from gateway.serving.http.limits import KEEP_ALIVE_SECONDS, OUT_OF_FILES, Limits
 from gateway.serving.http.repeated import BrokenOff, NowAndThen, RepeatedLines
+from gateway.serving.http.tls_files import TlsFiles
 
 logger = logging.getLogger(__name__)
 
@@ -27,18 +28,21 @@ _CLOSING_SECONDS = 3.0
 
 _TAKEN_AT_ONCE = 8
 _TICKS_A_SECOND = 10  # of uvicorn's main loop
+_CERTIFICATE_SECONDS = 30
+"""Seconds after which the certificate's files are looked at again."""
 
 
 class Listening(NamedTuple):
     """The address to listen on; port 0 picks a free one. `where` is the configuration key that sets it.
 
-    `limits` apply to the peers.
+    `limits` apply to the peers. `tls` has the certificate, if connections are encrypted.
     """
 
     bind: str
     port: int
     where: str
     limits: Limits = Limits()
+    tls: TlsFiles | None = None
 
 
 async def serve(
@@ -61,7 +65,7 @@ async def serve(
     stopping = anyio.Event()
     with closing(_listen(listening)) as listener, _quiet_about_peers(connections, stopping.is_set):
         listener.on_no_files = connections.out_of_files
-        server = _Server(app, connections, listener, dated=dated)
+        server = _Server(app, connections, listener, listening.tls, dated=dated)
         async with anyio.create_task_group() as tasks:
             last_words = anyio.CancelScope(shield=True)
 
@@ -87,7 +91,9 @@ async def serve(
 class _Server(Server):
     """A uvicorn server that reports when it is ready, limits connections, and leaves signals and logging alone."""
 
-    def __init__(self, app: ASGIApp, connections: Connections, listener: "TcpListener", *, dated: bool) -> None:
+    def __init__(
+        self, app: ASGIApp, connections: Connections, listener: "TcpListener", tls: TlsFiles | None, *, dated: bool
+    ) -> None:
         super().__init__(
             Config(
                 app,
@@ -103,7 +109,10 @@ class _Server(Server):
                 timeout_graceful_shutdown=GRACE_SECONDS,
             )
         )
+        self.config.load()
+        self.config.ssl = None if tls is None else tls.context
         self.answering = anyio.Event()
+        self._tls = tls
         self._connections = connections
         self._listener = listener
 
@@ -115,6 +124,8 @@ class _Server(Server):
         if counter % _TICKS_A_SECOND == 0:
             self._connections.sweep()
             self._listener.try_for_a_file()
+        if self._tls is not None and counter % (_TICKS_A_SECOND * _CERTIFICATE_SECONDS) == 0:
+            self._tls.refresh()
         return await super().on_tick(counter)
 
     @contextmanager

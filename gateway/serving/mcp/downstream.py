@@ -31,7 +31,7 @@ from gateway.serving.mcp.failures import as_error, as_result, safe_error, sole_g
 from gateway.serving.mcp.handshake import Identity, Refusal, discover_result, initialize_result
 from gateway.serving.mcp.hosts import HostChannel, host_channel, introduce, set_level
 from gateway.serving.mcp.presence import Presence
-from gateway.serving.mcp.request_caller import caller_of, checked_params, grant_of
+from gateway.serving.mcp.request_caller import caller_of, checked_params, grant_of, principal_of
 from gateway.serving.mcp.service import OF_TASKS, SERVED, ProgressCallback, Service
 from gateway.serving.mcp.written_json import WrittenArrays
 from gateway.telemetry import new_request
@@ -109,6 +109,10 @@ class Downstream:
         """Return the input schema of a tool with headers that the caller is offered (`Service.header_schema`)."""
         return self._service.header_schema(name, caller)
 
+    async def check_scopes(self, params: Mapping[str, Any], caller: Caller) -> None:
+        """Raise `ScopeMissing` if a call needs scopes that the caller's token lacks (`Service.check_scopes`)."""
+        await self._service.check_scopes(params, caller)
+
     def attending(self, host: str) -> AbstractContextManager[None]:
         """Context manager to hold while the host has a request or a stream open."""
         return self._service.attending(host)
@@ -135,11 +139,11 @@ class Downstream:
     ) -> HandlerResult:
         try:
             if ctx.method == "initialize" and not modern:
-                result = initialize_result(self.identity.towards(grant_of(ctx.request)), ctx.params)
+                result = initialize_result(self._towards(ctx), ctx.params)
                 introduce(ctx.session._connection, ctx.params or {})  # pyright: ignore[reportPrivateUsage]
                 return result
             if ctx.method == "server/discover" and modern:
-                return discover_result(self.identity.towards(grant_of(ctx.request)), ctx.params)
+                return discover_result(self._towards(ctx), ctx.params)
             if ctx.method not in SERVED | (OF_TASKS if modern else OF_THE_CONNECTION):
                 return await call_next(ctx)
             if caller is None:
@@ -164,6 +168,9 @@ class Downstream:
             ctx.request.ago if isinstance(ctx.request, Arrival) else 0.0,
         )
         return await self._served(request)
+
+    def _towards(self, ctx: ServerRequestContext[Any, Any]) -> Identity:
+        return self.identity.towards(grant_of(ctx.request), principal_of(ctx.request))
 
     async def answer(self, request: "HostRequest", base: str | None = None) -> dict[str, Any]:
         """Return the result of a request for one of `SERVED` or `OF_TASKS` that does not come through the SDK's server.

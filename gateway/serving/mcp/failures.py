@@ -13,12 +13,15 @@ from gateway.core.model.json_safe import to_json_safe
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.core.model.wire import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from gateway.errors import (
+    AuditUnavailable,
     ContentError,
     ExpiredHandle,
     GatewayError,
     InvalidRequest,
     MediaError,
+    NotAllowed,
     ProfileError,
+    ScopeMissing,
     TooManyCalls,
     UnknownHandle,
     UnknownMethod,
@@ -39,7 +42,15 @@ CODES: tuple[tuple[type[GatewayError], int], ...] = (
 )
 """JSON-RPC codes by class of error; the first class that matches counts. `UpstreamRefused` has its own code."""
 
-TOLD_TO_THE_MODEL: tuple[type[GatewayError], ...] = (UpstreamError, ContentError, MediaError, TooManyCalls)
+TOLD_TO_THE_MODEL: tuple[type[GatewayError], ...] = (
+    UpstreamError,
+    ContentError,
+    MediaError,
+    ScopeMissing,
+    TooManyCalls,
+    NotAllowed,
+    AuditUnavailable,
+)
 """Failures of a valid call, which are answered with a result, not a protocol error."""
 
 _logger = logging.getLogger(__name__)

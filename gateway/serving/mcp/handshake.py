@@ -58,9 +58,11 @@ class Identity(NamedTuple):
         info: dict[str, Any] = {"name": self.name, "version": self.version}
         return info if self.title is None else {**info, "title": self.title}
 
-    def towards(self, grant: Grant) -> "Identity":
-        """Return the identity for a caller that not every upstream exists for."""
-        return self if grant.reaches_all_upstreams else self._replace(others=self.others.reached_by(grant))
+    def towards(self, grant: Grant, principal: str) -> "Identity":
+        """Return the identity for a caller that not every upstream exists for, or not as for all others."""
+        if grant.reaches_all_upstreams and not self.others.owners:
+            return self
+        return self._replace(others=self.others.reached_by(grant, principal))
 
     def introduction(self, client: object) -> dict[str, str]:
         """Return the `instructions` for a client with this clientInfo, cut to what it keeps; empty if none."""

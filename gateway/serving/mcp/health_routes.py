@@ -22,22 +22,28 @@ def observing(telemetry: Telemetry) -> list[BaseRoute]:
         return PlainTextResponse("ok\n", headers=_FRESH)
 
     async def ready(request: Request) -> Response:
-        """Answer 200 or 503. The upstreams are named only to callers that reach all of them."""
+        """Answer 200 or 503. The upstreams are named only to those who may see all of them."""
         readiness = telemetry.readiness()
         told: dict[str, object] = {"ready": readiness.ready}
-        if _reaches_all(request):
+        if _may_see_all(request):
             told["upstreams"] = readiness.upstreams
         return JSONResponse(told, 200 if readiness.ready else 503, headers=_FRESH)
 
     async def metrics(request: Request) -> Response:
-        if not _reaches_all(request):
-            return refused_response(403, "the metrics name every upstream, and this token does not reach them all")
+        if not _may_see_all(request):
+            return refused_response(403, "the metrics name every upstream, which this token may not see")
         return Response(telemetry.metrics.exposition(), headers={**_FRESH, "Content-Type": CONTENT_TYPE})
 
     return [Route(HEALTH_PATH, alive), Route(READINESS_PATH, ready), Route(METRICS_PATH, metrics)]
 
 
-def _reaches_all(request: Request) -> bool:
-    """Whether no upstream is withheld from whoever asks; without a valid token, all of them are."""
+def _may_see_all(request: Request) -> bool:
+    """Whether whoever asks may see what concerns the gateway as a whole; without a valid token, nobody may.
+
+    A token of the configuration may if no upstream is withheld from it. Whom an authorization server knows reaches
+    every upstream unless the configuration says otherwise, so of them only admins may.
+    """
     identified = request.scope.get(IDENTIFIED_SCOPE)
-    return isinstance(identified, Identified) and identified.grant.reaches_all_upstreams
+    if not isinstance(identified, Identified):
+        return False
+    return identified.is_admin or (identified.token is not None and identified.grant.reaches_all_upstreams)

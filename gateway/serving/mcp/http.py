@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from gateway.config.schema import HttpSettings
 from gateway.content.links.base_url import Bases
 from gateway.serving.access import Access
+from gateway.serving.access.resource_metadata import resource_metadata
 from gateway.serving.http import Listening, serve
 from gateway.serving.mcp.attendance import AttendanceMiddleware
 from gateway.serving.mcp.downstream import Downstream
@@ -26,7 +27,18 @@ from gateway.serving.mcp.health_routes import observing
 from gateway.serving.mcp.http_sessions import ResumableSessions
 from gateway.serving.mcp.modern_http import ModernEndpoint
 from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
-from gateway.serving.mcp.security import Guard, allowed_by, check_bind, for_sdk, limits_of, refused_response
+from gateway.serving.mcp.scope_challenge import ScopeMiddleware
+from gateway.serving.mcp.security import (
+    Guard,
+    OnTooMany,
+    allowed_by,
+    check_bind,
+    for_sdk,
+    lacking_scopes,
+    limits_of,
+    refused_response,
+    tls_files,
+)
 from gateway.serving.mcp.service import Service
 from gateway.serving.mcp.sse import MESSAGES_PATH, SseEndpoints
 from gateway.telemetry import Telemetry
@@ -41,15 +53,18 @@ def http_app(
     profile_names: ProfileNames = (),
     telemetry: Telemetry | None = None,
     content: Sequence[BaseRoute] = (),
+    public: Sequence[BaseRoute] = (),
     bases: Bases | None = None,
     public_url: str | None = None,
+    on_too_many: OnTooMany | None = None,
 ) -> Starlette:
     """Return the application: `/mcp`, `/sse` (each also with `/<profile>`), SSE's route for messages, a page at `/`.
 
     `access` identifies who sends a token; without it, that is `[http] token` alone. `profile_names` are the profiles
     that a path or the header `X-MCP-Profile` may choose. `telemetry` adds `/healthz`, `/readyz` and `/metrics`;
-    `content` has the routes of stored content. `bases` and `public_url` are the addresses at which the gateway is
-    reached. The application's lifespan must be run. `app.state.draining` ends event streams (see `serve_http`);
+    `content` has the routes of stored content, `public` further ones that need no token. `bases` and `public_url` are
+    the addresses at which the gateway is reached. `on_too_many` is called with whoever sends too many requests. The
+    application's lifespan must be run. `app.state.draining` ends event streams (see `serve_http`);
     `app.state.downstream` is the MCP server.
     """
     access = access or Access(settings)
@@ -65,7 +80,11 @@ def http_app(
         session_idle_timeout=settings.session_idle,
     )
     streamable = ModernEndpoint(downstream, security, settings.max_request_bytes, manager.handle_request)
+    scoped = ScopeMiddleware(
+        streamable, downstream.check_scopes, partial(lacking_scopes, access, public_url), settings.max_request_bytes
+    )
     sse = SseEndpoints(downstream, security, settings.max_request_bytes, settings.max_unread_bytes)
+    public = (*public, *resource_metadata(access, public_url))
     draining = Draining()
 
     @asynccontextmanager
@@ -86,12 +105,13 @@ def http_app(
             Route("/", partial(_front_page, identity)),
             *observed,
             *content,
-            *endpoint("/mcp", AttendanceMiddleware(EraHeaderMiddleware(streamable), downstream.attending)),
+            *public,
+            *endpoint("/mcp", AttendanceMiddleware(EraHeaderMiddleware(scoped), downstream.attending)),
             *endpoint("/sse", sse.stream),
             # The profile is fixed when the stream is opened: it is part of the path that the host is given.
             *endpoint(MESSAGES_PATH, sse.messages, by_header=False),
         ],
-        middleware=[Middleware(Guard, access=access, allowed=allowed, bases=bases or Bases())],
+        middleware=[Middleware(Guard, access, allowed, bases or Bases(), public, public_url, on_too_many)],
         exception_handlers={404: _not_found, 405: _not_allowed},
         lifespan=lifespan,
     )
@@ -110,7 +130,7 @@ async def serve_http(app: Starlette, settings: HttpSettings, *, on_bound: Callab
     left to the caller. Raises `ConfigError` if the address cannot be bound, or may not be used (`check_bind`).
     """
     check_bind(settings, needs_token=app.state.access.needs_token)
-    listening = Listening(settings.bind, settings.port, "http.port", limits_of(settings))
+    listening = Listening(settings.bind, settings.port, "http.port", limits_of(settings), tls_files(settings))
     await serve(app, listening, on_bound=on_bound, on_stop=app.state.draining.begin)
 
 

@@ -8,7 +8,6 @@ methods of the protocol itself such as `subscriptions/listen`.
 """
 
 import json
-from collections import deque
 from collections.abc import Mapping
 from contextvars import ContextVar
 from functools import partial
@@ -31,7 +30,7 @@ from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from pydantic_core import from_json
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.content.links.base_url import BASE_SCOPE
 from gateway.core.model.json_safe import to_json_safe
@@ -39,6 +38,7 @@ from gateway.core.model.json_shape import may_be_deep
 from gateway.core.model.json_size import MANY_VALUES
 from gateway.core.model.json_values import as_object, is_dict
 from gateway.core.model.revisions import MODERN_REVISIONS
+from gateway.serving.mcp.bodies import read_body, replayed
 from gateway.serving.mcp.downstream import Downstream, HostRequest, safe_params
 from gateway.serving.mcp.event_stream import PING_SECONDS, AnswerStream, Companion
 from gateway.serving.mcp.hosts import HostChannel
@@ -97,13 +97,13 @@ class ModernEndpoint:
             or _length(headers) > self._max_body_bytes
         ):
             return await self._rest(scope, receive, send)
-        body, arrived = await _body(receive, self._max_body_bytes)
+        body, arrived = await read_body(receive, self._max_body_bytes)
         if arrived[-1]["type"] == "http.disconnect":
             return None  # nobody waits for an answer
         checked = None if body is None else await self._checked(request, body)
         if checked is None:
             _asked.set(None if body is None else (request, body))
-            return await self._rest(scope, partial(_again, arrived, receive), send)
+            return await self._rest(scope, partial(replayed, arrived, receive), send)
         del body  # it may be large, and the answer may take long
         arrived.clear()
         return await self._answer(checked, request, receive, send)
@@ -182,24 +182,3 @@ def _length(headers: Headers) -> int:
         return int(headers.get("content-length", "0"))
     except ValueError:
         return 0
-
-
-async def _body(receive: Receive, most: int) -> tuple[bytes | None, deque[Message]]:
-    """Return the body of a request, or None if it is larger than `most` or breaks off, and the messages received."""
-    arrived = deque[Message]()
-    size = 0
-    while size <= most:
-        message = await receive()
-        arrived.append(message)
-        if message["type"] != "http.request":
-            return None, arrived
-        size += len(message.get("body", b""))
-        if not message.get("more_body", False):
-            parts = [message.get("body", b"") for message in arrived]
-            return (parts[0] if len(parts) == 1 else b"".join(parts)) if size <= most else None, arrived
-    return None, arrived
-
-
-async def _again(arrived: deque[Message], receive: Receive) -> Message:
-    """Return what has arrived already, and then what still arrives."""
-    return arrived.popleft() if arrived else await receive()

@@ -38,6 +38,12 @@ def grant_of(request: Any) -> Grant:
     return found.grant if isinstance(found, Identified) else EVERYTHING
 
 
+def principal_of(request: Any) -> str:
+    """Return whom an HTTP request comes from; the principal on this machine if it came over another transport."""
+    found = request.scope.get(IDENTIFIED_SCOPE) if isinstance(request, HTTPConnection) else None
+    return found.principal if isinstance(found, Identified) else Caller().principal
+
+
 def _token_of(scope: Mapping[str, Any]) -> str | None:
     found = scope.get(IDENTIFIED_SCOPE)
     return found.token if isinstance(found, Identified) else None

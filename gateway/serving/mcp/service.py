@@ -80,6 +80,17 @@ class Service(Protocol):
         """
         ...
 
+    async def check_scopes(self, params: Mapping[str, Any], caller: Caller) -> None:
+        """Refuse a call of a tool, and record that, if it needs scopes that the token lacks; `params` are the call's.
+
+        Does not wait for upstreams; a tool that is not known at once is checked by `respond`.
+
+        Raises:
+            ScopeMissing: it does.
+            AuditUnavailable: it does, but this cannot be recorded.
+        """
+        ...
+
     def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
         """Call `listener` with "tools", "prompts" or "resources" when that list changes. Return a function to stop it.
 

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from gateway.serving.http import address_of
 from gateway.serving.mcp.downstream import Downstream
 from gateway.serving.mcp.handshake import Handshake
-from gateway.serving.mcp.request_caller import PROFILE_SCOPE, grant_of
+from gateway.serving.mcp.request_caller import PROFILE_SCOPE, grant_of, principal_of
 from gateway.serving.mcp.security import refused_response
 from gateway.serving.mcp.streams import StreamConnection
 from gateway.upstream.transports.backlog import Backlog
@@ -53,7 +53,8 @@ class SseEndpoints:
 
             async with transport.connect_sse(scope, receive, send) as (reads, writes):
                 unread = Backlog[SessionMessage](writes, self._max_unread_bytes, give_up, json_of=json_in)
-                handshake = Handshake(self._downstream.identity.towards(grant_of(Request(scope))))
+                request = Request(scope)
+                handshake = Handshake(self._downstream.identity.towards(grant_of(request), principal_of(request)))
                 await StreamConnection(self._downstream, reads, unread, handshake).serve()
         return None
 

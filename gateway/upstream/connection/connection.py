@@ -84,7 +84,7 @@ async def _opened(transport: TransportName, subject: Subject) -> AsyncGenerator[
     if transport == "http" and _takes_own_client(settings):
         from gateway.upstream.transports.streamable.dispatcher import open_streamable
 
-        async with open_streamable(settings) as dispatcher:
+        async with open_streamable(settings, subject.tokens) as dispatcher:
             yield dispatcher
     else:
         async with _channel(transport, subject) as channel:
@@ -103,7 +103,7 @@ def _channel(transport: TransportName, subject: Subject) -> AbstractAsyncContext
     if transport == "http":
         from gateway.upstream.transports.http import open_http
 
-        return open_http(subject.settings)
+        return open_http(subject.settings, subject.tokens)
     from gateway.upstream.transports.sse import open_sse
 
-    return open_sse(subject.settings)
+    return open_sse(subject.settings, subject.tokens)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from gateway.core.model.caller import Caller
 from gateway.core.profiles.profile import Profile
+from gateway.telemetry.audit.entry import NOT_AUDITED, AuditEntry
 from gateway.upstream.connection.deadlines import ProgressCallback
 from gateway.upstream.connection.host_requests import Host
 
@@ -29,3 +30,5 @@ class RequestContext:
     is_part: bool = False
     """Whether this request is part of answering another request of the host (to read a link of a result, or to describe
     content with a tool). A host of the modern era could not repeat it with answers, so it is not asked for any."""
+    audit: AuditEntry = NOT_AUDITED
+    """The request's entry in the audit trail."""

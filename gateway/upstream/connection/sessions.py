@@ -152,6 +152,10 @@ class Sessions:
         for slot in self._slots.values():
             slot.hosts.pop(owner, None)
 
+    def clear(self) -> None:
+        """Forget all owners. The default connection has none then, and the others are no longer used."""
+        self._slots.clear()
+
     def of_session(self, session: str) -> list[SupervisedConnection]:
         """Return the connections that belong to a host's session."""
         owner = owner_by_session(session)

@@ -14,6 +14,8 @@ class UpstreamState(StrEnum):
     """The upstream is starting, and its launcher (`npx`, `uvx`, `docker run`, ...) may have to install it first."""
     READY = "ready"
     FAILED = "failed"
+    LOGIN = "login"
+    """The upstream waits until its principal has logged in."""
     SLEEPING = "sleeping"
     STOPPED = "stopped"
     DISABLED = "disabled"
@@ -29,6 +31,7 @@ _REMEDIES: Mapping[UpstreamState, str] = {
     UpstreamState.INSTALLING: "try again when it is installed: mcp-gateway status shows it",
     UpstreamState.READY: "try again",
     UpstreamState.SLEEPING: "try again in a moment",
+    UpstreamState.LOGIN: "mcp-gateway login {name}",
     UpstreamState.FAILED: (
         "the gateway keeps trying; see upstreams.{name} in the configuration, or run mcp-gateway doctor"
     ),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import anyio
 
-from gateway.errors import Failure, UpstreamUnavailable
+from gateway.errors import Failure, LoginRequired, UpstreamUnavailable
 from gateway.upstream.connection.counters import Counts
 from gateway.upstream.connection.states import UpstreamState, what_to_do
 
@@ -38,6 +38,8 @@ class ConnectionStatus:
 
     def unavailable(self) -> UpstreamUnavailable:
         """The error for a call of an upstream that is not connected."""
+        if self.state is UpstreamState.LOGIN:
+            return LoginRequired(self._name)
         words = f"is still {self.state.value}" if self.state.is_pending else "is not available"
         failure = self.failure
         said = failure.message if failure is not None else self.cause
@@ -68,6 +70,8 @@ class ConnectionStatus:
         self._changed.set()
         self._changed = anyio.Event()
         if news:
+            if state is UpstreamState.LOGIN:
+                logger.info("upstream %s: waits for a login", self._name)
             if state is UpstreamState.FAILED:
                 logger.warning("upstream %s: failed: %s", self._name, self.cause)
             self._on_change()

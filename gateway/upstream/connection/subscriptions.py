@@ -16,6 +16,7 @@ from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.upstream.connection.backoff import Backoff
 
 if TYPE_CHECKING:
+    from gateway.core.model.caller import Caller
     from gateway.upstream.connection.session import Session
 
 logger = logging.getLogger(__name__)
@@ -59,10 +60,18 @@ class Subscriptions:
         """The URIs that are wanted now."""
         return frozenset(self._uris)
 
-    async def add(self, uri: str) -> None:
-        """Add a subscriber to a resource, and wait a while until the upstream has confirmed the subscription."""
+    def want(self, uri: str) -> None:
+        """Add a subscriber to a resource, without waiting for the upstream."""
         self._uris[uri] += 1
         self._tell()
+
+    async def add(self, uri: str) -> None:
+        """Add a subscriber to a resource, and wait a while until the upstream has confirmed the subscription."""
+        self.want(uri)
+        await self.confirmed(uri)
+
+    async def confirmed(self, uri: str) -> None:
+        """Wait a while until the upstream has confirmed the subscription to a resource."""
         with anyio.move_on_after(PATIENCE):
             while uri not in self._settled and uri in self._uris:
                 await self._news.wait()
@@ -187,3 +196,26 @@ class Subscriptions:
         except UpstreamError:
             logger.debug("upstream %s: its subscription ended", self._name)
         return True
+
+
+class Subscriber:
+    """A caller that is subscribed to a resource: on one connection at a time, until it leaves."""
+
+    def __init__(self, uri: str, caller: Caller) -> None:
+        self.uri = uri
+        self.caller = caller
+        self._place: tuple[Subscriptions, dict[Subscriber, None]] | None = None
+
+    def join(self, subscriptions: Subscriptions, subscribers: dict[Subscriber, None]) -> None:
+        """Subscribe on a connection, and be one of an upstream's `subscribers`, in place of an earlier one."""
+        self.leave()
+        self._place = subscriptions, subscribers
+        subscriptions.want(self.uri)
+        subscribers[self] = None
+
+    def leave(self) -> None:
+        """End the subscription, wherever it is now."""
+        if self._place is not None:
+            (subscriptions, subscribers), self._place = self._place, None
+            subscriptions.remove(self.uri)
+            del subscribers[self]

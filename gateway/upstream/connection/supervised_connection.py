@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 
 from gateway.config.schema import UpstreamSettings
 from gateway.core.model.revisions import Era
 from gateway.core.wording import counted
-from gateway.errors import Failure, UpstreamError, UpstreamLost, UpstreamRefused
+from gateway.errors import Failure, FailureCode, UpstreamError, UpstreamLost, UpstreamRefused
+from gateway.upstream.authorization.ports import TokenSource
 from gateway.upstream.connection.attempts import Attempt, Connect, load_connect
 from gateway.upstream.connection.backoff import Backoff
 from gateway.upstream.connection.bounds import CallQueue, Restarts, end_over_memory, rest_when_idle
@@ -29,6 +31,7 @@ from gateway.upstream.connection.subscriptions import ACKNOWLEDGED, UPDATED, Sub
 from gateway.upstream.connection.upstream_lists import Lists
 from gateway.upstream.transports.failures import (
     HttpStatus,
+    LoginChanged,
     NoAnswer,
     OverMemory,
     Resting,
@@ -64,7 +67,11 @@ STEADY = 20.0
 
 _LEAVING = 10.0  # seconds to close a connection, as a last resort: more than a process has to end
 
-_AFTER: Mapping[type, UpstreamState] = {Resting: UpstreamState.SLEEPING, Vacated: UpstreamState.STARTING}
+_AFTER: Mapping[type, UpstreamState] = {
+    Resting: UpstreamState.SLEEPING,
+    Vacated: UpstreamState.STARTING,
+    LoginChanged: UpstreamState.STARTING,
+}
 """The state after a connection that ended without a failure."""
 
 _STOPPED = "the gateway has stopped it"
@@ -129,6 +136,9 @@ class SupervisedConnection:
         self._attempt = 0  # the number of the current attempt, or of the last one
         self._decided = 0  # the number of the last attempt with a known outcome
         self._stopping = False
+        self._stopped_because: Exception | None = None
+        self._renewals = 0
+        """How often there has been another login."""
         self._launches = launches or LaunchTurns()
         self._known = known or (lambda: self.opening is not None)
         self._wanted = anyio.Event()
@@ -205,20 +215,22 @@ class SupervisedConnection:
         A request that was refused because the session has expired was not processed, and is sent once more on a new
         session. All others are sent once.
 
-        Raises UpstreamUnavailable if the upstream cannot be reached, UpstreamTimeout, UpstreamLost if the connection
-        ended while the request was running, UpstreamGarbage, and UpstreamRefused with the upstream's JSON-RPC error.
+        Raises LoginChanged if the connection has got another login, or was ended because of one, before the request
+        was sent: it may be the request of a principal whose login that is not. Raises UpstreamUnavailable if the
+        upstream cannot be reached, UpstreamTimeout, UpstreamLost if the connection ended while the request was running,
+        UpstreamGarbage, and UpstreamRefused with the upstream's JSON-RPC error.
         """
         with self.counts.call():
-            deadline = Deadline(timeout)
+            deadline, tokens = Deadline(timeout), self.subject.tokens
             try:
                 with deadline.scope:
                     try:
-                        return await self._request(method, params, context, deadline, identity)
+                        return await self._request(method, params, context, deadline, identity, tokens)
                     except UpstreamLost as error:
                         if not isinstance(error.__cause__, SessionExpired):
                             raise
                         logger.info("upstream %s: its session expired; a new one is opened", self.name)
-                    return await self._request(method, params, context, deadline, identity)
+                    return await self._request(method, params, context, deadline, identity, tokens)
                 raise deadline.error(self.name, method)
             finally:
                 self.last_use[0] = anyio.current_time()
@@ -257,14 +269,15 @@ class SupervisedConnection:
             self.status.enter(UpstreamState.STOPPED, _STOPPED)
 
     def wake(self) -> None:
-        """Reopen the connection if it sleeps; its state becomes `STARTING` at once."""
-        if self.state is UpstreamState.SLEEPING:
+        """Reopen the connection if it sleeps or waits for a login; its state becomes `STARTING` at once."""
+        if self.state in (UpstreamState.SLEEPING, UpstreamState.LOGIN):
             self.status.enter(UpstreamState.STARTING)
             self._wanted.set()
 
     def stop(self, because: Exception | None = None) -> None:
         """Ask the owner task to close the connection and return; running calls fail with `because`."""
         self._stopping = True
+        self._stopped_because = self._stopped_because or because
         self._wanted.set()
         if self.state.is_pending:  # calls that wait for the start are answered before the process has ended
             self.status.enter(UpstreamState.STOPPED, _STOPPED)
@@ -273,11 +286,20 @@ class SupervisedConnection:
         elif self._connecting is not None:
             self._connecting.cancel()
 
-    def vacate(self) -> None:
+    def vacate(self, because: Vacated | None = None) -> None:
         """Close the connection, which discards its owner's state, and open another."""
         self.host_requests.last_host = None  # the next host is a different one
         if self._session is not None:
-            self._session.finish(Vacated())
+            self._session.finish(because or Vacated())
+
+    def renew(self) -> None:
+        """Open another connection at once, because of another login, also in place of one that is being opened."""
+        self._renewals += 1
+        if self._session is None and self._connecting is not None:
+            self._connecting.cancel()
+        self.vacate(LoginChanged())
+        self.wake()
+        self._wanted.set()
 
     async def _request(
         self,
@@ -286,15 +308,16 @@ class SupervisedConnection:
         context: RequestContext | None,
         deadline: Deadline,
         identity: ClientIdentity | None,
+        tokens: TokenSource | None,
     ) -> dict[str, Any]:
         deadline.wait_reason = _STARTING
-        session = await self._connected()
+        session = await self._connected(tokens)
         alone = session.opening.era == "handshake" and session.identity.is_interactive
         host, on_progress = (context.host, context.on_progress) if context is not None else (None, None)
         async with self.host_requests.call(host, deadline, alone=alone, turns=self._turns):
             deadline.wait_reason = _STARTING
             if session.has_ended:  # while this request waited for its turn
-                session = await self._connected()
+                session = await self._connected(tokens)
             deadline.wait_reason = None
             if identity is not None and identity.log_level is not None:
                 await session.want_logs(identity.log_level)
@@ -305,12 +328,16 @@ class SupervisedConnection:
                     await session.retire()
                 raise
 
-    async def _connected(self) -> Session:
-        """Return the current session, or wait at most `timeout.start` seconds for the next."""
+    async def _connected(self, tokens: TokenSource | None) -> Session:
+        """Return the current session, or wait at most `timeout.start` seconds for the next.
+
+        Raises LoginChanged if that does not send the tokens that were expected.
+        """
         with anyio.move_on_after(self.settings.timeout.start):
             # Wait for the current attempt, or start the next one at once; if it fails, so does the request.
             awaited = self._attempt if self._decided < self._attempt else self._attempt + 1
-            while self.state not in (UpstreamState.DISABLED, UpstreamState.STOPPED) and not self._stopping:
+            ended = UpstreamState.DISABLED, UpstreamState.STOPPED
+            while self.subject.tokens is tokens and self.state not in ended and not self._stopping:
                 session = self._session
                 if session is not None and self.state is UpstreamState.READY and not session.has_ended:
                     return session
@@ -319,6 +346,8 @@ class SupervisedConnection:
                 if self._attempt < awaited:
                     self._wanted.set()
                 await self.status.changed()
+        if self.subject.tokens is not tokens or isinstance(self._stopped_because, LoginChanged):
+            raise LoginChanged
         raise self.status.unavailable()
 
     async def _pause(self, failure: Failure, backoff: Backoff, restarts: Restarts) -> None:
@@ -327,6 +356,12 @@ class SupervisedConnection:
             return
         if isinstance(self._ended, Resting):
             self.status.enter(UpstreamState.SLEEPING, failure)
+            await self._wanted.wait()
+            return
+        if failure.code is FailureCode.LOGIN_REQUIRED:
+            if self._wanted.is_set():  # somebody has logged in meanwhile
+                return
+            self.status.enter(UpstreamState.LOGIN, failure)
             await self._wanted.wait()
             return
         self.status.enter(UpstreamState.FAILED, failure)
@@ -344,7 +379,7 @@ class SupervisedConnection:
     async def _live(self, connect: Connect) -> tuple[Failure, float | None]:
         """Connect, and return the failure that ends the connection, and its duration (None if it was not opened)."""
         limit = StartLimit(self.settings)
-        self._ended = None
+        self._ended, renewals = None, self._renewals
         failures: list[Failure] = []
         for transport in self._transports():
             life = Attempt()
@@ -356,6 +391,9 @@ class SupervisedConnection:
             if self._connecting.cancelled_caught:
                 life.failed(failure_of(NoAnswer(limit.allowed, self._hint(), limit.key), self.subject))
             self._session = self._connecting = None
+            if life.began is None and self._renewals != renewals and not self._stopping:
+                self._wanted = anyio.Event()  # else it would be opened once more for the same login
+                return await self._live(connect)
             if life.began is not None:
                 return life.failure, anyio.current_time() - life.began
             failures.append(life.failure)
@@ -408,6 +446,7 @@ class SupervisedConnection:
                 return
             self.opening = opening
             await self.lists.fetch(session)
+            await anyio.lowlevel.checkpoint_if_cancelled()  # by another login (`renew`) at the last moment
             self.has_listed = True
             self._transport = transport
             self._session = session

@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, TypedDict, cast
 from urllib.request import getproxies
@@ -12,7 +13,9 @@ from gateway._version import __version__
 from gateway.config.schema import UpstreamSettings
 from gateway.system.loopback import is_this_machine
 from gateway.system.tls import HOOKS, ssl_context
+from gateway.upstream.authorization.ports import TokenSource
 from gateway.upstream.transports.failures import HttpStatus, MessageTooLarge, NotMcp
+from gateway.upstream.transports.send_authorized import send_request
 
 CONNECT_TIMEOUT = 30.0
 """Seconds to open a connection. Responses have no limit here, because calls have their own."""
@@ -81,14 +84,15 @@ def same_origin(url: httpx2.URL, other: httpx2.URL) -> bool:
     return (url.scheme, url.host, url.port) == (other.scheme, other.host, other.port)
 
 
-async def open_stream(client: httpx2.AsyncClient, url: str) -> httpx2.Response:
+async def open_stream(client: httpx2.AsyncClient, url: str, tokens: TokenSource | None = None) -> httpx2.Response:
     """GET an event stream, following redirects only within its origin. The caller closes the response.
 
-    Raises HttpStatus if the response is not a stream, NotMcp for a redirect elsewhere, and httpx2's errors.
+    Raises HttpStatus if the response is not a stream, NotMcp for a redirect elsewhere, LoginRequired, LoginFailed, and
+    httpx2's errors.
     """
     request = client.build_request("GET", url, headers={"accept": "text/event-stream", "cache-control": "no-store"})
     for _ in range(_MOST_REDIRECTS):
-        response = await client.send(request, stream=True)
+        response = await send_request(tokens, partial(client.send, stream=True), request)
         following = response.next_request
         if following is None:
             break
@@ -101,7 +105,7 @@ async def open_stream(client: httpx2.AsyncClient, url: str) -> httpx2.Response:
     if response.status_code != 200:
         await response.aclose()
         raise HttpStatus(response.status_code, challenges(response))
-    if is_encoded(response):
+    if is_encoded(response.headers.get("content-encoding", "")):
         await response.aclose()
         raise NotMcp("answered with compressed content, which was not asked for")
     return response
@@ -112,14 +116,19 @@ def challenges(response: httpx2.Response) -> list[str]:
     return response.headers.get_list("www-authenticate")
 
 
-def is_encoded(response: httpx2.Response) -> bool:
+def is_encoded(content_encoding: str) -> bool:
     """Whether a body is compressed, although `identity` was requested."""
-    return response.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity")
+    return content_encoding.strip().lower() not in ("", "identity")
 
 
-def is_event_stream(response: httpx2.Response) -> bool:
-    """Whether the response is a stream of events, each of which has its own limit."""
-    return response.headers.get("content-type", "").lower().startswith("text/event-stream")
+def is_event_stream(content_type: str) -> bool:
+    """Whether a body is a stream of events, each of which has its own limit."""
+    return content_type.lower().startswith("text/event-stream")
+
+
+def is_json(content_type: str) -> bool:
+    """Whether a body is JSON, as its sender says."""
+    return content_type.lower().startswith("application/json")
 
 
 async def beginning(response: httpx2.Response, limit: int) -> bytes:

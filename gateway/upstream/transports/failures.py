@@ -25,6 +25,7 @@ from gateway.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
+from gateway.upstream.authorization.ports import TokenSource
 from gateway.upstream.remedies import ANOTHER_REQUEST_MAY_DO, FailedUpstream, brief_remedy
 from gateway.upstream.transports.printed import Hint
 from gateway.upstream.transports.redaction import Secrets, origin_of
@@ -110,6 +111,10 @@ class Vacated(Exception):
     """The host with state in the upstream has left: the upstream is restarted so that no other host gets the state."""
 
 
+class LoginChanged(Vacated):
+    """A login was given or ended: the connections are opened anew."""
+
+
 class OverMemory(Exception):
     """The upstream used more memory than allowed, and is stopped until it is needed."""
 
@@ -142,6 +147,8 @@ class Subject:
     name: str
     settings: UpstreamSettings
     secrets: Secrets
+    tokens: TokenSource | None = None
+    """The tokens that connections send; None if they have no use for any."""
 
     @property
     def place(self) -> str:
@@ -179,7 +186,7 @@ def _unauthorized(wants: Wants | None, subject: Subject, meaning: str) -> _Said:
     if sends_credentials(subject.settings.headers):
         meaning = "it does not accept the credentials in headers"
     elif wants == "login":
-        meaning = "it wants a login (OAuth), which the gateway cannot give by itself"
+        meaning = "it wants a login (OAuth)"
     elif wants == "token":
         meaning = "it wants a token, or a login (OAuth)"
     return _Said(FailureCode.UNAUTHORIZED, f"answered HTTP 401: {meaning}", {"wants": wants} if wants else {})
@@ -273,6 +280,11 @@ TABLE: tuple[_Row, ...] = (
     ),
     _Row("gateway.Resting", UpstreamUnavailable, _asleep),
     _Row(
+        "gateway.LoginChanged",
+        UpstreamUnavailable,
+        _Said(FailureCode.RECONFIGURED, "is being connected with another login"),
+    ),
+    _Row(
         "gateway.Vacated",
         UpstreamUnavailable,
         _Said(FailureCode.VACATED, "is being restarted: the host that used it has left"),
@@ -360,7 +372,7 @@ def _failure(row: _Row, exception: Exception, subject: Subject) -> Failure:
     return Failure(row.kind, code, message, remedy, details)
 
 
-_SPECIFIC = (FailureCode.UNAUTHORIZED, FailureCode.FORBIDDEN, FailureCode.NOT_FOUND)
+_SPECIFIC = (FailureCode.LOGIN_REQUIRED, FailureCode.UNAUTHORIZED, FailureCode.FORBIDDEN, FailureCode.NOT_FOUND)
 """Failures that say more than that a transport is not supported at the address, the most specific first."""
 
 
@@ -369,7 +381,9 @@ def startup(failures: Sequence[Failure], subject: Subject) -> Failure:
     met = [subject.secrets.cause(failure.message, 600) for failure in failures]
     message = met[0] if len(set(met)) == 1 else f"{met[0]}; over the older SSE transport: {'; '.join(met[1:])}"
     telling = (failure for code in _SPECIFIC for failure in failures if failure.code is code)
-    return next(telling, failures[0])._replace(kind=UpstreamUnavailable, message=message)
+    chosen = next(telling, failures[0])
+    kind = chosen.kind if issubclass(chosen.kind, UpstreamUnavailable) else UpstreamUnavailable
+    return chosen._replace(kind=kind, message=message)
 
 
 def _flat(exception: BaseException) -> Iterator[Exception]:

@@ -10,6 +10,7 @@ import re
 import secrets as random_secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -17,6 +18,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import PARSE_ERROR, ErrorData
 
 from gateway.config.schema import UpstreamSettings
+from gateway.errors import UpstreamError
+from gateway.upstream.authorization.ports import TokenSource
 from gateway.upstream.transports.channel import STREAM_CLOSED, Channel, Ending
 from gateway.upstream.transports.clients import (
     CONNECT_TIMEOUT,
@@ -28,12 +31,14 @@ from gateway.upstream.transports.clients import (
     client_options,
     is_encoded,
     is_event_stream,
+    is_json,
     longest_call,
 )
 from gateway.upstream.transports.event_stream import MendedEvents
 from gateway.upstream.transports.failures import MessageTooLarge, NotMcp
 from gateway.upstream.transports.messages import mended, write_fields
 from gateway.upstream.transports.refusals import refusal
+from gateway.upstream.transports.send_authorized import send_request
 
 _SMALL = 64 * 1024
 _OF_THE_BODY = frozenset({"content-length", "transfer-encoding", "content-encoding"})
@@ -42,13 +47,13 @@ _MESSAGE_WITH_ANSWER = re.compile(rb'\{"jsonrpc":"2\.0","id":(?:[^"\\,]+|"(?:[^"
 
 
 @asynccontextmanager
-async def open_http(settings: UpstreamSettings) -> AsyncGenerator[Channel]:
+async def open_http(settings: UpstreamSettings, tokens: TokenSource | None = None) -> AsyncGenerator[Channel]:
     """Connect to the upstream's URL over Streamable HTTP; leaving the context ends the session."""
     assert settings.url is not None
     tickets = Tickets()
     ending = Ending()
     async with (
-        Client(settings, tickets) as client,
+        Client(settings, tickets, tokens) as client,
         streamable_http_client(settings.url, http_client=client, max_sse_event_size=settings.max_message_bytes) as (
             read,
             write,
@@ -90,11 +95,12 @@ class Tickets:
 class Client(httpx2.AsyncClient):
     """The client below the SDK's transport, which answers in place of the upstream if a request fails."""
 
-    def __init__(self, settings: UpstreamSettings, tickets: Tickets) -> None:
+    def __init__(self, settings: UpstreamSettings, tickets: Tickets, tokens: TokenSource | None = None) -> None:
         super().__init__(**client_options(settings))
         self._limit = settings.max_message_bytes
         self._longest_call = longest_call(settings)
         self._tickets = tickets
+        self._tokens = tokens
 
     def build_request(self, method: str, url: httpx2.URL | str, **options: Any) -> httpx2.Request:
         """Build the request as httpx2 does, but with JSON written by pydantic, which is faster and never fails."""
@@ -117,28 +123,30 @@ class Client(httpx2.AsyncClient):
             awaited = _MESSAGE_WITH_ANSWER.match(await request.aread())
             _limit(request, self._longest_call if awaited else NOTICE_TIMEOUT)
         try:
-            response = await super().send(request, **options)
-        except httpx2.RequestError as failure:
+            response = await send_request(self._tokens, partial(super().send, **options), request)
+        except (httpx2.RequestError, UpstreamError) as failure:
             if request.method == "DELETE":
                 return httpx2.Response(204, request=request)  # nobody is left to keep the session
+            if request.method != "POST" and isinstance(failure, UpstreamError):
+                raise httpx2.ReadError(failure.message, request=request) from failure
             if request.method != "POST":
                 raise
             return self._answer(request, failure)
         if request.method == "POST" and response.next_request is None:
             return await self._checked(request, response)
-        return self._mending(response) if is_event_stream(response) else response
+        return self._mending(response) if is_event_stream(_type_of(response)) else response
 
     def _mending(self, response: httpx2.Response) -> httpx2.Response:
         response.stream = MendedEvents(response, self._limit)
         return response
 
     async def _checked(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
-        if is_encoded(response):
+        if is_encoded(response.headers.get("content-encoding", "")):
             await response.aclose()
             return self._answer(request, NotMcp("answered with compressed content, which was not asked for"))
         if response.status_code >= 400:
             return await self._refused(request, response)
-        if is_event_stream(response):
+        if is_event_stream(_type_of(response)):
             return self._mending(response)
         if response.status_code == 202:
             return response
@@ -147,7 +155,7 @@ class Client(httpx2.AsyncClient):
             await response.aread()
         except (MessageTooLarge, httpx2.TransportError) as failure:
             return self._answer(request, failure)
-        if response.content and not _is_json(response):
+        if response.content and not is_json(_type_of(response)):
             return self._answer(request, NotMcp("answered with something that is neither JSON nor an event stream"))
         if (body := mended(response.content)) is not response.content:
             headers = {name: value for name, value in response.headers.items() if name not in _OF_THE_BODY}
@@ -169,8 +177,8 @@ class Client(httpx2.AsyncClient):
         return httpx2.Response(400, json={"jsonrpc": "2.0", "id": None, "error": error}, request=request)
 
 
-def _is_json(response: httpx2.Response) -> bool:
-    return response.headers.get("content-type", "").lower().startswith("application/json")
+def _type_of(response: httpx2.Response) -> str:
+    return response.headers.get("content-type", "")
 
 
 def _limit(request: httpx2.Request, seconds: float) -> None:

@@ -6,6 +6,7 @@ It is our own because the SDK's ends the session at the first event of more than
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 import anyio
 import httpx2
@@ -15,6 +16,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest
 
 from gateway.config.schema import UpstreamSettings
+from gateway.errors import UpstreamError
+from gateway.upstream.authorization.ports import TokenSource
 from gateway.upstream.transports.channel import Channel, Ending
 from gateway.upstream.transports.clients import (
     beginning,
@@ -26,6 +29,7 @@ from gateway.upstream.transports.clients import (
 )
 from gateway.upstream.transports.failures import ConnectionEnded, HttpStatus, NotMcp, SessionExpired
 from gateway.upstream.transports.messages import failed_answer, failure_in, read_messages, write_message
+from gateway.upstream.transports.send_authorized import send_request
 
 logger = logging.getLogger(__name__)
 
@@ -35,15 +39,15 @@ _SMALL = 64 * 1024
 
 
 @asynccontextmanager
-async def open_sse(settings: UpstreamSettings) -> AsyncGenerator[Channel]:
+async def open_sse(settings: UpstreamSettings, tokens: TokenSource | None = None) -> AsyncGenerator[Channel]:
     """Open the upstream's event stream, and send messages to the endpoint that it names.
 
-    Raises HttpStatus, NotMcp and httpx2's errors if it cannot be opened.
+    Raises HttpStatus, NotMcp, LoginRequired, LoginFailed and httpx2's errors if it cannot be opened.
     """
     assert settings.url is not None
     async with httpx2.AsyncClient(**client_options(settings)) as client:
-        response = await open_stream(client, settings.url)
-        stream = _Stream(client, response, settings)
+        response = await open_stream(client, settings.url, tokens)
+        stream = _Stream(client, response, settings, tokens)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(stream.write, await tasks.start(stream.read))
@@ -60,10 +64,17 @@ async def open_sse(settings: UpstreamSettings) -> AsyncGenerator[Channel]:
 class _Stream:
     """An open event stream, and the endpoint for messages."""
 
-    def __init__(self, client: httpx2.AsyncClient, response: httpx2.Response, settings: UpstreamSettings) -> None:
+    def __init__(
+        self,
+        client: httpx2.AsyncClient,
+        response: httpx2.Response,
+        settings: UpstreamSettings,
+        tokens: TokenSource | None,
+    ) -> None:
         self._client = client
         self._response = response
         self._settings = settings
+        self._tokens = tokens
         self._ending = Ending()
         self._accepted = False  # whether the endpoint has taken a message
         self._inbound: MemoryObjectSendStream[SessionMessage | Exception]
@@ -100,7 +111,7 @@ class _Stream:
                     continue
                 try:
                     await self._post(endpoint, item, _NOTICE_TIMEOUT)
-                except (HttpStatus, SessionExpired, httpx2.RequestError) as failure:
+                except (HttpStatus, SessionExpired, UpstreamError, httpx2.RequestError) as failure:
                     logger.debug("an upstream did not take a notification: %s", type(failure).__name__)
 
     def close(self) -> None:
@@ -119,7 +130,7 @@ class _Stream:
     async def _request(self, endpoint: str, item: SessionMessage, request_id: str | int) -> None:
         try:
             await self._post(endpoint, item, longest_call(self._settings))
-        except (HttpStatus, SessionExpired, httpx2.RequestError) as failure:
+        except (HttpStatus, SessionExpired, UpstreamError, httpx2.RequestError) as failure:
             # If the stream has ended meanwhile, the request fails anyway.
             with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                 await self._inbound.send(failed_answer(request_id, failure))
@@ -132,7 +143,7 @@ class _Stream:
             headers={"content-type": "application/json"},
             timeout=httpx2.Timeout(seconds),
         )
-        response = await self._client.send(request, stream=True)
+        response = await send_request(self._tokens, partial(self._client.send, stream=True), request)
         await beginning(response, _SMALL)
         if response.status_code in (404, 410) and self._accepted:
             raise SessionExpired

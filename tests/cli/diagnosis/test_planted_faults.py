@@ -148,6 +148,14 @@ async def test_a_token_in_a_file_that_others_can_read_is_a_warning(examine, foun
     assert not [one for one in (await examine(text)).findings if "holds a token" in one.text]
 
 
+async def test_a_secret_on_a_command_line_is_a_warning(examine, found, tmp_path):
+    (tmp_path / "key").write_text("s3cr3t-canary", "utf-8")
+    table = f'command = {json.dumps(sys.executable)}\nargs = ["-c", "", "--key=${{file:key}}"]\nenabled = true\n'
+    diagnosis = await examine(f"[upstreams.x]\n{table}{GOOD}")
+    assert found(diagnosis, "upstreams.x.args has a secret").level == "warning"
+    assert "s3cr3t" not in str(diagnosis.findings)
+
+
 # -- programs ----------------------------------------------------------------------------------------------------------
 
 
@@ -252,14 +260,11 @@ async def test_an_address_that_says_no(examine, status, remedy):
 
 async def test_a_server_that_wants_oauth_gets_the_command_that_logs_in(examine):
     with http_server() as port:
-        url = f"http://127.0.0.1:{port}/login/oauth"
-        finding = await upstream_problem(examine, f'url = "{url}"\n')
+        finding = await upstream_problem(examine, f'url = "http://127.0.0.1:{port}/login/oauth"\n')
         hinted = await upstream_problem(examine, f'url = "http://127.0.0.1:{port}/login/bearer"\n')
-    assert finding.text == "answered HTTP 401: it wants a login (OAuth), which the gateway cannot give by itself"
-    assert finding.remedy.startswith(f"mcp-gateway add x --replace -- npx -y mcp-remote {url} (")
-    assert hinted.text == "answered HTTP 401: it wants a token, or a login (OAuth)"
-    assert 'upstreams.x.headers = { Authorization = "Bearer ${TOKEN}" }' in hinted.remedy
-    assert "mcp-gateway add x --replace -- npx -y mcp-remote" in hinted.remedy
+    for each in (finding, hinted):
+        assert each.text == "waits for a login"
+        assert each.remedy == "mcp-gateway login x"
 
 
 async def test_a_token_that_is_not_accepted_is_not_shown(examine):

@@ -168,7 +168,7 @@ async def test_an_upstream_that_is_off_offers_nothing_twice(look, put, config):
     own("codex", '[mcp_servers.a]\ncommand = "a"\n')
     put("codex")
     _, level, _, remedy = (await look())[-1]
-    assert (level, remedy.partition(":")[0]) == ("ok", "it is behind the gateway already")
+    assert (level, remedy.partition(":")[0]) == ("ok", "a is behind the gateway already")
 
 
 async def test_the_servers_of_projects_are_named_with_the_place_where_they_are(look, tmp_path, monkeypatch):
@@ -358,3 +358,11 @@ async def test_variables_that_the_host_may_not_have_are_named_with_the_command_t
     ]
     put("zed", env={"A_TOKEN": "x", "ANOTHER": "y"})
     assert [one for one in await look() if one[1] != "ok"] == []
+
+
+async def test_a_server_for_one_project_that_is_behind_the_gateway_can_only_be_taken_out(look, config, tmp_path):
+    config.write_text(f'[upstreams.a]\ncommand = "a"\ncwd = "{tmp_path}"\n')
+    own("claude-code", json.dumps({"projects": {str(tmp_path): {"mcpServers": {"a": {"command": "a"}}}}}))
+    _, level, text, remedy = (await look())[-1]
+    assert (level, text.partition(" (")[0]) == ("ok", f"Claude Code has 1 server for {tmp_path} alone: a")
+    assert remedy.startswith("behind the gateway already: in that folder, claude mcp remove a -s local takes it out")

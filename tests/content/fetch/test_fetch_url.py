@@ -11,8 +11,8 @@ import pytest
 
 from gateway.config.schema import FetchSettings
 from gateway.content.fetch import fetch
-from gateway.content.fetch.addresses import is_public
 from gateway.errors import FetchFailed, FetchRefused
+from gateway.system.addresses import is_public
 
 pytestmark = pytest.mark.anyio
 
@@ -191,7 +191,7 @@ async def test_a_name_that_leads_to_a_private_address_after_a_redirect_to_itself
 
     async with site(again) as running:
         settings = FetchSettings(allow=(f"http://pictures.test:{running.port}",))
-        monkeypatch.setattr("gateway.content.fetch.addresses.is_public", public)
+        monkeypatch.setattr("gateway.system.addresses.is_public", public)
         with pytest.raises(FetchRefused, match="not public"):
             await whole(f"http://pictures.test:{running.port}/", settings, resolve=resolver)
         assert running.paths() == ["/"]

@@ -8,8 +8,10 @@ import pytest
 from pydantic import ValidationError
 
 from gateway.config.schema import AccessSettings, HttpSettings, TokenSettings
+from gateway.config.token_hashes import hash_of
 from gateway.core.model.grant import EVERYTHING, Grant
-from gateway.serving.access.tokens import Access, Identified, hash_of, new_token
+from gateway.serving.access import Access, Fault, Identified
+from gateway.serving.access.tokens import new_token
 
 ALICE, BOB = "alice-alice-alice", "bob-bob-bob-bob-bob"
 
@@ -20,62 +22,72 @@ def access(http: str | None = None, clock: Any = None, **tokens: dict[str, Any])
     return Access(HttpSettings(token=http), AccessSettings(tokens=made), **options)
 
 
-def test_without_any_token_everybody_is_local():
+@pytest.mark.anyio
+async def test_without_any_token_everybody_is_local():
     open_to_all = access()
     assert not open_to_all.needs_token
-    assert open_to_all.identify("") == open_to_all.identify("Bearer x") == Identified("local", EVERYTHING)
+    assert (
+        await open_to_all.identify("")
+        == await open_to_all.identify("Bearer x")
+        == Identified("local", EVERYTHING, is_admin=True)
+    )
 
 
-def test_each_token_has_its_principal_and_reach():
+@pytest.mark.anyio
+async def test_each_token_has_its_principal_and_reach():
     known = access(
         "http-token",
         alice={"hash": hash_of(ALICE), "upstreams": ["docs"], "profile": "codex", "calls_per_minute": 3},
         bob={"token": BOB, "principal": "team", "tools": ["docs__*"]},
     )
     assert known.needs_token
-    assert known.identify(f"Bearer {ALICE}") == Identified("alice", Grant(("docs",), ("*",), 3), "codex")
-    assert [getattr(known.identify(f"Bearer {each}"), "token", "") for each in (ALICE, BOB)] == ["alice", "bob"]
-    assert known.identify(f"bearer  {BOB} ") == Identified("team", Grant(("*",), ("docs__*",)))
-    assert known.identify("Bearer http-token") == Identified("token", EVERYTHING)
-    assert known.identify("") == known.identify("Basic x") == known.identify("Bearer ") == "missing"
-    assert known.identify("Bearer x") == known.identify(f"Bearer {hash_of(ALICE)}") == "wrong"
-    assert known.identify("Bearer \udce9\xff") == "wrong"
+    assert await known.identify(f"Bearer {ALICE}") == Identified("alice", Grant(("docs",), ("*",), 3), "codex")
+    assert [getattr(await known.identify(f"Bearer {each}"), "token", "") for each in (ALICE, BOB)] == ["alice", "bob"]
+    assert await known.identify(f"bearer  {BOB} ") == Identified("team", Grant(("*",), ("docs__*",)))
+    assert await known.identify("Bearer http-token") == Identified("token", EVERYTHING, is_admin=True)
+    assert await known.identify("") == await known.identify("Basic x") == await known.identify("Bearer ") == "missing"
+    assert await known.identify("Bearer x") == await known.identify(f"Bearer {hash_of(ALICE)}") == "wrong"
+    assert await known.identify("Bearer \udce9\xff") == "wrong"
 
 
-def test_a_token_with_a_table_has_no_more_than_the_table_says():
+@pytest.mark.anyio
+async def test_a_token_with_a_table_has_no_more_than_the_table_says():
     known = access(ALICE, alice={"token": ALICE, "upstreams": ["docs"]})
-    assert known.identify(f"Bearer {ALICE}") == Identified("alice", Grant(("docs",)))
+    assert await known.identify(f"Bearer {ALICE}") == Identified("alice", Grant(("docs",)))
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("odd", ["\xa0", "\x85"])
-def test_only_spaces_and_tabs_around_a_token_do_not_count(odd):
+async def test_only_spaces_and_tabs_around_a_token_do_not_count(odd):
     known = access(a={"hash": hash_of(ALICE)})
-    assert known.identify(f"Bearer {ALICE}{odd}") == "wrong"
-    assert isinstance(known.identify(f"Bearer \t{ALICE} "), Identified)
-    assert known.identify(f"Bearer {odd}") == "wrong"
+    assert await known.identify(f"Bearer {ALICE}{odd}") == "wrong"
+    assert isinstance(await known.identify(f"Bearer \t{ALICE} "), Identified)
+    assert await known.identify(f"Bearer {odd}") == "wrong"
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("expires", "last"),
     [(date(2027, 1, 1), 1_798_761_600.0), (datetime(2027, 1, 1, 6, tzinfo=UTC), 1_798_783_200.0)],
 )
-def test_a_token_is_valid_until_it_expires(expires, last):
+async def test_a_token_is_valid_until_it_expires(expires, last):
     now = last - 1
     known = access(clock=lambda: now, alice={"hash": hash_of(ALICE), "expires": expires})
-    assert isinstance(known.identify(f"Bearer {ALICE}"), Identified)
+    assert isinstance(await known.identify(f"Bearer {ALICE}"), Identified)
     now = last
-    assert known.identify(f"Bearer {ALICE}") == "expired"
+    assert await known.identify(f"Bearer {ALICE}") == "expired"
 
 
-def test_a_changed_configuration_counts_from_the_next_request_on():
+@pytest.mark.anyio
+async def test_a_changed_configuration_counts_from_the_next_request_on():
     known = access(alice={"token": ALICE})
     known.reconfigure(AccessSettings(tokens={"bob": TokenSettings(token=BOB)}))
-    assert known.identify(f"Bearer {ALICE}") == "wrong"
-    assert known.identify(f"Bearer {BOB}") == Identified("bob")
+    assert await known.identify(f"Bearer {ALICE}") == "wrong"
+    assert await known.identify(f"Bearer {BOB}") == Identified("bob")
     known.reconfigure(AccessSettings())
     assert known.needs_token
-    assert known.identify(f"Bearer {BOB}") == "wrong"
-    assert known.identify("") == "missing"
+    assert await known.identify(f"Bearer {BOB}") == "wrong"
+    assert await known.identify("") == "missing"
 
 
 @pytest.mark.anyio
@@ -86,13 +98,13 @@ async def test_the_end_of_a_token_is_noticed():
         "bob": {"token": BOB, "expires": datetime(2027, 1, 1, tzinfo=UTC)},
     }
     known = access(clock=lambda: now, **tokens)
-    alice, bob = (known.identify(f"Bearer {token}") for token in (ALICE, BOB))
+    alice, bob = [await known.identify(f"Bearer {token}") for token in (ALICE, BOB)]
     assert isinstance(alice, Identified)
     assert isinstance(bob, Identified)
     ended = []
 
     async def wait(who: Identified):
-        await known.ended(who)
+        await known.ended(who, f"Bearer {BOB if who.principal == 'bob' else ALICE}")
         ended.append(who.principal)
 
     with anyio.fail_after(30):
@@ -112,11 +124,12 @@ async def test_the_end_of_a_token_is_noticed():
     assert ended == ["alice", "bob"]
 
 
-def test_new_tokens_differ_and_are_recognised_by_their_hash():
+@pytest.mark.anyio
+async def test_new_tokens_differ_and_are_recognised_by_their_hash():
     one, other = new_token(), new_token()
     assert one != other
     assert len(one) >= 40
-    assert access(a={"hash": hash_of(one)}).identify(f"Bearer {one}") == Identified("a")
+    assert await access(a={"hash": hash_of(one)}).identify(f"Bearer {one}") == Identified("a")
 
 
 @pytest.mark.parametrize(
@@ -145,10 +158,59 @@ def test_some_names_are_not_free(name):
         AccessSettings(tokens={name: TokenSettings(token=ALICE)})
 
 
-def test_who_was_removed_stays_out_though_the_rest_of_the_configuration_is_wrong():
+@pytest.mark.anyio
+async def test_who_was_removed_stays_out_though_the_rest_of_the_configuration_is_wrong():
     known = access("http-token", alice={"hash": hash_of(ALICE)}, bob={"token": BOB}, carol={"hash": hash_of("carol")})
-    known.narrow({"bob": {"token": "${keyring:bob}"}, "carol": {"hash": hash_of("another")}, "dave": {"hash": "x"}})
-    assert known.identify(f"Bearer {ALICE}") == known.identify("Bearer carol") == "wrong"
-    assert isinstance(known.identify(f"Bearer {BOB}"), Identified)
-    assert isinstance(known.identify("Bearer http-token"), Identified)
+    tables = {"bob": {"token": "${keyring:bob}"}, "carol": {"hash": hash_of("another")}, "dave": {"hash": "x"}}
+    known.narrow({"tokens": tables})
+    assert await known.identify(f"Bearer {ALICE}") == await known.identify("Bearer carol") == "wrong"
+    assert isinstance(await known.identify(f"Bearer {BOB}"), Identified)
+    assert isinstance(await known.identify("Bearer http-token"), Identified)
     assert known.needs_token
+
+
+@pytest.mark.anyio
+async def test_a_hash_that_makes_way_for_a_secret_ends_the_token_though_the_rest_is_wrong():
+    known = access(alice={"hash": hash_of(ALICE)}, bob={"token": BOB})
+    known.narrow({"tokens": {"alice": {"token": "${keyring:alice}"}, "bob": {"hash": hash_of(BOB)}}})
+    assert await known.identify(f"Bearer {ALICE}") == "wrong"
+    assert isinstance(await known.identify(f"Bearer {BOB}"), Identified)
+
+
+class Known:
+    """A verifier that knows a few tokens."""
+
+    def __init__(self, **known: Identified | Fault) -> None:
+        self.known = known
+
+    async def verify(self, token: str) -> Identified | Fault | None:
+        return self.known.get(token)
+
+
+@pytest.mark.anyio
+async def test_verifiers_are_asked_in_order_about_tokens_that_the_configuration_does_not_have():
+    known = access()
+    known.add(Known(carol=Identified("carol"), dave="unavailable"))
+    known.add(Known(dave=Identified("dave"), erin=Identified("erin", scopes=frozenset({"mail"}))))
+    assert known.needs_token
+    assert await known.identify("") == "missing"
+    assert await known.identify("Bearer carol") == Identified("carol")
+    assert await known.identify("Bearer dave") == "unavailable"
+    assert await known.identify("Bearer erin") == Identified("erin", scopes=frozenset({"mail"}))
+    assert await known.identify("Bearer frank") == "wrong"
+
+
+@pytest.mark.anyio
+async def test_what_a_verifier_no_longer_knows_has_ended():
+    verifier = Known(carol=Identified("carol"))
+    known = access()
+    known.add(verifier)
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(known.ended, Identified("carol"), "Bearer carol")
+            verifier.known["carol"] = "unavailable"
+            known.reconfigure(AccessSettings())
+            await anyio.wait_all_tasks_blocked()
+            assert tasks.cancel_scope.cancel_called is False
+            del verifier.known["carol"]
+            known.reconfigure(AccessSettings())

@@ -31,7 +31,17 @@ def test_every_error_of_ours_names_cause_and_remedy_to_the_host(kind, revision):
     assert "look at it" in error.message
 
 
-@pytest.mark.parametrize("kind", [errors.UpstreamTimeout, errors.UpstreamLost, errors.ExpiredHandle, errors.MediaError])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        errors.UpstreamTimeout,
+        errors.UpstreamLost,
+        errors.ExpiredHandle,
+        errors.MediaError,
+        errors.TooManyCalls,
+        errors.AuditUnavailable,
+    ],
+)
 def test_what_goes_wrong_with_a_call_is_told_to_the_model(kind):
     told = as_result("tools/call", make(kind))
     assert told is not None

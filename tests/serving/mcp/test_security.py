@@ -163,6 +163,27 @@ def test_loopback_needs_no_token(bind):
     check_bind(HttpSettings(bind=bind), needs_token=False)
 
 
+@pytest.mark.parametrize(
+    ("proxies", "public_url", "where"),
+    [
+        ((), "https://tools.example.com", "gateway.public_url"),
+        ((), "http://192.168.1.4:8080/tools", "gateway.public_url"),
+        (("127.0.0.1",), None, "http.trusted_proxies"),
+        ((), "http://127.0.0.1:8484", None),
+        ((), "http://localhost:8484", None),
+    ],
+)
+def test_what_a_proxy_passes_on_needs_a_token(proxies, public_url, where):
+    http = HttpSettings(trusted_proxies=proxies)
+    check_bind(http, needs_token=True, public_url=public_url)
+    if where is None:
+        check_bind(http, needs_token=False, public_url=public_url)
+        return
+    with pytest.raises(ConfigError, match="a token is needed") as caught:
+        check_bind(http, needs_token=False, public_url=public_url)
+    assert caught.value.where == where
+
+
 @pytest.mark.parametrize("bind", ["0.0.0.0", "::", "192.168.1.4", "gateway.example", "127.0.0.1.evil.example", ""])
 @pytest.mark.parametrize("token", [None, ""])
 def test_any_other_address_needs_a_token(bind, token):

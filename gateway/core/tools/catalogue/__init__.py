@@ -1,7 +1,7 @@
 """The catalogue: the tools and prompts of all upstreams merged into one list each, for one host profile. Pure."""
 
 from gateway.core.model.texts import cut
-from gateway.core.tools.catalogue.catalogue import Catalogue, Route, Selection
+from gateway.core.tools.catalogue.catalogue import Catalogue, Route, Selection, WithheldTool
 from gateway.core.tools.catalogue.merge_tools import build
 from gateway.core.tools.catalogue.prefixes import OWN, PrefixRule
 from gateway.core.tools.catalogue.prompts import PromptCatalogue, PromptRoute, build_prompts
@@ -14,6 +14,7 @@ __all__ = [
     "PromptRoute",
     "Route",
     "Selection",
+    "WithheldTool",
     "build",
     "build_prompts",
     "cut",

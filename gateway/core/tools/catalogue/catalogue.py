@@ -47,6 +47,16 @@ class Route:
 
 
 @dataclass(frozen=True)
+class WithheldTool:
+    """A tool that is withheld from the list by a rule (its name, `""` for pins), and why."""
+
+    upstream: str
+    tool: str
+    rule: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Catalogue:
     """The tools as offered, the routes of their calls, and notes of what was changed or left out.
 
@@ -69,3 +79,5 @@ class Catalogue:
     """The problem that names the tools beyond the host's limit."""
     unmatched: tuple[Note, ...] = ()
     """The problems about configuration keys that name something that does not exist."""
+    withheld: Mapping[str, WithheldTool] = field(default_factory=dict[str, WithheldTool])
+    """The tools that are withheld from this caller, by the names that they would be offered under."""

@@ -4,7 +4,7 @@ The order is that of the configuration, then each upstream's own. What an upstre
 each edit is noted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -17,7 +17,7 @@ from gateway.core.model.wire import WireObject
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.arguments import Parameter, PossibleForms, find_parameters, path_words
 from gateway.core.tools.arguments.find_parameters import SchemaPlace
-from gateway.core.tools.catalogue.catalogue import Catalogue, Route, Selection
+from gateway.core.tools.catalogue.catalogue import Catalogue, Route, Selection, WithheldTool
 from gateway.core.tools.catalogue.check_cost import TooMuchWork, check_compilable
 from gateway.core.tools.catalogue.faults import FaultMemo
 from gateway.core.tools.catalogue.names import NameRules, Names
@@ -40,6 +40,7 @@ def build(
     giving: Mapping[str, PossibleForms] | None = None,
     shows_apps: bool = False,
     faults: FaultMemo | None = None,
+    withheld: Iterable[WithheldTool] = (),
 ) -> Catalogue:
     """Merge the raw tool lists of upstreams, given in the order of the configuration. Never raises for their contents.
 
@@ -49,6 +50,7 @@ def build(
     upstream may be given content; arguments of the others, and of the gateway's own tools, stay as they are.
     `shows_apps`: whether the host shows pages (MCP Apps); tools that are for pages alone are hidden from the others.
     `faults` remembers the faults of schemas while catalogues of other profiles are built from the same lists.
+    `withheld` are tools that are left out; they take no name from the others.
     """
     merger = _Merger(
         profile,
@@ -65,7 +67,11 @@ def build(
         for upstream in order
         for candidate in merger.candidates(upstream, tools_by_upstream[upstream], settings.get(upstream))
     ]
-    merger.offer(found, prefix)
+    left_out = {(each.upstream, each.tool): each for each in withheld}
+    merger.offer([each for each in found if (each.upstream, each.tool) not in left_out], prefix)
+    merger.withhold(
+        [(each, left_out[key]) for each in found if (key := (each.upstream, each.tool)) in left_out], prefix
+    )
     return merger.catalogue()
 
 
@@ -98,6 +104,7 @@ class _Merger:
     ) -> None:
         self.profile = profile
         self.rules = rules
+        self.names = Names(rules)
         self.content = content
         self.giving = giving
         self.faults = faults
@@ -112,6 +119,7 @@ class _Merger:
         self.originals: dict[str, WireObject] = {}
         self.own_names: dict[str, tuple[Route, ...]] = {}
         self.listed: list[str] = []
+        self.withheld: dict[str, WithheldTool] = {}
         self.offered: dict[tuple[str, str], str] = {}
         """The names under which tools are offered, by upstream and the upstream's own name."""
 
@@ -138,6 +146,7 @@ class _Merger:
             frozenset(self.listed),
             self.over_limit,
             tuple(self.unmatched),
+            self.withheld,
         )
 
     def candidates(self, upstream: str, tools: Sequence[WireObject], selection: Selection | None) -> list[_Candidate]:
@@ -171,11 +180,10 @@ class _Merger:
                     self.unmatched.append(self.problem("schema", words))
 
     def offer(self, candidates: Sequence[_Candidate], prefix: PrefixRule) -> None:
-        names = Names(self.rules)
         prefixing = Prefixing.of(prefix, self.rules, candidates)
         left_out: list[str] = []
         for candidate in candidates:
-            given = names.give(prefixing.wanted(candidate), tool_identity(candidate))
+            given = self.names.give(prefixing.wanted(candidate), tool_identity(candidate))
             if not self._is_offered(candidate):
                 continue
             # Tools beyond the limit get names too, so that a name does not depend on the limit.
@@ -205,6 +213,15 @@ class _Merger:
             limit = self.profile.tools.max_tools
             words = f"{counted(len(left_out), 'tool')} beyond the host's limit of {limit}: {', '.join(left_out)}"
             self.over_limit = self.problem("dropped", words)
+
+    def withhold(self, candidates: Sequence[tuple[_Candidate, WithheldTool]], prefix: PrefixRule) -> None:
+        """Note tools that are withheld, by names that no offered tool has."""
+        prefixing = Prefixing.of(prefix, self.rules, [candidate for candidate, _ in candidates])
+        for candidate, withheld in candidates:
+            given = self.names.give(prefixing.wanted(candidate), tool_identity(candidate))
+            self.withheld[given.name] = withheld
+            text = f"{_quoted(candidate.name)} of {candidate.upstream} is withheld: {withheld.why}"
+            self.notes.append(Note(kind="dropped", text=text))
 
     def _is_offered(self, candidate: _Candidate) -> bool:
         """Whether the host is offered the tool: one that only pages may call is useless for a host without pages."""

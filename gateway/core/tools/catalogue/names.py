@@ -11,9 +11,6 @@ from dataclasses import dataclass, field
 
 from gateway.core.profiles.profile import ToolRules
 
-SEPARATOR = "__"
-"""Separates an upstream's name from a tool's. No upstream's name contains it, so a name splits in one way only."""
-
 SMALLEST_BUDGET = 16
 """Characters that a name may always have, however long the host's own prefix is."""
 

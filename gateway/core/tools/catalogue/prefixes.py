@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-from gateway.core.tools.catalogue.names import SEPARATOR, NameRules
+from gateway.core.model.grant import SEPARATOR
+from gateway.core.tools.catalogue.names import NameRules
 
 PrefixRule: TypeAlias = Literal["always", "when-needed", "never"]
 """When the upstream's name is put in front.

@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 import httpx2
 
 from gateway.config.schema import UpstreamSettings
+from gateway.upstream.authorization.ports import TokenSource
 from gateway.upstream.transports.clients import CONNECT_TIMEOUT, client_options
+from gateway.upstream.transports.send_authorized import Refusal, send_authorized
 from gateway.upstream.transports.streamable.connection import Connection
 from gateway.upstream.transports.streamable.pool import Pool
 from gateway.upstream.transports.streamable.redirects import location_of, may_follow, unfollowed
@@ -37,7 +39,7 @@ class Request:
 class HttpClient:
     """Sends requests to an upstream's URL, over connections that it keeps open for a short while."""
 
-    def __init__(self, settings: UpstreamSettings) -> None:
+    def __init__(self, settings: UpstreamSettings, tokens: TokenSource | None = None) -> None:
         """Raises httpx2.InvalidURL, and httpx2.LocalProtocolError for headers that cannot be sent."""
         options = client_options(settings)
         self._url = httpx2.URL(settings.url or "")
@@ -45,6 +47,7 @@ class HttpClient:
         self._headers = {"connection": "keep-alive", **checked_headers(options["headers"])}
         self._connect_seconds = options["timeout"].connect or CONNECT_TIMEOUT
         self._cookies = httpx2.Cookies()
+        self._tokens = tokens
         self._pool = Pool()
 
     def close(self) -> None:
@@ -56,8 +59,20 @@ class HttpClient:
 
         Redirects are followed as by the SDK's transport. Any other is returned, and described in `unfollowed`.
 
-        Raises httpx2's errors.
+        Raises httpx2's errors, LoginRequired and LoginFailed.
         """
+        if self._tokens is None:
+            return await self._send(request)
+
+        async def authorized(authorization: str | None) -> Response:
+            if authorization is None:
+                return await self._send(request)
+            return await self._send(replace(request, headers={**request.headers, "authorization": authorization}))
+
+        return await send_authorized(self._tokens, authorized, _refusal_in, _discard)
+
+    async def _send(self, request: Request) -> Response:
+        # A token goes wherever a redirect is followed to: the same origin, or the same host with TLS.
         url, address = self._url, self._address
         followed = 0
         while True:
@@ -116,3 +131,11 @@ class HttpClient:
         headers = [(b"set-cookie", each.encode("ascii")) for each in set_cookies if each.isascii()]
         answer = httpx2.Response(200, headers=headers, request=httpx2.Request(method, url))
         self._cookies.extract_cookies(answer)
+
+
+def _refusal_in(response: Response) -> Refusal:
+    return Refusal(response.status, response.header_list(b"www-authenticate"))
+
+
+async def _discard(response: Response) -> None:
+    response.release()

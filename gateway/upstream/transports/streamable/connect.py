@@ -39,9 +39,8 @@ async def _over(connected: socket.socket, origin: Origin, create: Callable[[], C
     try:
         if not origin.is_tls:
             return (await loop.create_connection(create, sock=connected))[1]
-        context = ssl_context()
-        context.set_alpn_protocols(["http/1.1"])
-        return (await loop.create_connection(create, sock=connected, ssl=context, server_hostname=origin.host))[1]
+        over_tls = loop.create_connection(create, sock=connected, ssl=ssl_context(), server_hostname=origin.host)
+        return (await over_tls)[1]
     except BaseException:
         connected.close()
         raise

@@ -9,6 +9,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp_types import JSONRPCNotification
 
+from gateway.errors import UpstreamError
 from gateway.upstream.transports.failures import HttpStatus, NotMcp, SessionExpired
 from gateway.upstream.transports.messages import write_message
 from gateway.upstream.transports.streamable.wire import Wire
@@ -31,7 +32,7 @@ class Notices(AsyncResource):
             self._wire.begin(message.method if isinstance(message, JSONRPCNotification) else "", headers)
             try:
                 await self._wire.tell(write_message(message), headers)
-            except (HttpStatus, NotMcp, SessionExpired, MCPError, httpx2.TransportError) as failure:
+            except (HttpStatus, NotMcp, SessionExpired, MCPError, UpstreamError, httpx2.TransportError) as failure:
                 logger.debug("an upstream did not take a message: %s", type(failure).__name__)
 
     async def aclose(self) -> None:

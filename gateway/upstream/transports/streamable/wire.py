@@ -11,8 +11,15 @@ from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND, JSONRPCError
 
 from gateway.config.schema import UpstreamSettings
 from gateway.core.model.revisions import MODERN_REVISIONS
+from gateway.errors import UpstreamError
 from gateway.upstream.transports.channel import STREAM_CLOSED
-from gateway.upstream.transports.clients import FAREWELL_TIMEOUT, NOTICE_TIMEOUT, longest_call
+from gateway.upstream.transports.clients import (
+    FAREWELL_TIMEOUT,
+    NOTICE_TIMEOUT,
+    is_encoded,
+    is_event_stream,
+    longest_call,
+)
 from gateway.upstream.transports.failures import NotMcp
 from gateway.upstream.transports.messages import messages_in, read_json
 from gateway.upstream.transports.refusals import refusal
@@ -96,8 +103,10 @@ class Wire:
             await STREAM_CLOSED.get()()
             headers["last-event-id"] = last_id.decode("latin-1")
         response = await self._client.send(Request("GET", headers, on_sent=on_sent))
-        is_stream = response.unfollowed is None and response.status < 300 and is_event_stream(response)
-        if is_stream and not _is_encoded(response):
+        is_stream = (
+            response.unfollowed is None and response.status < 300 and is_event_stream(response.header(b"content-type"))
+        )
+        if is_stream and not is_encoded(response.header(b"content-encoding")):
             return response
         response.close()
         raise NoStream(response)
@@ -110,7 +119,7 @@ class Wire:
             try:
                 response = await self._client.send(Request("DELETE", self._headers(), seconds=FAREWELL_TIMEOUT))
                 response.close()
-            except httpx2.TransportError as failure:
+            except (httpx2.TransportError, UpstreamError) as failure:
                 logger.debug("the end of a session was not accepted: %s", type(failure).__name__)
 
     def _headers(self) -> dict[str, str]:
@@ -131,26 +140,11 @@ class NoStream(Exception):
         """Whether another attempt would be answered in the same way."""
 
 
-def is_event_stream(response: Response) -> bool:
-    """Whether a response is a stream of events, each of which has its own limit."""
-    return response.header(b"content-type").lower().startswith("text/event-stream")
-
-
-def is_json(response: Response) -> bool:
-    """Whether a response says that it is JSON."""
-    return response.header(b"content-type").lower().startswith("application/json")
-
-
-def _is_encoded(response: Response) -> bool:
-    """Whether a body is compressed, although `identity` was requested."""
-    return response.header(b"content-encoding").strip().lower() not in ("", "identity")
-
-
 async def _check(response: Response, *, in_session: bool) -> None:
     """Raise the failure that a response to a message means, if it means one."""
     if response.unfollowed is not None:
         raise NotMcp(response.unfollowed)
-    if _is_encoded(response):
+    if is_encoded(response.header(b"content-encoding")):
         raise NotMcp("answered with compressed content, which was not asked for")
     if response.status < 400:
         return

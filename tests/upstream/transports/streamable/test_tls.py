@@ -1,23 +1,19 @@
 """TLS: the shared context, a certificate that is trusted, and one that is not."""
 
 import asyncio
-import datetime
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from gateway.config.schema import UpstreamSettings
-from gateway.upstream.transports.streamable import connect
+from gateway.system import tls
 from gateway.upstream.transports.streamable.client import HttpClient, Request
+from tests.servers.certificates import write_certificate
 from tests.upstream.transports.streamable.scripted import read_request, response
 
 pytestmark = pytest.mark.anyio
@@ -26,22 +22,8 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
     """A certificate for the loopback, which signs itself, with its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "loopback")])
-    now = datetime.datetime.now(datetime.UTC)
-    names = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
-    signed = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(names, critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path / "certificate.pem"
-    pem, no_password = serialization.Encoding.PEM, serialization.NoEncryption()
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, no_password)
-    path.write_bytes(private + signed.public_bytes(pem))
+    path, key = write_certificate(tmp_path)
+    path.write_bytes(key.read_bytes() + path.read_bytes())
     return path
 
 
@@ -65,7 +47,8 @@ async def served(certificate: Path) -> AsyncGenerator[tuple[str, list[Any]]]:
 
 
 async def test_a_trusted_server_is_talked_to_over_one_connection(certificate: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(connect, "ssl_context", lambda: ssl.create_default_context(cafile=certificate))
+    monkeypatch.setattr(tls, "_shared", [])
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     async with served(certificate) as (url, connections):
         client = HttpClient(UpstreamSettings(url=url))
         for _ in range(3):

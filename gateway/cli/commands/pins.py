@@ -1,0 +1,168 @@
+"""`mcp-gateway pins`: tools as they were when their servers were first used, and what has changed since."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gateway.cli.command_context import AsJson, ConfigFile, settings_for
+from gateway.cli.exit_codes import DONE, FAILED
+from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
+from gateway.config.find_config import state_folder
+from gateway.config.policy_settings import PinMode
+from gateway.config.schema import Settings, UpstreamSettings
+from gateway.core.wording import counted, plain
+from gateway.errors import ConfigError, GatewayError
+from gateway.serving.control.client import ask
+from gateway.serving.control.records import running
+from gateway.upstream.pin_files import Change, PinnedTools, PinsDamaged, change_pins, pins_path, read_pins
+
+app = typer.Typer(name="pins", help="See and approve changed tools.", invoke_without_command=True)
+
+_NAME = 100
+
+
+@app.callback()
+def common(context: typer.Context) -> None:
+    """Tools as they were when their servers were first used, and what has changed since: docs/policy.md."""
+    help_without_command(context)
+
+
+@app.command("ls")
+def ls(config: ConfigFile = None, as_json: AsJson = False) -> int:
+    """List the servers, and how many of their tools have changed."""
+    settings = settings_for(config, None)
+    found = {name: _pins_of(name, settings) for name in settings.upstreams}
+    if as_json:
+        say_json([_row_json(name, settings, pins) for name, pins in found.items()])
+        return DONE
+    rows = [_row(name, settings, pins) for name, pins in found.items()]
+    say_table(("server", "mode", "pinned", "tools", "changed", "worded differently"), rows)
+    return DONE
+
+
+@app.command("diff")
+def diff(
+    server: Annotated[str | None, typer.Argument(metavar="[SERVER]", help="Name of the server. Default: all.")] = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> int:
+    """Show in words what has changed since a server was pinned.
+
+    Exit code 1: something has.
+    """
+    settings = settings_for(config, None)
+    names = list(settings.upstreams) if server is None else [_known(server, settings)]
+    changes: list[tuple[str, Change]] = []
+    for name in names:
+        pins = _pins_of(name, settings)
+        if isinstance(pins, PinsDamaged):
+            raise GatewayError(str(pins), remedy=f"`mcp-gateway pins approve {name}` pins its tools as they are")
+        changes += [(name, change) for change in (pins.changes() if pins is not None else ())]
+    if as_json:
+        say_json([{"server": name, **change._asdict()} for name, change in changes])
+    elif not changes:
+        remark("nothing has changed, as far as a gateway has seen")
+    for name, change in () if as_json else changes:
+        _show(name, change)
+    return FAILED if changes else DONE
+
+
+@app.command("approve")
+def approve(
+    server: Annotated[str, typer.Argument(metavar="SERVER", help="Name of the server.")],
+    tools: Annotated[list[str] | None, typer.Argument(metavar="[TOOL]...", help="Its tools. Default: all.")] = None,
+    config: ConfigFile = None,
+) -> int:
+    """Pin the tools of a server as they are now. Running gateways offer them at once.
+
+    What is approved is what `pins diff` shows. A file of pins that is damaged is removed, so that the server is pinned
+    when it is used next.
+    """
+    settings = settings_for(config, None)
+    path = _path(_known(server, settings), settings)
+    pins = _pins_of(server, settings)
+    if isinstance(pins, PinsDamaged):
+        path.unlink(missing_ok=True)
+        say(f"the damaged pins of {server} are removed; it is pinned when it is used next")
+        _tell_gateways(server)
+        return DONE
+    chosen = frozenset(tools) if tools else None
+    changes = [] if pins is None else [change for change in pins.changes() if chosen is None or change.tool in chosen]
+    if pins is None or not changes:
+        remark(f"nothing of {server} has changed, as far as a gateway has seen")
+        return DONE
+
+    def approved(now: PinnedTools | None) -> PinnedTools | None:
+        if now is None or now.changes() != pins.changes():
+            raise GatewayError("the server has changed again meanwhile", remedy=f"mcp-gateway pins diff {server}")
+        return now.approved(chosen)
+
+    try:
+        change_pins(path, approved)
+    except OSError as error:
+        raise GatewayError(f"{path} cannot be written: {error}") from None
+    for change in changes:
+        _show(server, change)
+    say(f"approved: {counted(len(changes), 'change')} of {server}")
+    _tell_gateways(server)
+    return DONE
+
+
+def _known(server: str, settings: Settings) -> str:
+    if server not in settings.upstreams:
+        raise ConfigError(f"there is no server {server!r}", remedy=f"there are: {', '.join(settings.upstreams)}")
+    return server
+
+
+def _path(name: str, settings: Settings) -> Path:
+    folder = state_folder(os.environ)
+    if folder is None:
+        raise ConfigError("no pins are kept, because $MCP_GATEWAY_STATE is empty")
+    return pins_path(folder / "pins", name, settings.upstreams[name])
+
+
+def _pins_of(name: str, settings: Settings) -> PinnedTools | PinsDamaged | None:
+    try:
+        return read_pins(_path(name, settings))
+    except PinsDamaged as damaged:
+        return damaged
+
+
+def _mode(settings: Settings, upstream: UpstreamSettings) -> PinMode:
+    return upstream.pins or settings.pins.mode
+
+
+def _row(name: str, settings: Settings, pins: PinnedTools | PinsDamaged | None) -> tuple[str, ...]:
+    mode = _mode(settings, settings.upstreams[name])
+    if not isinstance(pins, PinnedTools):
+        return (name, mode, "damaged" if pins is not None else "not yet", "-", "-", "-")
+    changed = pins.changes()
+    worded = sum(change.is_wording for change in changed)
+    return (name, mode, pins.pinned, str(len(pins.tools)), str(len(changed) - worded), str(worded))
+
+
+def _row_json(name: str, settings: Settings, pins: PinnedTools | PinsDamaged | None) -> dict[str, Any]:
+    is_read = isinstance(pins, PinnedTools)
+    return {
+        "server": name,
+        "mode": _mode(settings, settings.upstreams[name]),
+        "problem": str(pins) if isinstance(pins, PinsDamaged) else None,
+        "pinned": pins.pinned if is_read else None,
+        "tools": sorted(pins.tools) if is_read else [],
+        "changes": [change._asdict() for change in pins.changes()] if is_read else [],
+    }
+
+
+def _show(name: str, change: Change) -> None:
+    about = name if change.tool is None else f"{name}: {plain(change.tool, _NAME)}"
+    say(f"{about}: {'; '.join(change.words)}")
+
+
+def _tell_gateways(server: str) -> None:
+    """Have running gateways read the pins again. One that does not answer reads them when its lists change next."""
+    for record in running():
+        with suppress(GatewayError):
+            ask(record, "pins", upstream=server)

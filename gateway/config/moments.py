@@ -1,0 +1,20 @@
+"""Dates and times in the configuration: reading them as text, and the second that they mean."""
+
+from datetime import UTC, date, datetime
+
+
+def moment_in(text: str) -> date | None:
+    """Return the date or time that a text is (ISO 8601); None if it is neither."""
+    for read in (date.fromisoformat, datetime.fromisoformat):
+        try:
+            return read(text)
+        except ValueError:
+            pass
+    return None
+
+
+def seconds_of_moment(moment: date) -> float:
+    """Return the seconds since 1970. A time that names no zone is in the local one; a date begins in UTC."""
+    if isinstance(moment, datetime):
+        return moment.timestamp()
+    return datetime(moment.year, moment.month, moment.day, tzinfo=UTC).timestamp()

@@ -1,0 +1,18 @@
+"""Policy: which tools a caller may call, which of its calls its user has to approve, and pins of tools. Pure."""
+
+from gateway.core.policy.arguments import ArgumentCondition
+from gateway.core.policy.decide import NOTHING_SAID, UNRESTRICTED, Decision, Effect, Policy, PolicyRule, ToolFacts
+from gateway.core.policy.hints import Hints, hints_of
+
+__all__ = [
+    "NOTHING_SAID",
+    "UNRESTRICTED",
+    "ArgumentCondition",
+    "Decision",
+    "Effect",
+    "Hints",
+    "Policy",
+    "PolicyRule",
+    "ToolFacts",
+    "hints_of",
+]

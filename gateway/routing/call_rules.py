@@ -1,0 +1,125 @@
+"""The policy and the pins in force: which tools exist for a caller, and what is decided about its calls."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from gateway.config.schema import Settings
+from gateway.core.model.caller import Caller
+from gateway.core.model.json_values import as_object
+from gateway.core.model.wire import WireObject
+from gateway.core.policy import NOTHING_SAID, Decision, Policy, ToolFacts, hints_of
+from gateway.core.tools.catalogue import OWN, Route, WithheldTool
+from gateway.core.wording import plain
+from gateway.errors import NotAllowed
+from gateway.routing.ports import PinsPort, UpstreamsPort
+from gateway.routing.visible_upstreams import visible
+
+_LONGEST_NAME = 200
+_REMEDY = "tell the user: only the gateway's configuration can allow it"
+
+NOBODY = ""
+"""A principal that no rule names."""
+
+Lists = Mapping[str, Sequence[WireObject]]
+"""The raw tools of each upstream."""
+
+
+class CallRules:
+    """Decides the same when tools are listed and when they are called. The gateway's own tools are not restricted."""
+
+    def __init__(self, upstreams: UpstreamsPort, settings: Settings, pins: PinsPort | None = None) -> None:
+        self._upstreams = upstreams
+        self._pins = pins
+        self.policy = policy_of(settings)
+
+    def reconfigure(self, settings: Settings) -> None:
+        """Apply changed settings."""
+        self.policy = policy_of(settings)
+
+    def key(self, caller: Caller) -> object:
+        """Return what the caller's list depends on besides its grant."""
+        return caller.principal if self.policy.names_principals else None
+
+    def narrowed(self, caller: Caller) -> Caller:
+        """Return the caller with the upstreams whose resources and prompts the policy withholds from it."""
+        if self.policy.is_empty:
+            return caller
+        closed = frozenset(name for name in self._upstreams if not self.policy.shares(name, caller.principal))
+        return replace(caller, grant=caller.grant._replace(closed=closed)) if closed else caller
+
+    def look(self, caller: Caller, lists: Lists) -> Callable[[], list[WithheldTool]]:
+        """Return a function that finds the tools in these lists that are withheld from the caller.
+
+        It may be called in a thread: it asks the upstreams for nothing.
+        """
+        pins, policy = self._pins, self.policy
+        upstreams = visible(self._upstreams, caller)
+        seen = [pins.look(upstreams[name], caller, tools) for name, tools in lists.items()] if pins else []
+
+        def found() -> list[WithheldTool]:
+            held = [each for look in seen for each in look()]
+            return held if policy.is_empty else [*_denied(policy, caller.principal, lists), *held]
+
+        return found
+
+    def decide(self, route: Route, caller: Caller, arguments: object) -> Decision:
+        """Decide about a call.
+
+        Raises:
+            NotAllowed: it is denied.
+        """
+        if self.policy.is_empty or route.upstream == OWN:
+            return NOTHING_SAID
+        decision = self.policy.for_call(self._facts(route, caller), caller.principal, as_object(arguments))
+        if decision.verdict == "deny":
+            raise denied(f"{route.upstream}: {plain(route.tool, _LONGEST_NAME)} with these arguments", decision)
+        return decision
+
+    def is_listed(self, route: Route, caller: Caller) -> bool:
+        """Whether the policy lists a tool."""
+        if self.policy.is_empty or route.upstream == OWN:
+            return True
+        return self.policy.for_list(self._facts(route, caller), caller.principal).verdict != "deny"
+
+    def _facts(self, route: Route, caller: Caller) -> ToolFacts:
+        tools = self._upstreams[route.upstream].lists_for(caller).tools
+        declared = [tool for tool in tools if as_object(tool).get("name") == route.tool]
+        return ToolFacts(route.upstream, route.tool, hints_of(declared))
+
+
+def policy_of(settings: Settings) -> Policy:
+    """Return the policy that the settings describe."""
+    return Policy(
+        settings.policy.rules,
+        read_only=settings.policy.read_only,
+        read_only_upstreams=[name for name, upstream in settings.upstreams.items() if upstream.read_only],
+    )
+
+
+def denied(what: str, decision: Decision) -> NotAllowed:
+    """Return the error for something that a rule denies."""
+    return NotAllowed(f"{what} is {_why(decision)}", rule=decision.rule, remedy=_REMEDY)
+
+
+def refusal(name: str, withheld: WithheldTool) -> NotAllowed:
+    """Return the error for a call of a tool that is withheld."""
+    remedy = _REMEDY if withheld.rule else None
+    return NotAllowed(f"{plain(name, _LONGEST_NAME)} is withheld: {withheld.why}", rule=withheld.rule, remedy=remedy)
+
+
+def _denied(policy: Policy, principal: str, lists: Lists) -> list[WithheldTool]:
+    found: list[WithheldTool] = []
+    for upstream, tools in lists.items():
+        declared: dict[str, list[WireObject]] = {}
+        for tool in tools:
+            declared.setdefault(str(as_object(tool).get("name")), []).append(tool)
+        for name, same in declared.items():
+            decision = policy.for_list(ToolFacts(upstream, name, hints_of(same)), principal)
+            if decision.verdict == "deny":
+                found.append(WithheldTool(upstream, name, decision.rule, _why(decision)))
+    return found
+
+
+def _why(decision: Decision) -> str:
+    because = f": {plain(decision.reason)}" if decision.reason else ""
+    return f"not allowed by the rule {decision.rule!r} of the gateway{because}"

@@ -1,0 +1,172 @@
+"""The state of the authorization server in SQLite: opening the file, and transactions in a worker thread.
+
+Several processes may have it open at once: a gateway, and the commands that list and revoke.
+"""
+
+import logging
+import os
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+from anyio import to_thread
+
+from gateway.config.schema import Settings
+from gateway.errors import ConfigError, StateUnavailable
+
+ResultT = TypeVar("ResultT")
+
+logger = logging.getLogger(__name__)
+
+FILE_NAME = "authorization.sqlite3"
+_VERSION = 1
+_BUSY_SECONDS = 5.0
+_SCHEMA = """
+CREATE TABLE clients (
+    id TEXT PRIMARY KEY, metadata TEXT NOT NULL, secret TEXT, created REAL NOT NULL, approved REAL
+);
+CREATE TABLE approvals (
+    id TEXT PRIMARY KEY, client TEXT NOT NULL, client_name TEXT NOT NULL, redirect TEXT NOT NULL,
+    principal TEXT NOT NULL, login TEXT NOT NULL, resource TEXT NOT NULL, scope TEXT NOT NULL,
+    created REAL NOT NULL, used REAL NOT NULL, expires REAL NOT NULL
+);
+CREATE TABLE codes (
+    hash TEXT PRIMARY KEY, approval TEXT NOT NULL REFERENCES approvals ON DELETE CASCADE,
+    redirect_uri TEXT NOT NULL, challenge TEXT NOT NULL, expires REAL NOT NULL, used REAL
+);
+CREATE TABLE tokens (
+    hash TEXT PRIMARY KEY, approval TEXT NOT NULL REFERENCES approvals ON DELETE CASCADE,
+    kind TEXT NOT NULL CHECK (kind IN ('access', 'refresh')), scope TEXT NOT NULL, expires REAL NOT NULL, used REAL
+);
+CREATE INDEX approvals_of_client ON approvals (client);
+CREATE INDEX codes_of_approval ON codes (approval);
+CREATE INDEX tokens_of_approval ON tokens (approval);
+"""
+
+
+class Database:
+    """One connection, used by one thread at a time. Without a path, the state is in memory, and ends with the process.
+
+    A file that is removed while it is open is created again, empty: every host has to be approved again.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._one_at_a_time = anyio.CapacityLimiter(1)
+        self._connection: sqlite3.Connection | None = None
+        self._identity: tuple[int, int] | None = None
+
+    async def run(self, work: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
+        """Do the same as `run_now` in a worker thread."""
+        return await to_thread.run_sync(self.run_now, work, limiter=self._one_at_a_time)
+
+    def run_now(self, work: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
+        """Do the work in one transaction.
+
+        Raises:
+            StateUnavailable: the database is locked, full, damaged, or cannot be opened.
+        """
+        with self._lock:
+            try:
+                connection = self._opened()
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    result = work(connection)
+                except BaseException:
+                    connection.execute("ROLLBACK")
+                    raise
+                connection.execute("COMMIT")
+            except (sqlite3.Error, OSError) as error:
+                self._close()
+                logger.error("the state of the authorization server cannot be used: %s", error)
+                raise StateUnavailable("logins cannot be checked at present", remedy="see the log") from error
+            return result
+
+    def check(self) -> None:
+        """Open the database, at the start.
+
+        Raises:
+            ConfigError: it cannot be opened, or is not one of this program's.
+        """
+        try:
+            with self._lock:
+                self._opened()
+        except (sqlite3.Error, OSError) as error:
+            where = f"access.authorization_server.database ({self._path})"
+            remedy = "move the file away, or name another: hosts then have to be approved again"
+            raise ConfigError(f"the database cannot be used: {error}", where=where, remedy=remedy) from error
+
+    def close(self) -> None:
+        """Close the connection; the next use opens it again."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = self._identity = None
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is not None and self._path is not None and _identity(self._path) != self._identity:
+            logger.warning("%s has been removed or replaced: hosts may have to be approved again", self._path)
+            self._close()
+        if self._connection is None:
+            self._connection = _connect(self._path)
+            self._identity = None if self._path is None else _identity(self._path)
+        return self._connection
+
+
+def database_path(settings: Settings, state: Path | None) -> Path | None:
+    """Return the file of the state; None if it is kept in memory, for want of a folder (`state`)."""
+    server = settings.access.authorization_server
+    if server is not None and server.database is not None:
+        return server.database
+    return None if state is None else state / FILE_NAME
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _connect(path: Path | None) -> sqlite3.Connection:
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Created here, so that nobody else can read it at any time; SQLite gives its other files the same mode.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    connection = sqlite3.connect(
+        ":memory:" if path is None else path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA secure_delete = ON")
+        _prepare(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version > _VERSION:
+            raise sqlite3.DatabaseError(f"it was written by a newer version of the gateway (schema {version})")
+        if version == 0:
+            for statement in _SCHEMA.strip().removesuffix(";").split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")

@@ -1,0 +1,40 @@
+"""Calls that wait for an approval, at the command line's request: list, approve, or deny them."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from gateway.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from gateway.routing.approvals import Approvals, WaitingCall
+
+
+def answer_approvals(approvals: "Approvals", request: Mapping[str, Any]) -> dict[str, Any]:
+    """List the calls that wait (`ls`), or `approve` or `deny` the one with this `id`.
+
+    Raises InvalidRequest if there is none, or the action is another.
+    """
+    match request.get("action"):
+        case "ls":
+            return {"waiting": [_shown(waiting) for waiting in approvals.listed() if waiting.verdict is None]}
+        case "approve":
+            return _shown(approvals.settle(str(request.get("id")), "approved"))
+        case "deny":
+            return _shown(approvals.settle(str(request.get("id")), "denied"))
+        case _:
+            raise InvalidRequest("approvals needs an action: ls, approve or deny")
+
+
+def _shown(waiting: "WaitingCall") -> dict[str, Any]:
+    call = waiting.call
+    return {
+        "id": waiting.id,
+        "asked": waiting.asked,
+        "principal": call.principal,
+        "host": call.client,
+        "upstream": call.upstream,
+        "tool": call.tool,
+        "arguments": call.shown_arguments,
+        "rule": call.rule,
+        "reason": call.reason,
+    }

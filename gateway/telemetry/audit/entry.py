@@ -1,0 +1,37 @@
+"""One request in the audit trail: filled in while it runs, written when it has ended."""
+
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any
+
+
+class AuditEntry:
+    """A request, to be entered while it runs. This one is not written anywhere: nothing is audited."""
+
+    def routed(
+        self, upstream: str, tool: str = "", schema: Callable[[], Any] | None = None, *, audience: str = ""
+    ) -> None:
+        """Record the upstream, and for a tool its name there, its schema, and who gets its result, if not a model.
+
+        Unless something else is decided, this is a request that the caller may make.
+        """
+
+    def decided(self, verdict: str, rule: str) -> None:
+        """Record the decision, and the rule that made it."""
+
+    def returned(self, result: Mapping[str, Any]) -> None:
+        """Record what the upstream returned."""
+
+    def shown(self, result: Mapping[str, Any]) -> None:
+        """Record what the host gets."""
+
+    async def __aenter__(self) -> "AuditEntry":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+NOT_AUDITED = AuditEntry()

@@ -1,0 +1,1 @@
+"""Logins to upstreams (OAuth): the gateway as the client, for each principal by itself."""
