@@ -28,6 +28,7 @@ MOST = 64 * 1024 * 1024
 MEGABYTE = 1024 * 1024
 STARTS_WITHIN_SECONDS = 60.0
 TOKEN = "benchmark"  # noqa: S105
+_LOOPBACK = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Row(NamedTuple):
@@ -193,14 +194,14 @@ def uploaded(base: str, chunks: Iterator[bytes], size: int) -> dict[str, str]:
     """What the gateway says of an upload."""
     headers = {"Authorization": f"Bearer {TOKEN}", "Content-Length": str(size)}
     request = urllib.request.Request(f"{base}/content", data=chunks, headers=headers, method="POST")  # noqa: S310
-    with urllib.request.urlopen(request, timeout=1_800) as response:  # noqa: S310
+    with _LOOPBACK.open(request, timeout=1_800) as response:
         return json.load(response)
 
 
 def downloaded(url: str) -> str:
     """The sha256 of what a link gives."""
     sha256 = hashlib.sha256()
-    with urllib.request.urlopen(url, timeout=1_800) as response:  # noqa: S310
+    with _LOOPBACK.open(url, timeout=1_800) as response:
         while chunk := response.read(MEGABYTE):
             sha256.update(chunk)
     return sha256.hexdigest()
@@ -243,7 +244,7 @@ def s3() -> Generator[str]:
         )
         while True:
             try:
-                urllib.request.urlopen(bucket, timeout=10).close()  # noqa: S310
+                _LOOPBACK.open(bucket, timeout=10).close()
                 break
             except OSError:
                 if time.monotonic() > deadline or server.poll() is not None:

@@ -10,6 +10,8 @@ import urllib.request
 
 import pytest
 
+from tests.servers.loopback import open_url
+
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and signals are POSIX's")
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR\0\0\0\2\0\0\0\3\10\2\0\0\0" + b"\0" * 20
@@ -37,9 +39,8 @@ def wait_for_gateway(command) -> None:
 
 
 def fetched(url: str) -> tuple[int, bytes]:
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(url, timeout=30) as response:
+        with open_url(url, 30) as response:
             return response.status, response.read()
     except urllib.error.HTTPError as error:
         with error:
@@ -181,8 +182,7 @@ def called(base: str, tool: str, arguments: dict, **headers: str) -> dict:
         **{name.replace("_", "-"): value for name, value in headers.items()},
     }
     request = urllib.request.Request(f"{base}/mcp/linked", json.dumps(message).encode(), told)
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(request, timeout=60) as response:
+    with open_url(request, 60) as response:
         text = response.read().decode()
     lines = [line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:")]
     return json.loads(lines[-1] if lines else text)["result"]
@@ -192,17 +192,18 @@ def test_where_a_profile_asks_for_links_a_result_names_them_under_the_address_th
     start, pictures, command, tmp_path
 ):
     linked = '[profiles.linked]\nextends = "cline"\nsets = { content_url.show = "instead" }\n'
-    settings = '[http]\ntrusted_proxies = ["127.0.0.1"]\n[logging]\ncontent = true\nlevel = "debug"\n'
+    settings = '[http]\ntoken = "sesame"\ntrusted_proxies = ["127.0.0.1"]\n[logging]\ncontent = true\nlevel = "debug"\n'
     process = start("serve", "--http", "--port", "0", "--config", pictures(settings + linked), "--debug")
     base = re.search(r"http://[^/]+", process.line_with("listening on"))[0]
-    result = called(base, "pics__picture", {})
+    result = called(base, "pics__picture", {}, Authorization="Bearer sesame")
     (line,) = [block["text"] for block in result["content"] if "a link that opens it" in block["text"]]
     url = re.search(r"http://\S+[^\]\s]", line)[0]
     assert url.startswith(f"{base}/content/img_")
     assert "handle" not in line
     status, content = fetched(url)
     assert (status, content[:8]) == (200, PNG[:8])
-    proxied = called(base, "pics__picture", {}, X_Forwarded_Proto="https", X_Forwarded_Host="gw.example.com")
+    told = {"X_Forwarded_Proto": "https", "X_Forwarded_Host": "gw.example.com"}
+    proxied = called(base, "pics__picture", {}, Authorization="Bearer sesame", **told)
     assert "https://gw.example.com/content/img_" in str(proxied)
     signature = url.rpartition("signature=")[2]
     process.process.terminate()

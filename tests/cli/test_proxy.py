@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from tests.servers.loopback import open_url
+
 
 @pytest.fixture
 def api():
@@ -51,7 +53,7 @@ def post(url, content):
 def post_messages(url, messages, headers=None):
     body = json.dumps({"messages": messages}).encode()
     request = urllib.request.Request(f"{url}/chat/completions", body, headers or {})
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with open_url(request, 30) as answer:
         return answer.headers["x-mcp-gateway-repairs"]
 
 

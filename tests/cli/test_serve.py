@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gateway._version import __version__
+from tests.servers.loopback import open_url
 
 PATIENCE = 60
 
@@ -125,7 +126,7 @@ def post(url, message, **headers):
         json.dumps({"jsonrpc": "2.0", **message}).encode(),
         {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **headers},
     )
-    with urllib.request.urlopen(request, timeout=60) as response:
+    with open_url(request, 60) as response:
         return response.status, response.read().decode()
 
 

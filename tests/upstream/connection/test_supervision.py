@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import urllib.request
 from contextlib import suppress
 from typing import Any
 
@@ -18,6 +17,7 @@ from gateway.upstream import Upstream, Upstreams, UpstreamState
 from gateway.upstream.connection import bounds
 from gateway.upstream.connection.bounds import HOUR, Restarts
 from gateway.upstream.connection.request_context import RequestContext
+from tests.servers.loopback import open_url
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +36,7 @@ async def pid_of(upstream: Upstream) -> int:
 
 async def get(url: str) -> bytes:
     def fetch() -> bytes:
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with open_url(url, 10) as answer:
             return answer.read()
 
     return await anyio.to_thread.run_sync(fetch)
@@ -336,8 +336,7 @@ async def test_one_that_wants_oauth_says_so_and_names_the_command_that_logs_in(
             with pytest.raises(UpstreamUnavailable) as caught:
                 await call(upstream, "odd")
     assert str(caught.value) == (
-        "upstream 'raw': is not available: answered HTTP 401: it wants a login (OAuth), which the gateway cannot give "
-        f"by itself (mcp-remote can log in: mcp-gateway add raw --replace -- npx -y mcp-remote {origin}/login/oauth)"
+        "upstream 'raw': is not available: answered HTTP 401: it wants a login (OAuth) (mcp-gateway login raw)"
     )
 
 
@@ -348,7 +347,7 @@ async def test_one_that_may_want_a_token_or_a_login_says_both(connect: Any, serv
                 await call(upstream, "odd")
         said = str(caught.value)
         assert "HTTP 401: it wants a token, or a login (OAuth) (set a token: headers" in said
-        assert "mcp-gateway add raw --replace -- npx -y mcp-remote" in said
+        assert "or mcp-gateway login raw" in said
         headers = {"Authorization": "Bearer hunter2hunter2"}
         async with connect(UpstreamSettings(url=f"{origin}/login/oauth", headers=headers), ready=False) as upstream:
             with pytest.raises(UpstreamUnavailable) as caught:
