@@ -285,18 +285,23 @@ class Upstream:
         upstream.default.renew()
 
     def logged_out(self, principal: str) -> None:
-        """End all connections of a principal, and forget what they listed."""
-        if principal == self.principal:
-            self._end_sessions()
-            self.default.lists.take(RememberedLists())
-            if self.default.opening is not None:
-                self.default.opening = replace(self.default.opening, instructions=None)
-            self._unkept.set()
-            self.default.renew()
-        else:
-            self._others.drop(principal)
+        """End all connections of a principal, and forget what they listed.
+
+        Its calls that wait for their turn find out that the upstream waits for a login, as later ones do.
+        """
+        upstream = self if principal == self.principal else self._others.find(principal)
+        if upstream is not None:
+            upstream._forget_login()
         for kind in KINDS:
             self._on_change(self.name, kind)
+
+    def _forget_login(self) -> None:
+        self._end_sessions()
+        self.default.lists.take(RememberedLists())
+        if self.default.opening is not None:
+            self.default.opening = replace(self.default.opening, instructions=None)
+        self._unkept.set()
+        self.default.renew()
 
     def _be_personal(self) -> None:
         """Let connections that are opened from now on be those of one principal."""
