@@ -124,7 +124,7 @@ class Access:
         self._tell()
 
     def narrow(self, written: Mapping[str, Any]) -> None:
-        """Drop what is gone from `[access]` as it is written: tokens, and those with another hash; issuers.
+        """Drop what is gone from `[access]` as it is written: tokens, and those with another hash or text; issuers.
 
         For a configuration that cannot be applied as a whole: whatever is wrong in it, who was removed stays out.
         """
@@ -140,8 +140,13 @@ class Access:
         self._tell()
 
     def _stays(self, one: Identified, name: str, table: Mapping[str, Any]) -> bool:
-        """Whether the table of a token may still mean this one. Without a hash, it may where it had none before."""
-        hashed = table.get("hash")
+        """Whether the table of a token may still mean this one.
+
+        A reference to a secret may, where there was no hash before: it is not read for a configuration that is refused.
+        """
+        hashed, token = table.get("hash"), table.get("token")
+        if hashed is None and isinstance(token, str) and "${" not in token:
+            hashed = hash_of(token)
         return hashed == one.hash or (hashed is None and name not in self._made_of_hash)
 
     def _tell(self) -> None:
