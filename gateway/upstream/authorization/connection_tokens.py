@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gateway.errors import LoginRequired
-from gateway.upstream.authorization.ports import Logins
+from gateway.upstream.authorization.ports import AccessToken, Logins
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,13 @@ class PrincipalTokens:
     principal: str
     url: str
 
-    async def token(self) -> str | None:
+    async def token(self) -> AccessToken | None:
         """Return the token to send with the next request (`ports.Logins.token`)."""
         return await self.logins.token(self.upstream, self.principal, self.url)
 
-    async def challenged(self, sent: str | None, status: int, www_authenticate: Sequence[str]) -> str | None:
+    async def challenged(
+        self, sent: AccessToken | None, status: int, www_authenticate: Sequence[str]
+    ) -> AccessToken | None:
         """Return another token to try (`ports.Logins.challenged`)."""
         return await self.logins.challenged(self.upstream, self.principal, sent, status, www_authenticate, self.url)
 
@@ -38,11 +40,13 @@ class NoTokens:
     tokens: PrincipalTokens
     on_wanted: Callable[[], None]
 
-    async def token(self) -> str | None:
+    async def token(self) -> AccessToken | None:
         """Return None."""
         return None
 
-    async def challenged(self, sent: str | None, status: int, www_authenticate: Sequence[str]) -> str | None:
+    async def challenged(
+        self, sent: AccessToken | None, status: int, www_authenticate: Sequence[str]
+    ) -> AccessToken | None:
         """Raise LoginRequired if the upstream wants a login; return None for any other refusal."""
         try:
             found = await self.tokens.challenged(sent, status, www_authenticate)
