@@ -18,7 +18,7 @@ from gateway.core.model.caller import Caller
 from gateway.errors import LoginRequired, UpstreamError
 from gateway.upstream import Catalogues, RequestContext, Upstream, Upstreams, UpstreamState
 from gateway.upstream.authorization.logins import UpstreamLogins
-from gateway.upstream.authorization.ports import AccessToken, ClientIdentification, LoginKey, Tokens
+from gateway.upstream.authorization.ports import ClientIdentification, Credentials, LoginKey, Tokens
 from tests.upstream.authorization.conftest import MemoryVault
 from tests.upstream.authorization.oauth_servers import AuthorizationServer, ProtectedServer, served
 
@@ -124,18 +124,18 @@ class Given:
     def __init__(self, **tokens: str) -> None:
         self.tokens = tokens
 
-    async def token(self, upstream: str, principal: str, url: str | None = None) -> AccessToken | None:
-        return AccessToken(self.tokens[principal]) if principal in self.tokens else None
+    async def token(self, upstream: str, principal: str, url: str | None = None) -> Credentials | None:
+        return Credentials(self.tokens[principal]) if principal in self.tokens else None
 
     async def challenged(
         self,
         upstream: str,
         principal: str,
-        sent: AccessToken | None,
+        sent: Credentials | None,
         status: int,
         www_authenticate: Sequence[str],
         url: str | None = None,
-    ) -> AccessToken | None:
+    ) -> Credentials | None:
         if (token := await self.token(upstream, principal)) in (None, sent):
             raise LoginRequired(upstream)
         return token

@@ -17,6 +17,7 @@ from gateway.config.moments import seconds_of_moment
 from gateway.config.schema import AccessSettings, HttpSettings, TokenSettings
 from gateway.config.token_hashes import hash_of, hash_of_bytes
 from gateway.core.model.caller import Caller
+from gateway.core.model.claims import CameWith
 from gateway.core.model.grant import Grant
 from gateway.core.model.json_values import as_object
 from gateway.serving.access.identified import Fault, Identified, TokenVerifier
@@ -189,13 +190,15 @@ class Access:
                 return found
         return fault
 
-    def came_with(self, principal: str) -> str | None:
+    def came_with(self, principal: str) -> CameWith | None:
         """Return the latest token of an issuer that a principal has sent, if it is still valid.
 
-        It is for that issuer alone, which may exchange it for a token of an upstream (RFC 8693).
+        Its text is for that issuer alone, which may exchange it for a token of an upstream (RFC 8693).
         """
-        token, identified = self._came_with.get(principal, (None, NOBODY_ASKED))
-        return token if self._seconds_left(identified) > 0 else None
+        token, identified = self._came_with.get(principal, ("", NOBODY_ASKED))
+        if identified.issuer is None or self._seconds_left(identified) <= 0:
+            return None
+        return CameWith(token, identified.issuer, identified.claims)
 
     def _remember(self, token: str, identified: Identified) -> None:
         self._came_with[identified.principal] = token, identified

@@ -13,7 +13,7 @@ import anyio
 from gateway.config.logins import sends_credentials
 from gateway.config.schema import UpstreamSettings
 from gateway.errors import LoginUnreadable, VaultLocked
-from gateway.upstream.authorization.ports import AccessToken, LoginKey, Tokens, TokenVault, bare_url
+from gateway.upstream.authorization.ports import Credentials, LoginKey, Tokens, TokenVault, bare_url
 from gateway.upstream.authorization.refusals import Refused
 
 if TYPE_CHECKING:
@@ -59,15 +59,15 @@ class Account:
         self._step_ups: list[float] = []
         self._refusal: tuple[float, Refused] | None = None
 
-    def sendable(self, tokens: Tokens) -> AccessToken:
+    def sendable(self, tokens: Tokens) -> Credentials:
         """Return the access token as it is sent: with its key, which remembers the nonces of servers."""
         if not tokens.is_bound or tokens.proof_key is None:
-            return AccessToken(tokens.access_token)
+            return Credentials(tokens.access_token)
         if self._proof_key is None or self._proof_key.kept != tokens.proof_key:
             from gateway.upstream.authorization.proof_key import ProofKey  # heavy
 
             self._proof_key = ProofKey(tokens.proof_key)
-        return AccessToken(tokens.access_token, self._proof_key)
+        return Credentials(tokens.access_token, self._proof_key)
 
     @property
     def is_automatic(self) -> bool:

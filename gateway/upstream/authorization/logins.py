@@ -19,8 +19,8 @@ from gateway.system.addresses import Resolve, system_resolver
 from gateway.upstream.authorization.account import Account
 from gateway.upstream.authorization.pending_logins import PendingLogins
 from gateway.upstream.authorization.ports import (
-    AccessToken,
     ClientIdentification,
+    Credentials,
     LoginKey,
     PendingLogin,
     Tokens,
@@ -71,7 +71,7 @@ class UpstreamLogins:
 
     # Tokens for requests.
 
-    async def token(self, upstream: str, principal: str, url: str | None = None) -> AccessToken | None:
+    async def token(self, upstream: str, principal: str, url: str | None = None) -> Credentials | None:
         """Return the access token to send, refreshed if it is about to expire (`ports.Logins.token`)."""
         account = self._account(upstream, principal)
         if account.has_credentials or url not in (None, account.url):
@@ -92,11 +92,11 @@ class UpstreamLogins:
         self,
         upstream: str,
         principal: str,
-        sent: AccessToken | None,
+        sent: Credentials | None,
         status: int,
         www_authenticate: Sequence[str],
         url: str | None = None,
-    ) -> AccessToken | None:
+    ) -> Credentials | None:
         """Return another token to try after a response of 401 or 403 (`ports.Logins.challenged`)."""
         from gateway.upstream.authorization.challenge import challenge_in
 
@@ -114,7 +114,7 @@ class UpstreamLogins:
                     raise _unproven(challenge)
                 is_known = account.challenge is not None and account.challenge.takes_proofs
                 account.challenge = challenge
-                tokens, refused = account.tokens, None if sent is None else sent.value
+                tokens, refused = account.tokens, None if sent is None else sent.token
                 if tokens is None or tokens.access_token == refused:
                     tokens = await account.load()
                 if tokens is not None and tokens.access_token != refused:  # another request, or process, was faster
@@ -123,7 +123,7 @@ class UpstreamLogins:
                     return await self._stepped_up(account, challenge)
                 return await self._replaced(account, is_news=challenge.takes_proofs and not is_known)
 
-    async def _replaced(self, account: Account, *, is_news: bool) -> AccessToken:
+    async def _replaced(self, account: Account, *, is_news: bool) -> Credentials:
         """Return a token in place of the one that the upstream does not accept, if there was one.
 
         `is_news`: only now it says that it takes tokens that are bound to a key, so that another may do.
@@ -144,13 +144,13 @@ class UpstreamLogins:
             raise LoginRequired(upstream, "no longer accepts the login, and waits for another")
         return await self._renewed(account, is_refused=True)
 
-    async def _renewed(self, account: Account, *, is_refused: bool = False) -> AccessToken:
+    async def _renewed(self, account: Account, *, is_refused: bool = False) -> Credentials:
         """Refresh the access token, or return the present one if that is still good and cannot be refreshed now."""
         before = account.tokens
         async with account.alone():
             return await self._renewed_alone(account, before, is_refused=is_refused)
 
-    async def _renewed_alone(self, account: Account, before: Tokens | None, *, is_refused: bool) -> AccessToken:
+    async def _renewed_alone(self, account: Account, before: Tokens | None, *, is_refused: bool) -> Credentials:
         tokens, key = await account.load(), account.key
         if tokens is None or key is None:  # given up meanwhile, by another process
             raise LoginRequired(account.upstream)
@@ -187,7 +187,7 @@ class UpstreamLogins:
         await account.forget()
         return LoginRequired(account.upstream, "waits for a login: the last one has expired")
 
-    async def _stepped_up(self, account: Account, challenge: Challenge) -> AccessToken:
+    async def _stepped_up(self, account: Account, challenge: Challenge) -> Credentials:
         """Return a token with more scopes. What was granted before is asked for again (SEP-2350)."""
         granted = account.tokens.scopes if account.tokens is not None else ()
         missing = [scope for scope in challenge.scopes or () if scope not in granted]
@@ -205,7 +205,7 @@ class UpstreamLogins:
 
     # Tokens that need nobody's login.
 
-    async def _obtained_early(self, account: Account) -> AccessToken | None:
+    async def _obtained_early(self, account: Account) -> Credentials | None:
         """Return a token before the upstream has asked for one; None if it has to say first where they are issued."""
         if account.challenge is not None:
             return await self._obtained(account)
@@ -223,7 +223,7 @@ class UpstreamLogins:
         account.waits_for_challenge = False
         return await self._obtained_from(account, server, Challenge())
 
-    async def _obtained(self, account: Account) -> AccessToken:
+    async def _obtained(self, account: Account) -> Credentials:
         from gateway.upstream.authorization.challenge import Challenge
 
         account.check_refusal()
@@ -234,7 +234,7 @@ class UpstreamLogins:
             raise account.refused(refusal) from None
         return await self._obtained_from(account, server, challenge)
 
-    async def _obtained_from(self, account: Account, server: AuthorizationServer, challenge: Challenge) -> AccessToken:
+    async def _obtained_from(self, account: Account, server: AuthorizationServer, challenge: Challenge) -> Credentials:
         account.check_refusal()
         flow = self._flow(account)
         try:

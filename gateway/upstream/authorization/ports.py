@@ -84,17 +84,24 @@ class Tokens(BaseModel):
 
 
 @dataclass(frozen=True)
-class AccessToken:
-    """An access token as it is sent, with the `key` that it is bound to, if it is (DPoP, RFC 9449)."""
+class Credentials:
+    """What a request to an upstream is sent with: an access token, and headers that say who calls.
 
-    value: str = field(repr=False)
+    `key` is the one that the token is bound to, if it is (DPoP, RFC 9449). `caller` are headers by name.
+    """
+
+    token: str | None = field(repr=False)
     key: ProofKey | None = field(default=None, repr=False, compare=False)
+    caller: Mapping[str, str] = field(default_factory=dict[str, str], repr=False, compare=False)
 
     def headers(self, method: str, url: str) -> dict[str, str]:
         """Return the headers for one request: each needs a proof of its own."""
+        if self.token is None:
+            return dict(self.caller)
         if self.key is None:
-            return {"authorization": f"Bearer {self.value}"}
-        return {"authorization": f"DPoP {self.value}", "dpop": self.key.proof(method, url, self.value)}
+            return {**self.caller, "authorization": f"Bearer {self.token}"}
+        proof = self.key.proof(method, url, self.token)
+        return {**self.caller, "authorization": f"DPoP {self.token}", "dpop": proof}
 
     def heed(self, url: str, nonces: Sequence[str]) -> None:
         """Take the nonce for the next proof from the DPoP-Nonce headers of a response."""
@@ -140,8 +147,8 @@ class Logins(Protocol):
     Every method raises LoginFailed (errors.py) if an authorization server cannot be used or refuses.
     """
 
-    async def token(self, upstream: str, principal: str, url: str | None = None) -> AccessToken | None:
-        """Return the access token to send, refreshed if it is about to expire.
+    async def token(self, upstream: str, principal: str, url: str | None = None) -> Credentials | None:
+        """Return the credentials with the access token to send, refreshed if it is about to expire.
 
         None if there is none: the request is sent without one, and an upstream that wants one answers 401. None too if
         `url`, to which it would be sent, is no longer that of the upstream in the configuration. Raises LoginRequired
@@ -153,12 +160,12 @@ class Logins(Protocol):
         self,
         upstream: str,
         principal: str,
-        sent: AccessToken | None,
+        sent: Credentials | None,
         status: int,
         www_authenticate: Sequence[str],
         url: str | None = None,
-    ) -> AccessToken | None:
-        """Return another token to try in place of `sent`, after a response of 401 or 403.
+    ) -> Credentials | None:
+        """Return other credentials to try in place of `sent`, after a response of 401 or 403.
 
         None if no token would help, or none may be sent to `url` (`token`), so that the response counts. Raises
         LoginRequired if a person has to log in.
@@ -195,14 +202,14 @@ class Logins(Protocol):
 
 
 class TokenSource(Protocol):
-    """The tokens of one connection: of its principal, for its upstream."""
+    """The credentials of one connection: of its principal, for its upstream."""
 
-    async def token(self) -> AccessToken | None:
-        """Return the token to send with the next request (`Logins.token`)."""
+    async def token(self) -> Credentials | None:
+        """Return what to send with the next request (`Logins.token`)."""
         ...
 
     async def challenged(
-        self, sent: AccessToken | None, status: int, www_authenticate: Sequence[str]
-    ) -> AccessToken | None:
-        """Return another token to try (`Logins.challenged`)."""
+        self, sent: Credentials | None, status: int, www_authenticate: Sequence[str]
+    ) -> Credentials | None:
+        """Return other credentials to try (`Logins.challenged`)."""
         ...

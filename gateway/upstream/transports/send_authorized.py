@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeVar
 
 import httpx2
 
-from gateway.upstream.authorization.ports import AccessToken, TokenSource
+from gateway.upstream.authorization.ports import Credentials, TokenSource
 
 ResponseT = TypeVar("ResponseT")
 
@@ -25,7 +25,7 @@ class Refusal(NamedTuple):
 
 async def send_authorized(
     tokens: TokenSource | None,
-    send: Callable[[AccessToken | None], Awaitable[ResponseT]],
+    send: Callable[[Credentials | None], Awaitable[ResponseT]],
     refusal_in: Callable[[ResponseT], Refusal],
     discard: Callable[[ResponseT], Awaitable[None]],
 ) -> ResponseT:
@@ -57,8 +57,8 @@ async def send_authorized(
 
 
 async def _with_nonces(
-    token: AccessToken | None,
-    send: Callable[[AccessToken | None], Awaitable[ResponseT]],
+    token: Credentials | None,
+    send: Callable[[Credentials | None], Awaitable[ResponseT]],
     refusal_in: Callable[[ResponseT], Refusal],
     discard: Callable[[ResponseT], Awaitable[None]],
 ) -> ResponseT:
@@ -88,7 +88,7 @@ async def send_request(
 ) -> httpx2.Response:
     """Send a request of httpx2's, as `send_authorized` does; `send` must not follow redirects."""
 
-    async def authorized(token: AccessToken | None) -> httpx2.Response:
+    async def authorized(token: Credentials | None) -> httpx2.Response:
         if token is None:
             return await send(request)
         request.headers.pop("dpop", None)  # that of an attempt before

@@ -12,7 +12,7 @@ from gateway.config.schema import UpstreamSettings
 from gateway.config.upstream_auth_settings import UpstreamAuthSettings
 from gateway.system.tls import ssl_context
 from gateway.upstream.authorization.logins import UpstreamLogins
-from gateway.upstream.authorization.ports import AccessToken, LoginKey, Tokens
+from gateway.upstream.authorization.ports import Credentials, LoginKey, Tokens
 from gateway.upstream.authorization.ports import Logins as AnyLogins
 from tests.upstream.authorization.oauth_servers import AuthorizationServer, ProtectedServer
 
@@ -89,7 +89,7 @@ class Person:
                 return answer.status_code
             token = another
 
-    async def _sent(self, method: str, token: AccessToken | None) -> httpx2.Response:
+    async def _sent(self, method: str, token: Credentials | None) -> httpx2.Response:
         headers = {} if token is None else token.headers("POST", self.upstream.url)
         async with httpx2.AsyncClient(trust_env=False, verify=ssl_context()) as client:
             return await client.post(

@@ -12,7 +12,7 @@ from gateway.config.schema import UpstreamSettings
 from gateway.errors import GatewayError, LoginFailed, LoginRequired
 from gateway.upstream.authorization.challenge import challenge_in
 from gateway.upstream.authorization.logins import UpstreamLogins
-from gateway.upstream.authorization.ports import AccessToken
+from gateway.upstream.authorization.ports import Credentials
 from gateway.upstream.authorization.proof_key import ProofKey
 from gateway.upstream.authorization.vault import open_vault
 from gateway.upstream.connection.client_identity import ClientIdentity
@@ -113,7 +113,7 @@ async def test_a_stolen_token_is_of_no_use_without_its_key(
         token = await alice.logins.token("x", "alice")
         assert token is not None
         assert (await alice._sent("tools/list", token)).status_code == 200
-        for stolen in (AccessToken(token.value), AccessToken(token.value, ProofKey.generate())):
+        for stolen in (Credentials(token.token), Credentials(token.token, ProofKey.generate())):
             assert (await alice._sent("tools/list", stolen)).status_code == 401
 
 

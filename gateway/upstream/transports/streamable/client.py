@@ -7,7 +7,7 @@ from functools import partial
 import httpx2
 
 from gateway.config.schema import UpstreamSettings
-from gateway.upstream.authorization.ports import AccessToken, TokenSource
+from gateway.upstream.authorization.ports import Credentials, TokenSource
 from gateway.upstream.transports.clients import CONNECT_TIMEOUT, client_options
 from gateway.upstream.transports.send_authorized import Refusal, send_authorized
 from gateway.upstream.transports.streamable.connection import Connection
@@ -66,7 +66,7 @@ class HttpClient:
             return await self._send(request)
         return await send_authorized(self._tokens, partial(self._send, request), _refusal_in, _discard)
 
-    async def _send(self, request: Request, token: AccessToken | None = None) -> Response:
+    async def _send(self, request: Request, token: Credentials | None = None) -> Response:
         # A token goes wherever a redirect is followed to: the same origin, or the same host with TLS.
         url, address = self._url, self._address
         followed = 0
@@ -84,7 +84,7 @@ class HttpClient:
             url, address = location, replace(there, headers={**address.headers, **there.headers})
 
     async def _exchange(
-        self, request: Request, url: httpx2.URL, address: Address, token: AccessToken | None
+        self, request: Request, url: httpx2.URL, address: Address, token: Credentials | None
     ) -> Response:
         given = request.headers if token is None else {**request.headers, **token.headers(request.method, str(url))}
         headers = {**self._headers, **checked_headers(given)}
