@@ -12,6 +12,7 @@ from gateway.config.find_config import cache_folder, state_folder
 from gateway.config.schema import Settings, UpstreamSettings
 from gateway.config.settings_diff import Difference, compare, live_part
 from gateway.core.model.caller import Caller
+from gateway.core.model.claims import CameWithOf
 from gateway.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ async def run_gateway(
     over_http: bool = False,
     asleep: bool = False,
     principal: str = Caller().principal,
-    subject_of: "Callable[[str], str | None]" = lambda _: None,
+    came_with: CameWithOf = lambda _: None,
 ) -> AsyncGenerator[Gateway]:
     """Run a gateway: its upstreams connect in the background, and its router answers at once.
 
@@ -179,7 +180,8 @@ async def run_gateway(
     the host that will be the only one, as soon as it is known: upstreams are opened for it. `over_http`: links to
     stored content will be served, so tools that want a URL can be given one. `asleep`: no upstream is started before
     the first request to it or `Upstream.wake`. `principal` is whoever uses the gateway alone, or operates it.
-    `subject_of` returns the token of its issuer with which a principal has come, for upstreams that get one for it.
+    `came_with` returns the token of its issuer with which a principal has come, for upstreams that get one for it, or
+    are told what it says.
     On leaving, every process and connection that was opened is closed.
 
     Raises:
@@ -225,7 +227,7 @@ async def run_gateway(
     # Calls on behalf of no host (the model proxy's descriptions) have sessions of their own, apart from every host's.
     own = Caller(revision=NEWEST_HANDSHAKE, client_name=settings.gateway.name, principal=ITSELF)
     raised: Exception | None = None
-    logins, desk = open_logins(settings, settings_of, login_ended, over_http=over_http, subject_of=subject_of)
+    logins, desk = open_logins(settings, settings_of, login_ended, over_http=over_http, came_with=came_with)
     upstreams = Upstreams(
         settings.upstreams,
         on_change=changed,
@@ -234,6 +236,7 @@ async def run_gateway(
         asleep=asleep,
         logins=logins,
         principal=principal,
+        came_with=came_with,
     )
     telemetry, pins = Telemetry(content=settings.logging.content), _pins(settings)
     telemetry.metrics.upstreams = upstreams
@@ -313,11 +316,11 @@ def open_logins(
     on_end: "Callable[[str, str, str | None], None]" = lambda upstream, principal, issuer: None,
     *,
     over_http: bool = False,
-    subject_of: "Callable[[str], str | None]" = lambda _: None,
+    came_with: CameWithOf = lambda _: None,
 ) -> "tuple[Logins, LoginDesk]":
     """Return the logins to the upstreams that have these settings, and the desk that offers them.
 
-    `on_end` is called with each login that ends there; see `LoginDesk`. `subject_of` as for `run_gateway`.
+    `on_end` is called with each login that ends there; see `LoginDesk`. `came_with` as for `run_gateway`.
     """
     from gateway.upstream.authorization.login_desk import LoginDesk
     from gateway.upstream.authorization.logins import UpstreamLogins
@@ -325,6 +328,11 @@ def open_logins(
 
     public_url = settings.gateway.public_url if over_http else None
     vault = open_vault(settings.logins, state_folder(os.environ))
+
+    def subject_of(principal: str) -> str | None:
+        found = came_with(principal)
+        return None if found is None else found.token
+
     logins = UpstreamLogins(vault, settings_of, public_url=lambda: public_url, subject_of=subject_of)
     return logins, LoginDesk(logins, on_end)
 

@@ -15,6 +15,7 @@ from gateway.config.early_config import keep_introductions
 from gateway.config.load_settings import LoadedSettings, load_settings
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
+from gateway.core.model.claims import CameWithOf
 from gateway.core.tools.instructions import Introductions
 from gateway.errors import ConfigError
 from gateway.runtime import Gateway, run_gateway
@@ -92,7 +93,7 @@ async def controlled_gateway(
     on_introduced: Callable[[Introductions], None],
     expected: Callable[[], Caller | None] | None = None,
     over_http: bool = False,
-    subject_of: Callable[[str], str | None] = lambda _: None,
+    came_with: CameWithOf = lambda _: None,
 ) -> AsyncGenerator[Gateway]:
     """Run the gateway with its control plane. `stop` is called on the command to stop.
 
@@ -107,7 +108,7 @@ async def controlled_gateway(
             profile=start.profile,
             expected=expected,
             over_http=over_http,
-            subject_of=subject_of,
+            came_with=came_with,
             principal=serving.principal,
         ) as gateway,
         under_control(

@@ -48,6 +48,11 @@ def has_tokens_of_principals(settings: UpstreamSettings) -> bool:
     return settings.auth is not None and settings.auth.grant in ("authorization_code", "token_exchange")
 
 
+def is_told_who_calls(settings: UpstreamSettings) -> bool:
+    """Whether an upstream is sent headers that say who calls, so that no connection serves two principals."""
+    return bool(settings.headers_from_claims)
+
+
 def through_mcp_remote(url: str) -> dict[str, Any]:
     """Return the upstream that reaches the url through mcp-remote, as a table of mcp-gateway.toml."""
     return with_time_to_log_in({"command": "npx", "args": ["-y", MCP_REMOTE, url]})

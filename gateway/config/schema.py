@@ -8,13 +8,14 @@ import re
 from datetime import date, datetime
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AwareDatetime, Field, field_validator, model_validator
 
 from gateway.config.audit_settings import AuditSettings
 from gateway.config.authorization_settings import AuthorizationServerSettings, PersonSettings
 from gateway.config.caller_limit_settings import CallerLimitSettings
+from gateway.config.claim_header_settings import ClaimHeaders, source_problem
 from gateway.config.issuer_settings import SCOPE, IssuerSettings
 from gateway.config.locations import location
 from gateway.config.login_settings import LoginSettings
@@ -167,6 +168,10 @@ class UpstreamSettings(SecretSection):
     """How to connect to it; `auto` is stdio for a command, and for a url Streamable HTTP, or else SSE."""
     headers: dict[str, str] = Field(default_factory=dict[str, str])
     """HTTP headers sent to the url with every request."""
+    headers_from_claims: ClaimHeaders = Field(default_factory=dict[str, str])
+    """Headers that say who calls, each with a claim of the caller's token, or `principal`: `{ X-User = "email" }`."""
+    claims_from: str | None = None
+    """The issuer (`[access.issuers]`) whose claims those are; needed if there are several."""
     auth: UpstreamAuthSettings | None = None
     """How to log in to it (OAuth), if what it says of itself is not enough."""
     http_client: Literal["gateway", "sdk"] = "gateway"
@@ -210,6 +215,12 @@ class UpstreamSettings(SecretSection):
             raise ValueError("url must begin with http:// or https://")
         if self.url is None and self.auth is not None:
             raise ValueError("auth needs a url: a program gets its credentials from env")
+        if self.url is None and self.headers_from_claims:
+            raise ValueError("headers_from_claims needs a url: a program has one environment for all who call")
+        if twice := {name.lower() for name in self.headers} & {name.lower() for name in self.headers_from_claims}:
+            raise ValueError(f"give either headers.{min(twice)} or headers_from_claims.{min(twice)}")
+        if self.claims_from is not None and not self.headers_from_claims:
+            raise ValueError("claims_from needs headers_from_claims")
         if self.auth is not None and any(name.lower() == "authorization" for name in self.headers):
             raise ValueError("give either auth or headers.Authorization: both would write the same header")
         return self
@@ -671,3 +682,10 @@ class Settings(SecretSection):
         if OWN_NAME in upstreams:
             raise ValueError(f"the name {OWN_NAME!r} is the gateway's own: give the upstream another")
         return upstreams
+
+    @model_validator(mode="after")
+    def _claims_have_a_source(self) -> Self:
+        for name, upstream in self.upstreams.items():
+            if problem := source_problem(upstream.headers_from_claims, upstream.claims_from, self.access.issuers):
+                raise ValueError(f"upstreams.{name}.{problem}")
+        return self

@@ -57,6 +57,8 @@ class UpstreamAuthSettings(Section):
     """Where the caller's token is exchanged, for `token_exchange`."""
     scopes: tuple[Annotated[str, Field(pattern=SCOPE)], ...] | None = None
     """The scopes to ask for at first; omitted: those that the upstream asks for, or lists."""
+    dpop: bool | None = None
+    """Whether tokens are bound to a key of the gateway's (DPoP); omitted: if both the upstream and its server can."""
     callback_port: Annotated[int, Field(ge=1, le=65_535)] | None = None
     """The port on this machine to which the browser returns, if the client is registered with one; else a free one."""
     client_metadata_url: Annotated[str, Field(pattern=CLIENT_METADATA_URL)] | None = None

@@ -11,12 +11,13 @@ from anyio.abc import TaskGroup
 from gateway.config.schema import UpstreamSettings
 from gateway.config.settings_diff import needs_restart
 from gateway.core.model.caller import Caller
+from gateway.core.model.claims import CameWithOf
 from gateway.upstream.attendance import Attendance
 from gateway.upstream.authorization.ports import Logins
 from gateway.upstream.catalogues import Catalogues
 from gateway.upstream.connection.first_start import LaunchTurns
 from gateway.upstream.transports.failures import Retired
-from gateway.upstream.upstream import OnChange, Upstream, nobody
+from gateway.upstream.upstream import OnChange, Upstream, nobody, nobody_came
 
 STOP_GRACE = 12.0
 """Seconds for a clean shutdown of all upstreams together when the gateway ends."""
@@ -32,7 +33,8 @@ class Upstreams(Mapping[str, Upstream]):
     """The upstreams by name, in the order of the configuration. Entering starts to connect to all without waiting; with
     `asleep`, each is connected on its first request.
 
-    `logins` are those of principals; `principal` is the one that uses the gateway alone, or operates it.
+    `logins` are those of principals; `principal` is the one that uses the gateway alone, or operates it. `came_with`
+    returns the verified token with which a principal has come.
 
     The same task has to enter and exit. Leaving ends every connection and every process, even if it is cancelled.
     """
@@ -47,10 +49,12 @@ class Upstreams(Mapping[str, Upstream]):
         asleep: bool = False,
         logins: Logins | None = None,
         principal: str = "local",
+        came_with: CameWithOf = nobody_came,
     ) -> None:
         self._asleep = asleep
         self._logins = logins
         self._principal = principal
+        self._came_with = came_with
         self._on_change = on_change
         self._catalogues = catalogues
         self._expected = expected
@@ -160,6 +164,7 @@ class Upstreams(Mapping[str, Upstream]):
             asleep=self._asleep,
             logins=self._logins,
             principal=self._principal,
+            came_with=self._came_with,
         )
 
     def _started(self, name: str, settings: UpstreamSettings, predecessor: Upstream | None = None) -> Upstream:

@@ -53,6 +53,10 @@ class PrincipalUpstreams(Generic[UpstreamT]):
         self._last_use[principal] = anyio.current_time()
         return member
 
+    def find(self, principal: str) -> UpstreamT | None:
+        """Return the upstream of a principal, if it is there."""
+        return self._members.get(principal)
+
     def drop(self, principal: str) -> None:
         """Stop the upstream of a principal, and forget its lists."""
         member = self._members.pop(principal, None)

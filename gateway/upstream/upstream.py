@@ -14,13 +14,15 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from gateway.config.logins import has_tokens_of_principals, may_take_logins
+from gateway.config.logins import has_tokens_of_principals, is_told_who_calls, may_take_logins
 from gateway.config.schema import UpstreamSettings
 from gateway.core.model.caller import Caller
+from gateway.core.model.claims import CameWith, CameWithOf
 from gateway.core.model.revisions import Era
 from gateway.errors import Failure, GatewayError, LoginRequired, UpstreamUnavailable
 from gateway.upstream.attendance import Attendance
-from gateway.upstream.authorization.connection_tokens import NoTokens, PrincipalTokens
+from gateway.upstream.authorization.caller_headers import caller_headers
+from gateway.upstream.authorization.connection_tokens import NoTokens, PrincipalTokens, ToldWhoCalls
 from gateway.upstream.authorization.ports import Logins, TokenSource, bare_url
 from gateway.upstream.catalogues import Catalogues, RememberedLists
 from gateway.upstream.connection.client_identity import ClientIdentity, identity_of
@@ -57,6 +59,11 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
+def nobody_came(principal: str) -> CameWith | None:
+    """Return None: there are no issuers."""
+    return None
+
+
 def nobody() -> Caller | None:
     """Return None: no host is expected, and the default connection uses the gateway's own identity."""
     return None
@@ -72,6 +79,8 @@ class Upstream:
     An upstream of which it is known that it wants a login (`is_personal`) has connections of `principal` alone; those
     of other principals are in upstreams of their own (`for_principal`), so that none gets what another one's login
     opens. Until that is known, all principals share connections that send no token of a login (`logins`).
+
+    Each principal also has connections of its own to an upstream that is told who calls: `came_with` has the claims.
 
     `expected` returns the host that is known in advance, as on stdio; the default connection is then opened for it.
     `attendance` has the connected hosts, which keep their sessions.
@@ -91,12 +100,15 @@ class Upstream:
         logins: Logins | None = None,
         principal: str = "local",
         is_personal: bool = False,
+        came_with: CameWithOf = nobody_came,
     ) -> None:
         self.name = name
         self.principal = principal
-        self.is_personal = is_personal or (logins is not None and has_tokens_of_principals(settings))
+        has_own = is_told_who_calls(settings) or (logins is not None and has_tokens_of_principals(settings))
+        self.is_personal = is_personal or has_own
         """Whether each principal needs a login of its own; once true, always true."""
         self._logins = logins
+        self._came_with = came_with
         self._launches = launches or LaunchTurns()
         self._subject = Subject(name, settings, Secrets(settings), self._tokens(settings))
         self._on_change = on_change
@@ -285,18 +297,23 @@ class Upstream:
         upstream.default.renew()
 
     def logged_out(self, principal: str) -> None:
-        """End all connections of a principal, and forget what they listed."""
-        if principal == self.principal:
-            self._end_sessions()
-            self.default.lists.take(RememberedLists())
-            if self.default.opening is not None:
-                self.default.opening = replace(self.default.opening, instructions=None)
-            self._unkept.set()
-            self.default.renew()
-        else:
-            self._others.drop(principal)
+        """End all connections of a principal, and forget what they listed.
+
+        Its calls that wait for their turn find out that the upstream waits for a login, as later ones do.
+        """
+        upstream = self if principal == self.principal else self._others.find(principal)
+        if upstream is not None:
+            upstream._forget_login()
         for kind in KINDS:
             self._on_change(self.name, kind)
+
+    def _forget_login(self) -> None:
+        self._end_sessions()
+        self.default.lists.take(RememberedLists())
+        if self.default.opening is not None:
+            self.default.opening = replace(self.default.opening, instructions=None)
+        self._unkept.set()
+        self.default.renew()
 
     def _be_personal(self) -> None:
         """Let connections that are opened from now on be those of one principal."""
@@ -331,6 +348,13 @@ class Upstream:
             logger.warning("upstream %s: %s", self.name, error)
 
     def _tokens(self, settings: UpstreamSettings) -> TokenSource | None:
+        tokens = self._tokens_of_logins(settings)
+        return ToldWhoCalls(tokens, partial(self._says_who_calls, settings)) if is_told_who_calls(settings) else tokens
+
+    def _says_who_calls(self, settings: UpstreamSettings) -> Mapping[str, str]:
+        return caller_headers(self.name, settings, self.principal, self._came_with(self.principal))
+
+    def _tokens_of_logins(self, settings: UpstreamSettings) -> TokenSource | None:
         if self._logins is None or settings.url is None:
             return None
         if settings.auth is None and not may_take_logins(settings):  # it has other credentials
@@ -348,6 +372,7 @@ class Upstream:
             logins=self._logins,
             principal=principal,
             is_personal=True,
+            came_with=self._came_with,
         )
 
     def _begin_other(self, other: Upstream) -> None:

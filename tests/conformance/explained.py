@@ -51,11 +51,5 @@ server offers nothing, so no host's request has to reach it through the gateway,
 none. The three checks are left out; the elicitations of both tables prove that hosts' declarations arrive.
 """
 
-OAUTH_NOT_APPLICABLE: Mapping[str, str] = {
-    "dpop": (
-        "The gateway sends bearer tokens, also where a server could bind them to a key (RFC 9449): no proof comes with "
-        "its requests yet."
-    ),
-    "dpop-nonce": "As above.",
-}
+OAUTH_NOT_APPLICABLE: Mapping[str, str] = {}
 """OAuth scenarios (`auth/*`) that cannot pass, each with its reason. `run.py` fails on one that does."""

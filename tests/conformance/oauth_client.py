@@ -21,6 +21,7 @@ from gateway.config.upstream_auth_settings import UpstreamAuthSettings
 from gateway.core.model.revisions import MODERN_REVISIONS
 from gateway.errors import GatewayError, LoginRequired
 from gateway.upstream.authorization.logins import UpstreamLogins
+from gateway.upstream.authorization.ports import Credentials
 from gateway.upstream.authorization.vault import MemoryVault
 from gateway.upstream.connection.client_identity import ClientIdentity
 from gateway.upstream.connection.connection import connect
@@ -42,10 +43,12 @@ class OwnTokens:
     def __init__(self, logins: UpstreamLogins) -> None:
         self._logins = logins
 
-    async def token(self) -> str | None:
+    async def token(self) -> Credentials | None:
         return await self._logins.token("suite", "local")
 
-    async def challenged(self, sent: str | None, status: int, www_authenticate: Sequence[str]) -> str | None:
+    async def challenged(
+        self, sent: Credentials | None, status: int, www_authenticate: Sequence[str]
+    ) -> Credentials | None:
         return await self._logins.challenged("suite", "local", sent, status, www_authenticate)
 
 

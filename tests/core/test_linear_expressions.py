@@ -27,6 +27,7 @@ LIMITED = {
     ("gateway.content.media.svg", "_LENGTH"): AT_ONE_PLACE,
     ("gateway.content.store.backend", "_STAGED"): AT_ONE_PLACE,
     ("gateway.telemetry.sanitize", "_DIGEST"): AT_ONE_PLACE,
+    ("gateway.upstream.authorization.challenge", "_PARAMETER"): AT_ONE_PLACE,
     ("gateway.upstream.transports.messages", "_LEADING_ID"): AT_ONE_PLACE,
     ("gateway.core.tools.arguments.find_parameters", "_LIST"): "sees the configuration",
     ("gateway.core.profiles.match_profile", "_WILD"): "sees profiles",

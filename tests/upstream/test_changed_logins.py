@@ -18,7 +18,7 @@ from gateway.core.model.caller import Caller
 from gateway.errors import LoginRequired, UpstreamError
 from gateway.upstream import Catalogues, RequestContext, Upstream, Upstreams, UpstreamState
 from gateway.upstream.authorization.logins import UpstreamLogins
-from gateway.upstream.authorization.ports import ClientIdentification, LoginKey, Tokens
+from gateway.upstream.authorization.ports import ClientIdentification, Credentials, LoginKey, Tokens
 from tests.upstream.authorization.conftest import MemoryVault
 from tests.upstream.authorization.oauth_servers import AuthorizationServer, ProtectedServer, served
 
@@ -124,19 +124,19 @@ class Given:
     def __init__(self, **tokens: str) -> None:
         self.tokens = tokens
 
-    async def token(self, upstream: str, principal: str, url: str | None = None) -> str | None:
-        return self.tokens.get(principal)
+    async def token(self, upstream: str, principal: str, url: str | None = None) -> Credentials | None:
+        return Credentials(self.tokens[principal]) if principal in self.tokens else None
 
     async def challenged(
         self,
         upstream: str,
         principal: str,
-        sent: str | None,
+        sent: Credentials | None,
         status: int,
         www_authenticate: Sequence[str],
         url: str | None = None,
-    ) -> str | None:
-        if (token := self.tokens.get(principal)) in (None, sent):
+    ) -> Credentials | None:
+        if (token := await self.token(upstream, principal)) in (None, sent):
             raise LoginRequired(upstream)
         return token
 
@@ -233,6 +233,45 @@ async def test_a_call_that_waits_for_a_session_which_a_login_ends_is_sent_in_ano
         one.server.let_go("tools/call")
         await until(lambda: len(answers) == 2)
         assert answers[1] == "eves"
+
+
+@pytest.mark.parametrize("principal", ["local", "bob"])
+async def test_a_call_that_waits_while_its_principal_logs_out_says_that_a_login_is_needed(principal: str) -> None:
+    logins = Given(local="locals", bob="bobs")
+    async with opened(logins, wants_login=True, limits={"calls": 1}) as one, anyio.create_task_group() as tasks:
+        assert await one.upstream.ready(20)
+        assert await one.call(principal) == f"{principal}s"
+        one.server.held["tools/call"] = anyio.Event()
+        answers: list[str] = []
+
+        async def call() -> None:
+            answers.append(await one.call(principal))
+
+        for _ in range(2):
+            tasks.start_soon(call)
+            await anyio.wait_all_tasks_blocked()
+        await one.server.until(lambda: len(one.server.of("tools/call")) == 2)
+        del logins.tokens[principal]
+        one.upstream.logged_out(principal)
+        one.server.let_go("tools/call")
+        await until(lambda: len(answers) == 2)
+        assert "is being connected with another login" in answers[0]  # it was sent with the login that has ended
+        assert answers[1] == "waits for a login"
+        assert names(one.upstream, caller(principal)) == []
+        one.log_in(principal, "next")
+        assert await one.call(principal) == "next"
+
+
+async def test_a_subscription_outlasts_a_logout() -> None:
+    async with opened(Given(local="locals", bob="bobs"), wants_login=True) as one:
+        assert await one.upstream.ready(20)
+        unsubscribe = await one.upstream.subscribe(URI, caller("bob"))
+        del one.logins.tokens["bob"]
+        await one.server.until(lambda: ("bobs", URI) in one.server.of("resources/subscribe"))
+        one.upstream.logged_out("bob")
+        one.log_in("bob", "again")
+        await one.server.until(lambda: ("again", URI) in one.server.of("resources/subscribe"))
+        unsubscribe()
 
 
 async def test_a_server_that_was_replaced_gets_no_token_for_its_successor() -> None:

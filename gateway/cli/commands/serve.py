@@ -251,7 +251,7 @@ async def _serve_http(start: Start) -> int:
                 on_applied=applied,
                 on_introduced=reached.introduced,
                 over_http=True,
-                subject_of=access.came_with,
+                came_with=access.came_with,
             ) as gateway,
             proxy_beside(gateway, settings, essential=True),
         ):

@@ -7,8 +7,9 @@ from typing import Any
 
 from gateway.config.issuer_settings import IssuerSettings
 from gateway.config.schema import RESERVED_PRINCIPALS
+from gateway.core.model.claims import claim_in
 from gateway.core.model.grant import Grant
-from gateway.core.model.json_values import is_list, is_object
+from gateway.core.model.json_values import is_list
 from gateway.serving.access.identified import Fault, Identified
 
 _NOT_ACCESS = frozenset({"id", "refresh", "offline", "logout"})
@@ -96,6 +97,8 @@ def identify(name: str, settings: IssuerSettings, claims: Mapping[str, Any], exp
         expires,
         scopes=scopes_in(claims),
         is_admin=is_admin or _claim(claims, settings.claims.admin) is True,
+        issuer=name,
+        claims=claims,
     )
 
 
@@ -148,12 +151,7 @@ def _limit(settings: IssuerSettings, claims: Mapping[str, Any]) -> int | None:
 
 
 def _claim(claims: Mapping[str, Any], name: str | None) -> Any:
-    """Return a claim by its name, or by its path: a name may itself have dots in it, as that of a URL has."""
-    if name is None or name in claims:
-        return None if name is None else claims[name]
-    first, _, rest = name.partition(".")
-    inner = claims.get(first)
-    return _claim(inner, rest) if rest and is_object(inner) else None
+    return None if name is None else claim_in(claims, name)
 
 
 def _words(value: Any) -> Iterable[str]:

@@ -1,7 +1,8 @@
 """Who sent a request, as a token says, and what verifies tokens."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from gateway.core.model.grant import EVERYTHING, Grant
 
@@ -32,6 +33,10 @@ class Identified:
     """Whether it may see what concerns the gateway as a whole, such as its metrics."""
     in_url: bool = False
     """Whether the token may be in the path of a request."""
+    issuer: str | None = field(default=None, compare=False)
+    """The name of the table of the issuer that has issued the token."""
+    claims: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
+    """What a token of an issuer says."""
 
 
 class TokenVerifier(Protocol):

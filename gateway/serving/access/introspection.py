@@ -7,21 +7,16 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 import anyio
-import httpx2
-from pydantic_core import from_json
 
 from gateway.config.token_hashes import hash_of
-from gateway.core.model.json_values import is_object
-from gateway.core.wording import plain
 from gateway.errors import FetchFailed
-from gateway.system.tls import HOOKS, ssl_context
+from gateway.serving.access.read_json import post_form
 
 _KEPT_SECONDS = 25.0
 """Seconds for which an answer counts. A revoked token is refused within a minute, also where streams are open."""
 _MOST_KEPT = 1_000
 _AT_ONCE = 8
 _MOST_WAITING = 500
-_SECONDS = 10.0
 _MOST_BYTES = 64 * 1024
 
 
@@ -39,7 +34,7 @@ class Introspection:
     ) -> None:
         self._url = url
         # RFC 6749, 2.3.1: both are form-encoded before they become a user and a password.
-        self._client = httpx2.BasicAuth(quote(client_id, safe=""), quote(client_secret, safe=""))
+        self._client = quote(client_id, safe=""), quote(client_secret, safe="")
         self._clock = clock
         self._right, self._wrong = _Answers(), _Answers()
         self._asking = anyio.Semaphore(_AT_ONCE)
@@ -73,32 +68,8 @@ class Introspection:
             kept.popitem(last=False)
 
     async def _ask(self, token: str) -> Mapping[str, Any]:
-        host = urlsplit(self._url).netloc
         form = {"token": token, "token_type_hint": "access_token"}
-        try:
-            with anyio.fail_after(_SECONDS):
-                async with (
-                    httpx2.AsyncClient(verify=ssl_context(), trust_env=False, event_hooks=HOOKS) as client,
-                    client.stream("POST", self._url, data=form, auth=self._client, timeout=_SECONDS) as response,
-                ):
-                    if response.status_code != 200:
-                        raise FetchFailed(f"{host} answered {response.status_code} when asked about a token")
-                    body = b""
-                    async for piece in response.aiter_bytes(_MOST_BYTES):
-                        body += piece
-                        if len(body) > _MOST_BYTES:
-                            raise FetchFailed(f"{host} says too much of a token")
-        except TimeoutError:
-            raise FetchFailed(f"{host} does not answer within {_SECONDS:g} s") from None
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise FetchFailed(f"{host} cannot be asked about a token: {plain(str(error), 200)}") from None
-        try:
-            found: Any = from_json(body)
-        except ValueError:
-            found = None
-        if not is_object(found):
-            raise FetchFailed(f"{host} does not answer with a JSON object when asked about a token")
-        return found
+        return await post_form(self._url, form, self._client, most_bytes=_MOST_BYTES)
 
 
 def _is_right(found: Mapping[str, Any]) -> bool:

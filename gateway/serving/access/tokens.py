@@ -17,6 +17,7 @@ from gateway.config.moments import seconds_of_moment
 from gateway.config.schema import AccessSettings, HttpSettings, TokenSettings
 from gateway.config.token_hashes import hash_of, hash_of_bytes
 from gateway.core.model.caller import Caller
+from gateway.core.model.claims import CameWith
 from gateway.core.model.grant import Grant
 from gateway.core.model.json_values import as_object
 from gateway.serving.access.identified import Fault, Identified, TokenVerifier
@@ -124,7 +125,7 @@ class Access:
         self._tell()
 
     def narrow(self, written: Mapping[str, Any]) -> None:
-        """Drop what is gone from `[access]` as it is written: tokens, and those with another hash; issuers.
+        """Drop what is gone from `[access]` as it is written: tokens, and those with another hash or text; issuers.
 
         For a configuration that cannot be applied as a whole: whatever is wrong in it, who was removed stays out.
         """
@@ -140,8 +141,13 @@ class Access:
         self._tell()
 
     def _stays(self, one: Identified, name: str, table: Mapping[str, Any]) -> bool:
-        """Whether the table of a token may still mean this one. Without a hash, it may where it had none before."""
-        hashed = table.get("hash")
+        """Whether the table of a token may still mean this one.
+
+        A reference to a secret may, where there was no hash before: it is not read for a configuration that is refused.
+        """
+        hashed, token = table.get("hash"), table.get("token")
+        if hashed is None and isinstance(token, str) and "${" not in token:
+            hashed = hash_of(token)
         return hashed == one.hash or (hashed is None and name not in self._made_of_hash)
 
     def _tell(self) -> None:
@@ -184,13 +190,15 @@ class Access:
                 return found
         return fault
 
-    def came_with(self, principal: str) -> str | None:
+    def came_with(self, principal: str) -> CameWith | None:
         """Return the latest token of an issuer that a principal has sent, if it is still valid.
 
-        It is for that issuer alone, which may exchange it for a token of an upstream (RFC 8693).
+        Its text is for that issuer alone, which may exchange it for a token of an upstream (RFC 8693).
         """
-        token, identified = self._came_with.get(principal, (None, NOBODY_ASKED))
-        return token if self._seconds_left(identified) > 0 else None
+        token, identified = self._came_with.get(principal, ("", NOBODY_ASKED))
+        if identified.issuer is None or self._seconds_left(identified) <= 0:
+            return None
+        return CameWith(token, identified.issuer, identified.claims)
 
     def _remember(self, token: str, identified: Identified) -> None:
         self._came_with[identified.principal] = token, identified

@@ -6,7 +6,6 @@ browser that began the login.
 """
 
 import hashlib
-import json
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
@@ -15,23 +14,19 @@ from secrets import token_urlsafe
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-import httpx2
 import jwt
 
 from gateway.config.authorization_settings import OidcSettings
-from gateway.core.model.json_values import as_list, as_object, as_text
+from gateway.core.model.json_values import as_list, as_text
 from gateway.errors import FetchError
-from gateway.serving.access.read_json import read_json
+from gateway.serving.access.read_json import post_form, read_json
 from gateway.serving.access.signing_keys import SigningKeys
 from gateway.serving.authorization.program_endpoints import Form
 from gateway.serving.authorization.short_lived import ShortLived
 from gateway.system.loopback import is_loopback
-from gateway.system.tls import HOOKS, ssl_context
 
 _ALGORITHMS = ("RS256", "ES256", "EdDSA")
 """Signatures with the provider's public keys: neither `none` nor one with a shared key."""
-_SECONDS = 10.0
-_LARGEST = 512 * 1024
 _REMEMBERED_SECONDS = 3_600.0
 _LOGIN_SECONDS = 600.0
 _MOST_LOGINS = 1_000
@@ -159,7 +154,10 @@ class CompanyLogin:
             auth = quote(client_id, safe=""), quote(secret, safe="")
         else:
             form |= {"client_id": client_id} | ({} if secret is None else {"client_secret": secret})
-        token = as_text((await self._posted(provider.token, form, auth)).get("id_token"))
+        try:
+            token = as_text((await post_form(provider.token, form, auth)).get("id_token"))
+        except FetchError as error:
+            raise LoginFailed(f"The provider cannot be asked: {error.message}.") from error
         if token is None:
             raise LoginFailed("The provider gave no ID token.")
         return token
@@ -190,28 +188,6 @@ class CompanyLogin:
 
     async def _key_set(self) -> Mapping[str, Any]:
         return await read_json((await self._metadata()).keys, trusted=self.settings.issuer)
-
-    async def _posted(self, url: str, form: Mapping[str, str], auth: tuple[str, str] | None) -> Mapping[str, Any]:
-        """Return the JSON object that the provider answers a form with. Raises LoginFailed."""
-        headers = {"Accept": "application/json"}
-        try:
-            async with (
-                httpx2.AsyncClient(verify=ssl_context(), timeout=_SECONDS, event_hooks=HOOKS) as client,
-                client.stream("POST", url, data=form, auth=auth, headers=headers) as response,
-            ):
-                content = bytearray()
-                async for chunk in response.aiter_bytes():
-                    content += chunk
-                    if len(content) > _LARGEST:
-                        raise LoginFailed("The provider's answer is too large.")
-        except (httpx2.HTTPError, OSError) as error:
-            raise LoginFailed(f"The provider cannot be reached ({type(error).__name__}).") from error
-        if response.status_code != 200:
-            raise LoginFailed(f"The provider answered {response.status_code}.")
-        try:
-            return as_object(json.loads(content))
-        except (ValueError, RecursionError):
-            raise LoginFailed("The provider's answer is not JSON.") from None
 
 
 def _address(metadata: Mapping[str, Any], name: str) -> str:

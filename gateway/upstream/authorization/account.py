@@ -13,11 +13,12 @@ import anyio
 from gateway.config.logins import sends_credentials
 from gateway.config.schema import UpstreamSettings
 from gateway.errors import LoginUnreadable, VaultLocked
-from gateway.upstream.authorization.ports import LoginKey, Tokens, TokenVault, bare_url
+from gateway.upstream.authorization.ports import Credentials, LoginKey, Tokens, TokenVault, bare_url
 from gateway.upstream.authorization.refusals import Refused
 
 if TYPE_CHECKING:
     from gateway.upstream.authorization.challenge import Challenge
+    from gateway.upstream.authorization.proof_key import ProofKey
 
 _SOON = 10.0
 """Seconds before it expires that a token is refreshed: half its lifetime, if that is shorter."""
@@ -52,10 +53,21 @@ class Account:
         self.waits_for_challenge = False
         """Whether the upstream has to say first where tokens for it are issued."""
         self._vault = vault
+        self._proof_key: ProofKey | None = None
         self._is_unkept = False
         self._obtained = float("-inf")
         self._step_ups: list[float] = []
         self._refusal: tuple[float, Refused] | None = None
+
+    def sendable(self, tokens: Tokens) -> Credentials:
+        """Return the access token as it is sent: with its key, which remembers the nonces of servers."""
+        if not tokens.is_bound or tokens.proof_key is None:
+            return Credentials(tokens.access_token)
+        if self._proof_key is None or self._proof_key.kept != tokens.proof_key:
+            from gateway.upstream.authorization.proof_key import ProofKey  # heavy
+
+            self._proof_key = ProofKey(tokens.proof_key)
+        return Credentials(tokens.access_token, self._proof_key)
 
     @property
     def is_automatic(self) -> bool:

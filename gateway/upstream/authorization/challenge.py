@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from urllib.request import parse_http_list
 
@@ -11,6 +11,10 @@ _PARAMETER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]++)[ \t]*+=[ \t]*(.*)", re.
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
 _LONGEST = 8 * 1024
 _MOST_SCOPES = 50
+
+
+NONCE_WANTED = "use_dpop_nonce"
+PROOF_ERRORS = (NONCE_WANTED, "invalid_dpop_proof")
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,10 @@ class Challenge:
     """The scopes that are needed; None if the upstream does not say."""
     resource_metadata: str | None = None
     """The URL of the upstream's own metadata."""
+    takes_proofs: bool = False
+    """Whether it takes tokens that are bound to a key (DPoP), whatever else it takes."""
+    proof_error: str = ""
+    """What is wrong with the proof that came with the token (RFC 9449, section 12.2): one of `PROOF_ERRORS`."""
 
     @property
     def wants_scopes(self) -> bool:
@@ -42,7 +50,12 @@ def challenge_in(headers: Iterable[str]) -> Challenge:
     If there are several, those of one scheme after the other, the first that names metadata counts, else the first.
     """
     found = [_challenge(*each) for each in _challenges(headers) if each[0] in ("bearer", "dpop")]
-    return next((each for each in found if each.resource_metadata), found[0] if found else Challenge())
+    if not found:
+        return Challenge()
+    proofs = [each.error for each in found if each.scheme == "dpop"]
+    selected = next((each for each in found if each.resource_metadata), found[0])
+    error = next((error for error in proofs if error in PROOF_ERRORS), "")
+    return replace(selected, takes_proofs=bool(proofs), proof_error=error)
 
 
 def _challenges(headers: Iterable[str]) -> list[tuple[str, dict[str, str]]]:

@@ -32,6 +32,8 @@ class ResourceMetadata(BaseModel):
     resource: str
     authorization_servers: tuple[str, ...] = Field(min_length=1)
     scopes_supported: tuple[str, ...] | None = None
+    dpop_signing_alg_values_supported: tuple[str, ...] | None = None
+    dpop_bound_access_tokens_required: bool | None = None
 
 
 class ServerMetadata(BaseModel):
@@ -67,6 +69,10 @@ class AuthorizationServer:
     resource: str | None = None
     scopes: tuple[str, ...] | None = None
     is_described: bool = True
+    proof_algorithms: tuple[str, ...] | None = None
+    """The algorithms of proofs (DPoP) that the upstream takes, if it lists them."""
+    needs_proofs: bool = False
+    """Whether the upstream takes no tokens but those that are bound to a key (DPoP)."""
 
     @property
     def issuer(self) -> str:
@@ -88,7 +94,13 @@ async def discover(client: ServerClient, url: str, metadata_url: str | None, iss
         metadata = await _server_metadata(client, named, url)
         if metadata is None:
             raise Refused(f"its authorization server {_host(named)} publishes no metadata")
-        return AuthorizationServer(metadata, described.resource, described.scopes_supported)
+        return AuthorizationServer(
+            metadata,
+            described.resource,
+            described.scopes_supported,
+            proof_algorithms=described.dpop_signing_alg_values_supported,
+            needs_proofs=described.dpop_bound_access_tokens_required is True,
+        )
     if issuer is not None:
         metadata = await _server_metadata(client, issuer, url)
         if metadata is None:

@@ -23,6 +23,7 @@ from gateway.upstream.authorization.client_identification import configured_clie
 from gateway.upstream.authorization.discovery import AuthorizationServer, ServerMetadata, discover
 from gateway.upstream.authorization.pending_logins import LoginAttempt
 from gateway.upstream.authorization.ports import ClientIdentification, Tokens, bare_url
+from gateway.upstream.authorization.proof_key import ALGORITHM, ProofKey
 from gateway.upstream.authorization.refusals import Refused
 from gateway.upstream.authorization.server_client import ServerClient
 from gateway.upstream.authorization.token_requests import IssuedTokens, TokenEndpoint
@@ -82,6 +83,7 @@ class LoginFlow:
         scopes: Sequence[str],
         *,
         is_step_up: bool,
+        key: ProofKey | None,
     ) -> LoginAttempt:
         """Return an attempt with everything that was decided."""
         pkce = PKCEParameters.generate()
@@ -96,7 +98,27 @@ class LoginFlow:
             code_challenge=pkce.code_challenge,
             verifier=pkce.code_verifier,
             is_step_up=is_step_up,
+            key=key,
         )
+
+    def proof_key(self, server: AuthorizationServer, challenge: Challenge) -> ProofKey | None:
+        """Return a new key to bind tokens to (DPoP), None for bearer tokens.
+
+        That the authorization server can bind tokens does not say that the upstream takes such: unless the
+        configuration decides, both have to. Some servers bind whatever they are asked to, for any upstream.
+        """
+        supported, taken = server.metadata.dpop_signing_alg_values_supported, server.proof_algorithms
+        misses = next((each for each in (supported, taken) if each is not None and ALGORITHM not in each), None)
+        if self._is_bound(server):
+            if misses is not None:
+                raise Refused(f"takes proofs (DPoP) of other algorithms than {ALGORITHM}, which is all that there is")
+            return ProofKey.generate()
+        is_common = supported is not None and (challenge.takes_proofs or taken is not None) and misses is None
+        return ProofKey.generate() if is_common and self._settings.dpop is None else None
+
+    def _is_bound(self, server: AuthorizationServer) -> bool:
+        """Whether no tokens will do but those that are bound to a key."""
+        return server.needs_proofs if self._settings.dpop is None else self._settings.dpop
 
     def check(self, server: AuthorizationServer) -> None:
         """Raise Refused if nobody can log in to the server, or not safely."""
@@ -171,16 +193,19 @@ class LoginFlow:
             raise Refused(f"the login was not granted ({said})", error=plain(error, 60))
         if not (code := query.get("code")):
             raise Refused("the login came back without a code")
-        endpoint = self._endpoint(metadata.token_endpoint, metadata.issuer, attempt.client)
+        endpoint = self._endpoint(metadata.token_endpoint, metadata.issuer, attempt.client, attempt.key)
         resource = attempt.server.resource
         issued = await endpoint.with_code(code, attempt.redirect_uri, attempt.verifier, resource)
-        return self._tokens(attempt.server, attempt.client, issued, attempt.scopes)
+        return self._tokens(attempt.server, attempt.client, issued, attempt.scopes, attempt.key)
 
     async def refresh(self, tokens: Tokens, issuer: str) -> Tokens:
         """Return new tokens for a refresh token."""
         assert tokens.refresh_token is not None
-        endpoint = self._endpoint(tokens.token_endpoint, issuer, tokens.client)
+        key = None if tokens.proof_key is None else ProofKey(tokens.proof_key)
+        endpoint = self._endpoint(tokens.token_endpoint, issuer, tokens.client, key)
         issued = await endpoint.with_refresh_token(tokens.refresh_token, tokens.resource)
+        if tokens.is_bound and not issued.is_bound:
+            raise Refused("its authorization server no longer binds tokens to the key of the login (DPoP)")
         # What the server leaves out has not changed (RFC 6749, section 6).
         kept = {
             "access_token": issued.access_token,
@@ -188,26 +213,34 @@ class LoginFlow:
             "expires": issued.expires,
             "lifetime": issued.expires_in,
             "scopes": issued.granted(tokens.scopes),
+            "is_bound": issued.is_bound,
         }
         return tokens.model_copy(update=kept)
 
-    async def obtain(self, server: AuthorizationServer, scopes: Sequence[str], subject: str | None) -> Tokens:
+    async def obtain(
+        self, server: AuthorizationServer, scopes: Sequence[str], subject: str | None, key: ProofKey | None
+    ) -> Tokens:
         """Return tokens that need nobody's login; `subject` is the caller's own token, if it came with one."""
         client = configured_client(self._settings, server.metadata)
-        endpoint = self._endpoint(server.metadata.token_endpoint, server.issuer, client)
+        endpoint = self._endpoint(server.metadata.token_endpoint, server.issuer, client, key)
         match self._settings.grant:
             case "token_exchange":
-                issued = await self._exchanged(server, endpoint, scopes, subject)
+                issued = await self._exchanged(server, endpoint, scopes, subject, key)
             case "jwt_bearer":
                 assert self._settings.assertion_file is not None
                 assertion = await anyio.to_thread.run_sync(_read, self._settings.assertion_file)
                 issued = await endpoint.with_assertion(assertion, scopes, server.resource)
             case _:
                 issued = await endpoint.with_client_credentials(scopes, server.resource)
-        return self._tokens(server, client, issued, scopes)
+        return self._tokens(server, client, issued, scopes, key)
 
     async def _exchanged(
-        self, server: AuthorizationServer, endpoint: TokenEndpoint, scopes: Sequence[str], subject: str | None
+        self,
+        server: AuthorizationServer,
+        endpoint: TokenEndpoint,
+        scopes: Sequence[str],
+        subject: str | None,
+        key: ProofKey | None,
     ) -> IssuedTokens:
         """Exchange the caller's token. It goes to the configured identity provider, and never to the upstream."""
         exchange = self._settings.exchange
@@ -218,7 +251,9 @@ class LoginFlow:
         ours = ClientIdentification(
             client_id=exchange.client_id, client_secret=exchange.client_secret, authentication=authentication
         )
-        provider = self._endpoint(exchange.token_endpoint, exchange.token_endpoint, ours)
+        # A grant for another server is not bound: the token that it is exchanged for is.
+        bound = key if exchange.request == "access_token" else None
+        provider = self._endpoint(exchange.token_endpoint, exchange.token_endpoint, ours, bound)
         resource = server.resource or self._url
         issued = await provider.exchanged(subject, exchange, server.issuer, scopes, resource)
         return issued if isinstance(issued, IssuedTokens) else await endpoint.with_assertion(issued, scopes, resource)
@@ -229,12 +264,24 @@ class LoginFlow:
             endpoint = self._endpoint(tokens.token_endpoint, issuer, tokens.client)
             await endpoint.revoke(tokens.revocation_endpoint, tokens.refresh_token or tokens.access_token)
 
-    def _endpoint(self, url: str, issuer: str, client: ClientIdentification) -> TokenEndpoint:
-        return TokenEndpoint(self._http, url, issuer, client, self._settings)
+    def _endpoint(
+        self, url: str, issuer: str, client: ClientIdentification, key: ProofKey | None = None
+    ) -> TokenEndpoint:
+        return TokenEndpoint(self._http, url, issuer, client, self._settings, key)
 
     def _tokens(
-        self, server: AuthorizationServer, client: ClientIdentification, issued: IssuedTokens, asked: Sequence[str]
+        self,
+        server: AuthorizationServer,
+        client: ClientIdentification,
+        issued: IssuedTokens,
+        asked: Sequence[str],
+        key: ProofKey | None,
     ) -> Tokens:
+        if not issued.is_bound and self._is_bound(server):
+            raise Refused(
+                "its authorization server issued a token that is not bound to a key (DPoP)",
+                remedy="if the upstream takes such tokens, set auth.dpop to false",
+            )
         return Tokens(
             access_token=issued.access_token,
             refresh_token=issued.refresh_token,
@@ -246,6 +293,8 @@ class LoginFlow:
             token_endpoint=server.metadata.token_endpoint,
             revocation_endpoint=server.metadata.revocation_endpoint,
             client=client,
+            proof_key=None if key is None else key.kept,
+            is_bound=issued.is_bound,
         )
 
 

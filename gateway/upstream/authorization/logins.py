@@ -20,6 +20,7 @@ from gateway.upstream.authorization.account import Account
 from gateway.upstream.authorization.pending_logins import PendingLogins
 from gateway.upstream.authorization.ports import (
     ClientIdentification,
+    Credentials,
     LoginKey,
     PendingLogin,
     Tokens,
@@ -70,19 +71,19 @@ class UpstreamLogins:
 
     # Tokens for requests.
 
-    async def token(self, upstream: str, principal: str, url: str | None = None) -> str | None:
+    async def token(self, upstream: str, principal: str, url: str | None = None) -> Credentials | None:
         """Return the access token to send, refreshed if it is about to expire (`ports.Logins.token`)."""
         account = self._account(upstream, principal)
         if account.has_credentials or url not in (None, account.url):
             return None
         held = account.tokens
         if held is not None and not account.is_expiring and await account.is_current(held):
-            return held.access_token
+            return account.sendable(held)
         async with account.lock:
             with _failing(upstream):
                 tokens = await account.load()
                 if tokens is not None and not account.is_expiring:
-                    return tokens.access_token
+                    return account.sendable(tokens)
                 if account.is_automatic:
                     return await self._obtained_early(account)
                 return None if tokens is None else await self._renewed(account)
@@ -91,11 +92,11 @@ class UpstreamLogins:
         self,
         upstream: str,
         principal: str,
-        sent: str | None,
+        sent: Credentials | None,
         status: int,
         www_authenticate: Sequence[str],
         url: str | None = None,
-    ) -> str | None:
+    ) -> Credentials | None:
         """Return another token to try after a response of 401 or 403 (`ports.Logins.challenged`)."""
         from gateway.upstream.authorization.challenge import challenge_in
 
@@ -109,21 +110,27 @@ class UpstreamLogins:
             with _failing(upstream):
                 if not challenge.scheme and sent is None and account.settings.auth is None:
                     return None  # it wants something else than a token
+                if challenge.proof_error and sent is not None and sent.key is not None:
+                    raise _unproven(challenge)
+                is_known = account.challenge is not None and account.challenge.takes_proofs
                 account.challenge = challenge
-                tokens = account.tokens
-                if tokens is None or tokens.access_token == sent:
+                tokens, refused = account.tokens, None if sent is None else sent.token
+                if tokens is None or tokens.access_token == refused:
                     tokens = await account.load()
-                if tokens is not None and tokens.access_token != sent:  # another request, or process, was faster
-                    return await self._renewed(account) if account.is_expiring else tokens.access_token
+                if tokens is not None and tokens.access_token != refused:  # another request, or process, was faster
+                    return await self._renewed(account) if account.is_expiring else account.sendable(tokens)
                 if status == 403:
                     return await self._stepped_up(account, challenge)
-                return await self._replaced(account)
+                return await self._replaced(account, is_news=challenge.takes_proofs and not is_known)
 
-    async def _replaced(self, account: Account) -> str:
-        """Return a token in place of the one that the upstream does not accept, if there was one."""
+    async def _replaced(self, account: Account, *, is_news: bool) -> Credentials:
+        """Return a token in place of the one that the upstream does not accept, if there was one.
+
+        `is_news`: only now it says that it takes tokens that are bound to a key, so that another may do.
+        """
         upstream, tokens = account.upstream, account.tokens
         if account.is_automatic:
-            if tokens is not None and account.is_fresh:
+            if tokens is not None and account.is_fresh and not is_news:
                 raise account.refused(Refused("does not accept the token that its authorization server just issued"))
             return await self._obtained(account)
         if tokens is None:
@@ -132,46 +139,46 @@ class UpstreamLogins:
             async with account.alone():
                 found = await account.load()
                 if found is not None and found.access_token != tokens.access_token:  # another process was faster
-                    return found.access_token
+                    return account.sendable(found)
                 await account.forget()
             raise LoginRequired(upstream, "no longer accepts the login, and waits for another")
         return await self._renewed(account, is_refused=True)
 
-    async def _renewed(self, account: Account, *, is_refused: bool = False) -> str:
+    async def _renewed(self, account: Account, *, is_refused: bool = False) -> Credentials:
         """Refresh the access token, or return the present one if that is still good and cannot be refreshed now."""
         before = account.tokens
         async with account.alone():
             return await self._renewed_alone(account, before, is_refused=is_refused)
 
-    async def _renewed_alone(self, account: Account, before: Tokens | None, *, is_refused: bool) -> str:
+    async def _renewed_alone(self, account: Account, before: Tokens | None, *, is_refused: bool) -> Credentials:
         tokens, key = await account.load(), account.key
         if tokens is None or key is None:  # given up meanwhile, by another process
             raise LoginRequired(account.upstream)
         if tokens != before and not account.is_expiring:  # refreshed meanwhile
-            return tokens.access_token
+            return account.sendable(tokens)
         is_usable = not (account.has_expired or is_refused)
         if tokens.refresh_token is None:
             if is_usable:
-                return tokens.access_token
+                return account.sendable(tokens)
             raise await self._expired(account)
         try:
             # A cancelled request must not lose the new refresh token: the old one may not work again.
             with anyio.CancelScope(shield=True):
                 tokens = await self._flow(account).refresh(tokens, key.issuer)
                 await account.keep(key.issuer, tokens)
-            return tokens.access_token
+            return account.sendable(tokens)
         except VaultLocked as error:
             # Used until the gateway stops: the old refresh token may not work again.
             logger.warning("upstream %s: a refreshed login cannot be kept: %s", account.upstream, error)
-            return tokens.access_token
+            return account.sendable(tokens)
         except Refused as refusal:
             if not refusal.is_passing:
                 again = await account.load()
                 if again is not None and again.refresh_token != tokens.refresh_token:
-                    return again.access_token  # another process has refreshed it meanwhile, without the lock
+                    return account.sendable(again)  # another process has refreshed it meanwhile, without the lock
                 raise await self._expired(account) from refusal
             if is_usable:
-                return tokens.access_token
+                return account.sendable(tokens)
             raise
 
     async def _expired(self, account: Account) -> LoginRequired:
@@ -180,7 +187,7 @@ class UpstreamLogins:
         await account.forget()
         return LoginRequired(account.upstream, "waits for a login: the last one has expired")
 
-    async def _stepped_up(self, account: Account, challenge: Challenge) -> str:
+    async def _stepped_up(self, account: Account, challenge: Challenge) -> Credentials:
         """Return a token with more scopes. What was granted before is asked for again (SEP-2350)."""
         granted = account.tokens.scopes if account.tokens is not None else ()
         missing = [scope for scope in challenge.scopes or () if scope not in granted]
@@ -198,7 +205,7 @@ class UpstreamLogins:
 
     # Tokens that need nobody's login.
 
-    async def _obtained_early(self, account: Account) -> str | None:
+    async def _obtained_early(self, account: Account) -> Credentials | None:
         """Return a token before the upstream has asked for one; None if it has to say first where they are issued."""
         if account.challenge is not None:
             return await self._obtained(account)
@@ -216,7 +223,7 @@ class UpstreamLogins:
         account.waits_for_challenge = False
         return await self._obtained_from(account, server, Challenge())
 
-    async def _obtained(self, account: Account) -> str:
+    async def _obtained(self, account: Account) -> Credentials:
         from gateway.upstream.authorization.challenge import Challenge
 
         account.check_refusal()
@@ -227,16 +234,17 @@ class UpstreamLogins:
             raise account.refused(refusal) from None
         return await self._obtained_from(account, server, challenge)
 
-    async def _obtained_from(self, account: Account, server: AuthorizationServer, challenge: Challenge) -> str:
+    async def _obtained_from(self, account: Account, server: AuthorizationServer, challenge: Challenge) -> Credentials:
         account.check_refusal()
         flow = self._flow(account)
         try:
             scopes = flow.scopes(server, challenge, account.wanted_scopes)
-            tokens = await flow.obtain(server, scopes, self._subject_of(account.principal))
+            key = flow.proof_key(server, challenge)
+            tokens = await flow.obtain(server, scopes, self._subject_of(account.principal), key)
         except Refused as refusal:
             raise account.refused(refusal) from None
         await account.keep(server.issuer, tokens)
-        return tokens.access_token
+        return account.sendable(tokens)
 
     # Logins of people.
 
@@ -271,7 +279,14 @@ class UpstreamLogins:
             client = await flow.identify(server, redirect_uri, asked, self._public_url(), known)
             self._remember(upstream, server.issuer, redirect_uri, client)
             attempt = flow.begin(
-                upstream, principal, server, client, redirect_uri, asked, is_step_up=bool(account.wanted_scopes)
+                upstream,
+                principal,
+                server,
+                client,
+                redirect_uri,
+                asked,
+                is_step_up=bool(account.wanted_scopes),
+                key=flow.proof_key(server, challenge),
             )
             state = self._pending.add(attempt)
             return PendingLogin(flow.page(attempt, state), state)
@@ -351,6 +366,18 @@ class UpstreamLogins:
         if len(self._clients) >= _MOST_CLIENTS:
             del self._clients[next(iter(self._clients))]
         self._clients[upstream, issuer, redirect_uri] = client
+
+
+def _unproven(challenge: Challenge) -> Refused:
+    """The failure of a proof that the upstream does not accept. The token itself may be good, so it is kept."""
+    from gateway.upstream.authorization.challenge import NONCE_WANTED
+
+    if challenge.proof_error == NONCE_WANTED:
+        return Refused("wants ever other nonces in proofs of its login's key (DPoP)", is_passing=True)
+    return Refused(
+        "does not accept the proof of its login's key (DPoP)",
+        remedy="check the clock of this machine; if it is right, set auth.dpop to false, and log in again",
+    )
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from gateway.upstream.authorization.ports import ClientIdentification
 
 if TYPE_CHECKING:
     from gateway.upstream.authorization.discovery import AuthorizationServer
+    from gateway.upstream.authorization.proof_key import ProofKey
 
 SECONDS = 600.0
 """Seconds that somebody has for a login."""
@@ -36,6 +37,8 @@ class LoginAttempt:
     code_challenge: str
     verifier: str = field(repr=False)
     is_step_up: bool = False
+    key: ProofKey | None = None
+    """The key that the tokens are to be bound to (DPoP)."""
     began: float = field(default_factory=time.monotonic)
 
 

@@ -3,13 +3,18 @@
 `Logins` is what everything else uses; `TokenVault` is where it keeps tokens; `TokenSource` is what a transport sees.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from gateway.upstream.authorization.proof_key import ProofKey
 
 CALLBACK_PATH = "/oauth/callback"
 """The path, below the gateway's public URL, to which a browser returns after a login."""
@@ -72,6 +77,36 @@ class Tokens(BaseModel):
     token_endpoint: str
     revocation_endpoint: str | None = None
     client: ClientIdentification
+    proof_key: str | None = Field(default=None, repr=False)
+    """The key with which they were requested (`ProofKey.kept`), and have to be refreshed."""
+    is_bound: bool = False
+    """Whether the access token is bound to that key, so that it is sent with proofs (DPoP)."""
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """What a request to an upstream is sent with: an access token, and headers that say who calls.
+
+    `key` is the one that the token is bound to, if it is (DPoP, RFC 9449). `caller` are headers by name.
+    """
+
+    token: str | None = field(repr=False)
+    key: ProofKey | None = field(default=None, repr=False, compare=False)
+    caller: Mapping[str, str] = field(default_factory=dict[str, str], repr=False, compare=False)
+
+    def headers(self, method: str, url: str) -> dict[str, str]:
+        """Return the headers for one request: each needs a proof of its own."""
+        if self.token is None:
+            return dict(self.caller)
+        if self.key is None:
+            return {**self.caller, "authorization": f"Bearer {self.token}"}
+        proof = self.key.proof(method, url, self.token)
+        return {**self.caller, "authorization": f"DPoP {self.token}", "dpop": proof}
+
+    def heed(self, url: str, nonces: Sequence[str]) -> None:
+        """Take the nonce for the next proof from the DPoP-Nonce headers of a response."""
+        if self.key is not None and nonces:
+            self.key.heed(url, nonces)
 
 
 class TokenVault(Protocol):
@@ -112,8 +147,8 @@ class Logins(Protocol):
     Every method raises LoginFailed (errors.py) if an authorization server cannot be used or refuses.
     """
 
-    async def token(self, upstream: str, principal: str, url: str | None = None) -> str | None:
-        """Return the access token to send, refreshed if it is about to expire.
+    async def token(self, upstream: str, principal: str, url: str | None = None) -> Credentials | None:
+        """Return the credentials with the access token to send, refreshed if it is about to expire.
 
         None if there is none: the request is sent without one, and an upstream that wants one answers 401. None too if
         `url`, to which it would be sent, is no longer that of the upstream in the configuration. Raises LoginRequired
@@ -125,12 +160,12 @@ class Logins(Protocol):
         self,
         upstream: str,
         principal: str,
-        sent: str | None,
+        sent: Credentials | None,
         status: int,
         www_authenticate: Sequence[str],
         url: str | None = None,
-    ) -> str | None:
-        """Return another token to try in place of `sent`, after a response of 401 or 403.
+    ) -> Credentials | None:
+        """Return other credentials to try in place of `sent`, after a response of 401 or 403.
 
         None if no token would help, or none may be sent to `url` (`token`), so that the response counts. Raises
         LoginRequired if a person has to log in.
@@ -167,12 +202,14 @@ class Logins(Protocol):
 
 
 class TokenSource(Protocol):
-    """The tokens of one connection: of its principal, for its upstream."""
+    """The credentials of one connection: of its principal, for its upstream."""
 
-    async def token(self) -> str | None:
-        """Return the token to send with the next request (`Logins.token`)."""
+    async def token(self) -> Credentials | None:
+        """Return what to send with the next request (`Logins.token`)."""
         ...
 
-    async def challenged(self, sent: str | None, status: int, www_authenticate: Sequence[str]) -> str | None:
-        """Return another token to try (`Logins.challenged`)."""
+    async def challenged(
+        self, sent: Credentials | None, status: int, www_authenticate: Sequence[str]
+    ) -> Credentials | None:
+        """Return other credentials to try (`Logins.challenged`)."""
         ...

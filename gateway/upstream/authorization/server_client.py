@@ -45,11 +45,12 @@ _UNIQUE_LOCAL = ipaddress.ip_network("fc00::/7")
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer: its status, its JSON (None if that is not an object), and its WWW-Authenticate headers."""
+    """An answer: its status, its JSON (None if that is not an object), its WWW-Authenticate and DPoP-Nonce headers."""
 
     status: int
     json: Mapping[str, Any] | None
     challenges: tuple[str, ...] = ()
+    nonces: tuple[str, ...] = ()
 
     @property
     def error(self) -> str | None:
@@ -167,7 +168,8 @@ class ServerClient:
                     if len(body) > MOST_BYTES:
                         raise Refused(f"the answer of {target.host} is larger than {MOST_BYTES:,} bytes")
                 challenges = tuple(response.headers.get_list("www-authenticate"))
-                return Answer(response.status_code, _object_in(bytes(body)), challenges)
+                nonces = tuple(response.headers.get_list("dpop-nonce"))
+                return Answer(response.status_code, _object_in(bytes(body)), challenges, nonces)
             finally:
                 await response.aclose()
 

@@ -11,14 +11,17 @@ import jwt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from gateway.config.upstream_auth_settings import TokenExchangeSettings, UpstreamAuthSettings
-from gateway.upstream.authorization.challenge import scopes_in
+from gateway.upstream.authorization.challenge import NONCE_WANTED, scopes_in
 from gateway.upstream.authorization.ports import ClientIdentification
+from gateway.upstream.authorization.proof_key import ProofKey
 from gateway.upstream.authorization.refusals import Refused
 from gateway.upstream.authorization.server_client import Answer, ServerClient
 
 _FORM = {"content-type": "application/x-www-form-urlencoded"}
 _ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ASSERTION_SECONDS = 60
+_MOST_NONCES = 2
+"""How often a request is repeated because the server wants another nonce in its proof (RFC 9449, section 8)."""
 _PUBLIC = frozenset(
     {
         *("grant_type", "client_id", "redirect_uri", "resource", "scope", "audience"),
@@ -43,7 +46,7 @@ class IssuedTokens(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     access_token: str = Field(pattern=SENDABLE, repr=False)
-    token_type: Annotated[str, Field(pattern=r"^(?i:bearer)$")] | None = None
+    token_type: Annotated[str, Field(pattern=r"^(?i:bearer|dpop)$")] | None = None
     expires_in: float | None = None
     scope: str | None = None
     refresh_token: str | None = Field(default=None, min_length=1, max_length=16_384, repr=False)
@@ -58,6 +61,11 @@ class IssuedTokens(BaseModel):
         except (TypeError, ValueError):
             return None
         return seconds if 0 <= seconds < 1e10 else None
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the access token is bound to the key of the request (RFC 9449, section 5)."""
+        return (self.token_type or "").lower() == "dpop"
 
     @property
     def expires(self) -> float | None:
@@ -88,7 +96,10 @@ class TokenEndpoint:
         issuer: str,
         client: ClientIdentification,
         settings: UpstreamAuthSettings,
+        key: ProofKey | None = None,
     ) -> None:
+        """With a `key`, tokens are requested that are bound to it."""
+        self._key = key
         self._http = http
         self._url = url
         self._issuer = issuer
@@ -127,7 +138,7 @@ class TokenEndpoint:
         }
         answer = await self._granted(form, resource, scopes)
         if exchange.request == "access_token":
-            return _read(IssuedTokens, answer)
+            return self._issued(answer)
         issued = _read(ExchangedToken, answer)
         if issued.issued_token_type != wanted:
             raise Refused("its identity provider issued another kind of token than was asked for")
@@ -140,7 +151,13 @@ class TokenEndpoint:
             raise Refused(f"its authorization server did not revoke the token ({answer.cause})", error=answer.error)
 
     async def _tokens(self, form: Mapping[str, str], resource: str | None, scopes: Sequence[str] = ()) -> IssuedTokens:
-        return _read(IssuedTokens, await self._granted(form, resource, scopes))
+        return self._issued(await self._granted(form, resource, scopes))
+
+    def _issued(self, answer: Answer) -> IssuedTokens:
+        issued = _read(IssuedTokens, answer)
+        if issued.is_bound and self._key is None:
+            raise Refused("its authorization server bound a token to a key (DPoP), though it was sent none")
+        return issued
 
     async def _granted(self, form: Mapping[str, str], resource: str | None, scopes: Sequence[str]) -> Answer:
         asked = dict(form)
@@ -148,7 +165,11 @@ class TokenEndpoint:
             asked["resource"] = resource
         if scopes:
             asked["scope"] = " ".join(scopes)
-        answer = await self._post(self._url, asked)
+        answer = await self._post(self._url, asked, self._key)
+        for _ in range(_MOST_NONCES):
+            if self._key is None or answer.status < 400 or answer.error != NONCE_WANTED:
+                break
+            answer = await self._post(self._url, asked, self._key)
         if answer.status not in (200, 201):
             raise Refused(
                 f"its authorization server refused a token ({answer.cause})",
@@ -157,8 +178,10 @@ class TokenEndpoint:
             )
         return answer
 
-    async def _post(self, url: str, form: Mapping[str, str]) -> Answer:
+    async def _post(self, url: str, form: Mapping[str, str], key: ProofKey | None = None) -> Answer:
         sent, headers = dict(form), dict(_FORM)
+        if key is not None:
+            headers["dpop"] = key.proof("POST", url)
         client = self._client
         match client.authentication:
             case "client_secret_basic" if client.client_secret is not None:
@@ -175,6 +198,8 @@ class TokenEndpoint:
             case _:
                 pass
         answer = await self._http.post(url, headers, urlencode(sent).encode("ascii"))
+        if key is not None:
+            key.heed(url, answer.nonces)
         return answer.hiding(_secrets_in(sent, headers))
 
     def _signed_assertion(self) -> str:

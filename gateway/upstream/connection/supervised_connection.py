@@ -298,6 +298,8 @@ class SupervisedConnection:
         if self._session is None and self._connecting is not None:
             self._connecting.cancel()
         self.vacate(LoginChanged())
+        if self.state is UpstreamState.READY:  # nobody is to take the connection that ends for the next one
+            self.status.enter(UpstreamState.STARTING)
         self.wake()
         self._wanted.set()
 

@@ -5,12 +5,15 @@ from typing import NamedTuple, TypeVar
 
 import httpx2
 
-from gateway.upstream.authorization.ports import TokenSource
+from gateway.upstream.authorization.ports import Credentials, TokenSource
 
 ResponseT = TypeVar("ResponseT")
 
 _MOST_ATTEMPTS = 3
 """Attempts for one request: an upstream may refuse whatever token it is sent."""
+
+_MOST_NONCES = 2
+"""How often a request is repeated besides, because the upstream wants another nonce in its proof (RFC 9449, 9)."""
 
 
 class Refusal(NamedTuple):
@@ -22,20 +25,22 @@ class Refusal(NamedTuple):
 
 async def send_authorized(
     tokens: TokenSource | None,
-    send: Callable[[str | None], Awaitable[ResponseT]],
+    send: Callable[[Credentials | None], Awaitable[ResponseT]],
     refusal_in: Callable[[ResponseT], Refusal],
     discard: Callable[[ResponseT], Awaitable[None]],
 ) -> ResponseT:
-    """Send a request with the value for its Authorization header, None for none, and return the last response.
+    """Send a request with a token, None for none, and return the last response.
 
-    A request that was refused with 401 or 403 was not processed, so it is sent again with another token, if there is
-    one. Raises LoginRequired and LoginFailed, and what `send` raises.
+    `send` adds the token's headers, and lets it heed the response. A request that was refused with 401 or 403 was not
+    processed, so it is sent again with another token, if there is one.
+
+    Raises LoginRequired and LoginFailed, and what `send` raises.
     """
     if tokens is None:
         return await send(None)
     token = await tokens.token()
     for _ in range(_MOST_ATTEMPTS - 1):
-        response = await send(_header(token))
+        response = await _with_nonces(token, send, refusal_in, discard)
         refusal = refusal_in(response)
         if refusal.status not in (401, 403):
             return response
@@ -48,11 +53,32 @@ async def send_authorized(
             return response
         await discard(response)
         token = another
-    return await send(_header(token))
+    return await _with_nonces(token, send, refusal_in, discard)
 
 
-def _header(token: str | None) -> str | None:
-    return None if token is None else f"Bearer {token}"
+async def _with_nonces(
+    token: Credentials | None,
+    send: Callable[[Credentials | None], Awaitable[ResponseT]],
+    refusal_in: Callable[[ResponseT], Refusal],
+    discard: Callable[[ResponseT], Awaitable[None]],
+) -> ResponseT:
+    """Send a request, again if the upstream wants a nonce in the proof that belongs to the token."""
+    response = await send(token)
+    if token is None or token.key is None:
+        return response
+    for _ in range(_MOST_NONCES):
+        refusal = refusal_in(response)
+        if refusal.status != 401 or not _wants_nonce(refusal.challenges):
+            break
+        await discard(response)
+        response = await send(token)
+    return response
+
+
+def _wants_nonce(challenges: Sequence[str]) -> bool:
+    from gateway.upstream.authorization.challenge import NONCE_WANTED, challenge_in
+
+    return challenge_in(challenges).proof_error == NONCE_WANTED
 
 
 async def send_request(
@@ -62,10 +88,14 @@ async def send_request(
 ) -> httpx2.Response:
     """Send a request of httpx2's, as `send_authorized` does; `send` must not follow redirects."""
 
-    async def authorized(authorization: str | None) -> httpx2.Response:
-        if authorization is not None:
-            request.headers["authorization"] = authorization
-        return await send(request)
+    async def authorized(token: Credentials | None) -> httpx2.Response:
+        if token is None:
+            return await send(request)
+        request.headers.pop("dpop", None)  # that of an attempt before
+        request.headers.update(token.headers(request.method, str(request.url)))
+        response = await send(request)
+        token.heed(str(request.url), response.headers.get_list("dpop-nonce"))
+        return response
 
     return await send_authorized(tokens, authorized, _refusal_in, httpx2.Response.aclose)
 

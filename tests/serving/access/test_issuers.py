@@ -108,7 +108,9 @@ async def test_the_latest_token_of_an_issuer_may_be_exchanged_while_it_is_valid(
     first, second = provider.token(jti="1"), provider.token(jti="2")
     for token in (first, second, "a-token-of-bob-that-is-long", "nobody's"):
         await identify(known, token)
-    assert known.came_with("house:alice") == second
+    came = known.came_with("house:alice")
+    assert came is not None
+    assert (came.token, came.issuer, came.claims["jti"]) == (second, "house", "2")
     assert known.came_with("bob") is None  # of this gateway alone
     moment[0] = now + 3_600 * 24
     assert known.came_with("house:alice") is None

@@ -13,7 +13,7 @@ from gateway.core.model.grant import EVERYTHING, Grant
 from gateway.serving.access import Access, Fault, Identified
 from gateway.serving.access.tokens import new_token
 
-ALICE, BOB = "alice-alice-alice", "bob-bob-bob-bob-bob"
+ALICE, BOB, CAROL = "alice-alice-alice", "bob-bob-bob-bob-bob", "carol-carol-carol"
 
 
 def access(http: str | None = None, clock: Any = None, **tokens: dict[str, Any]) -> Access:
@@ -175,6 +175,18 @@ async def test_a_hash_that_makes_way_for_a_secret_ends_the_token_though_the_rest
     known.narrow({"tokens": {"alice": {"token": "${keyring:alice}"}, "bob": {"hash": hash_of(BOB)}}})
     assert await known.identify(f"Bearer {ALICE}") == "wrong"
     assert isinstance(await known.identify(f"Bearer {BOB}"), Identified)
+
+
+@pytest.mark.anyio
+async def test_another_literal_token_ends_the_one_before_though_the_rest_is_wrong():
+    known = access(alice={"token": ALICE}, bob={"token": BOB}, carol={"hash": hash_of(CAROL)})
+    tables = {"alice": {"token": "mcpg_another-literal"}, "bob": {"token": BOB}, "carol": {"token": CAROL}}
+    known.narrow({"tokens": tables})
+    assert await known.identify(f"Bearer {ALICE}") == "wrong"
+    assert isinstance(await known.identify(f"Bearer {BOB}"), Identified)
+    assert isinstance(await known.identify(f"Bearer {CAROL}"), Identified)  # the same one, no longer as a hash
+    known.narrow({"tokens": {**tables, "bob": {"token": "${file:bob}"}}})
+    assert isinstance(await known.identify(f"Bearer {BOB}"), Identified)  # a secret is not read for this
 
 
 class Known:

@@ -12,7 +12,7 @@ from gateway.config.schema import UpstreamSettings
 from gateway.config.upstream_auth_settings import UpstreamAuthSettings
 from gateway.system.tls import ssl_context
 from gateway.upstream.authorization.logins import UpstreamLogins
-from gateway.upstream.authorization.ports import LoginKey, Tokens
+from gateway.upstream.authorization.ports import Credentials, LoginKey, Tokens
 from gateway.upstream.authorization.ports import Logins as AnyLogins
 from tests.upstream.authorization.oauth_servers import AuthorizationServer, ProtectedServer
 
@@ -89,8 +89,8 @@ class Person:
                 return answer.status_code
             token = another
 
-    async def _sent(self, method: str, token: str | None) -> httpx2.Response:
-        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    async def _sent(self, method: str, token: Credentials | None) -> httpx2.Response:
+        headers = {} if token is None else token.headers("POST", self.upstream.url)
         async with httpx2.AsyncClient(trust_env=False, verify=ssl_context()) as client:
             return await client.post(
                 self.upstream.url, json={"jsonrpc": "2.0", "id": 1, "method": method}, headers=headers

@@ -26,7 +26,7 @@ from gateway.upstream.authorization.challenge import Challenge, challenge_in
         (['Bearer xscope="no", error_scope="no", scope="yes"'], Challenge("bearer", scopes=("yes",))),
         (['Bearer scope="a \\"b\x07 c"'], Challenge("bearer", scopes=("a", "c"))),
         (['Bearer realm="unclosed, scope="a'], Challenge("bearer")),
-        (["DPoP algs=ES256"], Challenge("dpop")),
+        (["DPoP algs=ES256"], Challenge("dpop", takes_proofs=True)),
         (["=, ,,;" * 9000], Challenge()),
     ],
 )

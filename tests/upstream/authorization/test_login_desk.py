@@ -6,7 +6,7 @@ import pytest
 
 from gateway.errors import ConfigError, InvalidRequest, LoginFailed
 from gateway.upstream.authorization.login_desk import LIFETIME, LoginDesk
-from gateway.upstream.authorization.ports import LoginKey, PendingLogin
+from gateway.upstream.authorization.ports import Credentials, LoginKey, PendingLogin
 
 pytestmark = pytest.mark.anyio
 
@@ -33,18 +33,18 @@ class Logins:
         assert key.principal == principal
         return key
 
-    async def token(self, upstream: str, principal: str, url: str | None = None) -> str | None:
+    async def token(self, upstream: str, principal: str, url: str | None = None) -> Credentials | None:
         raise NotImplementedError
 
     async def challenged(
         self,
         upstream: str,
         principal: str,
-        sent: str | None,
+        sent: Credentials | None,
         status: int,
         www_authenticate: Sequence[str],
         url: str | None = None,
-    ) -> str | None:
+    ) -> Credentials | None:
         raise NotImplementedError
 
     async def principals(self, upstream: str) -> Collection[str]:

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from gateway.config.login_settings import LoginSettings
 from gateway.config.schema import Settings, UpstreamSettings
+from gateway.core.model.claims import CameWith
 from gateway.errors import LoginFailed
 from gateway.runtime import open_logins
 from gateway.upstream.authorization.logins import UpstreamLogins
@@ -175,7 +176,8 @@ async def test_a_gateway_exchanges_the_token_that_its_caller_came_with(
             upstreams={"x": UpstreamSettings(url=upstream.url, auth=auth)},
             logins=LoginSettings(key="a key for the tests of logins"),
         )
-        opened: Any = open_logins(settings, settings.upstreams.get, subject_of={"alice": "token-of-alice"}.get)
+        came_with = {"alice": CameWith("token-of-alice", "house", {})}
+        opened: Any = open_logins(settings, settings.upstreams.get, came_with=came_with.get)
         engine = opened[0]
         assert await Person(engine, upstream, "alice").ask() == 200
         assert [form["subject_token"] for form in authorization.of("/token")] == ["token-of-alice"]

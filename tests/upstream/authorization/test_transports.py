@@ -9,6 +9,7 @@ import pytest
 from gateway.config.schema import Timeouts, UpstreamSettings
 from gateway.errors import FailureCode, GatewayError, LoginRequired, UpstreamError
 from gateway.upstream.authorization.logins import UpstreamLogins
+from gateway.upstream.authorization.ports import Credentials
 from gateway.upstream.connection.client_identity import ClientIdentity
 from gateway.upstream.connection.connection import connect
 from gateway.upstream.connection.deadlines import Deadline
@@ -32,10 +33,12 @@ class AlicesTokens:
     def __init__(self, logins: UpstreamLogins) -> None:
         self._logins = logins
 
-    async def token(self) -> str | None:
+    async def token(self) -> Credentials | None:
         return await self._logins.token("x", "alice")
 
-    async def challenged(self, sent: str | None, status: int, www_authenticate: Sequence[str]) -> str | None:
+    async def challenged(
+        self, sent: Credentials | None, status: int, www_authenticate: Sequence[str]
+    ) -> Credentials | None:
         return await self._logins.challenged("x", "alice", sent, status, www_authenticate)
 
 
@@ -117,12 +120,12 @@ async def test_attempts_with_other_tokens_are_bounded(
         def __init__(self) -> None:
             self.given = 0
 
-        async def token(self, upstream: str, principal: str) -> str:
-            return "0"
+        async def token(self, upstream: str, principal: str) -> Credentials:
+            return Credentials("0")
 
-        async def challenged(self, *asked: Any) -> str:
+        async def challenged(self, *asked: Any) -> Credentials:
             self.given += 1
-            return str(self.given)
+            return Credentials(str(self.given))
 
     upstream.refuses = 401, ""
     endless: Any = Endless()

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import httpx2
 
 from gateway.config.schema import UpstreamSettings
-from gateway.upstream.authorization.ports import TokenSource
+from gateway.upstream.authorization.ports import Credentials, TokenSource
 from gateway.upstream.transports.clients import CONNECT_TIMEOUT, client_options
 from gateway.upstream.transports.send_authorized import Refusal, send_authorized
 from gateway.upstream.transports.streamable.connection import Connection
@@ -63,20 +64,14 @@ class HttpClient:
         """
         if self._tokens is None:
             return await self._send(request)
+        return await send_authorized(self._tokens, partial(self._send, request), _refusal_in, _discard)
 
-        async def authorized(authorization: str | None) -> Response:
-            if authorization is None:
-                return await self._send(request)
-            return await self._send(replace(request, headers={**request.headers, "authorization": authorization}))
-
-        return await send_authorized(self._tokens, authorized, _refusal_in, _discard)
-
-    async def _send(self, request: Request) -> Response:
+    async def _send(self, request: Request, token: Credentials | None = None) -> Response:
         # A token goes wherever a redirect is followed to: the same origin, or the same host with TLS.
         url, address = self._url, self._address
         followed = 0
         while True:
-            response = await self._exchange(request, url, address)
+            response = await self._exchange(request, url, address, token)
             location = location_of(url, response) if 300 <= response.status < 400 else None
             if location is None:
                 return response
@@ -88,8 +83,11 @@ class HttpClient:
             there = address_of(location)
             url, address = location, replace(there, headers={**address.headers, **there.headers})
 
-    async def _exchange(self, request: Request, url: httpx2.URL, address: Address) -> Response:
-        headers = {**self._headers, **checked_headers(request.headers)}
+    async def _exchange(
+        self, request: Request, url: httpx2.URL, address: Address, token: Credentials | None
+    ) -> Response:
+        given = request.headers if token is None else {**request.headers, **token.headers(request.method, str(url))}
+        headers = {**self._headers, **checked_headers(given)}
         if self._cookies.jar and "cookie" not in headers:  # one that is configured is the one that is meant
             sent = httpx2.Request(request.method, url)
             self._cookies.set_cookie_header(sent)
@@ -97,6 +95,8 @@ class HttpClient:
         body = request.body or b""
         head = head_of(request.method, address, headers, None if request.body is None else len(body))
         response = await self._sent(request, address, head, body)
+        if token is not None:
+            token.heed(str(url), response.header_list(b"dpop-nonce"))
         if set_cookies := response.header_list(b"set-cookie"):
             self._keep(set_cookies, request.method, url)
         return response
