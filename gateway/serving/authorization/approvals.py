@@ -156,12 +156,13 @@ def find_access_token(connection: sqlite3.Connection, token: str, now: float) ->
     return Token(approval, found["scope"], min(found["expires"], approval.expires))
 
 
-def revoke_token(connection: sqlite3.Connection, token: str, client: str) -> None:
-    """End the approval of a token of this client, whichever kind it is."""
-    connection.execute(
-        "DELETE FROM approvals WHERE client = ? AND id IN (SELECT approval FROM tokens WHERE hash = ?)",
-        (client, digest(token)),
-    )
+def revoke_token(connection: sqlite3.Connection, token: str, client: str) -> Approval | None:
+    """End the approval of a token of this client, whichever kind it is, and return it; None if there is none."""
+    approval = _approval_of(connection, "tokens", token)
+    if approval is None or approval.client != client:
+        return None
+    revoke(connection, approval.id)
+    return approval
 
 
 def revoke(connection: sqlite3.Connection, approval: str) -> None:

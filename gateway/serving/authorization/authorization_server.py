@@ -59,7 +59,7 @@ class AuthorizationServer:
         self.listeners = Listeners()
         """Who is told of logins and approvals."""
         provider = Provider(server, database, self._may_use, self.listeners, clock)
-        self._programs = ProgramEndpoints(provider, database, self.is_resource, self._forget)
+        self._programs = ProgramEndpoints(provider, database, self.is_resource, self._forget, self.listeners)
         self._persons = PersonEndpoints(
             server, place, self._people, provider, database, self.listeners, lambda: self._upstreams, clock
         )

@@ -27,6 +27,7 @@ from gateway.errors import StateUnavailable
 from gateway.serving.authorization.approvals import digest, revoke_token
 from gateway.serving.authorization.clients import SECRET_METHODS, RegistrationRate
 from gateway.serving.authorization.database import Database
+from gateway.serving.authorization.listeners import Listeners
 from gateway.serving.authorization.provider import Provider
 
 NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
@@ -46,6 +47,7 @@ class ProgramEndpoints:
     """`/token`, `/register` and `/revoke`.
 
     `is_resource` says whether a URL is one of the gateway's; `on_revoked` is called when tokens may have ended.
+    `listeners` are told of approvals that a host gives up.
     """
 
     def __init__(
@@ -54,10 +56,12 @@ class ProgramEndpoints:
         database: Database,
         is_resource: Callable[[str], bool],
         on_revoked: Callable[[], None],
+        listeners: Listeners,
     ) -> None:
         self._database = database
         self._is_resource = is_resource
         self._on_revoked = on_revoked
+        self._listeners = listeners
         self._clients = ClientAuthenticator(provider)
         self._tokens = TokenHandler(provider, self._clients)
         self._registration = RegistrationHandler(provider, ClientRegistrationOptions(enabled=True))
@@ -105,8 +109,10 @@ class ProgramEndpoints:
         token = form.get("token")
         if not token:
             return oauth_error("invalid_request", "token is missing")
-        await self._database.run(partial(revoke_token, token=token, client=client.client_id))
+        ended = await self._database.run(partial(revoke_token, token=token, client=client.client_id))
         self._on_revoked()
+        if ended is not None:
+            self._listeners.tell(ended, "revoked by its host")
         return Response(status_code=200, headers=NO_STORE)
 
 

@@ -58,6 +58,7 @@ _UNWRITTEN = 10_000
 """Maximum number of records that are kept while nothing can be written; the oldest are then dropped and counted."""
 _LAST_SECONDS = 10.0
 """Time to write what is left when the gateway ends."""
+_MOMENT = 0.01
 _SHORTEST_SECRET = 6
 _REFUSAL_SECONDS = 10.0
 """Seconds between two lines about refused tokens, refused logins, or too many requests of a principal.
@@ -263,10 +264,20 @@ class AuditTrail:
         if (count := self._refused_logins.count()) is not None:
             self._event("login refused", principal=principal, address=address, why=why, earlier=count or None)
 
-    def host_approval(self, principal: str, outcome: str, approval: str, host: str, goes_to: str) -> None:
-        """Record what became of somebody's approval of a host: `approved`, or why it has ended."""
+    def host_approval(
+        self, principal: str, outcome: str, approval: str, host: str, goes_to: str, *, by: str = ""
+    ) -> None:
+        """Record what became of somebody's approval of a host: `approved`, or why it has ended.
+
+        `by` says who ended it, if neither its person nor the host did.
+        """
         about = {"principal": principal, "outcome": outcome, "approval": approval}
-        self._event("host approval", **about, client=host, goes_to=goes_to)
+        self._event("host approval", **about, client=host, goes_to=goes_to, by=by)
+
+    async def wait_for_room(self) -> None:
+        """Wait until an event is not dropped for want of room; for whoever has many of them."""
+        while self._send.statistics().current_buffer_used >= _QUEUED:
+            await anyio.sleep(_MOMENT)
 
     def _event(self, event: str, *, token: str | None = None, **about: Any) -> None:
         """Queue the line of an event; `token` is the name of one, which is no secret."""

@@ -73,8 +73,16 @@ class Gateway:
     """The gateway, with the hosts that use it."""
 
     def __init__(
-        self, server: AuthorizationServer, access: Access, state: Path, client: TestClient, clock: Clock
+        self,
+        server: AuthorizationServer,
+        access: Access,
+        state: Path,
+        client: TestClient,
+        clock: Clock,
+        peer: str,
     ) -> None:
+        self.peer = peer
+        """The address that requests come from."""
         self.server = server
         self.access = access
         self.state = state
@@ -83,8 +91,8 @@ class Gateway:
         self.http = client
         self.clock = clock
 
-    def browser(self) -> "Browser":
-        return Browser(self.http)
+    def browser(self, **headers: str) -> "Browser":
+        return Browser(self.http, self.peer, headers)
 
     def register(self, *redirect_uris: str, **metadata: Any) -> dict[str, Any]:
         given = {
@@ -124,8 +132,10 @@ class Gateway:
 class Browser:
     """A browser of its own, with its own cookies."""
 
-    def __init__(self, client: TestClient) -> None:
-        self.http = TestClient(client.app, base_url=BASE, follow_redirects=False)
+    def __init__(self, client: TestClient, peer: str, headers: dict[str, str]) -> None:
+        self.http = TestClient(
+            client.app, base_url=BASE, follow_redirects=False, headers=headers, client=(peer, 50_001)
+        )
 
     @staticmethod
     def query(client_id: str, **parameters: str | None) -> str:
@@ -185,7 +195,11 @@ def opened(tmp_path: Path) -> Callable[..., Any]:
 
     @contextmanager
     def opened(
-        server: dict[str, Any] | None = None, people: dict[str, Any] | None = None, **gateway: Any
+        server: dict[str, Any] | None = None,
+        people: dict[str, Any] | None = None,
+        proxies: tuple[str, ...] = (),
+        peer: str = "testclient",
+        **gateway: Any,
     ) -> Generator[Gateway]:
         hashed = passphrase_hash()
         everybody = {"alice": {"hash": hashed}, "bob": {"hash": hashed, "upstreams": ["docs"]}}
@@ -201,11 +215,11 @@ def opened(tmp_path: Path) -> Callable[..., Any]:
             Identity("sample", "1.0"),
             access=access,
             public_url=settings.gateway.public_url,
-            bases=Bases(settings.gateway.root_path),
+            bases=Bases(settings.gateway.root_path, proxies),
             public=authorization.routes(),
         )
-        with TestClient(app, base_url=BASE) as client:
-            yield Gateway(authorization, access, state, client, clock)
+        with TestClient(app, base_url=BASE, client=(peer, 50_000)) as client:
+            yield Gateway(authorization, access, state, client, clock, peer)
         database.close()
 
     return opened
