@@ -91,8 +91,8 @@ async def _recorded(settings: Settings, ended: Sequence[Approval]) -> str | None
             assert trail is not None, "there is a path"
             for one in ended:
                 about = (one.principal, "revoked", one.id, one.client_name, one.redirect)
-                await trail.wait_for_room()
                 trail.host_approval(*about, by=by)
+                await trail.flush()
     except ConfigError as error:
         return str(error)
     return trail.problem

@@ -58,7 +58,6 @@ _UNWRITTEN = 10_000
 """Maximum number of records that are kept while nothing can be written; the oldest are then dropped and counted."""
 _LAST_SECONDS = 10.0
 """Time to write what is left when the gateway ends."""
-_MOMENT = 0.01
 _SHORTEST_SECRET = 6
 _REFUSAL_SECONDS = 10.0
 """Seconds between two lines about refused tokens, refused logins, or too many requests of a principal.
@@ -274,10 +273,10 @@ class AuditTrail:
         about = {"principal": principal, "outcome": outcome, "approval": approval}
         self._event("host approval", **about, client=host, goes_to=goes_to, by=by)
 
-    async def wait_for_room(self) -> None:
-        """Wait until an event is not dropped for want of room; for whoever has many of them."""
-        while self._send.statistics().current_buffer_used >= _QUEUED:
-            await anyio.sleep(_MOMENT)
+    async def flush(self) -> None:
+        """Wait until what was recorded so far is written, or could not be."""
+        await self._queue(_Item(None, done := anyio.Event()))
+        await done.wait()
 
     def _event(self, event: str, *, token: str | None = None, **about: Any) -> None:
         """Queue the line of an event; `token` is the name of one, which is no secret."""
