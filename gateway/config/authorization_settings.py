@@ -4,13 +4,15 @@ import re
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from gateway.config.section import Section
 from gateway.core.model.quantities import Duration
 
 PASSPHRASE_HASH = r"^scrypt:(?:16384|32768|65536|131072|262144):[A-Za-z0-9_-]{22}:[A-Za-z0-9_-]{43}$"  # noqa: S105 - a form, no passphrase
 """`scrypt:N:salt:hash`, as `mcp-gateway person add` writes it."""
+
+STATE_URL = r"^(?:rediss?|unix)://"
 
 _DAY = 86_400.0
 
@@ -76,6 +78,8 @@ class AuthorizationServerSettings(Section):
 
     database: Path | None = None
     """Where its state is kept (SQLite), relative to the file; omitted: in the gateway's state folder."""
+    state: Annotated[str | None, Field(pattern=STATE_URL)] = None
+    """Or the URL of a Redis or Valkey that several gateways share (the extra `redis`): `redis://:${file:...}@host/0`."""
     access_token_lifetime: Annotated[Duration, Field(gt=0, le=_DAY)] = 3_600.0
     """Seconds until a host has to renew its access token, which it does by itself."""
     approval_lifetime: Annotated[Duration, Field(gt=0, le=400 * _DAY)] = 90 * _DAY
@@ -89,3 +93,9 @@ class AuthorizationServerSettings(Section):
     allow_private: tuple[str, ...] = ()
     """Hosts of such documents that may have private addresses, or no TLS, such as `127.0.0.1:9000`."""
     oidc: OidcSettings | None = None
+
+    @model_validator(mode="after")
+    def _has_one_place(self) -> "AuthorizationServerSettings":
+        if self.state is not None and self.database is not None:
+            raise ValueError("set state or database, not both")
+        return self

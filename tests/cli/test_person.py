@@ -13,9 +13,9 @@ from gateway.config.load_settings import load_settings
 from gateway.serving.authorization import approvals
 from gateway.serving.authorization.approvals import Approval
 from gateway.serving.authorization.database import Database
+from gateway.serving.authorization.passphrases import is_passphrase
 from gateway.telemetry.audit.chain import Chain
 from gateway.telemetry.audit.verify import records_of
-from gateway.serving.authorization.passphrases import is_passphrase
 
 PASSPHRASE = "correct horse battery"
 CONFIG = """# my servers

@@ -8,7 +8,6 @@ import base64
 import binascii
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus, urlencode
 
@@ -24,11 +23,11 @@ from starlette.types import Message
 
 from gateway.core.model.json_values import as_dict
 from gateway.errors import StateUnavailable
-from gateway.serving.authorization.approvals import digest, revoke_token
+from gateway.serving.authorization.approvals import digest
 from gateway.serving.authorization.clients import SECRET_METHODS, RegistrationRate
-from gateway.serving.authorization.database import Database
 from gateway.serving.authorization.listeners import Listeners
 from gateway.serving.authorization.provider import Provider
+from gateway.serving.authorization.state import State
 
 NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 GRANT_TYPES = ("authorization_code", "refresh_token")
@@ -53,12 +52,12 @@ class ProgramEndpoints:
     def __init__(
         self,
         provider: Provider,
-        database: Database,
+        state: State,
         is_resource: Callable[[str], bool],
         on_revoked: Callable[[], None],
         listeners: Listeners,
     ) -> None:
-        self._database = database
+        self._state = state
         self._is_resource = is_resource
         self._on_revoked = on_revoked
         self._listeners = listeners
@@ -109,7 +108,7 @@ class ProgramEndpoints:
         token = form.get("token")
         if not token:
             return oauth_error("invalid_request", "token is missing")
-        ended = await self._database.run(partial(revoke_token, token=token, client=client.client_id))
+        ended = await self._state.revoke_token(token, client.client_id)
         self._on_revoked()
         if ended is not None:
             self._listeners.tell(ended, "revoked by its host")

@@ -20,9 +20,11 @@ from gateway.serving.access import Access
 from gateway.serving.authorization.authorization_server import AuthorizationServer
 from gateway.serving.authorization.database import Database
 from gateway.serving.authorization.passphrases import hash_passphrase
+from gateway.serving.authorization.sqlite_state import SqliteState
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app
 from tests.servers.downstream_service import SampleService
+from tests.servers.redis_server import RedisServer
 
 BASE = "https://tools.example.com"
 REDIRECT = "https://host.example/callback"
@@ -77,6 +79,7 @@ class Gateway:
         server: AuthorizationServer,
         access: Access,
         state: Path,
+        database: Database,
         client: TestClient,
         clock: Clock,
         peer: str,
@@ -87,7 +90,7 @@ class Gateway:
         self.access = access
         self.state = state
         """The file of the database."""
-        self.database = server._database
+        self.database = database
         self.http = client
         self.clock = clock
 
@@ -190,6 +193,14 @@ def parameters_in(answer: Any) -> dict[str, str]:
 
 
 @pytest.fixture
+def redis(redis_program: str, tmp_path: Path) -> Generator[RedisServer]:
+    server = RedisServer(redis_program, tmp_path)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
 def opened(tmp_path: Path) -> Callable[..., Any]:
     """A gateway: takes settings of the authorization server, people, and settings of the gateway."""
 
@@ -206,7 +217,7 @@ def opened(tmp_path: Path) -> Callable[..., Any]:
         settings = settings_of(server or {}, everybody if people is None else people, gateway)
         clock, state = Clock(), tmp_path / "state" / "authorization.sqlite3"
         database = Database(state)
-        authorization = AuthorizationServer(settings, database, clock)
+        authorization = AuthorizationServer(settings, SqliteState(database), clock)
         access = Access(settings.http, settings.access, clock, public_url=settings.gateway.public_url)
         access.add(authorization, authorization.issuer)
         app = http_app(
@@ -219,7 +230,7 @@ def opened(tmp_path: Path) -> Callable[..., Any]:
             public=authorization.routes(),
         )
         with TestClient(app, base_url=BASE, client=(peer, 50_000)) as client:
-            yield Gateway(authorization, access, state, client, clock, peer)
+            yield Gateway(authorization, access, state, database, client, clock, peer)
         database.close()
 
     return opened

@@ -17,6 +17,7 @@ from gateway.serving.authorization.passphrases import Attempts, hash_passphrase,
 from gateway.serving.authorization.reach_words import reach_in_words
 from gateway.serving.authorization.redirect_uris import destination, with_parameters
 from gateway.serving.authorization.short_lived import ShortLived
+from gateway.serving.authorization.sqlite_state import SqliteState
 from tests.serving.authorization.conftest import BASE, Clock, passphrase_hash, settings_of
 
 
@@ -105,7 +106,7 @@ def test_a_database_that_is_none_is_told_at_the_start(tmp_path: Path) -> None:
 
 
 def test_without_a_folder_the_state_is_in_memory(caplog: pytest.LogCaptureFixture) -> None:
-    opened_server(settings(), None)._database.close()
+    opened_server(settings(), None)
     assert "every host has to be approved again" in caplog.text
 
 
@@ -137,7 +138,7 @@ def test_nothing_else_is(url: str) -> None:
 
 
 def server() -> AuthorizationServer:
-    return AuthorizationServer(settings_of({}, {"alice": {"hash": passphrase_hash()}}, {}), Database(None))
+    return AuthorizationServer(settings_of({}, {"alice": {"hash": passphrase_hash()}}, {}), SqliteState(Database(None)))
 
 
 def test_a_passphrase_is_known_by_its_hash() -> None:
