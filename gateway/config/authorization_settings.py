@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from gateway.config.section import Section
 from gateway.core.model.quantities import Duration
@@ -79,7 +79,7 @@ class AuthorizationServerSettings(Section):
     database: Path | None = None
     """Where its state is kept (SQLite), relative to the file; omitted: in the gateway's state folder."""
     state: Annotated[str | None, Field(pattern=STATE_URL)] = None
-    """Or the URL of a Redis or Valkey that several gateways share (the extra `redis`): `redis://:${file:...}@host/0`."""
+    """Instead: URL of a Redis or Valkey that several gateways share (extra `redis`), `redis://:${file:...}@host/0`."""
     access_token_lifetime: Annotated[Duration, Field(gt=0, le=_DAY)] = 3_600.0
     """Seconds until a host has to renew its access token, which it does by itself."""
     approval_lifetime: Annotated[Duration, Field(gt=0, le=400 * _DAY)] = 90 * _DAY
@@ -93,9 +93,3 @@ class AuthorizationServerSettings(Section):
     allow_private: tuple[str, ...] = ()
     """Hosts of such documents that may have private addresses, or no TLS, such as `127.0.0.1:9000`."""
     oidc: OidcSettings | None = None
-
-    @model_validator(mode="after")
-    def _has_one_place(self) -> "AuthorizationServerSettings":
-        if self.state is not None and self.database is not None:
-            raise ValueError("set state or database, not both")
-        return self

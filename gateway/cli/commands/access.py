@@ -122,7 +122,7 @@ async def _opened(settings: Settings) -> AsyncGenerator[State]:
         raise ConfigError(
             "the configuration has no authorization server, or no folder for its state",
             where="access.authorization_server",
-            remedy="docs/access.md says how to set one up",
+            remedy="docs/access/claude-ai-and-chatgpt.md says how to set one up",
         )
     state = state_of(settings, folder)
     try:

@@ -1,7 +1,10 @@
 """Two gateways as processes, behind one address, with one Redis: what one gives or takes counts at the other."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
@@ -109,9 +112,7 @@ def sites(redis: RedisServer, tmp_path: Path) -> Generator[tuple[Site, Site]]:
         yield site("first"), site("second")
 
 
-def test_what_one_gateway_gives_and_takes_counts_at_the_other(
-    sites: tuple[Site, Site], command_in: Callable[..., str]
-) -> None:
+def test_what_one_gateway_gives_and_takes_counts_at_the_other(sites: tuple[Site, Site]) -> None:
     first, second = sites
     client_id = first.register()
     code = first.approve(client_id)
@@ -124,9 +125,8 @@ def test_what_one_gateway_gives_and_takes_counts_at_the_other(
     ).json()
     assert first.status_of(renewed["access_token"]) == 200
     assert second.status_of(renewed["access_token"]) == 200  # known there, for some seconds
-    assert (
-        first.http.post("/revoke", data={"token": renewed["access_token"], "client_id": client_id}).status_code == 200
-    )
+    revoked = first.http.post("/revoke", data={"token": renewed["access_token"], "client_id": client_id})
+    assert revoked.status_code == 200
     assert first.status_of(renewed["access_token"]) == 401
     second.until(renewed["access_token"], 401)
     again = second.token(grant_type="refresh_token", refresh_token=renewed["refresh_token"], client_id=client_id)
@@ -183,10 +183,6 @@ def test_the_command_line_revokes_for_all(sites: tuple[Site, Site], command_in: 
 @pytest.fixture
 def command_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """A command with the configuration of one of the gateways."""
-    import os
-    import subprocess
-    import sys
-
     def run(name: str, *words: str) -> str:
         env = {**os.environ, "REDIS_PASSWORD": PASSWORD.replace(" ", "%20"), "NO_COLOR": "1"}
         whole = [sys.executable, "-m", "gateway", *words, "--config", str(tmp_path / name / "mcp-gateway.toml")]
