@@ -183,6 +183,7 @@ def test_the_command_line_revokes_for_all(sites: tuple[Site, Site], command_in: 
 @pytest.fixture
 def command_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """A command with the configuration of one of the gateways."""
+
     def run(name: str, *words: str) -> str:
         env = {**os.environ, "REDIS_PASSWORD": PASSWORD.replace(" ", "%20"), "NO_COLOR": "1"}
         whole = [sys.executable, "-m", "gateway", *words, "--config", str(tmp_path / name / "mcp-gateway.toml")]
