@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import anyio
 import typer
@@ -21,7 +21,9 @@ from gateway.config.schema import Settings
 from gateway.errors import ConfigError
 from gateway.serving.authorization.approvals import Approval
 from gateway.serving.authorization.database import database_path
-from gateway.serving.authorization.state import State, state_of
+
+if TYPE_CHECKING:
+    from gateway.serving.authorization.state import State
 
 app = typer.Typer(name="access", help="List or revoke approved hosts.", invoke_without_command=True)
 
@@ -115,8 +117,10 @@ async def _revoked(
 
 
 @asynccontextmanager
-async def _opened(settings: Settings) -> AsyncGenerator[State]:
+async def _opened(settings: Settings) -> "AsyncGenerator[State]":
     """Context manager: the state of the gateway with these settings. Raises ConfigError if there is none."""
+    from gateway.serving.authorization.state import state_of
+
     server, folder = settings.access.authorization_server, state_folder(os.environ)
     if server is None or (server.state is None and database_path(settings, folder) is None):
         raise ConfigError(
