@@ -49,6 +49,8 @@ EXTRA = "mcp-multimodal-gateway[redis]"
 _PREFIX = "mcp-gateway:authorization:"
 _SECONDS = 3.0
 """Time for Redis to take a connection, and to answer."""
+_CONNECTIONS = 32
+"""Maximum number of connections; beyond it, requests wait for one."""
 _TRIES = 20
 """How often a transaction is tried before others that are faster."""
 _SLACK_SECONDS = 3_600
@@ -102,7 +104,7 @@ class RedisState:
 
     def __init__(self, url: str) -> None:
         try:
-            from redis.asyncio import Redis
+            from redis.asyncio import BlockingConnectionPool, Redis
             from redis.asyncio.retry import Retry
             from redis.backoff import NoBackoff
         except ImportError:
@@ -114,21 +116,23 @@ class RedisState:
         once_more = Retry(NoBackoff(), 1)  # a connection that Redis has closed meanwhile is opened again
         limits: dict[str, Any] = {"socket_timeout": _SECONDS, "socket_connect_timeout": _SECONDS, "retry": once_more}
         try:
-            connect = cast("Any", Redis).from_url
-            self._redis: Any = connect(url, decode_responses=True, health_check_interval=30, **limits)
+            pool = cast("Any", BlockingConnectionPool).from_url(
+                url, max_connections=_CONNECTIONS, timeout=_SECONDS, decode_responses=True, **limits
+            )
         except ValueError:
             raise _fault(
                 "is not the URL of a Redis", 'write it as "redis://:PASSWORD@HOST:6379/0"; rediss:// is with TLS'
             ) from None
+        self._redis: Any = cast("Any", Redis).from_pool(pool)  # which it closes
 
     # -- clients -------------------------------------------------------------------------------------------------------
 
     async def find_client(self, client_id: str) -> Client | None:
         async with self._reached() as redis:
             found = await _read(redis, _client(client_id))
-        if found is None:
-            return None
-        return Client(client_id, found["name"], tuple(found["redirect_uris"]), found["secret"])
+            if found is None:
+                return None
+            return Client(client_id, found["name"], tuple(found["redirect_uris"]), found["secret"])
 
     async def keep_client(self, client: Client, now: float, most: int) -> None:
         async def keep(pipe: Pipe) -> bool:
@@ -179,6 +183,8 @@ class RedisState:
         async def keep(pipe: Pipe) -> None:
             is_registered = await pipe.exists(_client(approval.client))
             lasts = _lasts(approval.expires, now)
+            owners = (_person(approval.principal), _host(approval.client))
+            last = [max(lasts, int(await pipe.ttl(owner))) for owner in owners]
             pipe.multi()
             pipe.set(_approval(approval.id), json.dumps(asdict(approval)), ex=lasts)
             pipe.set(_code(code), json.dumps(record), ex=lasts)
@@ -186,10 +192,9 @@ class RedisState:
             pipe.expire(_secrets(approval.id), lasts)
             pipe.zadd(_APPROVALS, {approval.id: approval.expires})
             pipe.zadd(_UNUSED, {approval.id: now + CODE_SECONDS})
-            for owner in (_person(approval.principal), _host(approval.client)):
+            for owner, seconds in zip(owners, last, strict=True):
                 pipe.zadd(owner, {approval.id: now})
-                pipe.expire(owner, lasts, gt=True)
-                pipe.expire(owner, lasts, nx=True)
+                pipe.expire(owner, seconds)
             if is_registered:
                 pipe.zrem(_NEW, approval.client)
                 pipe.zadd(_APPROVED, {approval.client: now})
@@ -197,7 +202,7 @@ class RedisState:
 
         async with self._reached() as redis:
             await self._expire(redis, now)
-        await self._decided(keep, _client(approval.client))
+        await self._decided(keep, _client(approval.client), _person(approval.principal), _host(approval.client))
         async with self._reached() as redis:
             for one in await redis.zrange(_person(approval.principal), 0, -1 - MOST_OF_ONE):
                 await self._end(redis, one)
@@ -212,7 +217,7 @@ class RedisState:
             if await redis.exists(_used(code)):
                 await self._end(redis, approval.id)
                 return Replayed(approval)
-        return Code(approval, found["redirect_uri"], found["challenge"], found["expires"])
+            return Code(approval, found["redirect_uri"], found["challenge"], found["expires"])
 
     async def use_code(self, code: str, now: float, seconds: float) -> IssuedTokens | Replayed | None:
         return await self._exchange(_code(code), code, None, now, seconds)
@@ -226,7 +231,7 @@ class RedisState:
             if await redis.exists(_used(token)):
                 await self._end(redis, approval.id)
                 return Replayed(approval)
-        return Token(approval, found["scope"], found["expires"])
+            return Token(approval, found["scope"], found["expires"])
 
     async def use_refresh_token(
         self, token: str, scope: str, now: float, seconds: float
@@ -244,7 +249,7 @@ class RedisState:
                 # Only if it is still there: a use brings no revoked approval back.
                 if await redis.set(_approval(approval.id), noted, xx=True, keepttl=True):
                     await redis.zadd(_person(approval.principal), {approval.id: now}, xx=True)
-        return Token(approval, found["scope"], min(found["expires"], approval.expires))
+            return Token(approval, found["scope"], min(found["expires"], approval.expires))
 
     async def revoke_token(self, token: str, client: str) -> Approval | None:
         async with self._reached() as redis:
@@ -273,9 +278,9 @@ class RedisState:
         """Issue tokens for a code or a refresh token, which `record` is the key of, unless it has been used."""
         async with self._reached() as redis:
             found = await _read(redis, record)
-        if found is None:
-            return None
-        approval_key = _approval(found["approval"])
+            if found is None:
+                return None
+            approval_key = _approval(found["approval"])
 
         async def issue(pipe: Pipe) -> IssuedTokens | Replayed | None:
             approval = await self._of(pipe, found)
@@ -366,13 +371,18 @@ class RedisState:
         except WatchError:
             raise
         except (RedisError, OSError, TimeoutError) as error:
-            if not self._is_away:
-                logger.error("the state of the authorization server cannot be used: %s", error)
-            self._is_away = True
-            raise StateUnavailable("logins cannot be checked at present", remedy="see the log") from error
+            raise self._unusable(str(error)) from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._unusable("it has something that no gateway of this version has written") from error
         if self._is_away:
             self._is_away = False
             logger.info("the state of the authorization server can be used again")
+
+    def _unusable(self, why: str) -> StateUnavailable:
+        if not self._is_away:
+            logger.error("the state of the authorization server cannot be used: %s", why)
+        self._is_away = True
+        return StateUnavailable("logins cannot be checked at present", remedy="see the log")
 
     def check(self) -> None:
         """Look whether Redis answers. If it does not, the gateway starts, and answers 503 until it does."""

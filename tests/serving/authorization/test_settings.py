@@ -61,6 +61,7 @@ def test_a_server_without_people_is_refused(tmp_path: Path) -> None:
         ('[access.people."a b"]\n', "is not a name for a person"),
         ("[access.people.local]\n", "is the gateway's own"),
         ("[access.authorization_server]\nregistraton = true", "did you mean 'registration'"),
+        ('[access.authorization_server]\nstate = "http://127.0.0.1:6379"', "state"),
         ('[access.authorization_server.oidc]\nissuer = "http://x.example"', "https://"),
     ],
 )
@@ -82,6 +83,17 @@ def test_the_database_is_relative_to_the_file_and_the_secret_is_one(tmp_path: Pa
     loaded = load_settings(path, environ={}).settings
     assert loaded.access.authorization_server.database == tmp_path / "logins.db"
     assert "a secret of ours" in set(all_secrets(loaded))
+
+
+def test_the_password_of_a_redis_is_a_secret(tmp_path: Path) -> None:
+    path, secret = tmp_path / "mcp-gateway.toml", tmp_path / "password"
+    secret.write_text("pass%20word\n", "utf-8")
+    state = f"redis://gateway:${{file:{secret}}}@redis.internal:6379/0"
+    people = f'[access.people.alice]\nhash = "{passphrase_hash()}"\n'
+    path.write_text(f'{people}[access.authorization_server]\nstate = "{state}"\n', "utf-8")
+    loaded = load_settings(path, environ={}).settings
+    assert loaded.access.authorization_server.state == "redis://gateway:pass%20word@redis.internal:6379/0"
+    assert {"pass%20word", "pass word"} <= set(all_secrets(loaded))
 
 
 def test_people_are_applied_at_once_and_the_server_at_the_next_start() -> None:

@@ -330,6 +330,36 @@ async def test_a_redis_that_is_not_there_yet_does_not_keep_the_gateway_from_star
     await state.close()
 
 
+async def test_many_at_once_wait_for_a_connection(redis: RedisServer) -> None:
+    state = RedisState(redis.url)
+    found: list[object] = []
+
+    async def find(place: int) -> None:
+        found.append(await state.find_access_token(f"token {place}", NOW))
+
+    async with anyio.create_task_group() as tasks:
+        for place in range(300):
+            tasks.start_soon(find, place)
+    assert found == [None] * 300
+    assert int((await state._redis.info("clients"))["connected_clients"]) <= 40
+    await state.close()
+
+
+async def test_what_no_gateway_wrote_is_refused_and_told(redis: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
+    state = RedisState(redis.url)
+    tokens = await issued(state)
+    key = "mcp-gateway:authorization:approval:one"
+    whole = await state._redis.get(key)
+    for garbage in ("not JSON", "[]", "{}", '{"id": 1}', whole.replace('"id"', '"new"')):
+        await state._redis.set(key, garbage)
+        with pytest.raises(StateUnavailable):
+            await state.find_access_token(tokens.access, NOW)
+    await state._redis.set(key, whole)
+    assert await state.find_access_token(tokens.access, NOW) is not None
+    assert caplog.text.count("no gateway of this version has written") == 1
+    await state.close()
+
+
 async def test_a_wrong_password_is_said_without_it(redis: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
     state = RedisState(redis.url.replace("redis://:", "redis://:another%20"))
     state.check()
