@@ -212,8 +212,8 @@ async def run_gateway(
         params, asked = {"name": tool, "arguments": arguments}, upstreams[upstream]
         return await asked.request("tools/call", params, RequestContext(own))
 
-    def changed(upstream: str, kind: str) -> None:
-        router.upstream_changed(upstream, kind)
+    def changed(upstream: str, kind: str, principal: str | None) -> None:
+        router.upstream_changed(upstream, kind, principal)
 
     def settings_of(upstream: str) -> UpstreamSettings | None:
         return upstreams.settings_of(upstream)

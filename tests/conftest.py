@@ -172,6 +172,15 @@ def chromium() -> str:
 
 
 @pytest.fixture(scope="session")
+def redis_program() -> str:
+    """The path of a Redis server, or of Valkey, which is the same here."""
+    for name in ("redis-server", "valkey-server"):
+        if path := shutil.which(name):
+            return path
+    missing("redis-server", "install it; on Debian: apt install redis-server")
+
+
+@pytest.fixture(scope="session")
 def wheelhouse() -> Path:
     """A folder with the wheels of everything that the gateway needs when it runs."""
     folder = Path(sys.prefix) / "wheelhouse"

@@ -27,5 +27,7 @@ class AuditSettings(Section):
     """Size of the file above which another one is begun; one is also begun each day (UTC)."""
     keep: Annotated[int, Field(ge=0)] = 30
     """Maximum number of earlier files that are kept. 0: all."""
+    otlp: bool = False
+    """Whether each line is also sent as an OpenTelemetry log record (extra `otel`, `OTEL_EXPORTER_OTLP_ENDPOINT`)."""
     on_failure: Literal["refuse", "warn"] = "refuse"
     """What happens while nothing can be written, such as on a full disk: requests are refused, or the log warns."""

@@ -285,7 +285,9 @@ class HttpSettings(Section):
     session_idle: Seconds = 1_800.0
     """Seconds without a request or an open stream after which a host's session is forgotten."""
     trusted_proxies: tuple[str, ...] = ()
-    """Addresses and networks of reverse proxies whose `Forwarded` and `X-Forwarded-*` headers are used for links."""
+    """Addresses and networks of reverse proxies whose `Forwarded` and `X-Forwarded-*` headers are used: for links, and
+    for the address that the audit trail and the log have of a request.
+    """
 
     @model_validator(mode="after")
     def _has_both_files(self) -> "HttpSettings":

@@ -27,6 +27,8 @@ def all_secrets(settings: Settings) -> Iterator[str]:
     for token in (*own, *named, *clients, provider, settings.describe.model.api_key):
         if token:
             yield token
+    if server is not None and server.state is not None:
+        yield from _of_url(server.state)
     yield from _with_lines(settings.read_secrets)
     for upstream in settings.upstreams.values():
         yield from upstream_secrets(upstream)
@@ -46,10 +48,16 @@ def upstream_secrets(settings: UpstreamSettings) -> Iterator[str]:
         secrets = settings.auth.client_secret, settings.auth.private_key, exchange and exchange.client_secret
         yield from filter(None, secrets)
     if settings.url is not None:
+        yield from _of_url(settings.url)
         parts = urlsplit(settings.url)
-        yield from (parts.query, parts.netloc.rpartition("@")[0])
-        yield from (unquote(part) for part in parts.netloc.rpartition("@")[0].split(":", 1))
-        yield from (value for _, value in parse_qsl(parts.query))
+        yield from (parts.query, *(value for _, value in parse_qsl(parts.query)))
+
+
+def _of_url(url: str) -> Iterator[str]:
+    """Yield user and password of a URL, together and apart."""
+    credentials = urlsplit(url).netloc.rpartition("@")[0]
+    yield credentials
+    yield from (unquote(part) for part in credentials.split(":", 1))
 
 
 def _with_lines(secrets: Iterable[str]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from gateway.config.schema import Settings
 from gateway.content.store import URI_SCHEME
 from gateway.core import apps
 from gateway.core.model.caller import Caller
+from gateway.core.model.change import UPDATED, Change
 from gateway.core.model.wire import WireObject, strip_hop_meta
 from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.match_profile import LOOKED_AT, able, choose_profile
@@ -55,13 +56,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Listener: TypeAlias = Callable[[str], None]
-"""Called with `tools`, `prompts` or `resources` when a list changes, or `updated:<uri>`. Must not block."""
+Listener: TypeAlias = Callable[[Change], None]
+"""Called with a change of a list or a resource. Must not block."""
 
 AUDITED = frozenset({"tools/call", "resources/read", "prompts/get", *TASK_METHODS})
 """The requests that the audit trail has."""
 
-_UPDATED = "updated:"
 _CLIENTS = 512
 """Maximum number of clients whose profiles are remembered. Clients choose their own names, so this needs a bound."""
 
@@ -320,7 +320,7 @@ class Router:
                 raise
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Notify `listener` of changed lists. Return a function that ends the subscription."""
+        """Notify `listener` of changed lists and watched resources. Return a function that ends the subscription."""
         # Wrapped, because the same listener may be subscribed twice and unsubscribed once.
         entry: Listener = lambda change: listener(change)  # noqa: E731
         self._listeners.append(entry)
@@ -344,12 +344,22 @@ class Router:
         name, uri = self._resources.addressed(uri, caller) or (self._resources.whose(uri, caller), uri)
         return await sharing(self._upstreams, caller)[name].subscribe(uri, caller)
 
-    def hears(self, caller: Caller, kind: str) -> bool:
-        """Whether this host acts on notifications that a list has changed (`features.broken`)."""
+    def hears(self, caller: Caller, change: Change) -> bool:
+        """Whether this host is to be notified of a change.
+
+        It is of what exists for it, and if it acts on such notifications (`features.broken`).
+        """
+        if change.principal not in (None, caller.principal):
+            return False
         try:
-            return f"{kind}_list_changed" not in self.profile_of(caller).features.broken
+            if change.uri is None and f"{change.kind}_list_changed" in self.profile_of(caller).features.broken:
+                return False
+            grant = self._able(caller).grant
         except ProfileError:  # it asked for a profile that no longer exists
+            grant = self._rules.narrowed(caller).grant
+        if change.upstream in (None, OWN):
             return True
+        return grant.reaches(change.upstream) if change.kind == "tools" else grant.reaches_content(change.upstream)
 
     async def roots_changed(self, session: str) -> None:
         """Tell the upstreams that the roots of this session's host have changed."""
@@ -367,7 +377,7 @@ class Router:
         self._resources.left(session)
         self._bridge.left(session)
 
-    def upstream_changed(self, upstream: str, kind: str) -> None:
+    def upstream_changed(self, upstream: str, kind: str, principal: str | None = None) -> None:
         """Handle a change in an upstream (`gateway.upstream.upstream.OnChange`); called by the upstreams' owner."""
         logger.debug("upstream %s: %s changed", upstream, kind)
         if kind in ("tools", "state"):
@@ -375,9 +385,11 @@ class Router:
         if kind == "state":
             self._introduce()
         else:
-            self._tell(kind)
-            if kind.startswith(_UPDATED + apps.SCHEME):  # most hosts know it by its URI prefixed with the upstream
-                self._tell(_UPDATED + apps.outward(upstream, kind.removeprefix(_UPDATED)))
+            change = Change(kind, upstream, principal)
+            self._tell(change)
+            if (uri := change.uri) is not None and uri.startswith(apps.SCHEME):
+                # Most hosts know it by its URI prefixed with the upstream.
+                self._tell(change._replace(kind=UPDATED + apps.outward(upstream, uri)))
 
     def reconfigure(self, settings: Settings, profiles: Mapping[str, Profile], shaper: ShaperPort) -> None:
         """Apply changed settings, all at once, and notify hosts if their tools may have changed.
@@ -401,11 +413,11 @@ class Router:
         self._prompts.reconfigure(settings.gateway)
         self._introduce()
         if anew or ruled:
-            self._tell("tools")
+            self._tell(Change("tools"))
         if before.prefix != after.prefix or ruled:
-            self._tell("prompts")
+            self._tell(Change("prompts"))
         if ruled:
-            self._tell("resources")
+            self._tell(Change("resources"))
 
     @property
     def introductions(self) -> Introductions:
@@ -429,10 +441,10 @@ class Router:
         shared = tuple(part for part in found.parts if self._rules.policy.shares(part[0], NOBODY))
         return found._replace(parts=shared)
 
-    def _tell(self, kind: str) -> None:
+    def _tell(self, change: Change) -> None:
         for listener in tuple(self._listeners):
             try:
-                listener(kind)
+                listener(change)
             except Exception:
                 # A listener is one host's connection; if it fails, the others are still notified.
                 logger.exception("a listener failed")

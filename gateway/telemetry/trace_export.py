@@ -11,6 +11,7 @@ from gateway._version import __version__
 from gateway.errors import ConfigError
 
 if TYPE_CHECKING:
+    from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
 
 EXTRA = "mcp-multimodal-gateway[otel]"
@@ -60,23 +61,29 @@ def _names(environ: Mapping[str, str]) -> list[str]:
 def _set_up(environ: Mapping[str, str], asked_by: str, service: str) -> "TracerProvider | None":
     try:
         from opentelemetry import trace
-        from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
         raise _missing("exporting traces", asked_by) from None
     if not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         return None
-    attributes = {"service.version": __version__}
-    named = environ.get("OTEL_SERVICE_NAME") or "service.name=" in environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
-    if not named:
-        attributes["service.name"] = service
     # Everything else (sampler, limits, batches, headers) is taken by the SDK from the environment itself.
-    provider = TracerProvider(resource=Resource.create(attributes), shutdown_on_exit=False)
+    provider = TracerProvider(resource=service_resource(environ, service), shutdown_on_exit=False)
     for name in _names(environ):
         provider.add_span_processor(BatchSpanProcessor(_exporter(name, asked_by)))
     trace.set_tracer_provider(provider)
     return provider
+
+
+def service_resource(environ: Mapping[str, str], service: str) -> "Resource":
+    """Return what says which program spans and log records are from; the environment may name it otherwise."""
+    from opentelemetry.sdk.resources import Resource
+
+    attributes = {"service.version": __version__}
+    named = environ.get("OTEL_SERVICE_NAME") or "service.name=" in environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    if not named:
+        attributes["service.name"] = service
+    return Resource.create(attributes)
 
 
 def _exporter(name: str, asked_by: str) -> Any:

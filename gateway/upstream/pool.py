@@ -150,7 +150,7 @@ class Upstreams(Mapping[str, Upstream]):
             self._retire(member, drain)
             news += _lists_of(member)
         for name, kind in news:
-            self._on_change(name, kind)
+            self._on_change(name, kind, None)
 
     def _made(self, name: str, settings: UpstreamSettings) -> Upstream:
         return Upstream(

@@ -17,6 +17,7 @@ from anyio.abc import TaskGroup
 from gateway.config.logins import has_tokens_of_principals, is_told_who_calls, may_take_logins
 from gateway.config.schema import UpstreamSettings
 from gateway.core.model.caller import Caller
+from gateway.core.model.change import UPDATED
 from gateway.core.model.claims import CameWith, CameWithOf
 from gateway.core.model.revisions import Era
 from gateway.errors import Failure, GatewayError, LoginRequired, UpstreamUnavailable
@@ -42,9 +43,10 @@ from gateway.upstream.transports.redaction import Secrets
 
 logger = logging.getLogger(__name__)
 
-OnChange = Callable[[str, str], None]
-"""Called with an upstream's name and what has changed: `tools`, `prompts`, `resources`, `state`, or `updated:<uri>`
-for one resource.
+OnChange = Callable[[str, str, str | None], None]
+"""Called with an upstream's name, what has changed, and the principal whom alone this concerns; None for everybody.
+
+What has changed is `tools`, `prompts`, `resources`, `state`, or `updated:<uri>` for one resource.
 """
 
 
@@ -305,7 +307,7 @@ class Upstream:
         if upstream is not None:
             upstream._forget_login()
         for kind in KINDS:
-            self._on_change(self.name, kind)
+            self._on_change(self.name, kind, principal)
 
     def _forget_login(self) -> None:
         self._end_sessions()
@@ -631,12 +633,26 @@ class Upstream:
                 self._look() if self.state is UpstreamState.READY else self._sessions.lost()
                 if self._waits_for_login != (self.state is UpstreamState.LOGIN):
                     self._waits_for_login = not self._waits_for_login
-                    self._on_change(self.name, "tools")  # those that may be offered to log in with
+                    self._on_change(self.name, "tools", None)  # those that may be offered to log in with
         elif event == "state" or (event in KINDS and not connection.has_listed):  # a first list is not a change
             return
         if event in ("opened", "listed", "broken off"):
             return
-        self._on_change(self.name, event)
+        if event.startswith(UPDATED):
+            self._updated(connection, event)
+        else:
+            self._on_change(self.name, event, self._whom)
+
+    @property
+    def _whom(self) -> str | None:
+        """The principal whom a change of the lists concerns; None for everybody."""
+        return self.principal if self.is_personal else None
+
+    def _updated(self, connection: SupervisedConnection, event: str) -> None:
+        """Report a changed resource to the principals that are subscribed on this connection: it is that of theirs."""
+        here = (one for one in self._subscribers if one.is_on(connection.subscriptions))
+        for principal in dict.fromkeys(subscriber.caller.principal for subscriber in here):
+            self._on_change(self.name, event, principal)
 
     def _opened(self, connection: SupervisedConnection) -> None:
         opening = connection.opening
@@ -651,7 +667,7 @@ class Upstream:
             _keep(self._lists, (opening.era, connection.identity.mark), connection.lists)
             shown = self._shown.get(connection.identity.mark)
             for kind in connection.lists.differing(shown) if shown is not None else ():
-                self._on_change(self.name, kind)
+                self._on_change(self.name, kind, self._whom)
 
     def _recall(self) -> None:
         """Load the catalogue saved by the last run of the gateway."""

@@ -9,10 +9,12 @@ import threading
 from pathlib import Path
 from typing import NamedTuple
 
+import keyring
 import pytest
 
 from gateway.cli import progress
 from gateway.cli.app import run
+from tests.keyring_file import FileKeyring
 
 PICTURES = Path(__file__).parents[1] / "servers" / "pictures_stdio.py"
 PATIENCE = 60
@@ -202,3 +204,11 @@ def start():
         one.process.stdin.close()
         one.process.kill()
         one.wait()
+
+
+@pytest.fixture
+def ring(tmp_path, monkeypatch):
+    """The file of a keyring of its own."""
+    monkeypatch.setenv("KEYRING_FILE", str(tmp_path / "ring.json"))
+    monkeypatch.setattr(keyring, "get_keyring", FileKeyring)
+    return tmp_path / "ring.json"

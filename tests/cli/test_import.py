@@ -5,14 +5,12 @@ import re
 import shutil
 from pathlib import Path
 
-import keyring
 import pytest
 import typer
 
 from gateway.cli.commands import import_servers
 from gateway.config.load_settings import load_settings
 from gateway.config.secret_sources import keep_in_keyring
-from tests.keyring_file import FileKeyring
 
 FILES = Path(__file__).parents[1] / "hosts" / "config_files" / "files"
 
@@ -151,14 +149,6 @@ def test_where_no_host_has_servers_that_is_said(command):
 
 
 @pytest.fixture
-def ring(tmp_path, monkeypatch):
-    """The file of a keyring of its own."""
-    monkeypatch.setenv("KEYRING_FILE", str(tmp_path / "ring.json"))
-    monkeypatch.setattr(keyring, "get_keyring", FileKeyring)
-    return tmp_path / "ring.json"
-
-
-@pytest.fixture
 def accounts(tmp_path):
     """A host's file with two accounts of one server, and a header."""
     servers = {
@@ -208,7 +198,7 @@ def test_at_a_terminal_it_asks_whether_to_move_secrets(command, ring, accounts, 
         asked.append(question)
         return agreed or "Put" in question
 
-    monkeypatch.setattr(import_servers.typer, "confirm", confirm)
+    monkeypatch.setattr("typer.confirm", confirm)
     command("import", accounts, "--offline")
     assert len(asked) == 2
     assert asked[1].endswith("Move them into the keyring?")

@@ -7,6 +7,7 @@ import pytest
 import typer
 
 from gateway.cli.commands import init
+from gateway.config.load_settings import load_settings
 
 
 def test_a_new_configuration_is_valid_and_says_what_comes_next(command):
@@ -95,3 +96,56 @@ def test_with_nobody_to_ask_it_names_them(command, codex, tmp_path):
     ) in ended.out
     ended = command("init", "--yes")
     assert "next: `mcp-gateway add NAME -- COMMAND` adds a server, `mcp-gateway import` those of" in ended.out
+
+
+@pytest.fixture
+def account():
+    """Codex's file, with a server that has a password in plain text."""
+    file = Path.cwd() / ".codex" / "config.toml"
+    file.parent.mkdir()
+    table = '[mcp_servers.mail]\ncommand = "uvx"\nargs = ["mail"]\nenv = { MAIL_PASSWORD = "canary-one" }\n'
+    file.write_text(table, "utf-8")
+
+
+def answered(monkeypatch, agreed):
+    """At a terminal, where everything is agreed to, but perhaps not the keyring; returns the questions."""
+    asked = []
+
+    def confirm(question, **_):
+        asked.append(question)
+        return agreed or "keyring" not in question
+
+    monkeypatch.setattr(init.sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(typer, "confirm", confirm)
+    return asked
+
+
+@pytest.mark.parametrize("agreed", [True, False])
+def test_it_offers_to_move_plain_secrets_into_the_keyring(command, account, ring, monkeypatch, agreed):
+    asked = answered(monkeypatch, agreed)
+    ended = command("init")
+    assert ended.code == 0
+    assert asked[1:] == ["Plain secrets: mail (env.MAIL_PASSWORD). Move it into the keyring?"]
+    written = Path("mcp-gateway.toml").read_text("utf-8")
+    assert ("${keyring:mail-MAIL_PASSWORD}" in written) is agreed
+    assert ("canary" in written) is not agreed
+    assert ring.exists() is agreed
+    assert load_settings(Path("mcp-gateway.toml")).settings.upstreams["mail"].env["MAIL_PASSWORD"] == "canary-one"
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_what_becomes_of_secrets_can_be_said_before(command, account, ring, monkeypatch, wanted):
+    asked = answered(monkeypatch, agreed=True)
+    assert command("init", "--keyring" if wanted else "--no-keyring").code == 0
+    assert len(asked) == 1
+    assert ring.exists() is wanted
+
+
+def test_a_locked_keyring_leaves_no_file(command, account, ring, monkeypatch):
+    ring.write_text("locked", "utf-8")
+    answered(monkeypatch, agreed=True)
+    ended = command("init")
+    assert ended.code == 2
+    assert "mail-MAIL_PASSWORD cannot be stored: the keyring cannot be used" in ended.err
+    assert "canary" not in ended.err
+    assert not Path("mcp-gateway.toml").exists()

@@ -14,6 +14,8 @@ from gateway.serving.authorization import approvals
 from gateway.serving.authorization.approvals import Approval
 from gateway.serving.authorization.database import Database
 from gateway.serving.authorization.passphrases import is_passphrase
+from gateway.telemetry.audit.chain import Chain
+from gateway.telemetry.audit.verify import records_of
 
 PASSPHRASE = "correct horse battery"
 CONFIG = """# my servers
@@ -153,3 +155,32 @@ def test_approved_hosts_are_listed_and_revoked(config: Path, command: Any, typed
     assert command("access", "revoke", "id0").code == 0
     assert json.loads(command("access", "ls", "--json").out) == []
     assert command("access", "revoke", "--all").code == 0
+
+
+def test_what_is_revoked_is_in_the_audit_trail(config: Path, command: Any, typed: Any) -> None:
+    typed()
+    command("person", "add", "alice")
+    audited = '\n[access.authorization_server]\n\n[audit]\npath = "audit.jsonl"\n'
+    config.write_text(config.read_text("utf-8") + audited, "utf-8")
+    approve(config, "alice", "bob")
+    own = Chain(config.parent / "audit.jsonl", max_bytes=100_000, keep=0)  # as a running gateway has it
+    assert command("access", "revoke", "id1").code == 0
+    [line] = [one for one in records_of(config.parent / "audit-2.jsonl") if one["event"] == "host approval"]
+    assert (line["principal"], line["outcome"], line["approval"]) == ("bob", "revoked", "id1")
+    assert (line["client"], line["goes_to"]) == ("Some Host", "host.example")
+    assert line["by"].startswith("command line (")
+    own.close()
+    assert command("audit", "verify").code == 0
+
+
+def test_revoking_does_not_depend_on_the_audit_trail(config: Path, command: Any, typed: Any) -> None:
+    typed()
+    command("person", "add", "alice")
+    (config.parent / "file").write_text("", "utf-8")
+    audited = '\n[access.authorization_server]\n\n[audit]\npath = "file/audit.jsonl"\n'
+    config.write_text(config.read_text("utf-8") + audited, "utf-8")
+    approve(config, "alice")
+    revoked = command("access", "revoke", "id0")
+    assert revoked.code == 1
+    assert "not recorded in the audit trail" in revoked.err
+    assert json.loads(command("access", "ls", "--json").out) == []

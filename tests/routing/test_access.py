@@ -161,3 +161,23 @@ async def test_a_call_too_many_is_refused_before_anything_is_asked(router, docs)
         await served.respond("tools/call", {"name": "docs__find", "arguments": {}}, hasty)
     assert len(docs.asked) == 2
     await served.respond("tools/list", {}, hasty)
+
+
+@pytest.mark.parametrize("kind", ["tools", "prompts", "resources", "updated:vault://gold"])
+async def test_nobody_hears_of_a_change_of_what_does_not_exist_for_them(router, vault, docs, kind):
+    served, told = router(vault, docs), []
+    served.subscribe(told.append)
+    for name in (SECRET, "docs"):
+        served.upstream_changed(name, kind)
+    theirs, ours = told
+    assert not served.hears(ALICE, theirs)
+    assert served.hears(ALICE, ours)
+    assert served.hears(replace(ALICE, grant=Grant()), theirs)
+
+
+async def test_what_a_principals_own_login_opens_concerns_nobody_else(router, vault, docs):
+    served, told = router(vault, docs), []
+    served.subscribe(told.append)
+    served.upstream_changed("docs", "tools", "bob")
+    served.upstream_changed("docs", "updated:docs://a", "alice")
+    assert [served.hears(ALICE, change) for change in told] == [False, True]

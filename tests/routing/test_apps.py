@@ -302,7 +302,7 @@ async def test_a_watched_page_is_told_of_by_the_uri_that_the_host_knows(router: 
     a.subscribe = b.subscribe = subscribe
     gateway = router(a, b)
     told: list[str] = []
-    gateway.subscribe(told.append)
+    gateway.subscribe(lambda change: told.append(change.kind))
     await gateway.watch("ui://b/clock/app.html", HOST)
     gateway.upstream_changed("b", f"updated:{PAGE}")
     assert watched == [PAGE]

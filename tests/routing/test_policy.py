@@ -196,7 +196,7 @@ async def test_changed_rules_hold_at_once_and_hosts_are_told(router: MakeRouter,
 
     served = router(docs)
     told: list[str] = []
-    served.subscribe(told.append)
+    served.subscribe(lambda change: told.append(change.kind))
     changed = Settings(policy=rules({"effect": "deny", "tools": ["docs__delete"]}))
     shaper: Any = None
     served.reconfigure(changed, profiles, shaper)

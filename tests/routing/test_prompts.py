@@ -43,7 +43,7 @@ async def test_a_changed_list_is_seen_at_once_and_told(router: Any, fake_upstrea
     notes = fake_upstream("notes", prompt_list=[{"name": "x"}])
     gateway = router(notes)
     heard: list[str] = []
-    gateway.subscribe(heard.append)
+    gateway.subscribe(lambda change: heard.append(change.kind))
     assert names(await gateway.respond("prompts/list", {}, PLAIN)) == ["notes__x"]
     notes.prompt_list = [{"name": "y"}]
     gateway.upstream_changed("notes", "prompts")
@@ -54,7 +54,7 @@ async def test_a_changed_list_is_seen_at_once_and_told(router: Any, fake_upstrea
 async def test_another_prefix_counts_at_once_and_is_told(router: Any, fake_upstream: Any, profiles: Any, shaper: Any):
     gateway = router(fake_upstream("notes", prompt_list=[{"name": "x"}]))
     heard: list[str] = []
-    gateway.subscribe(heard.append)
+    gateway.subscribe(lambda change: heard.append(change.kind))
     await gateway.respond("prompts/list", {}, PLAIN)
     settings = Settings(gateway=GatewaySettings(prefix="never"))
     gateway.reconfigure(settings, profiles, shaper)

@@ -7,6 +7,7 @@ import pytest
 
 from gateway.config.schema import Timeouts, ToolsSettings, ToolTimeouts, UpstreamSettings
 from gateway.core.model.caller import Caller
+from gateway.core.model.change import Change
 from gateway.core.model.grant import Grant
 from gateway.errors import (
     InvalidRequest,
@@ -58,7 +59,7 @@ async def test_a_changed_list_is_seen_by_the_next_request_and_told_to_listeners(
     charts = fake_upstream("charts", [tool("draw")])
     gateway = router(charts)
     heard: list[str] = []
-    unsubscribe = gateway.subscribe(heard.append)
+    unsubscribe = gateway.subscribe(lambda change: heard.append(change.kind))
     assert names(await gateway.respond("tools/list", {}, PLAIN)) == ["charts__draw"]
     charts.tool_list = [tool("draw"), tool("paint")]
     gateway.upstream_changed("charts", "tools")
@@ -81,7 +82,7 @@ async def test_a_listener_that_fails_keeps_nothing_from_the_others(
         raise RuntimeError(kind)
 
     gateway.subscribe(broken)
-    gateway.subscribe(heard.append)
+    gateway.subscribe(lambda change: heard.append(change.kind))
     gateway.upstream_changed("charts", "tools")
     assert heard == ["tools"]
     assert "a listener failed" in caplog.text
@@ -580,9 +581,9 @@ async def test_what_is_broken_in_a_host_is_told_to_no_upstream(router: Any, fake
     await gateway.respond("tools/call", {"name": "charts__draw"}, STRICT)
     await gateway.respond("tools/call", {"name": "charts__draw"}, replace(STRICT, client_name="other"))
     assert [set(caller.capabilities) for caller, _ in charts.asked_for] == [{"roots"}, {"sampling", "roots"}]
-    assert not gateway.hears(STRICT, "tools")
-    assert gateway.hears(STRICT, "prompts")
-    assert gateway.hears(Caller(profile="gone"), "tools")
+    assert not gateway.hears(STRICT, Change("tools"))
+    assert gateway.hears(STRICT, Change("prompts"))
+    assert gateway.hears(Caller(profile="gone"), Change("tools"))
 
 
 async def test_a_result_is_shaped_for_the_model_that_a_call_tells_and_tools_keep_their_names(

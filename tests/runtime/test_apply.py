@@ -40,7 +40,7 @@ async def call(gateway, name, caller=HOST):
 async def test_hosts_are_told_of_an_upstream_that_comes_and_of_one_that_goes():
     told = []
     async with opened(Settings(upstreams={"one": PICTURES})) as gateway:
-        gateway.router.subscribe(told.append)
+        gateway.router.subscribe(lambda change: told.append(change.kind))
         assert (await names(gateway))[0] == "one__picture"
         difference = gateway.apply(Settings(upstreams={"two": PICTURES}))
         assert (difference.added, difference.removed) == (("two",), ("one",))
@@ -56,7 +56,7 @@ async def test_hosts_are_told_of_an_upstream_that_comes_and_of_one_that_goes():
 async def test_prefix_profile_and_limits_are_taken_over_at_once():
     told = []
     async with opened(Settings(upstreams={"one": PICTURES})) as gateway:
-        gateway.router.subscribe(told.append)
+        gateway.router.subscribe(lambda change: told.append(change.kind))
         mine = ProfileSource(extends="cline")
         after = Settings(
             gateway=GatewaySettings(prefix="never", profile="mine"),

@@ -12,6 +12,7 @@ import pytest
 from gateway.config.policy_settings import PinMode, PinSettings
 from gateway.config.schema import Settings, UpstreamSettings
 from gateway.core.model.caller import Caller
+from gateway.core.model.change import Change
 from gateway.errors import NotAllowed
 from gateway.runtime import Gateway, run_gateway
 from gateway.upstream.pin_files import change_pins, pins_path
@@ -36,8 +37,8 @@ class Changes:
         self._event = anyio.Event()
         gateway.router.subscribe(self._told)
 
-    def _told(self, kind: str) -> None:
-        if kind == "tools":
+    def _told(self, change: Change) -> None:
+        if change.kind == "tools":
             self._event.set()
 
     async def next(self) -> None:

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from gateway.core.model.caller import Caller
+from gateway.core.model.change import Change
 from gateway.errors import (
     ExpiredHandle,
     ScopeMissing,
@@ -58,7 +59,7 @@ class SampleService:
     def __init__(self) -> None:
         self.events: list[str] = []
         self.happened = asyncio.Condition()
-        self.listeners: list[Callable[[str], None]] = []
+        self.listeners: list[Callable[[Change], None]] = []
         self.watched: list[str] = []
         self.gone: list[str] = []
         self.attendance = Attendance()
@@ -69,7 +70,7 @@ class SampleService:
         self.watched.append(uri)
         return lambda: self.watched.remove(uri)
 
-    def hears(self, caller: Caller, kind: str) -> bool:
+    def hears(self, caller: Caller, change: Change) -> bool:
         return True
 
     async def roots_changed(self, session: str) -> None:
@@ -114,13 +115,13 @@ class SampleService:
     def header_schema(self, name: str, caller: Callable[[], Caller]) -> Mapping[str, Any] | None:
         return next((tool["inputSchema"] for tool in TOOLS if tool["name"] == name), None)
 
-    def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
+    def subscribe(self, listener: Callable[[Change], None]) -> Callable[[], None]:
         self.listeners.append(listener)
         return lambda: self.listeners.remove(listener)
 
     def change(self, kind: str) -> None:
         for listener in self.listeners:
-            listener(kind)
+            listener(Change(kind))
 
     async def saw(self, event: str) -> None:
         """Wait until this has happened."""

@@ -22,6 +22,10 @@ CHOSEN = {"uvloop", "httptools"}
 """What anyio and uvicorn import for the gateway, if it is there."""
 
 
+OF_EXTRAS = {"redis"}
+"""What is imported where the configuration asks for it, and is asked for by an extra."""
+
+
 def imported(*folders: str) -> Iterator[str]:
     """The top-level names of what is imported anywhere in the folders, ours and the standard library's left out."""
     for path in [path for folder in folders for path in (ROOT / folder).rglob("*.py") if CLIENTS not in path.parents]:
@@ -39,4 +43,7 @@ def test_what_is_imported_is_asked_for_and_what_is_asked_for_is_imported() -> No
     # Several distributions may share a name to import (opentelemetry): what is asked for is what is meant.
     homes = {name: [canonicalize_name(origin) for origin in origins[name]] for name in names}
     used = {next((home for home in found if home in asked), found[0]) for found in homes.values()}
-    assert {PARTS.get(name, name) for name in used} | CHOSEN == asked
+    assert {PARTS.get(name, name) for name in used} | CHOSEN == asked | OF_EXTRAS
+    assert {
+        canonicalize_name(Requirement(line).name) for line in PROJECT["optional-dependencies"]["redis"]
+    } == OF_EXTRAS

@@ -25,7 +25,7 @@ class Changes:
         self.all: list[tuple[str, str]] = []
         self._news = anyio.Event()
 
-    def __call__(self, name: str, kind: str) -> None:
+    def __call__(self, name: str, kind: str, principal: str | None = None) -> None:
         self.all.append((name, kind))
         self._news.set()
         self._news = anyio.Event()

@@ -1,23 +1,29 @@
 """`mcp-gateway access`: which hosts people have approved, and the end of it."""
 
+import getpass
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+import anyio
 import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile
-from gateway.cli.exit_codes import DONE, refuse
+from gateway.cli.exit_codes import DONE, FAILED, complain, refuse
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
 from gateway.config.find_config import state_folder
 from gateway.config.load_settings import load_settings
+from gateway.config.schema import Settings
 from gateway.errors import ConfigError
-from gateway.serving.authorization.approvals import Approval, all_approvals, revoke
-from gateway.serving.authorization.database import Database, database_path
+from gateway.serving.authorization.approvals import Approval
+from gateway.serving.authorization.database import database_path
+
+if TYPE_CHECKING:
+    from gateway.serving.authorization.state import State
 
 app = typer.Typer(name="access", help="List or revoke approved hosts.", invoke_without_command=True)
 
@@ -31,7 +37,7 @@ def common(context: typer.Context) -> None:
 @app.command("ls")
 def ls(config: ConfigFile = None, as_json: AsJson = False) -> int:
     """List the approved hosts: by whom, and when last used."""
-    approvals = _database(config).run_now(partial(all_approvals, now=time.time()))
+    approvals = anyio.run(_all_approvals, load_settings(config).settings)
     if as_json:
         say_json([asdict(approval) for approval in approvals])
     elif not approvals:
@@ -58,32 +64,76 @@ def end(
     """
     if bool(approval) + (person is not None) + everything != 1:
         refuse("name the hosts to revoke: ids, or --person NAME, or --all")
-    database = _database(config)
-    found = database.run_now(partial(all_approvals, now=time.time()))
-    if unknown := set(approval or ()) - {one.id for one in found}:
-        refuse(f"there is no approved host {min(unknown)!r}: `mcp-gateway access ls` lists them")
-    ended = [one for one in found if everything or one.principal == person or one.id in (approval or ())]
-    for one in ended:
-        database.run_now(partial(revoke, approval=one.id))
-        say(f"revoked: {one.client_name}, approved by {one.principal}")
+    settings = load_settings(config).settings
+
+    def chosen(found: Sequence[Approval]) -> Sequence[Approval]:
+        if unknown := set(approval or ()) - {one.id for one in found}:
+            refuse(f"there is no approved host {min(unknown)!r}: `mcp-gateway access ls` lists them")
+        return [one for one in found if everything or one.principal == person or one.id in (approval or ())]
+
+    ended = anyio.run(_revoked, settings, chosen)
     if not ended:
         remark("no host has been approved")
+    elif settings.audit.path is not None and (problem := anyio.run(_recorded, settings, ended)) is not None:
+        complain(f"revoked, but not recorded in the audit trail: {problem}")
+        return FAILED
     return DONE
 
 
-def _database(config: ConfigFile) -> Database:
-    """Return the database of the gateway with this configuration. Raises ConfigError if there is none."""
-    settings = load_settings(config).settings
-    path = database_path(settings, state_folder(os.environ))
-    if settings.access.authorization_server is None or path is None:
+async def _recorded(settings: Settings, ended: Sequence[Approval]) -> str | None:
+    """Write a line for each approval into the audit trail; return why that failed, if it did.
+
+    Where a gateway writes its own file, this is another one beside it, as of any further process.
+    """
+    from gateway.telemetry.audit.trail import open_audit_trail
+
+    by = f"command line ({getpass.getuser()})"
+    try:
+        async with open_audit_trail(settings, lambda _: None) as trail:
+            assert trail is not None, "there is a path"
+            for one in ended:
+                about = (one.principal, "revoked", one.id, one.client_name, one.redirect)
+                trail.host_approval(*about, by=by)
+                await trail.flush()
+    except ConfigError as error:
+        return str(error)
+    return trail.problem
+
+
+async def _all_approvals(settings: Settings) -> Sequence[Approval]:
+    async with _opened(settings) as state:
+        return await state.all_approvals(time.time())
+
+
+async def _revoked(
+    settings: Settings, chosen: Callable[[Sequence[Approval]], Sequence[Approval]]
+) -> Sequence[Approval]:
+    async with _opened(settings) as state:
+        ended = chosen(await state.all_approvals(time.time()))
+        for one in ended:
+            await state.revoke(one.id)
+            say(f"revoked: {one.client_name}, approved by {one.principal}")
+        return ended
+
+
+@asynccontextmanager
+async def _opened(settings: Settings) -> "AsyncGenerator[State]":
+    """Context manager: the state of the gateway with these settings. Raises ConfigError if there is none."""
+    from gateway.serving.authorization.state import state_of
+
+    server, folder = settings.access.authorization_server, state_folder(os.environ)
+    if server is None or (server.state is None and database_path(settings, folder) is None):
         raise ConfigError(
             "the configuration has no authorization server, or no folder for its state",
             where="access.authorization_server",
-            remedy="docs/access.md says how to set one up",
+            remedy="docs/access/claude-ai-and-chatgpt.md says how to set one up",
         )
-    database = Database(path)
-    database.check()
-    return database
+    state = state_of(settings, folder)
+    try:
+        state.check()
+        yield state
+    finally:
+        await state.close()
 
 
 def _row(approval: Approval) -> Sequence[str]:

@@ -23,9 +23,9 @@ app = typer.Typer(name="audit", help="Verify and show the audit trail.", invoke_
 
 _LOOK_SECONDS = 0.5
 _SHORT = 12
-_IN_WORDS = ("cause", "changes", "problem", "address", "why", "client", "goes_to")
-"""What is shown with its name."""
 """Characters of a hash that are shown."""
+_IN_WORDS = ("cause", "changes", "problem", "address", "why", "client", "goes_to", "by")
+"""What is shown with its name."""
 
 File = Annotated[
     Path | None, typer.Option("--file", metavar="FILE", help="The file. Default: [audit] path of the configuration.")

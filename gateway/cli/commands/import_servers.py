@@ -11,18 +11,16 @@ import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile
 from gateway.cli.exit_codes import DONE, complain, refuse
+from gateway.cli.move_secrets import ToKeyring, go_to_keyring, store_secrets
 from gateway.cli.terminal import remark, say, say_json, say_table
-from gateway.config.expansion import NoValue
 from gateway.config.find_config import config_candidates, find_file
 from gateway.config.logins import login_command
-from gateway.config.secret_sources import keep_in_keyring
 from gateway.core.wording import counted
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.discover import DiscoveredServers, discover
 from gateway.hosts.config_files.files import decoded_text, read_bytes, replace_file
 from gateway.hosts.config_files.hosts import HOSTS
 from gateway.hosts.config_files.import_servers import ImportPlan, Row, plan_import, wants_login, with_keyring
-from gateway.hosts.config_files.keyring_secrets import PlainSecret
 from gateway.hosts.config_files.login_probe import ask_for_logins, may_want_a_login
 from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.registration_status import registration_status
@@ -40,10 +38,7 @@ def import_(
         typer.Option("--mcp-remote", help="Import servers that want a login (OAuth) through npx -y mcp-remote."),
     ] = False,
     offline: Annotated[bool, typer.Option("--offline", help="Do not ask servers whether they want a login.")] = False,
-    keyring: Annotated[
-        bool | None,
-        typer.Option("--keyring/--no-keyring", help="Move plain secrets into the keyring, or do not. Default: ask."),
-    ] = None,
+    keyring: ToKeyring = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.")] = False,
     as_json: AsJson = False,
@@ -75,8 +70,8 @@ def import_(
     if not yes and not _agreed(len(plan.new), target):
         return DONE
     in_keyring, secrets = with_keyring(plan, text, str(target))
-    if secrets and _to_keyring(keyring, secrets, ask=not yes):
-        _store(secrets)
+    if secrets and go_to_keyring(secrets, keyring, ask=not yes):
+        store_secrets(secrets)
         plan = in_keyring
     replace_file(target, plan.text.encode("utf-8"), expected=before)
     if not as_json:
@@ -97,30 +92,6 @@ def _agreed(count: int, target: Path) -> bool:
     if not sys.stdin.isatty():
         refuse("nobody can be asked here: --yes writes, --dry-run only shows")
     return typer.confirm(f"Put {counted(count, 'server')} into {target}?", default=True)
-
-
-def _to_keyring(wanted: bool | None, secrets: Sequence[PlainSecret], *, ask: bool) -> bool:
-    """Whether the secrets go into the keyring; if nobody can be asked, say how they can."""
-    where = ", ".join(f"{secret.upstream} ({secret.table}.{secret.key})" for secret in secrets)
-    if wanted is None and ask and sys.stdin.isatty():
-        return typer.confirm(f"Plain secrets: {where}. Move {_them(secrets)} into the keyring?", default=True)
-    if wanted is None:
-        remark(f"{where}: {'a secret' if len(secrets) == 1 else 'secrets'} in plain text; --keyring would move")
-        remark(f"{_them(secrets)} into the keyring, and so do `mcp-gateway secret set NAME` and ${{keyring:NAME}}")
-    return wanted or False
-
-
-def _them(secrets: Sequence[PlainSecret]) -> str:
-    return "it" if len(secrets) == 1 else "them"
-
-
-def _store(secrets: Sequence[PlainSecret]) -> None:
-    for secret in secrets:
-        try:
-            keep_in_keyring(secret.entry, secret.value)
-        except NoValue as failed:
-            remedy = "--no-keyring leaves secrets in the file, which is readable by this user alone"
-            raise ConfigError(f"{secret.entry} cannot be stored: {failed}", remedy=remedy) from None
 
 
 def _would_write(count: int, target: Path, *, exists: bool) -> str:

@@ -9,13 +9,14 @@ import typer
 
 from gateway.cli.diagnosis.findings import list_names
 from gateway.cli.exit_codes import DONE
+from gateway.cli.move_secrets import ToKeyring, go_to_keyring, store_secrets
 from gateway.cli.terminal import say, say_table
 from gateway.config.find_config import FILE_NAME, find_file
 from gateway.core.wording import counted
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.discover import discover
 from gateway.hosts.config_files.files import read_bytes, replace_file
-from gateway.hosts.config_files.import_servers import ImportPlan, plan_import
+from gateway.hosts.config_files.import_servers import ImportPlan, plan_import, with_keyring
 from gateway.hosts.config_files.login_probe import ask_for_logins
 from gateway.hosts.config_files.machine import Machine
 from gateway.hosts.config_files.starter_config import HEAD, first_configuration, upstreams_of
@@ -31,6 +32,7 @@ def init(
         typer.Option("--command", metavar="NAME=LINE", help="Command line of a server, in quotes. Repeatable."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    keyring: ToKeyring = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> int:
     """Write a first mcp-gateway.toml, with comments."""
@@ -42,7 +44,7 @@ def init(
     asks = not upstreams and not yes and sys.stdin.isatty()
     found = _found(file, probe=asks) if not upstreams else ImportPlan((), "")
     if asks and found.new and _agreed(found):
-        text, count = found.text, len(found.new)
+        text, count = _with_secrets_kept(found, file, keyring), len(found.new)
     else:
         upstreams = _asked() if asks else upstreams
         text, count = first_configuration(upstreams), len(upstreams)
@@ -71,6 +73,15 @@ def _agreed(found: ImportPlan) -> bool:
     say_table(("server", "from"), [(str(row.upstream), row.server.origin) for row in found.new])
     count = len(found.new)
     return typer.confirm(f"Put {'it' if count == 1 else f'all {count}'} behind the gateway?", default=True)
+
+
+def _with_secrets_kept(found: ImportPlan, file: Path, keyring: bool | None) -> str:
+    """Return the text of the configuration, after plain secrets were moved into the keyring if that is wanted."""
+    in_keyring, secrets = with_keyring(found, HEAD, str(file))
+    if not secrets or not go_to_keyring(secrets, keyring, ask=True):
+        return found.text
+    store_secrets(secrets)
+    return in_keyring.text
 
 
 def _say_next(file: Path, found: ImportPlan | None) -> None:

@@ -4,7 +4,7 @@ import logging
 import os
 import time
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, closing, nullcontext
+from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -242,8 +242,9 @@ async def _serve_http(start: Start) -> int:
 
     start = replace(start, on_refused=refused)
 
-    with anyio.CancelScope() as whole, nullcontext() if authorization is None else closing(authorization):
+    with anyio.CancelScope() as whole:
         async with (
+            nullcontext() if authorization is None else aclosing(authorization),
             controlled_gateway(
                 start,
                 serving,

@@ -13,10 +13,12 @@ from typing import Literal
 
 from gateway.serving.access.tokens import ACCESS_PREFIX, REFRESH_PREFIX
 
-_CODE_SECONDS = 60.0
-_MOST_OF_ONE = 200
+CODE_SECONDS = 60.0
+"""Time to exchange a code."""
+MOST_OF_ONE = 200
 """Approvals of one principal; the least recently used ones end first."""
-_USE_NOTED_SECONDS = 60.0
+USE_NOTED_SECONDS = 60.0
+"""Time in which further uses of an approval are not noted."""
 
 Kind = Literal["access", "refresh"]
 
@@ -92,12 +94,12 @@ def approve(connection: sqlite3.Connection, approval: Approval, redirect_uri: st
     connection.execute(
         "DELETE FROM approvals WHERE id IN "
         "(SELECT id FROM approvals WHERE principal = ? ORDER BY used DESC LIMIT -1 OFFSET ?)",
-        (approval.principal, _MOST_OF_ONE),
+        (approval.principal, MOST_OF_ONE),
     )
     code = secrets.token_urlsafe(32)
     connection.execute(
         "INSERT INTO codes VALUES (?, ?, ?, ?, ?, NULL)",
-        (digest(code), approval.id, redirect_uri, challenge, approval.created + _CODE_SECONDS),
+        (digest(code), approval.id, redirect_uri, challenge, approval.created + CODE_SECONDS),
     )
     return code
 
@@ -151,17 +153,18 @@ def find_access_token(connection: sqlite3.Connection, token: str, now: float) ->
     approval = None if found is None else _approval(connection, found["approval"])
     if found is None or approval is None:
         return None
-    if now - approval.used > _USE_NOTED_SECONDS:
+    if now - approval.used > USE_NOTED_SECONDS:
         connection.execute("UPDATE approvals SET used = ? WHERE id = ?", (now, approval.id))
     return Token(approval, found["scope"], min(found["expires"], approval.expires))
 
 
-def revoke_token(connection: sqlite3.Connection, token: str, client: str) -> None:
-    """End the approval of a token of this client, whichever kind it is."""
-    connection.execute(
-        "DELETE FROM approvals WHERE client = ? AND id IN (SELECT approval FROM tokens WHERE hash = ?)",
-        (client, digest(token)),
-    )
+def revoke_token(connection: sqlite3.Connection, token: str, client: str) -> Approval | None:
+    """End the approval of a token of this client, whichever kind it is, and return it; None if there is none."""
+    approval = _approval_of(connection, "tokens", token)
+    if approval is None or approval.client != client:
+        return None
+    revoke(connection, approval.id)
+    return approval
 
 
 def revoke(connection: sqlite3.Connection, approval: str) -> None:

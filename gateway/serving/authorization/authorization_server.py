@@ -6,7 +6,6 @@ The MCP SDK does the protocol of `/token` and `/register`; `provider` says what 
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,12 +21,13 @@ from gateway.serving.access.tokens import ACCESS_PREFIX
 from gateway.serving.authorization import approvals
 from gateway.serving.authorization.approvals import Approval
 from gateway.serving.authorization.authorize_request import SCOPE, Place
-from gateway.serving.authorization.database import Database, database_path
+from gateway.serving.authorization.database import database_path
 from gateway.serving.authorization.listeners import Listeners
 from gateway.serving.authorization.people import People, grant_of
 from gateway.serving.authorization.person_endpoints import PersonEndpoints
 from gateway.serving.authorization.program_endpoints import GRANT_TYPES, ProgramEndpoints
 from gateway.serving.authorization.provider import Provider
+from gateway.serving.authorization.state import State, state_of
 from gateway.system.loopback import is_loopback
 
 logger = logging.getLogger(__name__)
@@ -44,13 +44,13 @@ class AuthorizationServer:
     Raises ConfigError if hosts could not reach it (`issuer_of`).
     """
 
-    def __init__(self, settings: Settings, database: Database, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, settings: Settings, state: State, clock: Callable[[], float] = time.time) -> None:
         server = settings.access.authorization_server
         assert server is not None, "only made if it is configured"
         self.issuer = issuer_of(settings)
         """Its URL, below which its endpoints are."""
         self._settings = server
-        self._database = database
+        self._state = state
         self._clock = clock
         self._people = People(settings.access.people, server.oidc)
         self._upstreams, self._scopes = _enabled(settings), _scopes(settings)
@@ -58,10 +58,10 @@ class AuthorizationServer:
         place = Place(settings.gateway.name, self.issuer, endpoint, self.is_resource, lambda: self._scopes)
         self.listeners = Listeners()
         """Who is told of logins and approvals."""
-        provider = Provider(server, database, self._may_use, self.listeners, clock)
-        self._programs = ProgramEndpoints(provider, database, self.is_resource, self._forget)
+        provider = Provider(server, state, self._may_use, self.listeners, clock)
+        self._programs = ProgramEndpoints(provider, state, self.is_resource, self._forget, self.listeners)
         self._persons = PersonEndpoints(
-            server, place, self._people, provider, database, self.listeners, lambda: self._upstreams, clock
+            server, place, self._people, provider, state, self.listeners, lambda: self._upstreams, clock
         )
         self._known: dict[str, tuple[float, approvals.Token]] = {}
 
@@ -70,9 +70,9 @@ class AuthorizationServer:
         self._people.reconfigure(settings.access.people)
         self._upstreams, self._scopes = _enabled(settings), _scopes(settings)
 
-    def close(self) -> None:
-        """Close the database."""
-        self._database.close()
+    async def aclose(self) -> None:
+        """Close the state."""
+        await self._state.close()
 
     def narrow(self, written: Mapping[str, Any]) -> None:
         """Drop the people who are gone from `[access.people]` as it is written, though it cannot be applied."""
@@ -124,7 +124,7 @@ class AuthorizationServer:
         if known is not None and now < until <= now + _LOOK_AGAIN_SECONDS:
             return known
         self._known.pop(key, None)
-        found = await self._database.run(partial(approvals.find_access_token, token=token, now=now))
+        found = await self._state.find_access_token(token, now)
         if found is not None:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
@@ -179,17 +179,17 @@ class AuthorizationServer:
         return JSONResponse(metadata, headers={"Cache-Control": "public, max-age=300"})
 
 
-def opened_server(settings: Settings, state: Path | None) -> AuthorizationServer:
-    """Return the authorization server that the settings ask for; `state` is the folder for its database.
+def opened_server(settings: Settings, folder: Path | None) -> AuthorizationServer:
+    """Return the authorization server that the settings ask for; `folder` is where its file would be.
 
     Raises:
-        ConfigError: hosts could not reach it, or its database cannot be used.
+        ConfigError: hosts could not reach it, or its state cannot be used.
     """
-    path = database_path(settings, state)
-    if path is None:
+    shared = settings.access.authorization_server
+    if (shared is None or shared.state is None) and database_path(settings, folder) is None:
         logger.warning("there is no folder for the state: at the next start, every host has to be approved again")
-    server = AuthorizationServer(settings, database := Database(path))
-    database.check()
+    server = AuthorizationServer(settings, state := state_of(settings, folder))
+    state.check()
     return server
 
 

@@ -20,9 +20,9 @@ SECRET_METHODS = ("client_secret_post", "client_secret_basic")
 
 _MOST_REDIRECT_URIS = 20
 _LONGEST_NAME = 80
-_UNAPPROVED_SECONDS = 24 * 3_600.0
+UNAPPROVED_SECONDS = 24 * 3_600.0
 """Seconds after which a client is forgotten that nobody has approved."""
-_UNUSED_SECONDS = 90 * 24 * 3_600.0
+UNUSED_SECONDS = 90 * 24 * 3_600.0
 """The same after its last approval, once that has ended: hosts keep their ids, and come back with them."""
 _REGISTRATIONS_PER_MINUTE = 20
 
@@ -95,9 +95,9 @@ def keep_client(connection: sqlite3.Connection, client: Client, now: float, most
     Raises:
         RegistrationError: all others are in use.
     """
-    connection.execute("DELETE FROM clients WHERE approved IS NULL AND created <= ?", (now - _UNAPPROVED_SECONDS,))
+    connection.execute("DELETE FROM clients WHERE approved IS NULL AND created <= ?", (now - UNAPPROVED_SECONDS,))
     connection.execute(
-        "DELETE FROM clients WHERE approved <= ? AND id NOT IN (SELECT client FROM approvals)", (now - _UNUSED_SECONDS,)
+        "DELETE FROM clients WHERE approved <= ? AND id NOT IN (SELECT client FROM approvals)", (now - UNUSED_SECONDS,)
     )
     (count,) = connection.execute("SELECT count(*) FROM clients").fetchone()
     if count >= most:

@@ -21,12 +21,11 @@ from starlette.responses import RedirectResponse, Response
 from gateway.config.authorization_settings import AuthorizationServerSettings
 from gateway.core.wording import plain
 from gateway.errors import StateUnavailable
-from gateway.serving.authorization import approvals, pages
+from gateway.serving.authorization import pages
 from gateway.serving.authorization.approvals import Approval
 from gateway.serving.authorization.authorize_request import AuthorizeRequest, Place, RefusedRequest, checked_request
 from gateway.serving.authorization.browsers import Browsers
 from gateway.serving.authorization.company_login import CompanyLogin, LoginFailed
-from gateway.serving.authorization.database import Database
 from gateway.serving.authorization.listeners import Listeners
 from gateway.serving.authorization.passphrases import Attempts, is_passphrase
 from gateway.serving.authorization.people import PASSPHRASE, People, grant_of, is_principal
@@ -35,6 +34,7 @@ from gateway.serving.authorization.provider import Provider
 from gateway.serving.authorization.reach_words import reach_in_words
 from gateway.serving.authorization.redirect_uris import destination
 from gateway.serving.authorization.short_lived import ShortLived
+from gateway.serving.authorization.state import State
 from gateway.serving.http import RepeatedLines, address_of
 
 logger = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class PersonEndpoints:
         place: Place,
         people: People,
         provider: Provider,
-        database: Database,
+        state: State,
         listeners: Listeners,
         upstreams: Callable[[], Iterable[str]],
         clock: Callable[[], float] = time.time,
@@ -78,7 +78,7 @@ class PersonEndpoints:
         self._place = place
         self._people = people
         self._provider = provider
-        self._database = database
+        self._state = state
         self._listeners = listeners
         self._upstreams = upstreams
         self._clock = clock
@@ -188,8 +188,7 @@ class PersonEndpoints:
             used=now,
             expires=now + self._settings.approval_lifetime,
         )
-        keep = partial(approvals.approve, approval=approval, redirect_uri=asked.redirect_uri, challenge=asked.challenge)
-        code = await self._database.run(keep)
+        code = await self._state.approve(approval, asked.redirect_uri, asked.challenge)
         self._listeners.tell(approval, "approved")
         logger.info("%s approved %s, which goes to %s", approval.principal, approval.client_name, approval.redirect)
         return _to(asked.answer(self._place.issuer, ("code", code)))

@@ -8,7 +8,6 @@ import base64
 import binascii
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus, urlencode
 
@@ -24,10 +23,11 @@ from starlette.types import Message
 
 from gateway.core.model.json_values import as_dict
 from gateway.errors import StateUnavailable
-from gateway.serving.authorization.approvals import digest, revoke_token
+from gateway.serving.authorization.approvals import digest
 from gateway.serving.authorization.clients import SECRET_METHODS, RegistrationRate
-from gateway.serving.authorization.database import Database
+from gateway.serving.authorization.listeners import Listeners
 from gateway.serving.authorization.provider import Provider
+from gateway.serving.authorization.state import State
 
 NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 GRANT_TYPES = ("authorization_code", "refresh_token")
@@ -46,18 +46,21 @@ class ProgramEndpoints:
     """`/token`, `/register` and `/revoke`.
 
     `is_resource` says whether a URL is one of the gateway's; `on_revoked` is called when tokens may have ended.
+    `listeners` are told of approvals that a host gives up.
     """
 
     def __init__(
         self,
         provider: Provider,
-        database: Database,
+        state: State,
         is_resource: Callable[[str], bool],
         on_revoked: Callable[[], None],
+        listeners: Listeners,
     ) -> None:
-        self._database = database
+        self._state = state
         self._is_resource = is_resource
         self._on_revoked = on_revoked
+        self._listeners = listeners
         self._clients = ClientAuthenticator(provider)
         self._tokens = TokenHandler(provider, self._clients)
         self._registration = RegistrationHandler(provider, ClientRegistrationOptions(enabled=True))
@@ -105,8 +108,10 @@ class ProgramEndpoints:
         token = form.get("token")
         if not token:
             return oauth_error("invalid_request", "token is missing")
-        await self._database.run(partial(revoke_token, token=token, client=client.client_id))
+        ended = await self._state.revoke_token(token, client.client_id)
         self._on_revoked()
+        if ended is not None:
+            self._listeners.tell(ended, "revoked by its host")
         return Response(status_code=200, headers=NO_STORE)
 
 

@@ -1,14 +1,12 @@
-"""What the SDK's handlers of `/token` and `/register` ask for: clients, codes and tokens, from the database.
+"""What the SDK's handlers of `/token` and `/register` ask for: clients, codes and tokens, from the state.
 
 `/authorize`, `/revoke` and the metadata are not the SDK's: its `/authorize` answers people in JSON, compares redirect
 URIs in a normalized form and leaves `iss` out, and its `/revoke` refuses clients without a secret.
 """
 
 import math
-import sqlite3
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import TypeVar
 
 from mcp.server.auth.provider import (
@@ -23,18 +21,17 @@ from mcp.server.auth.provider import (
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 from gateway.config.authorization_settings import AuthorizationServerSettings
-from gateway.serving.authorization import approvals
 from gateway.serving.authorization.approvals import Approval, Code, IssuedTokens, Replayed, Token
 from gateway.serving.authorization.client_documents import ClientDocuments, UnusableDocument
-from gateway.serving.authorization.clients import Client, find_client, keep_client, stored_client
-from gateway.serving.authorization.database import Database
+from gateway.serving.authorization.clients import Client, stored_client
 from gateway.serving.authorization.listeners import Listeners
+from gateway.serving.authorization.state import State
 
 FoundT = TypeVar("FoundT", bound=Code | Token | IssuedTokens)
 
 
 class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
-    """The database and the documents of clients, as the SDK's handlers want them.
+    """The state and the documents of clients, as the SDK's handlers want them.
 
     `may_use` says whether a person may still have tokens: someone who was removed may not.
     """
@@ -42,13 +39,13 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
     def __init__(
         self,
         settings: AuthorizationServerSettings,
-        database: Database,
+        state: State,
         may_use: Callable[[Approval], bool],
         listeners: Listeners,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._settings = settings
-        self._database = database
+        self._state = state
         self._may_use = may_use
         self._listeners = listeners
         self._clock = clock
@@ -60,11 +57,11 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
 
         Raises:
             UnusableDocument: its id is a URL without a usable document.
-            StateUnavailable: the database cannot be used.
+            StateUnavailable: the state cannot be used.
         """
         if self._documents is not None and self._documents.is_document(client_id):
             return await self._documents.find(client_id)
-        return await self._database.run(lambda connection: find_client(connection, client_id))
+        return await self._state.find_client(client_id)
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         """Return a client for the SDK."""
@@ -76,9 +73,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
         """Keep a client that registers itself."""
-        client = stored_client(client_info)
-        most = self._settings.max_clients
-        await self._database.run(partial(keep_client, client=client, now=self._clock(), most=most))
+        await self._state.keep_client(stored_client(client_info), self._clock(), self._settings.max_clients)
 
     async def authorize(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:
         """Not used: see `authorize_page`."""
@@ -88,8 +83,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         self, client: OAuthClientInformationFull, authorization_code: str
     ) -> AuthorizationCode | None:
         """Return a code that was issued to the client, and was not used."""
-        find = partial(approvals.find_code, code=authorization_code, client=client.client_id)
-        found = await self._unless_replayed(find)
+        found = self._unless_replayed(await self._state.find_code(authorization_code, client.client_id))
         if found is None:
             return None
         return AuthorizationCode.model_validate(
@@ -110,13 +104,13 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
     ) -> OAuthToken:
         """Exchange a code for tokens."""
-        use = partial(approvals.use_code, code=authorization_code.code)
-        return await self._exchanged(use, "the code has been used")
+        seconds = self._settings.access_token_lifetime
+        issued = await self._state.use_code(authorization_code.code, self._clock(), seconds)
+        return self._exchanged(issued, "the code has been used")
 
     async def load_refresh_token(self, client: OAuthClientInformationFull, refresh_token: str) -> RefreshToken | None:
         """Return a refresh token of the client that was not used."""
-        find = partial(approvals.find_refresh_token, token=refresh_token, client=client.client_id)
-        found = await self._unless_replayed(find)
+        found = self._unless_replayed(await self._state.find_refresh_token(refresh_token, client.client_id))
         if found is None or not self._is_valid(found):
             return None
         return RefreshToken(
@@ -131,8 +125,9 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         self, client: OAuthClientInformationFull, refresh_token: RefreshToken, scopes: list[str]
     ) -> OAuthToken:
         """Exchange a refresh token for new tokens."""
-        use = partial(approvals.use_refresh_token, token=refresh_token.token, scope=" ".join(scopes))
-        return await self._exchanged(use, "the refresh token has been used")
+        seconds = self._settings.access_token_lifetime
+        issued = await self._state.use_refresh_token(refresh_token.token, " ".join(scopes), self._clock(), seconds)
+        return self._exchanged(issued, "the refresh token has been used")
 
     async def load_access_token(self, token: str) -> AccessToken | None:
         """Not used: `AuthorizationServer.verify` looks tokens up."""
@@ -149,22 +144,19 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         raise NotImplementedError
 
     async def _is_approved(self, client_id: str) -> bool:
-        find = partial(approvals.is_approved, client=client_id, now=self._clock())
-        return await self._database.run(find)
+        return await self._state.is_approved(client_id, self._clock())
 
     def _is_valid(self, found: Code | Token) -> bool:
         return found.expires > self._clock() and self._may_use(found.approval)
 
-    async def _unless_replayed(self, work: Callable[[sqlite3.Connection], FoundT | Replayed | None]) -> FoundT | None:
-        found = await self._database.run(work)
+    def _unless_replayed(self, found: FoundT | Replayed | None) -> FoundT | None:
         if isinstance(found, Replayed):
             self._listeners.tell(found.approval, "ended, because a code or refresh token came again")
             return None
         return found
 
-    async def _exchanged(self, use: Callable[..., IssuedTokens | Replayed | None], fault: str) -> OAuthToken:
-        seconds = self._settings.access_token_lifetime
-        issued = await self._unless_replayed(partial(use, now=self._clock(), seconds=seconds))
+    def _exchanged(self, found: IssuedTokens | Replayed | None, fault: str) -> OAuthToken:
+        issued = self._unless_replayed(found)
         if issued is None:
             raise TokenError("invalid_grant", fault)
         return OAuthToken(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import anyio
 from starlette.types import Scope
 
+from gateway.content.links.base_url import CLIENT_SCOPE
 from gateway.serving.http.repeated import RepeatedLines
 
 logger = logging.getLogger(__name__)
@@ -56,6 +57,8 @@ class WrongTokens:
 
 
 def address_of(scope: Scope) -> str:
-    """Return the peer's address, without its port."""
+    """Return the client's address, without its port: as a trusted proxy gives it (`Bases.enter`), or the peer's."""
+    if (forwarded := scope.get(CLIENT_SCOPE)) is not None:
+        return str(forwarded)
     client = scope.get("client")
     return str(client[0]) if client else "somebody"

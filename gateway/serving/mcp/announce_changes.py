@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
@@ -22,6 +22,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
 
 from gateway.core.model.caller import Caller
+from gateway.core.model.change import Change
 from gateway.core.model.wire import INTERNAL_ERROR, INVALID_REQUEST
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.serving.mcp.drain_streams import cancelled_without_token
@@ -31,12 +32,21 @@ from gateway.upstream.connection.owners import host_of
 
 _PATIENCE_SECONDS = 5.0
 _EVENTS = {"tools": ToolsListChanged, "prompts": PromptsListChanged, "resources": ResourcesListChanged}
-_UPDATED = "updated:"
 _MOST_WATCHED = 1_000
 _MOST_STREAMS = 64
-"""Maximum number for one host, of the 1,024 that the SDK serves at once."""
+"""Maximum number for one host."""
+_MOST_STREAMS_OF_ALL = 1_024
 
 _logger = logging.getLogger(__name__)
+
+
+class _Stream:
+    """One open `subscriptions/listen`, with a bus of its own: each caller hears of what exists for it."""
+
+    def __init__(self, caller: Caller) -> None:
+        self.caller = caller
+        self.bus = InMemorySubscriptionBus()
+        self.handler = ListenHandler(self.bus)
 
 
 class Announcer:
@@ -44,14 +54,14 @@ class Announcer:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._bus = InMemorySubscriptionBus()
-        self._listeners = ListenHandler(self._bus)
+        self._streams: dict[object, _Stream] = {}
+        """The open `subscriptions/listen` requests."""
         self._connections: dict[Connection, dict[str, Callable[[], None]]] = {}
         """Connections of the handshake era, each with the resources that it watches and functions that end this."""
         self._callers: dict[Connection, Caller] = {}
         self._listening: Counter[str] = Counter()
         """The number of open `subscriptions/listen` requests of each host."""
-        self._changed: set[str] = set()
+        self._changed: dict[Change, None] = {}
         self._wake = anyio.Event()
 
     @property
@@ -67,6 +77,8 @@ class Announcer:
         host = host_of(caller)
         if self._listening[host] >= _MOST_STREAMS:
             raise MCPError(INTERNAL_ERROR, f"a host may have {_MOST_STREAMS} subscriptions open; end one of them first")
+        if len(self._streams) >= _MOST_STREAMS_OF_ALL:
+            raise MCPError(INTERNAL_ERROR, "too many subscriptions are open; try again later")
         async with AsyncExitStack() as watched:
             self._listening[host] += 1
             watched.callback(self._listened, host)
@@ -77,8 +89,10 @@ class Announcer:
                     uris.append(uri)
             watched.enter_context(self._service.attending(host))
             promised = asked.model_copy(update={"resource_subscriptions": uris or None})
+            stream = self._streams[key := object()] = _Stream(caller)
+            watched.callback(self._streams.pop, key)
             with cancelled_without_token(getattr(context.request, "scope", {})):
-                return await self._listeners(context, params.model_copy(update={"notifications": promised}))
+                return await stream.handler(context, params.model_copy(update={"notifications": promised}))
             raise MCPError(INVALID_REQUEST, "the bearer token is no longer valid")
 
     def _listened(self, host: str) -> None:
@@ -90,8 +104,9 @@ class Announcer:
         """Notify this host (handshake era) for as long as its connection is open. Return the connection."""
         # The SDK has no public way to learn of the end of a connection that its own HTTP manager opened.
         connection = session._connection  # pyright: ignore[reportPrivateUsage]
+        self._callers[connection] = caller  # its token may reach something else than before
         if connection not in self._connections:
-            self._connections[connection], self._callers[connection] = {}, caller
+            self._connections[connection] = {}
             connection.exit_stack.callback(self._forget, connection, caller.session)
         return connection
 
@@ -119,17 +134,18 @@ class Announcer:
         if session is not None:
             self._service.left(session)
 
-    def changed(self, kind: str) -> None:
-        """Announce a change of a list ("tools", "prompts", "resources") or a resource (`updated:<uri>`).
+    def changed(self, change: Change) -> None:
+        """Announce a change of a list or a resource to the hosts that are to hear of it.
 
-        Returns at once. Equal changes that are due together are announced once.
+        Returns at once. Changes of one list that are due together are announced once.
         """
-        self._changed.add(kind)
+        self._changed[change] = None
         self._wake.set()
 
     def close(self) -> None:
         """End every `subscriptions/listen` regularly."""
-        self._listeners.close()
+        for stream in tuple(self._streams.values()):
+            stream.handler.close()
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -145,16 +161,18 @@ class Announcer:
             while True:
                 await self._wake.wait()
                 self._wake = anyio.Event()
-                kinds, self._changed = sorted(self._changed), set[str]()
-                for kind in kinds:
-                    uri = kind.removeprefix(_UPDATED) if kind.startswith(_UPDATED) else None
-                    for connection, watched in tuple(self._connections.items()):
-                        if uri in watched if uri is not None else self._hears(connection, kind):
+                changes, self._changed = tuple(self._changed), dict[Change, None]()
+                for connection, watched in tuple(self._connections.items()):
+                    for kind, uri in self._heard(self._callers[connection], changes).items():
+                        if uri is None or uri in watched:
                             tasks.start_soon(self._tell, connection, kind, uri)
-                    await self._bus.publish(_EVENTS[kind]() if uri is None else ResourceUpdated(uri=uri))
+                for stream in tuple(self._streams.values()):
+                    for kind, uri in self._heard(stream.caller, changes).items():
+                        await stream.bus.publish(_EVENTS[kind]() if uri is None else ResourceUpdated(uri=uri))
 
-    def _hears(self, connection: Connection, kind: str) -> bool:
-        return self._service.hears(self._callers[connection], kind)
+    def _heard(self, caller: Caller, changes: Sequence[Change]) -> Mapping[str, str | None]:
+        """Return the kinds of those changes that this host is to hear of, with the URI of a resource."""
+        return {change.kind: change.uri for change in changes if self._service.hears(caller, change)}
 
     async def _tell(self, connection: Connection, kind: str, uri: str | None) -> None:
         method = f"notifications/{kind}/list_changed" if uri is None else "notifications/resources/updated"

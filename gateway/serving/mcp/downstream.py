@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from gateway.content.links.base_url import BASE_SCOPE, answering_under
 from gateway.core.model.caller import Caller
+from gateway.core.model.change import Change
 from gateway.core.model.json_safe import is_json_safe, to_json_safe
 from gateway.core.model.json_shape import DEEPEST, is_deep
 from gateway.core.model.json_size import MANY_VALUES
@@ -100,10 +101,10 @@ class Downstream:
         finally:
             unsubscribe()
 
-    def _changed(self, kind: str) -> None:
-        if kind == "tools":
+    def _changed(self, change: Change) -> None:
+        if change.kind == "tools":
             self._written.forget()
-        self.announcer.changed(kind)
+        self.announcer.changed(change)
 
     def header_schema(self, name: str, caller: Callable[[], Caller]) -> Mapping[str, Any] | None:
         """Return the input schema of a tool with headers that the caller is offered (`Service.header_schema`)."""

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from gateway.core.model.caller import Caller
+from gateway.core.model.change import Change
 from gateway.upstream import Host
 
 ProgressCallback = Callable[[float, float | None, str | None], Awaitable[None]]
@@ -56,8 +57,8 @@ class Service(Protocol):
         """
         ...
 
-    def hears(self, caller: Caller, kind: str) -> bool:
-        """Whether this host acts on notifications that its "tools", "prompts" or "resources" have changed."""
+    def hears(self, caller: Caller, change: Change) -> bool:
+        """Whether this host is to be notified of a change: of what exists for it, if it acts on such notifications."""
         ...
 
     async def roots_changed(self, session: str) -> None:
@@ -91,9 +92,6 @@ class Service(Protocol):
         """
         ...
 
-    def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Call `listener` with "tools", "prompts" or "resources" when that list changes. Return a function to stop it.
-
-        It is called with `updated:<uri>` when a watched resource changes.
-        """
+    def subscribe(self, listener: Callable[[Change], None]) -> Callable[[], None]:
+        """Call `listener` when a list or a watched resource changes. Return a function to stop it."""
         ...

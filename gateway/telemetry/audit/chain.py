@@ -160,8 +160,8 @@ class Chain:
         """Return what was found amiss with what earlier runs wrote, for the first line of this one."""
         return self._about
 
-    def append(self, records: Sequence[Mapping[str, Any]]) -> None:
-        """Write a line for each record, all of them or none.
+    def append(self, records: Sequence[Mapping[str, Any]]) -> Sequence[bytes]:
+        """Write a line for each record, all of them or none, and return the lines, without their ends.
 
         Raises:
             OSError: the system does not allow it, for instance because the disk is full.
@@ -181,6 +181,7 @@ class Chain:
         if self._first is None:
             self._first = self._last.sequence + 1
         self._last, self._day = last, today
+        return [line.removesuffix(b"\n") for line in lines]
 
     def keep_head(self) -> None:
         """Write the head file. Raises OSError."""

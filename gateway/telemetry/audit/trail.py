@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 from anyio import to_thread
@@ -48,6 +48,9 @@ from gateway.telemetry.audit.mask_arguments import masked
 from gateway.telemetry.audit.upstream_identity import identity_of
 from gateway.telemetry.calls import outcome_of
 from gateway.telemetry.requests import request_id
+
+if TYPE_CHECKING:
+    from gateway.telemetry.audit.send_lines import LineSender
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +91,7 @@ async def open_audit_trail(settings: Settings, upstream: FindUpstream) -> AsyncG
     """Context manager: the audit trail, or None if none is configured.
 
     Raises:
-        ConfigError: its file cannot be written to.
+        ConfigError: its file cannot be written to, or what sends its lines is not installed.
     """
     path = settings.audit.path
     if path is None:
@@ -99,12 +102,26 @@ async def open_audit_trail(settings: Settings, upstream: FindUpstream) -> AsyncG
     except OSError as error:
         remedy = "name a file in a folder of this user"
         raise ConfigError(f"cannot be written: {error.strerror or error}", where="audit.path", remedy=remedy) from None
-    trail = AuditTrail(settings, chain, upstream)
     try:
-        async with trail.writing():
-            yield trail
+        sender = _sender(settings)
+        trail = AuditTrail(settings, chain, upstream, sender)
+        try:
+            async with trail.writing():
+                yield trail
+        finally:
+            if sender is not None:
+                with anyio.CancelScope(shield=True):
+                    await to_thread.run_sync(sender.close)
     finally:
         chain.close()
+
+
+def _sender(settings: Settings) -> "LineSender | None":
+    if not settings.audit.otlp:
+        return None
+    from gateway.telemetry.audit.send_lines import LineSender
+
+    return LineSender(settings.gateway.name)
 
 
 def _opened(settings: AuditSettings) -> Chain:
@@ -119,8 +136,11 @@ class AuditTrail:
     after its line was written, and refused while nothing can be.
     """
 
-    def __init__(self, settings: Settings, chain: Chain, upstream: FindUpstream) -> None:
+    def __init__(
+        self, settings: Settings, chain: Chain, upstream: FindUpstream, sender: "LineSender | None" = None
+    ) -> None:
         self._chain = chain
+        self._sender = sender
         self._upstream = upstream
         self._send: MemoryObjectSendStream[_Item]
         self._receive: MemoryObjectReceiveStream[_Item]
@@ -263,10 +283,20 @@ class AuditTrail:
         if (count := self._refused_logins.count()) is not None:
             self._event("login refused", principal=principal, address=address, why=why, earlier=count or None)
 
-    def host_approval(self, principal: str, outcome: str, approval: str, host: str, goes_to: str) -> None:
-        """Record what became of somebody's approval of a host: `approved`, or why it has ended."""
+    def host_approval(
+        self, principal: str, outcome: str, approval: str, host: str, goes_to: str, *, by: str = ""
+    ) -> None:
+        """Record what became of somebody's approval of a host: `approved`, or why it has ended.
+
+        `by` says who ended it, if neither its person nor the host did.
+        """
         about = {"principal": principal, "outcome": outcome, "approval": approval}
-        self._event("host approval", **about, client=host, goes_to=goes_to)
+        self._event("host approval", **about, client=host, goes_to=goes_to, by=by)
+
+    async def flush(self) -> None:
+        """Wait until what was recorded so far is written, or could not be."""
+        await self._queue(_Item(None, done := anyio.Event()))
+        await done.wait()
 
     def _event(self, event: str, *, token: str | None = None, **about: Any) -> None:
         """Queue the line of an event; `token` is the name of one, which is no secret."""
@@ -307,7 +337,9 @@ class AuditTrail:
             records.insert(0, {"time": _now(), "event": "start", "version": __version__, **self._chain.resumed()})
         try:
             if records:
-                self._chain.append(records)
+                lines = self._chain.append(records)
+                if self._sender is not None:
+                    self._sender.send(lines)
                 self._has_begun = True
                 self._unwritten.clear()
                 self._told += dropped

@@ -213,6 +213,10 @@ class Subscriber:
         subscriptions.want(self.uri)
         subscribers[self] = None
 
+    def is_on(self, subscriptions: Subscriptions) -> bool:
+        """Whether it is subscribed on this connection."""
+        return self._place is not None and self._place[0] is subscriptions
+
     def leave(self) -> None:
         """End the subscription, wherever it is now."""
         if self._place is not None:

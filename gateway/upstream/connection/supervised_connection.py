@@ -12,6 +12,7 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from gateway.config.schema import UpstreamSettings
+from gateway.core.model.change import UPDATED as UPDATED_PREFIX
 from gateway.core.model.revisions import Era
 from gateway.core.wording import counted
 from gateway.errors import Failure, FailureCode, UpstreamError, UpstreamLost, UpstreamRefused
@@ -57,8 +58,6 @@ OnEvent = Callable[["SupervisedConnection", str], None]
 `listed` (its lists were fetched again), `broken off` (opening failed), or `updated:<uri>` (a resource has changed).
 Must not block.
 """
-
-UPDATED_PREFIX = "updated:"
 
 _FOR_HOSTS = frozenset({"notifications/message", "notifications/elicitation/complete"})
 

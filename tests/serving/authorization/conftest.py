@@ -20,9 +20,11 @@ from gateway.serving.access import Access
 from gateway.serving.authorization.authorization_server import AuthorizationServer
 from gateway.serving.authorization.database import Database
 from gateway.serving.authorization.passphrases import hash_passphrase
+from gateway.serving.authorization.sqlite_state import SqliteState
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app
 from tests.servers.downstream_service import SampleService
+from tests.servers.redis_server import RedisServer
 
 BASE = "https://tools.example.com"
 REDIRECT = "https://host.example/callback"
@@ -73,18 +75,27 @@ class Gateway:
     """The gateway, with the hosts that use it."""
 
     def __init__(
-        self, server: AuthorizationServer, access: Access, state: Path, client: TestClient, clock: Clock
+        self,
+        server: AuthorizationServer,
+        access: Access,
+        state: Path,
+        database: Database,
+        client: TestClient,
+        clock: Clock,
+        peer: str,
     ) -> None:
+        self.peer = peer
+        """The address that requests come from."""
         self.server = server
         self.access = access
         self.state = state
         """The file of the database."""
-        self.database = server._database
+        self.database = database
         self.http = client
         self.clock = clock
 
-    def browser(self) -> "Browser":
-        return Browser(self.http)
+    def browser(self, **headers: str) -> "Browser":
+        return Browser(self.http, self.peer, headers)
 
     def register(self, *redirect_uris: str, **metadata: Any) -> dict[str, Any]:
         given = {
@@ -124,8 +135,10 @@ class Gateway:
 class Browser:
     """A browser of its own, with its own cookies."""
 
-    def __init__(self, client: TestClient) -> None:
-        self.http = TestClient(client.app, base_url=BASE, follow_redirects=False)
+    def __init__(self, client: TestClient, peer: str, headers: dict[str, str]) -> None:
+        self.http = TestClient(
+            client.app, base_url=BASE, follow_redirects=False, headers=headers, client=(peer, 50_001)
+        )
 
     @staticmethod
     def query(client_id: str, **parameters: str | None) -> str:
@@ -180,19 +193,31 @@ def parameters_in(answer: Any) -> dict[str, str]:
 
 
 @pytest.fixture
+def redis(redis_program: str, tmp_path: Path) -> Generator[RedisServer]:
+    server = RedisServer(redis_program, tmp_path)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
 def opened(tmp_path: Path) -> Callable[..., Any]:
     """A gateway: takes settings of the authorization server, people, and settings of the gateway."""
 
     @contextmanager
     def opened(
-        server: dict[str, Any] | None = None, people: dict[str, Any] | None = None, **gateway: Any
+        server: dict[str, Any] | None = None,
+        people: dict[str, Any] | None = None,
+        proxies: tuple[str, ...] = (),
+        peer: str = "testclient",
+        **gateway: Any,
     ) -> Generator[Gateway]:
         hashed = passphrase_hash()
         everybody = {"alice": {"hash": hashed}, "bob": {"hash": hashed, "upstreams": ["docs"]}}
         settings = settings_of(server or {}, everybody if people is None else people, gateway)
         clock, state = Clock(), tmp_path / "state" / "authorization.sqlite3"
         database = Database(state)
-        authorization = AuthorizationServer(settings, database, clock)
+        authorization = AuthorizationServer(settings, SqliteState(database), clock)
         access = Access(settings.http, settings.access, clock, public_url=settings.gateway.public_url)
         access.add(authorization, authorization.issuer)
         app = http_app(
@@ -201,11 +226,11 @@ def opened(tmp_path: Path) -> Callable[..., Any]:
             Identity("sample", "1.0"),
             access=access,
             public_url=settings.gateway.public_url,
-            bases=Bases(settings.gateway.root_path),
+            bases=Bases(settings.gateway.root_path, proxies),
             public=authorization.routes(),
         )
-        with TestClient(app, base_url=BASE) as client:
-            yield Gateway(authorization, access, state, client, clock)
+        with TestClient(app, base_url=BASE, client=(peer, 50_000)) as client:
+            yield Gateway(authorization, access, state, database, client, clock, peer)
         database.close()
 
     return opened

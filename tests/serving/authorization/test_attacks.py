@@ -412,6 +412,48 @@ def test_who_listens_is_told_of_approvals_and_of_those_that_end(gateway: Gateway
     assert ended == ("alice", "ended, because a code or refresh token came again", *approved[2:])
 
 
+def test_who_listens_is_told_once_when_a_host_gives_its_approval_up(gateway: Gateway) -> None:
+    told: list[tuple[str, ...]] = []
+    tokens, other = gateway.tokens(), gateway.tokens()
+    gateway.server.listeners.host_approval = lambda *about: told.append(about)
+    for client_id in (other["client_id"], tokens["client_id"], tokens["client_id"]):
+        form = {"token": tokens["access_token"], "client_id": client_id}
+        assert gateway.http.post("/revoke", data=form).status_code == 200
+    [(person, outcome, _, *host)] = told
+    assert (person, outcome, host) == ("alice", "revoked by its host", ["Some Host", "host.example"])
+
+
+def test_behind_a_trusted_proxy_the_address_is_the_clients(opened: Any) -> None:
+    told: list[str] = []
+    with opened(proxies=("10.0.0.0/8",), peer="10.0.0.1") as gateway:
+        gateway.access.on_refusal = lambda address, fault: told.append(address)
+        for headers in (
+            {},
+            {"X-Forwarded-For": "203.0.113.9"},
+            {"X-Forwarded-For": "198.51.100.1, 203.0.113.9, 10.0.0.2"},
+            {"Forwarded": 'for=198.51.100.1, for="[2001:db8::9]:4711";proto=https, for=10.0.0.2'},
+            {"X-Forwarded-For": "203.0.113.9:4711", "Forwarded": "for=203.0.113.9"},
+            {"X-Forwarded-For": "203.0.113.9", "Forwarded": "for=198.51.100.1"},
+            {"X-Forwarded-For": "203.0.113.9, unknown, 10.0.0.3"},
+            {"X-Forwarded-For": "nonsense"},
+            {"X-Forwarded-For": ", " * 5_000},
+            {"X-Forwarded-For": "::ffff:203.0.113.9"},
+        ):
+            gateway.http.get("/mcp", headers={"Authorization": "Bearer mcpg_wrong", **headers})
+    mine = "203.0.113.9"
+    assert told == ["10.0.0.1", mine, mine, "2001:db8::9", mine, "10.0.0.1", "10.0.0.3", "10.0.0.1", "10.0.0.1", mine]
+
+
+def test_a_peer_that_is_no_trusted_proxy_cannot_name_an_address(opened: Any) -> None:
+    told: list[str] = []
+    with opened(proxies=("10.0.0.0/8",), peer="192.0.2.1") as gateway:
+        gateway.server.listeners.login_refused = lambda principal, address, why: told.append(address)
+        browser = gateway.browser(**{"X-Forwarded-For": "203.0.113.9"})
+        browser.open(gateway.register()["client_id"])
+        browser.send("login", name="alice", passphrase="wrong")
+    assert told == ["192.0.2.1"]
+
+
 # ------------------------------------------------------------------------------------------------------------ floods
 
 

@@ -17,6 +17,7 @@ from gateway.serving.authorization.passphrases import Attempts, hash_passphrase,
 from gateway.serving.authorization.reach_words import reach_in_words
 from gateway.serving.authorization.redirect_uris import destination, with_parameters
 from gateway.serving.authorization.short_lived import ShortLived
+from gateway.serving.authorization.sqlite_state import SqliteState
 from tests.serving.authorization.conftest import BASE, Clock, passphrase_hash, settings_of
 
 
@@ -60,6 +61,7 @@ def test_a_server_without_people_is_refused(tmp_path: Path) -> None:
         ('[access.people."a b"]\n', "is not a name for a person"),
         ("[access.people.local]\n", "is the gateway's own"),
         ("[access.authorization_server]\nregistraton = true", "did you mean 'registration'"),
+        ('[access.authorization_server]\nstate = "http://127.0.0.1:6379"', "state"),
         ('[access.authorization_server.oidc]\nissuer = "http://x.example"', "https://"),
     ],
 )
@@ -81,6 +83,17 @@ def test_the_database_is_relative_to_the_file_and_the_secret_is_one(tmp_path: Pa
     loaded = load_settings(path, environ={}).settings
     assert loaded.access.authorization_server.database == tmp_path / "logins.db"
     assert "a secret of ours" in set(all_secrets(loaded))
+
+
+def test_the_password_of_a_redis_is_a_secret(tmp_path: Path) -> None:
+    path, secret = tmp_path / "mcp-gateway.toml", tmp_path / "password"
+    secret.write_text("pass%20word\n", "utf-8")
+    state = f"redis://gateway:${{file:{secret}}}@redis.internal:6379/0"
+    people = f'[access.people.alice]\nhash = "{passphrase_hash()}"\n'
+    path.write_text(f'{people}[access.authorization_server]\nstate = "{state}"\n', "utf-8")
+    loaded = load_settings(path, environ={}).settings
+    assert loaded.access.authorization_server.state == "redis://gateway:pass%20word@redis.internal:6379/0"
+    assert {"pass%20word", "pass word"} <= set(all_secrets(loaded))
 
 
 def test_people_are_applied_at_once_and_the_server_at_the_next_start() -> None:
@@ -105,7 +118,7 @@ def test_a_database_that_is_none_is_told_at_the_start(tmp_path: Path) -> None:
 
 
 def test_without_a_folder_the_state_is_in_memory(caplog: pytest.LogCaptureFixture) -> None:
-    opened_server(settings(), None)._database.close()
+    opened_server(settings(), None)
     assert "every host has to be approved again" in caplog.text
 
 
@@ -137,7 +150,7 @@ def test_nothing_else_is(url: str) -> None:
 
 
 def server() -> AuthorizationServer:
-    return AuthorizationServer(settings_of({}, {"alice": {"hash": passphrase_hash()}}, {}), Database(None))
+    return AuthorizationServer(settings_of({}, {"alice": {"hash": passphrase_hash()}}, {}), SqliteState(Database(None)))
 
 
 def test_a_passphrase_is_known_by_its_hash() -> None:

@@ -8,6 +8,7 @@ from mcp.server.connection import Connection
 from mcp.server.session import ServerSession
 
 from gateway.core.model.caller import Caller
+from gateway.core.model.change import Change
 from gateway.serving.mcp import announce_changes
 from gateway.serving.mcp.announce_changes import Announcer
 from gateway.upstream.attendance import Attendance
@@ -26,8 +27,8 @@ class Watched:
         self.uris.append(uri)
         return lambda: self.uris.remove(uri)
 
-    def hears(self, caller, kind):
-        return caller.client_name != "deaf"
+    def hears(self, caller, change):
+        return caller.client_name != "deaf" and change.principal in (None, caller.principal)
 
     def attending(self, host):
         return self.attendance.attending(host)
@@ -62,9 +63,10 @@ class Host:
             self.news = anyio.Event()
             await self.news.wait()
 
-    def follow(self, announcer, name=None):
+    def follow(self, announcer, name=None, principal="local"):
         outbound: Any = self
-        announcer.follow(ServerSession(outbound, self.connection), Caller(session=None, client_name=name))
+        caller = Caller(session=None, client_name=name, principal=principal)
+        announcer.follow(ServerSession(outbound, self.connection), caller)
 
 
 async def test_every_live_host_is_told_and_one_that_does_not_read_delays_nobody(monkeypatch):
@@ -75,7 +77,7 @@ async def test_every_live_host_is_told_and_one_that_does_not_read_delays_nobody(
             for host in (stuck, first, second):
                 host.follow(announcer)
             for count in (1, 2):
-                announcer.changed("tools")
+                announcer.changed(Change("tools"))
                 await first.told_times(count)
                 await second.told_times(count)
     assert first.told == second.told == [("notifications/tools/list_changed", None)] * 2
@@ -88,9 +90,9 @@ async def test_changes_that_come_together_are_told_once_each():
             host.follow(announcer)
             host.follow(announcer)
             for kind in ("tools", "resources", "tools", "tools"):
-                announcer.changed(kind)
+                announcer.changed(Change(kind))
             await host.told_times(2)
-            announcer.changed("tools")
+            announcer.changed(Change("tools"))
             await host.told_times(3)
     kinds = [method.split("/")[1] for method, _ in host.told]
     assert sorted(kinds[:2]) == ["resources", "tools"]
@@ -104,7 +106,7 @@ async def test_a_host_whose_connection_has_ended_is_told_nothing():
             gone.follow(announcer)
             here.follow(announcer)
             await gone.connection.exit_stack.aclose()
-            announcer.changed("tools")
+            announcer.changed(Change("tools"))
             await here.told_times(1)
     assert gone.told == []
 
@@ -121,8 +123,8 @@ async def test_a_changed_resource_is_told_to_those_who_watch_it_until_they_are_g
             await announcer.subscribe(watching.connection, "a://2", Caller())
             announcer.unsubscribe(watching.connection, "a://2")
             assert service.uris == ["a://1"]
-            announcer.changed("updated:a://2")
-            announcer.changed("updated:a://1")
+            announcer.changed(Change("updated:a://2"))
+            announcer.changed(Change("updated:a://1"))
             await watching.told_times(1)
             await watching.connection.exit_stack.aclose()
             assert service.uris == []
@@ -136,6 +138,34 @@ async def test_a_host_that_makes_nothing_of_it_is_not_told():
         async with announcer.running():
             deaf.follow(announcer, "deaf")
             other.follow(announcer)
-            announcer.changed("tools")
+            announcer.changed(Change("tools"))
             await other.told_times(1)
     assert deaf.told == []
+
+
+async def test_changes_of_one_list_are_told_once_to_whom_they_concern():
+    announcer, alice, bob = Announcer(SERVICE), Host(), Host()
+    with anyio.fail_after(30):
+        async with announcer.running():
+            alice.follow(announcer, principal="alice")
+            bob.follow(announcer, principal="bob")
+            announcer.changed(Change("tools", "mail", "alice"))
+            announcer.changed(Change("tools", "docs", "alice"))
+            await alice.told_times(1)
+            announcer.changed(Change("prompts"))
+            await alice.told_times(2)
+            await bob.told_times(1)
+    assert [method for method, _ in bob.told] == ["notifications/prompts/list_changed"]
+    assert len(alice.told) == 2
+
+
+async def test_what_a_host_hears_of_follows_its_latest_request():
+    announcer, host, other = Announcer(SERVICE), Host(), Host()
+    with anyio.fail_after(30):
+        async with announcer.running():
+            host.follow(announcer, principal="alice")
+            other.follow(announcer, principal="alice")
+            host.follow(announcer, principal="bob")
+            announcer.changed(Change("tools", "mail", "alice"))
+            await other.told_times(1)
+    assert host.told == []

@@ -42,7 +42,7 @@ for line in sys.stdin:
 async def listing(pages: str, list_bytes: int) -> AsyncIterator[Upstream]:
     limits = UpstreamLimits(list_bytes=list_bytes)
     settings = UpstreamSettings(command=sys.executable, args=("-c", LISTS, pages), limits=limits)
-    async with Upstreams({"x": settings}, on_change=lambda name, kind: None) as upstreams:
+    async with Upstreams({"x": settings}, on_change=lambda *_: None) as upstreams:
         assert await upstreams["x"].ready(30)
         yield upstreams["x"]
 

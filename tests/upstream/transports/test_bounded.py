@@ -90,7 +90,7 @@ def settings(source: str) -> UpstreamSettings:
 
 @pytest.mark.parametrize("behaviour", [NEVER_READS, ASKS, ONE_LARGE_AFTER_ANOTHER], ids=["pings", "asks", "large"])
 async def test_requests_without_end_end_the_link(behaviour: str) -> None:
-    async with Upstreams({"greedy": settings(GREEDY + behaviour)}, on_change=lambda name, kind: None) as upstreams:
+    async with Upstreams({"greedy": settings(GREEDY + behaviour)}, on_change=lambda *_: None) as upstreams:
         upstream = upstreams["greedy"]
         assert await upstream.ready(30)
         limits = Timeouts(call=60, idle=60)
@@ -109,7 +109,7 @@ say(id=message["id"], result={"content": []})
 sys.stdout.flush()
 for line in sys.stdin: pass
 """
-    async with Upstreams({"greedy": settings(GREEDY + telling)}, on_change=lambda name, kind: None) as upstreams:
+    async with Upstreams({"greedy": settings(GREEDY + telling)}, on_change=lambda *_: None) as upstreams:
         limits = Timeouts(call=60, idle=60)
         result = await upstreams["greedy"].default.request("tools/call", {"name": "go"}, WITH_SLOW_HOST, limits)
         assert result == {"content": []}

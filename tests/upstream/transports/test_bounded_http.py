@@ -134,7 +134,7 @@ async def test_requests_without_end_end_the_link(path: str, transport: Any, clie
     with anyio.fail_after(60):
         async with served() as port:
             settings = UpstreamSettings(url=f"http://127.0.0.1:{port}{path}", transport=transport, http_client=client)
-            async with Upstreams({"greedy": settings}, on_change=lambda name, kind: None) as upstreams:
+            async with Upstreams({"greedy": settings}, on_change=lambda *_: None) as upstreams:
                 assert await upstreams["greedy"].ready(30)
                 limits = Timeouts(call=50, idle=50)
                 with pytest.raises(UpstreamLost, match="sends too many requests"):

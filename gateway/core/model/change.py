@@ -1,0 +1,22 @@
+"""What has changed behind the gateway, and whom it concerns."""
+
+from typing import NamedTuple
+
+UPDATED = "updated:"
+"""The beginning of the kind of a change of one resource; its URI follows."""
+
+
+class Change(NamedTuple):
+    """A change of a list, or of a resource."""
+
+    kind: str
+    """`tools`, `prompts` or `resources` for a list, or `updated:<uri>`."""
+    upstream: str | None = None
+    """The upstream that it is of; None for one that concerns whoever has any."""
+    principal: str | None = None
+    """The principal whom alone it concerns; None if it concerns everybody who reaches the upstream."""
+
+    @property
+    def uri(self) -> str | None:
+        """The URI of the resource that has changed; None for a list."""
+        return self.kind.removeprefix(UPDATED) if self.kind.startswith(UPDATED) else None
