@@ -15,6 +15,7 @@ from pydantic import AwareDatetime, Field, field_validator, model_validator
 from gateway.config.audit_settings import AuditSettings
 from gateway.config.authorization_settings import AuthorizationServerSettings, PersonSettings
 from gateway.config.caller_limit_settings import CallerLimitSettings
+from gateway.config.console_settings import ConsoleSettings
 from gateway.config.issuer_settings import SCOPE, IssuerSettings
 from gateway.config.locations import location
 from gateway.config.login_settings import LoginSettings
@@ -659,6 +660,7 @@ class Settings(SecretSection):
     limits: LimitSettings = LimitSettings()
     logging: LoggingSettings = LoggingSettings()
     audit: AuditSettings = AuditSettings()
+    console: ConsoleSettings = ConsoleSettings()
     upstreams: dict[Annotated[str, Field(pattern=UPSTREAM_NAME, max_length=UPSTREAM_NAME_LENGTH)], UpstreamSettings] = (
         Field(default_factory=dict[str, UpstreamSettings])
     )

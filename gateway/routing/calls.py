@@ -151,7 +151,7 @@ class Calls:
                 context.audit.returned(raw)
             sizes = await _sizes(raw)
             size = sizes.whole
-            call.answered(size.characters)
+            call.answered(raw, size.characters)
             if raw.get("resultType") in (INPUT_REQUIRED, TASK):
                 if raw["resultType"] == TASK:
                     self._tasks.remember(raw, route, context.caller)

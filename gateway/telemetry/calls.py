@@ -22,6 +22,7 @@ from gateway.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
+from gateway.telemetry.call_history import PastCall
 from gateway.telemetry.content import shorten_json
 from gateway.telemetry.logs import log_plainly
 from gateway.telemetry.requests import request_id
@@ -84,12 +85,16 @@ class CallRecord:
         self.arguments: str | None = None
         self.result: str | None = None
         self.seconds = 0.0
+        self.past: PastCall | None = None
+        """The call in the history, if one is kept."""
         self._show = show
         self._began = perf_counter()
 
     def asked(self, arguments: object, size: int) -> None:
         """Record the call's arguments, and their size."""
         self.bytes_in = size
+        if self.past is not None:
+            self.past.arguments = arguments
         if self._show:
             self.arguments = shorten_json(arguments)
 
@@ -97,9 +102,11 @@ class CallRecord:
         """Record the upstream, and the tool's name there."""
         self.upstream, self.upstream_tool = upstream, _shown(tool)
 
-    def answered(self, size: int) -> None:
-        """Record the size of the upstream's result."""
+    def answered(self, result: Mapping[str, Any], size: int) -> None:
+        """Record the upstream's result and its size."""
         self.bytes_raw = size
+        if self.past is not None:
+            self.past.result = result
 
     def shaped(self, result: Mapping[str, Any], size: int, notes: Sequence[Note], *, is_error: bool) -> None:
         """Record what the host gets, and what was changed on the way."""
