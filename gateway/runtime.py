@@ -91,6 +91,18 @@ class Gateway:
         """Links to stored content: none until something serves them."""
         return self._rooms.links
 
+    @property
+    def media(self) -> "CountedMedia":
+        """The workers that decode, draw and convert media."""
+        return self._rooms.media
+
+    def preview(self) -> "Shaper":
+        """Return a shaper that shows what results become, with a store that nothing else uses, and no describer."""
+        from gateway.content.shaping import Shaper
+        from gateway.content.store import MemoryStore
+
+        return Shaper(MemoryStore(self.settings.store), self._rooms.media, max_blocks=self.settings.limits.blocks)
+
     def repairer(self) -> "Repairer":
         """The component that repairs requests to model APIs; it shares the store, so it knows hosts' handles."""
         from gateway.content.shaping.effect_cache import RememberingMedia

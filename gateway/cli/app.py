@@ -59,6 +59,7 @@ COMMANDS: Final[Mapping[str, _Command]] = {
     "person": _Command("person.app", "Add, list or remove people who may approve hosts."),
     "access": _Command("access.app", "List or revoke approved hosts."),
     "secret": _Command("secret.app", "Keep secrets in the keyring."),
+    "console": _Command("console.console", "See in the browser what every model sees."),
     "status": _Command("status.status", "Show the running gateways."),
     "audit": _Command("audit.app", "Verify and show the audit trail."),
     "logs": _Command("logs.logs", "Show the log of a gateway."),

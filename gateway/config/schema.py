@@ -16,6 +16,7 @@ from gateway.config.audit_settings import AuditSettings
 from gateway.config.authorization_settings import AuthorizationServerSettings, PersonSettings
 from gateway.config.caller_limit_settings import CallerLimitSettings
 from gateway.config.claim_header_settings import ClaimHeaders, source_problem
+from gateway.config.console_settings import ConsoleSettings
 from gateway.config.issuer_settings import SCOPE, IssuerSettings
 from gateway.config.locations import location
 from gateway.config.login_settings import LoginSettings
@@ -672,6 +673,7 @@ class Settings(SecretSection):
     limits: LimitSettings = LimitSettings()
     logging: LoggingSettings = LoggingSettings()
     audit: AuditSettings = AuditSettings()
+    console: ConsoleSettings = ConsoleSettings()
     upstreams: dict[Annotated[str, Field(pattern=UPSTREAM_NAME, max_length=UPSTREAM_NAME_LENGTH)], UpstreamSettings] = (
         Field(default_factory=dict[str, UpstreamSettings])
     )

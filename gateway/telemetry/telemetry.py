@@ -8,6 +8,7 @@ from typing import Any
 from opentelemetry.trace import TracerProvider
 
 from gateway.core.model.caller import Caller
+from gateway.telemetry.call_history import CallHistory
 from gateway.telemetry.calls import CallRecord, log
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.traces import Tracing
@@ -30,12 +31,16 @@ class Telemetry:
     def __init__(self, *, content: bool = False, tracer_provider: TracerProvider | None = None) -> None:
         self.metrics = Metrics()
         self.content = content
+        self.history: CallHistory | None = None
+        """The newest calls, once somebody wants to look at them."""
         self._tracing = Tracing(tracer_provider)
 
     @contextmanager
     def call(self, caller: Caller, profile: str, tool: str, params: Mapping[str, Any]) -> Generator[CallRecord]:
         """Record one tool call, with its request's params; the caller fills in the `CallRecord`."""
         call = CallRecord(caller, profile, tool, show=self.content)
+        history = self.history
+        past = None if history is None else history.begin(call, caller)
         with self._tracing.span(call, params.get("_meta")):
             try:
                 yield call
@@ -45,6 +50,8 @@ class Telemetry:
             finally:
                 call.ended()
                 self._count(call)
+                if history is not None and past is not None:
+                    history.end(past)
                 log(call)
 
     def readiness(self) -> Readiness:

@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -33,14 +33,19 @@ from gateway.core.model.json_values import as_object
 from gateway.core.profiles.match_profile import find_profile
 from gateway.core.tools.instructions import Introductions
 from gateway.runtime import Gateway
+from gateway.serving.console.on_request import CONSOLE_PATH, ConsoleOnRequest
 from gateway.serving.control.status_report import Serving
+from gateway.system.loopback import is_loopback
 from gateway.telemetry import configure_logging
 from gateway.telemetry.logs import announce
 from gateway.telemetry.trace_export import exporting_traces
 
 if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
     from gateway.routing import Router
     from gateway.serving.access import Access
+    from gateway.serving.access.identified import Fault, Identified
     from gateway.serving.authorization.authorization_server import AuthorizationServer
     from gateway.serving.mcp.early_stdio import EarlyStdio
     from gateway.telemetry.audit.trail import AuditTrail
@@ -76,6 +81,9 @@ def serve(
         int | None, typer.Option("--port", min=0, max=65_535, help="Port for --http; 0 for any free one.")
     ] = None,
     bind: Annotated[str | None, typer.Option("--bind", metavar="ADDRESS", help="Address for --http.")] = None,
+    console: Annotated[
+        bool, typer.Option("--console", help="Serve the console too, at /console; only with --http.")
+    ] = False,
     log_format: Annotated[LogFormat | None, typer.Option("--log-format", help="Format of the log on stderr.")] = None,
     log_level: Annotated[LogLevel | None, typer.Option("--log-level", help="Minimum log level.")] = None,
     calibrate: Annotated[
@@ -85,11 +93,15 @@ def serve(
     """Serve one host over stdio, or many over HTTP."""
     if not http and (port is not None or bind is not None):
         refuse("--port and --bind need --http")
+    if console and not http:
+        refuse("--console needs --http; `mcp-gateway console` opens the console of any running gateway")
     started: CommandContext = context.obj
     chosen = the_profile(profile)
 
     def overlay(settings: Settings) -> Settings:
-        return _listening(_logging(_modelled(settings, model), log_format, log_level), port, bind)
+        return _with_console(
+            _listening(_logging(_modelled(settings, model), log_format, log_level), port, bind), console
+        )
 
     start = replace(Start.of(loaded_for(config, upstream, command), chosen, overlay), calibrating=calibrate)
     settings = start.settings
@@ -99,7 +111,7 @@ def serve(
         find_profile(profiles, chosen)
     with exporting_traces(os.environ, settings.gateway.name):
         if http:
-            ended = run_until_signal(partial(_serve_http, start), fast_loop=True)
+            ended = run_until_signal(partial(serve_http_with, start), fast_loop=True)
         else:
             opening = started.opening or _opening(settings)
             if opening.is_by_hand:
@@ -110,19 +122,24 @@ def serve(
 
 def _listening(settings: Settings, port: int | None, bind: str | None) -> Settings:
     given = {"port": port, "bind": bind}
-    changes = {key: value for key, value in given.items() if value is not None}
-    return settings.model_copy(update={"http": settings.http.model_copy(update=changes)})
+    return _changed(settings, "http", {key: value for key, value in given.items() if value is not None})
+
+
+def _with_console(settings: Settings, console: bool) -> Settings:
+    return _changed(settings, "console", {"enabled": True} if console else {})
 
 
 def _modelled(settings: Settings, model: str | None) -> Settings:
-    changes = {"model": model} if model else {}
-    return settings.model_copy(update={"gateway": settings.gateway.model_copy(update=changes)})
+    return _changed(settings, "gateway", {"model": model} if model else {})
 
 
 def _logging(settings: Settings, log_format: LogFormat | None, level: LogLevel | None) -> Settings:
     given = {"format": log_format, "level": level}
-    changes = {key: value for key, value in given.items() if value is not None}
-    return settings.model_copy(update={"logging": settings.logging.model_copy(update=changes)})
+    return _changed(settings, "logging", {key: value for key, value in given.items() if value is not None})
+
+
+def _changed(settings: Settings, section: str, changes: Mapping[str, Any]) -> Settings:
+    return settings.model_copy(update={section: getattr(settings, section).model_copy(update=changes)})
 
 
 def _opening(settings: Settings) -> "EarlyStdio":
@@ -192,7 +209,27 @@ def _record(trail: "AuditTrail", access: "Access", authorization: "Authorization
         authorization.listeners.host_approval = trail.host_approval
 
 
-async def _serve_http(start: Start) -> int:
+def _tell_where(settings: Settings, address: str) -> None:
+    where = f"listening on {address}/mcp (Streamable HTTP) and {address}/sse (HTTP+SSE)"
+    if settings.logging.format == "json":
+        announce(logger, where)
+    else:
+        remark(where)
+
+
+def _console_address(settings: Settings, console: ConsoleOnRequest, address: str) -> str:
+    """Return the address of the console. On this machine it lets a browser in; elsewhere a token has to."""
+    if settings.logging.format == "json" or not is_loopback(settings.http.bind):
+        return f"{address}{CONSOLE_PATH}"
+    return f"{address}{CONSOLE_PATH}/enter?key={console.console.sessions.new_key()}"
+
+
+def _tell_of_console(url: str) -> None:
+    remark(f"console at {url}")
+
+
+async def serve_http_with(start: Start, on_console: Callable[[str], object] = _tell_of_console) -> int:
+    """Serve over HTTP until stopped. `on_console` gets the address of the console, if it is served."""
     from gateway.config.find_config import state_folder
     from gateway.content.links.base_url import Bases
     from gateway.content.links.links import link_key
@@ -221,12 +258,10 @@ async def _serve_http(start: Start) -> int:
         base = f"{address}{own.root_path}"
         gateway.links.serve_at(base, key)
         gateway.login_desk.serve_at(partial(_place, own.public_url, base))
-        where = f"listening on {address}/mcp (Streamable HTTP) and {address}/sse (HTTP+SSE)"
         serving.transports[:] = [f"{address}/mcp", f"{address}/sse"]
-        if settings.logging.format == "json":
-            announce(logger, where)
-        else:
-            remark(where)
+        _tell_where(settings, address)
+        if settings.console.enabled and serving.console is not None:
+            on_console(_console_address(settings, serving.console, address))
 
     def applied(changed: Settings) -> None:
         reached.applied(changed)
@@ -270,6 +305,7 @@ async def _serve_http(start: Start) -> int:
                 public=[
                     *login_routes(gateway.login_desk, client_document(own.public_url) if own.public_url else None),
                     *([] if authorization is None else authorization.routes()),
+                    *_console_routes(settings, serving, access),
                 ],
                 bases=Bases(own.root_path, settings.http.trusted_proxies),
                 public_url=own.public_url,
@@ -278,6 +314,21 @@ async def _serve_http(start: Start) -> int:
             reached.serves(app.state.downstream)
             await serve_http(app, settings.http, on_bound=bound)
     return DONE
+
+
+def _console_routes(settings: Settings, serving: Serving, access: "Access") -> "list[BaseRoute]":
+    """Return the routes of the console, if it is to be served. It is open to the tokens of admins."""
+    if not settings.console.enabled or serving.console is None:
+        return []
+    from starlette.routing import Mount
+
+    from gateway.serving.console.routes import console_app
+
+    async def identify(authorization: str) -> "Identified | Fault":
+        # Without any tokens everybody is somebody, but not every page in a browser may see the console.
+        return await access.identify(authorization) if access.needs_token else "missing"
+
+    return [Mount(CONSOLE_PATH, console_app(serving.console.console, identify))]
 
 
 def _origin(settings: Settings, port: int) -> str:

@@ -19,7 +19,7 @@ from rich.console import Console
 from gateway.cli.demo.cases import CASES, Case
 from gateway.cli.demo.clients import DemoConnection, Sse, Stdio, StreamableHttp, Target, connected
 from gateway.cli.demo.demo_files import DemoFiles, demo_setting
-from gateway.cli.demo.outcome import Cell, Outcome, Side, side
+from gateway.cli.demo.outcome import Cell, Outcome
 from gateway.cli.demo.page import write_page
 from gateway.cli.demo.processes import CannotStart, http_process, last_stderr_lines
 from gateway.cli.demo.table import print_table
@@ -27,6 +27,7 @@ from gateway.core.model.revisions import NEWEST_MODERN
 from gateway.errors import GatewayError
 from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.hosts import FIRST
+from gateway.hosts.simulators.side import Side, side
 
 TOTAL_SECONDS = 600.0
 LISTING_SECONDS = 30.0

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 from gateway.cli.demo.cases import Case
-from gateway.cli.demo.outcome import Cell, Outcome, Side, summary
+from gateway.cli.demo.outcome import Cell, Outcome
 from gateway.cli.demo.thumbnails import Gallery
 from gateway.hosts.simulators.base64_runs import base64_runs
 from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText
+from gateway.hosts.simulators.side import Side, summary
 
 HEAD_CHARS = 420
 TAIL_CHARS = 140

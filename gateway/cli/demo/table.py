@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gateway.cli.demo.outcome import Cell, Outcome, Side, Tone, summary
+from gateway.cli.demo.outcome import Cell, Outcome
+from gateway.hosts.simulators.side import Side, Tone, summary
 
 STYLES: dict[Tone, str] = {"good": "green", "kept": "cyan", "poor": "yellow", "bad": "bold red"}
 WIDTH = 200

@@ -10,7 +10,7 @@ import anyio
 from anyio import to_thread
 
 from gateway.cli.demo.cases import Case
-from gateway.cli.demo.outcome import Cell, Outcome, Side, side
+from gateway.cli.demo.outcome import Cell, Outcome
 from gateway.cli.diagnosis.page_check import HOST_PROFILE, CheckedPage, check_pages, host_profile
 from gateway.cli.diagnosis.selection import Arguments, PlannedCall, Skipped, matches, select
 from gateway.cli.progress import ANNOUNCED_AFTER
@@ -30,6 +30,7 @@ from gateway.core.wording import counted, join_facts, pixel_words, plain
 from gateway.errors import GatewayError, UpstreamRefused, UpstreamUnavailable
 from gateway.hosts.simulators.host import SimulatedHost
 from gateway.hosts.simulators.hosts import FIRST
+from gateway.hosts.simulators.side import Side, side
 from gateway.routing import Router
 from gateway.runtime import open_gateway
 from gateway.testing.advice import Advice, advise_on_tool, unique

@@ -16,6 +16,7 @@ import anyio.to_thread
 from gateway._version import __version__
 from gateway.config.schema import Settings
 from gateway.config.settings_diff import Difference
+from gateway.serving.console.on_request import ConsoleOnRequest
 from gateway.serving.control import logins
 from gateway.serving.control.approve_calls import answer_approvals
 from gateway.serving.control.contents import Contents
@@ -66,6 +67,7 @@ async def under_control(
     folder = _folder()
     with _logged(folder, serving, gateway.settings):
         async with background_tasks() as tasks:
+            serving.console = ConsoleOnRequest(gateway, partial(report, gateway, serving, reloader), tasks)
             if folder is not None:
                 apply_pending_calibration(folder, gateway.calibration)
                 calibrate = partial(answer, gateway.calibration)
@@ -79,6 +81,7 @@ async def under_control(
                     approvals=partial(answer_approvals, gateway.router.approvals),
                     pins=partial(read_pins_again, gateway.router),
                     logins=partial(logins.answer, gateway),
+                    console=serving.console.address,
                 )
                 tasks.start_soon(_answer, folder, serving, gateway, commands)
             if load is not None and serving.config is not None:

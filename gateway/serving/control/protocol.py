@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from gateway.core.model.json_values import is_dict
 
-Command = Literal["status", "reload", "stop", "calibrate", "content", "approvals", "pins", "login", "logout"]
+Command = Literal["status", "reload", "stop", "calibrate", "content", "approvals", "pins", "login", "logout", "console"]
 COMMANDS: tuple[Command, ...] = get_args(Command)
 
 MAX_REQUEST_BYTES = 4_096

@@ -48,6 +48,8 @@ class Commands:
     approvals: Plain | None = None
     pins: Plain | None = None
     logins: Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]] | None = None
+    console: Callable[[], Awaitable[str]] | None = None
+    """Returns an address of the console for one browser."""
 
 
 async def answer_callers(listener: SocketListener, endpoint: Endpoint, commands: Commands) -> None:
@@ -227,12 +229,10 @@ async def _reply(request: dict[str, Any], commands: Commands) -> tuple[bytes, bo
                 return protocol.result({}), True
             case "login" | "logout" if commands.logins is not None:
                 return _bounded(protocol.result(await commands.logins(request))), False
-            case "calibrate" if commands.calibrate is not None:
-                return _bounded(protocol.result(commands.calibrate(request))), False
-            case "approvals" if commands.approvals is not None:
-                return _bounded(protocol.result(commands.approvals(request))), False
-            case "pins" if commands.pins is not None:
-                return _bounded(protocol.result(commands.pins(request))), False
+            case "calibrate" | "approvals" | "pins" as name if (plain := getattr(commands, name)) is not None:
+                return _bounded(protocol.result(plain(request))), False
+            case "console" if commands.console is not None:
+                return _bounded(protocol.result({"url": await commands.console()})), False
             case _:
                 return protocol.refusal_reply(f"the commands are {', '.join(protocol.COMMANDS)}"), False
     except GatewayError as error:

@@ -20,9 +20,12 @@ from gateway.system.process_usage import memory_of_trees, own_memory
 
 if TYPE_CHECKING:
     from gateway.content.links.links import Links
+    from gateway.content.shaping import Shaper
     from gateway.content.store import KeptStore
+    from gateway.core.model.effects import MediaWork
     from gateway.routing import Router
     from gateway.routing.calibration import Calibration
+    from gateway.serving.console.on_request import ConsoleOnRequest
     from gateway.telemetry.audit.trail import AuditTrail
     from gateway.upstream import Upstream, Upstreams
     from gateway.upstream.pins import Pins
@@ -43,6 +46,9 @@ class Running(Protocol):
     def store(self) -> "KeptStore": ...
     @property
     def links(self) -> "Links": ...
+    @property
+    def media(self) -> "MediaWork": ...
+    def preview(self) -> "Shaper": ...
     @property
     def pins(self) -> "Pins": ...
     @property
@@ -81,6 +87,7 @@ class Serving:
     log: Path | None = None
     principal: str = Caller().principal
     """The owner of the hosts' content."""
+    console: "ConsoleOnRequest | None" = None
 
 
 async def report(running: Running, serving: Serving, reloader: Reloader) -> dict[str, Any]:

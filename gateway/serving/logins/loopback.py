@@ -4,12 +4,10 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 import anyio
-from anyio.abc import TaskGroup, TaskStatus
+from anyio.abc import TaskGroup
 
 from gateway.system.background_tasks import background_tasks
 from gateway.upstream.authorization.login_desk import LoginDesk
-
-_ADDRESS = "127.0.0.1"
 
 
 @asynccontextmanager
@@ -37,16 +35,9 @@ async def loopback_pages(desk: LoginDesk, port_for: Callable[[str], int | None])
 async def _open(tasks: TaskGroup, desk: LoginDesk, port: int) -> str:
     # Imported here, because few gateways on stdio need a web server.
     from starlette.applications import Starlette
-    from starlette.middleware import Middleware
-    from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-    from gateway.serving.http import Listening, serve
+    from gateway.serving.http.loopback import serve_on_loopback
     from gateway.serving.logins.routes import login_routes
 
-    names = Middleware(TrustedHostMiddleware, allowed_hosts=[_ADDRESS, "localhost"])
-    app = Starlette(routes=login_routes(desk, asks=False), middleware=[names])
-
-    async def run(*, task_status: TaskStatus[int]) -> None:
-        await serve(app, Listening(_ADDRESS, port, "auth.callback_port"), on_bound=task_status.started)
-
-    return f"http://{_ADDRESS}:{await tasks.start(run)}"
+    app = Starlette(routes=login_routes(desk, asks=False))
+    return await serve_on_loopback(tasks, app, port, "auth.callback_port")

@@ -11,9 +11,10 @@ from PIL import Image
 from rich.console import Console
 
 from gateway.cli.demo.cases import CASES
-from gateway.cli.demo.outcome import Cell, Outcome, Side, side, summary
+from gateway.cli.demo.outcome import Cell, Outcome
 from gateway.cli.demo.table import count_lossless, print_table
 from gateway.hosts.simulators.hosts import SIMULATORS
+from gateway.hosts.simulators.side import Side, side, summary
 
 
 def _png() -> str:

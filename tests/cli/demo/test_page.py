@@ -12,9 +12,10 @@ import pytest
 from PIL import Image
 
 from gateway.cli.demo.cases import CASES
-from gateway.cli.demo.outcome import Cell, Outcome, Side, side
+from gateway.cli.demo.outcome import Cell, Outcome
 from gateway.cli.demo.page import page, write_page
 from gateway.hosts.simulators.hosts import FIRST
+from gateway.hosts.simulators.side import Side, side
 
 EMPTY_ELEMENTS = {"meta", "br", "img", "link"}
 HOSTILE = "<script>alert(1)</script>\"'><img src=http://evil.example/x onerror=alert(1)>\x1b[31m\x00"

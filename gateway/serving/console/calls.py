@@ -1,0 +1,170 @@
+"""Calls for the console: a list of the newest, and one with everything that it carried."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+
+from gateway.config.secrets import all_secrets
+from gateway.core.results.lift_result import lift
+from gateway.errors import InvalidRequest
+from gateway.serving.console.console import Console
+from gateway.serving.console.host_views import viewed_hosts
+from gateway.serving.console.parts import characters, envelope_parts, json_part
+from gateway.serving.console.views import View, number_in
+from gateway.telemetry.audit.mask_arguments import masked
+from gateway.telemetry.call_history import CallHistory, PastCall
+
+PAGE = 100
+_LONGEST = 500
+
+
+class CallFilter(NamedTuple):
+    """Which calls to show: those whose tool, host, principal or upstream contains `text`, and with this outcome.
+
+    `outcome` is one of `gateway.telemetry.calls.Outcome`, or `failed` for all that are not `ok`.
+    """
+
+    text: str = ""
+    outcome: str = ""
+
+    def fits(self, call: PastCall) -> bool:
+        """Whether the call is one of them."""
+        record = call.record
+        if self.outcome == "failed":
+            if call.is_running or record.outcome == "ok":
+                return False
+        elif self.outcome and (call.is_running or record.outcome != self.outcome):
+            return False
+        wanted = self.text.casefold()
+        told = (record.tool, record.host, call.principal, record.upstream, record.profile)
+        return not wanted or any(wanted in one.casefold() for one in told)
+
+
+def list_calls(history: CallHistory, chosen: CallFilter, before: int | None = None) -> dict[str, Any]:
+    """Return up to 100 calls, the newest first: `calls`, and `before`, with which to ask for more (null: no more).
+
+    `kept` is the number of all calls that are kept, `newest` the number of the newest, 0 without any.
+    """
+    found = _fitting(history, chosen, before)
+    calls = [call_row(call) for call in islice(found, PAGE)]
+    more = next(found, None) is not None
+    return {
+        "calls": calls,
+        "before": calls[-1]["number"] if more else None,
+        "kept": len(history),
+        "newest": newest(history),
+    }
+
+
+def newest(history: CallHistory) -> int:
+    """Return the number of the newest call, 0 without any."""
+    return next((call.number for call in history.newest_first()), 0)
+
+
+def _fitting(history: CallHistory, chosen: CallFilter, before: int | None) -> Iterator[PastCall]:
+    for call in history.newest_first():
+        if (before is None or call.number < before) and chosen.fits(call):
+            yield call
+
+
+def call_row(call: PastCall) -> dict[str, Any]:
+    """Return what a line about a call says."""
+    record = call.record
+    return {
+        "number": call.number,
+        "began": _moment(call.began),
+        "is_running": call.is_running,
+        "outcome": None if call.is_running else record.outcome,
+        "tool": record.tool,
+        "upstream": record.upstream or None,
+        "upstream_tool": record.upstream_tool or None,
+        "host": record.host,
+        "host_version": call.client_version,
+        "revision": record.revision,
+        "profile": record.profile,
+        "principal": call.principal,
+        "milliseconds": None if call.is_running else round(record.seconds * 1_000),
+        "bytes_in": record.bytes_in,
+        "bytes_raw": record.bytes_raw,
+        "bytes_out": record.bytes_out,
+        "blocks": record.blocks,
+        "notes": len(record.notes),
+        "error": record.error,
+    }
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def show_call(console: Console, call: PastCall) -> dict[str, Any]:
+    """Return a call with its arguments, secrets masked, the parts of its own result, the notes, and hosts to compare.
+
+    `parts` and `arguments` are null if they are not kept, or not yet there.
+    """
+    result = call.result
+    envelope = None if result is None else lift(result)
+    parts = None if envelope is None else envelope_parts(envelope, console.shelf)
+    hosts = viewed_hosts(console.gateway.settings)
+    return {
+        **call_row(call),
+        "is_kept": call.is_whole,
+        "arguments": None if call.arguments is None else json_part(_masked(console, call)),
+        "parts": parts,
+        "characters": characters(parts or []),
+        "is_error": envelope is not None and envelope.is_error,
+        "result_notes": [note.model_dump(exclude_none=True) for note in call.record.notes],
+        "hosts": [host._asdict() for host in hosts],
+        "compared": compared(call, {host.name for host in hosts}),
+    }
+
+
+def compared(call: PastCall, known: set[str]) -> list[str]:
+    """Return the hosts to begin a comparison with: that of the call, and those that most people have."""
+    wanted = (call.record.profile, "claude-desktop", "claude-code", "codex")
+    return [name for name in dict.fromkeys(wanted) if name in known][:3]
+
+
+def tool_of(console: Console, call: PastCall) -> Mapping[str, Any] | None:
+    """Return the tool of a call as its upstream lists it now; None if it does not."""
+    upstream = console.gateway.upstreams.get(call.record.upstream)
+    tools = () if upstream is None else upstream.tools()
+    return next((tool for tool in tools if tool.get("name") == call.record.upstream_tool), None)
+
+
+def _masked(console: Console, call: PastCall) -> Any:
+    schema = (tool_of(console, call) or {}).get("inputSchema")
+    return masked(call.arguments, schema, tuple(all_secrets(console.gateway.settings)))
+
+
+def filter_in(request: Request) -> CallFilter:
+    """Return the filter that a request asks for."""
+    query = request.query_params
+    return CallFilter(query.get("text", "")[:_LONGEST], query.get("outcome", "")[:_LONGEST])
+
+
+async def _calls(console: Console, request: Request) -> Mapping[str, Any]:
+    chosen = filter_in(request)
+    return {**list_calls(console.history, chosen, number_in(request, "before")), "chosen": chosen._asdict()}
+
+
+async def _call(console: Console, request: Request) -> Mapping[str, Any]:
+    return show_call(console, console.call(request.path_params["number"]))
+
+
+async def _seen(console: Console, request: Request) -> Mapping[str, Any]:
+    call = console.call(request.path_params["number"])
+    if call.result is None:
+        raise InvalidRequest("the result of this call is not kept", remedy="[console] max_bytes keeps more")
+    settings = console.gateway.settings
+    return await console.views.view(call.result, tool_of(console, call), request.path_params["host"], settings)
+
+
+VIEWS = (
+    View("/calls", "calls.html", _calls, "calls", "Calls"),
+    View("/calls/{number:int}", "call.html", _call, "calls"),
+    View("/calls/{number:int}/seen/{host}", "seen.html", _seen, "calls"),
+)

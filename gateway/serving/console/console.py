@@ -1,0 +1,46 @@
+"""The console of one gateway: what its pages share, while they are served."""
+
+from dataclasses import dataclass
+
+import anyio
+
+from gateway.errors import InvalidRequest
+from gateway.serving.console.host_views import HostViews
+from gateway.serving.console.media import MediaShelf
+from gateway.serving.console.ports import Report, ShownGateway
+from gateway.serving.console.sessions import ConsoleSessions
+from gateway.telemetry.call_history import CallHistory, PastCall
+
+_SIMULATIONS = 1
+"""Simulated hosts at a time: each is a process."""
+
+
+@dataclass(frozen=True)
+class Console:
+    """The gateway that is shown, the browsers that may see it, and what they look at."""
+
+    gateway: ShownGateway
+    report: Report
+    sessions: ConsoleSessions
+    history: CallHistory
+    shelf: MediaShelf
+    views: HostViews
+
+    def call(self, number: int) -> PastCall:
+        """Return a call of the history. Raises InvalidRequest if it is not kept, or no longer."""
+        call = self.history.find(number)
+        if call is None:
+            raise InvalidRequest(
+                f"there is no call {number}", remedy="only the newest calls are kept: [console] max_calls"
+            )
+        return call
+
+
+def open_console(gateway: ShownGateway, report: Report) -> Console:
+    """Return the console of a gateway, whose calls are kept from now on if they were not before."""
+    telemetry, settings = gateway.router.telemetry, gateway.settings.console
+    if telemetry.history is None:
+        telemetry.history = CallHistory(settings.max_calls, settings.max_bytes)
+    shelf = MediaShelf()
+    views = HostViews(gateway.preview(), shelf, anyio.CapacityLimiter(_SIMULATIONS))
+    return Console(gateway, report, ConsoleSessions(), telemetry.history, shelf, views)

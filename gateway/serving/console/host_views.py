@@ -1,0 +1,160 @@
+"""What the model of a host makes of a tool's result: through the gateway, and without it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import anyio
+from anyio import to_process
+
+from gateway.config.builtin_profiles import load_profiles
+from gateway.config.schema import Settings
+from gateway.content.shaping import Shaped, Shaper
+from gateway.core.effect_words import effect_words, outcome_words
+from gateway.core.model.caller import Caller
+from gateway.core.model.envelope import Envelope
+from gateway.core.profiles.host_profiles import narrow
+from gateway.core.profiles.match_profile import choose_profile, find_profile
+from gateway.core.profiles.profile import Profile
+from gateway.core.results.lift_result import lift
+from gateway.errors import InvalidRequest
+from gateway.hosts.simulators.hosts import SIMULATORS
+from gateway.hosts.simulators.side import Side, side, summary
+from gateway.serving.console.media import MediaShelf
+from gateway.serving.console.parts import characters, envelope_parts, seen_parts
+
+_SECONDS = 30.0
+_AT_ONCE = 1
+_CHARACTERS_PER_TOKEN = 4
+"""A rule of thumb for English and JSON; models count differently."""
+
+
+class ViewedHost(NamedTuple):
+    """A host whose model's view can be shown: its name and title, and whether its client is simulated."""
+
+    name: str
+    title: str
+    is_simulated: bool
+
+
+def viewed_hosts(settings: Settings) -> list[ViewedHost]:
+    """Return every host that can be chosen: the simulated ones, then the other profiles, each by title."""
+    simulated = [ViewedHost(host.name, host.title, True) for host in SIMULATORS.values()]
+    profiles = load_profiles(settings)
+    others = [ViewedHost(name, one.title or name, False) for name, one in profiles.items() if name not in SIMULATORS]
+    return [*sorted(simulated, key=_by_title), *sorted(others, key=_by_title)]
+
+
+def _by_title(host: ViewedHost) -> str:
+    return host.title.casefold()
+
+
+@dataclass(frozen=True)
+class HostViews:
+    """Views of results. `shaper` shapes them beside the gateway's own work, with a store that nothing else uses."""
+
+    shaper: Shaper
+    shelf: MediaShelf
+    limiter: anyio.CapacityLimiter
+
+    async def view(
+        self, result: Mapping[str, Any], tool: Mapping[str, Any] | None, name: str, settings: Settings
+    ) -> dict[str, Any]:
+        """Return what the model of the host `name` gets of a tool's own result.
+
+        `title`, `profile`; `through` the gateway, and `direct`ly if the host is simulated: each with its `parts`, a
+        `summary` in a few words with its `tone` (good, kept, poor, bad), `problems`, `characters` of text and
+        `text_tokens` (estimated); `effects` and `notes` in words: what was done to the result, and what was changed.
+
+        Raises:
+            InvalidRequest: there is no such host.
+        """
+        profile = _profile_of(name, settings)
+        shaped = await self.shaper.shape(result, profile, owner=Caller().principal)
+        about = {
+            "host": name,
+            "title": profile.title or name,
+            "profile": profile.name,
+            "is_simulated": name in SIMULATORS,
+            "effects": [
+                {"what": effect_words(effect), "outcome": outcome_words(shaped.outcomes.get(effect.key))}
+                for effect in shaped.effects
+            ],
+            "notes": [note.model_dump(exclude_none=True) for note in shaped.notes],
+        }
+        if name not in SIMULATORS:
+            return {**about, "direct": None, "through": self._as_sent(shaped)}
+        seen = partial(_sides, result, shaped.result, tool, name)
+        try:
+            with anyio.fail_after(_SECONDS):
+                # In a process of its own: simulated hosts decode pictures, which nobody has checked.
+                direct, through = await to_process.run_sync(seen, cancellable=True, limiter=self.limiter)
+        except TimeoutError:
+            problem = f"this took longer than {_SECONDS:.0f} s, so only what is sent is shown"
+            return {**about, "direct": None, "through": {**self._as_sent(shaped), "problems": [problem]}}
+        title = SIMULATORS[name].title
+        return {**about, "title": title, "direct": self._as_seen(direct), "through": self._as_seen(through)}
+
+    def _as_seen(self, seen: "_Judged") -> dict[str, Any]:
+        parts = [] if seen.side.seen is None else seen_parts(seen.side.seen, self.shelf)
+        return {
+            "parts": parts,
+            "summary": seen.words,
+            "tone": seen.tone,
+            "problems": list(seen.side.problems_in_short),
+            "is_flagged": seen.side.seen is not None and seen.side.seen.flagged,
+            **_amounts(parts),
+        }
+
+    def _as_sent(self, shaped: Shaped) -> dict[str, Any]:
+        envelope: Envelope = lift(shaped.result)
+        parts = envelope_parts(envelope, self.shelf)
+        return {
+            "parts": parts,
+            "summary": "as it is sent",
+            "tone": "kept",
+            "problems": [],
+            "is_flagged": envelope.is_error,
+            **_amounts(parts),
+        }
+
+
+class _Judged(NamedTuple):
+    side: Side
+    words: str
+    tone: str
+
+
+def _sides(
+    result: Mapping[str, Any], shaped: Mapping[str, Any], tool: Mapping[str, Any] | None, name: str
+) -> tuple[_Judged, _Judged]:
+    """Simulate the host without the gateway and with it. Runs in a process of its own."""
+    host = SIMULATORS[name]
+    direct, through = side(result, result, tool, host), side(result, shaped, tool, host)
+    return _Judged(direct, *summary(direct)), _Judged(through, *summary(through))
+
+
+def _amounts(parts: list[Mapping[str, Any]]) -> dict[str, int]:
+    count = characters(parts)
+    return {"characters": count, "text_tokens": -(-count // _CHARACTERS_PER_TOKEN)}
+
+
+def _profile_of(name: str, settings: Settings) -> Profile:
+    """Return the profile that this host gets, narrowed to the revision that it speaks."""
+    profiles = load_profiles(settings)
+    host = SIMULATORS.get(name)
+    if host is None:
+        if name not in profiles:
+            raise InvalidRequest(f"there is no host {name!r}", remedy="`mcp-gateway profiles` lists them")
+        return profiles[name]
+    if host.profile is not None:
+        return narrow(find_profile(profiles, host.profile), host.revision)
+    caller = Caller(
+        revision=host.revision,
+        client_name=host.client_info["name"],
+        client_version=host.client_info["version"],
+        user_agent=host.user_agent,
+        capabilities=host.capabilities,
+    )
+    return narrow(choose_profile(profiles, caller, None, None).profile, host.revision)

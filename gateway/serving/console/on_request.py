@@ -1,0 +1,48 @@
+"""The console of a running gateway, opened when somebody asks for it."""
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio.abc import TaskGroup
+
+if TYPE_CHECKING:
+    from gateway.serving.console.console import Console
+    from gateway.serving.console.ports import Report, ShownGateway
+
+CONSOLE_PATH = "/console"
+
+
+class ConsoleOnRequest:
+    """The console of a gateway. Nothing is loaded, kept or listened on before it is asked for."""
+
+    def __init__(self, gateway: "ShownGateway", report: "Report", tasks: TaskGroup) -> None:
+        self._gateway = gateway
+        self._report = report
+        self._tasks = tasks
+        self._opening = anyio.Lock()
+        self._origin: str | None = None
+
+    @cached_property
+    def console(self) -> "Console":
+        """The console; calls are kept from now on."""
+        from gateway.serving.console.console import open_console
+
+        return open_console(self._gateway, self._report)
+
+    async def address(self) -> str:
+        """Return an address of the console on this machine, which lets one browser in, once."""
+        async with self._opening:
+            if self._origin is None:
+                self._origin = await self._listen()
+        return f"{self._origin}{CONSOLE_PATH}/enter?key={self.console.sessions.new_key()}"
+
+    async def _listen(self) -> str:
+        from starlette.applications import Starlette
+        from starlette.routing import Mount
+
+        from gateway.serving.console.routes import console_app
+        from gateway.serving.http.loopback import serve_on_loopback
+
+        app = Starlette(routes=[Mount(CONSOLE_PATH, console_app(self.console))])
+        return await serve_on_loopback(self._tasks, app)

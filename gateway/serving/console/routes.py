@@ -1,0 +1,78 @@
+"""The routes of the console: its views, events of calls, and media."""
+
+from functools import partial
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from gateway.errors import MediaError
+from gateway.serving.console import media
+from gateway.serving.console.admission import Admission, Identify
+from gateway.serving.console.call_events import call_events
+from gateway.serving.console.calls import VIEWS as CALL_VIEWS
+from gateway.serving.console.console import Console
+from gateway.serving.console.home import VIEWS as HOME_VIEWS
+from gateway.serving.console.rendering import as_json, page
+from gateway.serving.console.views import routes_of
+
+VIEWS = (*HOME_VIEWS, *CALL_VIEWS)
+
+
+def console_app(console: Console, identify: Identify | None = None) -> ASGIApp:
+    """Return the console as an application, to be mounted. `identify` knows admins by their tokens."""
+    routes: list[BaseRoute] = [
+        Mount("/static", StaticFiles(packages=[("gateway.serving.console", "static")])),
+        Route("/events", partial(call_events, console)),
+        Route("/api/media/{name}", partial(_media, console)),
+        Route("/api/media/{name}/drawn", partial(_drawn, console)),
+        Route("/api/media/{name}/pages", partial(_pages, console)),
+        Route("/api/media/{name}/pages/{page:int}", partial(_drawn, console)),
+        *routes_of(console, VIEWS),
+    ]
+    app = Starlette(routes=routes, exception_handlers={404: _missing})
+    return Admission(app, console.sessions, identify)
+
+
+async def _media(console: Console, request: Request) -> Response:
+    found = console.shelf.find(request.path_params["name"])
+    if found is None:
+        return _gone()
+    return media.saved(found) if "save" in request.query_params else media.as_it_is(found)
+
+
+async def _drawn(console: Console, request: Request) -> Response:
+    found, number = console.shelf.find(request.path_params["name"]), request.path_params.get("page")
+    if found is None:
+        return _gone()
+    try:
+        if number is None:
+            return await media.drawn(found, console.gateway.media)
+        return await media.drawn_page(found, number, console.gateway.media)
+    except MediaError as error:
+        return as_json({"error": error.message}, 422)
+
+
+async def _pages(console: Console, request: Request) -> Response:
+    name = request.path_params["name"]
+    found = console.shelf.find(name)
+    if found is None:
+        return _gone()
+    try:
+        count = await media.page_count(found, console.gateway.media)
+    except MediaError as error:
+        return as_json({"error": error.message}, 422)
+    if "hx-request" not in request.headers:
+        return as_json({"pages": count})
+    return page("pages.html", {"base": request.scope.get("root_path", ""), "medium": name, "pages": count})
+
+
+def _gone() -> Response:
+    return as_json({"error": "this is no longer here; open its call again"}, 404)
+
+
+async def _missing(_: Request, __: Exception) -> Response:
+    return as_json({"error": "there is no such page"}, 404)
