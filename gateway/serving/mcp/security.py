@@ -24,7 +24,7 @@ from gateway.content.links.links import is_link
 from gateway.errors import ConfigError, ScopeMissing
 from gateway.serving.access import Access, Fault, Identified
 from gateway.serving.access.resource_metadata import challenge
-from gateway.serving.http import ANY, KNOWN, STANDING, Allowed, Limits, TlsFiles, WrongTokens
+from gateway.serving.http import ANY, KNOWN, STANDING, Allowed, Limits, RefusedHosts, TlsFiles, WrongTokens
 from gateway.serving.http.tokens import address_of
 from gateway.serving.mcp.request_caller import ENDED_SCOPE, IDENTIFIED_SCOPE
 from gateway.system.loopback import is_loopback
@@ -134,8 +134,8 @@ def allowed_by(settings: HttpSettings, public_url: str | None = None) -> Allowed
 
 def for_sdk(allowed: Allowed) -> TransportSecuritySettings:
     """Return the same lists in the form of the SDK, whose transports check them once more."""
-    if allowed.any_origin:
-        return TransportSecuritySettings(enable_dns_rebinding_protection=False)  # it has no word for any origin
+    if allowed.any_origin or allowed.any_address:  # it has no word for these; `Guard` has checked both headers
+        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
     return TransportSecuritySettings(
         allowed_hosts=_with_ports(allowed.hosts), allowed_origins=_with_ports(allowed.origins)
     )
@@ -167,6 +167,7 @@ class Guard:
         self._public_url = public_url
         self._on_too_many = on_too_many
         self._wrong_tokens = WrongTokens("the gateway")
+        self._refused_hosts = RefusedHosts("the gateway", "list it in [http] allowed_hosts if it is the gateway's")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -249,6 +250,7 @@ class Guard:
     def _foreign(self, headers: Headers) -> Response | None:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._allowed.host(hosts[0]):
+            self._refused_hosts.refused(hosts)
             return refused_response(421, "this Host is not one of the gateway's; [http] allowed_hosts names others")
         if any(not self._allowed.origin(origin) for origin in headers.getlist("origin")):
             return refused_response(403, "this Origin may not call the gateway; [http] allowed_origins names others")
