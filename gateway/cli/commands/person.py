@@ -74,9 +74,8 @@ def add(
         raise config_error("this person", problems)
     file.write(file.text.with_person(name, table))
     say(f"{file.path}: person {name} added")
-    if file.warn_if_unusable() and load_settings(file.path).settings.access.authorization_server is None:
+    if file.say_if_taken_over() and load_settings(file.path).settings.access.authorization_server is None:
         remark("to let people log in, add the table [access.authorization_server]: docs/access.md")
-    file.say_who_takes_it_over()
     return DONE
 
 
