@@ -111,3 +111,13 @@ class ConfigurationFile:
             return UNUSABLE
         self._say_what_running_ones_do(usable=True)
         return DONE
+
+
+def warn_of_access(path: Path, table: str) -> None:
+    """Warn of patterns of a table of `[access]`, such as `tokens.alice`, that match no upstream or no known tool."""
+    from gateway.cli.diagnosis.globs import check_table
+    from gateway.cli.named_callers import remembered_names
+
+    settings = load_settings(path).settings
+    for finding in check_table(table, settings, remembered_names(settings)):
+        remark(f"warning: {finding.text} ({finding.remedy})")

@@ -2,12 +2,14 @@
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile
+from gateway.cli.diagnosis.globs import check_globs, expired_tokens
 from gateway.cli.exit_codes import DONE, UNUSABLE, complain
 from gateway.cli.terminal import help_without_command, say, say_json
 from gateway.config.builtin_profiles import load_profiles
@@ -46,7 +48,7 @@ def check(config: ConfigFile = None, as_json: AsJson = False) -> int:
         upstreams = {name: _way_in(one) for name, one in loaded.settings.upstreams.items()}
         say_json({"ok": True, "problems": [], "file": str(loaded.path), "warnings": doubts, "upstreams": upstreams})
         return DONE
-    say(f"{loaded.path}: in order")
+    say(f"{loaded.path}: {'can be used, but see below' if doubts else 'in order'}")
     for name, upstream in loaded.settings.upstreams.items():
         say(f"  {name}: {_described(upstream)}")
     for doubt in doubts:
@@ -66,6 +68,8 @@ def _doubts(settings: Settings) -> Iterator[str]:
             yield f"upstreams.{name}.command: there is no program {upstream.command!r} that could be started"
         if upstream.cwd is not None and not upstream.cwd.is_dir():
             yield f"upstreams.{name}.cwd: there is no folder {str(upstream.cwd)!r}"
+    for finding in (*expired_tokens(settings, time.time()), *check_globs(settings, {})):
+        yield f"{finding.text} ({finding.remedy})"
 
 
 def _way_in(upstream: UpstreamSettings) -> dict[str, Any]:

@@ -70,7 +70,9 @@ def test_every_route_wants_the_token_that_is_set(ask, method, path, given):
 
 
 def test_the_right_token_opens_and_is_the_principal(ask):
-    assert ask("GET", "/", {"Authorization": "Bearer sesame"}, token="sesame").status_code == 200
+    found = ask("GET", "/", {"Authorization": "Bearer sesame"}, token="sesame")
+    assert found.status_code == 200
+    assert found.text.endswith("you are token\n")
     assert ask("GET", "/", {"authorization": "bearer  sesame "}, token="sesame").status_code == 200
     assert ask("GET", "/", {"Authorization": "Bearer sésame".encode()}, token="sésame").status_code == 200
 
