@@ -15,7 +15,7 @@ from gateway.cli.terminal import remark, say, say_json, say_table
 from gateway.config.expansion import NoValue
 from gateway.config.find_config import config_candidates, find_file
 from gateway.config.logins import login_command
-from gateway.config.secret_sources import keep_in_keyring
+from gateway.config.secret_sources import has_keyring, keep_in_keyring
 from gateway.core.wording import counted
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.discover import DiscoveredServers, discover
@@ -75,8 +75,7 @@ def import_(
     if not yes and not _agreed(len(plan.new), target):
         return DONE
     in_keyring, secrets = with_keyring(plan, text, str(target))
-    if secrets and _to_keyring(keyring, secrets, ask=not yes):
-        _store(secrets)
+    if secrets and _to_keyring(keyring, secrets, ask=not yes) and _store(secrets, may_stay=keyring is None):
         plan = in_keyring
     replace_file(target, plan.text.encode("utf-8"), expected=before)
     if not as_json:
@@ -102,6 +101,10 @@ def _agreed(count: int, target: Path) -> bool:
 def _to_keyring(wanted: bool | None, secrets: Sequence[PlainSecret], *, ask: bool) -> bool:
     """Whether the secrets go into the keyring; if nobody can be asked, say how they can."""
     where = ", ".join(f"{secret.upstream} ({secret.table}.{secret.key})" for secret in secrets)
+    if wanted is None and not has_keyring():
+        them = "a secret" if len(secrets) == 1 else "secrets"
+        remark(f"{where}: {them} in plain text, which stay in the file: this machine has no keyring that could be used")
+        return False
     if wanted is None and ask and sys.stdin.isatty():
         return typer.confirm(f"Plain secrets: {where}. Move {_them(secrets)} into the keyring?", default=True)
     if wanted is None:
@@ -114,13 +117,24 @@ def _them(secrets: Sequence[PlainSecret]) -> str:
     return "it" if len(secrets) == 1 else "them"
 
 
-def _store(secrets: Sequence[PlainSecret]) -> None:
+def _store(secrets: Sequence[PlainSecret], *, may_stay: bool) -> bool:
+    """Store the secrets; return whether that was possible. `may_stay`: ask whether to leave them in the file if not.
+
+    Raises:
+        ConfigError: it was not, and they may not stay.
+    """
     for secret in secrets:
         try:
             keep_in_keyring(secret.entry, secret.value)
         except NoValue as failed:
+            if may_stay:
+                complain(f"{secret.entry} cannot be stored: {failed}")
+                if not typer.confirm("Leave the secrets in the file, which only you can read?", default=True):
+                    raise typer.Abort from None
+                return False
             remedy = "--no-keyring leaves secrets in the file, which is readable by this user alone"
             raise ConfigError(f"{secret.entry} cannot be stored: {failed}", remedy=remedy) from None
+    return True
 
 
 def _would_write(count: int, target: Path, *, exists: bool) -> str:

@@ -5,6 +5,7 @@ required, except for content under a link, which is signed.
 """
 
 import json
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
@@ -21,16 +22,29 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway.config.schema import HttpSettings
 from gateway.content.links.base_url import BASE_SCOPE, PRINCIPAL_SCOPE, Bases
 from gateway.content.links.links import is_link
+from gateway.core.wording import plain
 from gateway.errors import ConfigError, ScopeMissing
 from gateway.serving.access import Access, Fault, Identified
 from gateway.serving.access.resource_metadata import challenge
-from gateway.serving.http import ANY, KNOWN, STANDING, Allowed, Limits, RefusedHosts, TlsFiles, WrongTokens
+from gateway.serving.http import (
+    ANY,
+    KNOWN,
+    STANDING,
+    Allowed,
+    Limits,
+    RefusedHosts,
+    RepeatedLines,
+    TlsFiles,
+    WrongTokens,
+)
 from gateway.serving.http.tokens import address_of
 from gateway.serving.mcp.request_caller import ENDED_SCOPE, IDENTIFIED_SCOPE
 from gateway.system.loopback import is_loopback
 
 HEALTH_PATH = "/healthz"
 READINESS_PATH = "/readyz"
+
+logger = logging.getLogger(__name__)
 
 _WITHOUT_TOKEN = frozenset({HEALTH_PATH, READINESS_PATH})
 """Routes for monitoring.
@@ -167,6 +181,7 @@ class Guard:
         self._public_url = public_url
         self._on_too_many = on_too_many
         self._wrong_tokens = WrongTokens("the gateway")
+        self._refused_requests = RepeatedLines(logger)
         self._refused_hosts = RefusedHosts("the gateway", "list it in [http] allowed_hosts if it is the gateway's")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -230,8 +245,11 @@ class Guard:
     def _too_soon(self, identified: Identified) -> int:
         """Return the seconds after which whoever asks may ask again, and tell who listens; 0 for now."""
         seconds = self._access.rates.wait(identified.principal, identified.grant, identified.token)
-        if seconds and self._on_too_many is not None:
-            self._on_too_many(identified.principal, identified.token)
+        if seconds:
+            who = plain(identified.principal, 100)
+            self._refused_requests.warn(who, f"the gateway: requests of {who} are refused, which are too many")
+            if self._on_too_many is not None:
+                self._on_too_many(identified.principal, identified.token)
         return seconds
 
     def _enter(self, scope: Scope, found: Identified, authorization: str) -> None:
