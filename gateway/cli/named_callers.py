@@ -36,6 +36,11 @@ class NamedCaller:
         """Who it is."""
         return f"the token {self.token!r}" if self.token is not None else f"the principal {self.principal!r}"
 
+    def reached_of(self, settings: Settings) -> Settings:
+        """Return the settings with the upstreams that exist for this caller: no other has to be started."""
+        reached = {name: one for name, one in settings.upstreams.items() if self.grant.reaches(name)}
+        return settings.model_copy(update={"upstreams": reached})
+
 
 def named_caller(settings: Settings, token: str | None, principal: str | None) -> NamedCaller:
     """Return whom the options mean; this machine's user if neither is given.

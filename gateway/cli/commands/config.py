@@ -3,7 +3,9 @@
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -36,7 +38,8 @@ def check(config: ConfigFile = None, as_json: AsJson = False) -> int:
             looked = " and ".join(str(place) for place in config_candidates())
             remedy = "`mcp-gateway add`, `import` or `init` writes one; or name a file with --config"
             raise ConfigError(f"there is no configuration: looked for {looked}", remedy=remedy)
-        load_profiles(loaded.settings)
+        with _in_file(loaded.path):
+            load_profiles(loaded.settings)
     except (ConfigError, ProfileError) as error:
         if as_json:
             say_json({"ok": False, "problems": str(error).splitlines()})
@@ -56,6 +59,17 @@ def check(config: ConfigFile = None, as_json: AsJson = False) -> int:
     return DONE
 
 
+@contextmanager
+def _in_file(path: Path) -> Generator[None]:
+    """Add the file to the place of an error that has none."""
+    try:
+        yield
+    except ConfigError as error:
+        if error.where is None or str(path) in error.where or len(error.problems) > 1:
+            raise
+        raise ConfigError(error.message, where=str(path), remedy=error.remedy) from error
+
+
 def _doubts(settings: Settings) -> Iterator[str]:
     """List problems with which the gateway would start, but which are probably mistakes."""
     if not any(upstream.enabled for upstream in settings.upstreams.values()):
@@ -65,11 +79,20 @@ def _doubts(settings: Settings) -> Iterator[str]:
             continue
         search = upstream.env.get("PATH") or os.environ.get("PATH")
         if upstream.command is not None and shutil.which(upstream.command, path=search) is None:
-            yield f"upstreams.{name}.command: there is no program {upstream.command!r} that could be started"
+            yield f"upstreams.{name}.command: {no_program(upstream.command, search)}"
         if upstream.cwd is not None and not upstream.cwd.is_dir():
             yield f"upstreams.{name}.cwd: there is no folder {str(upstream.cwd)!r}"
     for finding in (*expired_tokens(settings, time.time()), *check_globs(settings, {})):
         yield f"{finding.text} ({finding.remedy})"
+
+
+def no_program(command: str, search: str | None) -> str:
+    """Say that there is no such program, and what may be meant. `search`: the folders, as in $PATH."""
+    said = f"there is no program {command!r} that could be started"
+    first, *rest = command.split()
+    if rest and shutil.which(first, path=search) is not None:
+        return f'{said}; put the arguments into args: command = "{first}"'
+    return said
 
 
 def _way_in(upstream: UpstreamSettings) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from gateway.cli.command_context import (
 )
 from gateway.cli.command_remedies import doctor_knows
 from gateway.cli.exit_codes import DONE, UNAVAILABLE, complain
-from gateway.cli.named_callers import NamedCaller, PrincipalName, TokenName, named_caller
+from gateway.cli.named_callers import PrincipalName, TokenName, named_caller
 from gateway.cli.pages import WithPages, declaring, expected, shows_pages, tell_of_pages
 from gateway.cli.progress import Wait, is_there, standing_words
 from gateway.cli.terminal import remark, say, say_json, say_table
@@ -61,7 +61,7 @@ def tools(
     """
     settings = settings_for(config, upstream)
     asking = named_caller(settings, token, principal)
-    settings = _reached(settings, asking)
+    settings = asking.reached_of(settings)
     name = the_profile(profile) or asking.profile or settings.gateway.profile or "default"
     if name == ALL:
         raise ConfigError(
@@ -121,12 +121,6 @@ class _Listed:
     remembered: frozenset[str]
     missing: Mapping[str, str]
     withheld: Mapping[str, str]
-
-
-def _reached(settings: Settings, asking: NamedCaller) -> Settings:
-    """Return the settings with the upstreams that exist for this caller: no other has to be started."""
-    reached = {name: one for name, one in settings.upstreams.items() if asking.grant.reaches(name)}
-    return settings.model_copy(update={"upstreams": reached})
 
 
 async def _listed(settings: Settings, caller: Caller, wait: Wait, app: bool, *, configured: bool) -> _Listed:
