@@ -67,13 +67,28 @@ class ConfigurationFile:
         """Write the text to the file. Raises ConfigError if it cannot be written, or was changed meanwhile."""
         replace_file(self.path, text.text.encode("utf-8"), expected=self.content)
 
-    def say_who_takes_it_over(self) -> None:
-        """Tell the user if a gateway runs with this file: it watches the file, and applies the change."""
+    def say_if_taken_over(self) -> bool:
+        """Tell the user whether a running gateway with this file applies the change; return whether it is usable.
+
+        A gateway watches its file. One that cannot be used as it is, it does not take over.
+        """
+        usable = self.warn_if_unusable()
+        self._say_what_running_ones_do(usable=usable)
+        return usable
+
+    def _say_what_running_ones_do(self, *, usable: bool) -> None:
+        if pids := self._running():
+            one = len(pids) == 1
+            who = f"gateway (process {pids[0]})" if one else f"gateways ({', '.join(pids)})"
+            if usable:
+                say(f"the running {who} {'takes' if one else 'take'} it over now: no restart is needed")
+            else:
+                remark(f"the running {who} {'goes' if one else 'go'} on with what was read before")
+
+    def _running(self) -> list[str]:
+        """Return the process ids of the gateways that run with this file."""
         here = os.path.realpath(self.path)
-        pids = [str(one.pid) for one in running() if one.config is not None and os.path.realpath(one.config) == here]
-        if pids:
-            who = f"gateway (process {pids[0]}) takes" if len(pids) == 1 else f"gateways ({', '.join(pids)}) take"
-            say(f"the running {who} it over now: no restart is needed")
+        return [str(one.pid) for one in running() if one.config is not None and os.path.realpath(one.config) == here]
 
     def warn_if_unusable(self) -> bool:
         """Warn about each error that makes the file in its current state unusable; return whether it is usable."""
@@ -94,5 +109,15 @@ class ConfigurationFile:
             remedy = "mend the configuration; if it cannot even be read, end the gateway: `mcp-gateway stop`"
             complain(f"a running gateway refuses {removed}, but takes over nothing else", remedy=remedy)
             return UNUSABLE
-        self.say_who_takes_it_over()
+        self._say_what_running_ones_do(usable=True)
         return DONE
+
+
+def warn_of_access(path: Path, table: str) -> None:
+    """Warn of patterns of a table of `[access]`, such as `tokens.alice`, that match no upstream or no known tool."""
+    from gateway.cli.diagnosis.globs import check_table
+    from gateway.cli.named_callers import remembered_names
+
+    settings = load_settings(path).settings
+    for finding in check_table(table, settings, remembered_names(settings)):
+        remark(f"warning: {finding.text} ({finding.remedy})")

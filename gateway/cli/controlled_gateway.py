@@ -72,8 +72,10 @@ class HostFacingState:
         self._serving.connected_hosts = downstream.presence.connected_hosts
 
     def applied(self, settings: Settings) -> None:
-        """Update the identity for changed settings, for hosts that connect from now on."""
+        """Update the identity for changed settings, for hosts that connect from now on; forget those without access."""
         if self._downstream is not None:
+            tokens = settings.access.tokens
+            self._downstream.presence.forget(lambda caller: caller.token is not None and caller.token not in tokens)
             instructions = settings.gateway.instructions
             self._downstream.introduce(self._downstream.identity._replace(instructions=instructions))
 

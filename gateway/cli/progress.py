@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gateway.upstream import Upstream
 
-ANNOUNCED_AFTER = 1.0
+ANNOUNCED_AFTER = 5.0
 """Seconds of waiting after which it is announced where stderr is not a terminal: a silent command seems to hang."""
 
 _PER_SECOND = 4

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,10 +9,9 @@ from gateway.config.foreign import upstream_name
 from gateway.config.load_settings import TOKEN_VARIABLE
 from gateway.config.problems import config_error
 from gateway.config.schema import Settings
+from gateway.config.server_names import name_for_command
 from gateway.config.validation import validate
 from gateway.errors import ConfigError
-
-_PROGRAM_ENDINGS = frozenset({".exe", ".cmd", ".bat", ".sh", ".py", ".js", ".mjs", ".ts"})
 
 
 def settings_from_arguments(
@@ -21,7 +19,7 @@ def settings_from_arguments(
 ) -> Settings:
     """Create settings with an upstream for every URL, and one for `command` (a program and its arguments), if given.
 
-    An upstream is named after its URL's host or its program, made valid and unique.
+    An upstream is named after its URL's host, or its package or program, made valid and unique.
 
     Raises:
         ConfigError: an invalid URL (it is not repeated in the message: it may contain a secret).
@@ -30,8 +28,7 @@ def settings_from_arguments(
     for url in upstream_urls:
         upstreams[upstream_name(_host(url), upstreams)] = {"url": url}
     if command:
-        program = PurePath(command[0])
-        name = program.stem if program.suffix.lower() in _PROGRAM_ENDINGS else program.name
+        name = name_for_command(command[0], command[1:])
         upstreams[upstream_name(name, upstreams)] = {"command": command[0], "args": list(command[1:])}
     token = environ.get(TOKEN_VARIABLE) or None
     settings, problems = validate(Settings, {"upstreams": upstreams, "http": {"token": token}})

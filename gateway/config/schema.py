@@ -263,7 +263,10 @@ class HttpSettings(Section):
     token: str | None = None
     """The bearer token that hosts must send; can also be set with `$MCP_GATEWAY_TOKEN`."""
     allowed_hosts: tuple[str, ...] = ()
-    """Additional names under which the gateway may be called (Host header), besides the loopback ones and `bind`."""
+    """Additional names under which the gateway may be called (Host header), besides the loopback ones and `bind`.
+
+    If `bind` is not a loopback address, any IP address and the name of this machine are allowed too.
+    """
     allowed_origins: tuple[str, ...] = ()
     """Additional web origins whose pages may call the gateway (CORS), besides the loopback ones.
 
@@ -426,7 +429,10 @@ class ModelProxySettings(Section):
     profile: str | None = None
     """The model profile; omitted: chosen by the base url and the model's name."""
     allowed_hosts: tuple[str, ...] = ()
-    """Additional names under which the proxy may be called (Host header), besides the loopback ones and `bind`."""
+    """Additional names under which the proxy may be called (Host header), besides the loopback ones and `bind`.
+
+    If `bind` is not a loopback address, any IP address and the name of this machine are allowed too.
+    """
     allowed_origins: tuple[str, ...] = ()
     """Additional web origins that may call the proxy (Origin header), besides the loopback ones."""
     max_request_bytes: Bytes = 64 * 1024 * 1024

@@ -31,6 +31,9 @@ _TIMEOUT = 60.0
 """Seconds for all secrets of a configuration: a command may ask its user for a fingerprint."""
 
 
+_WITHOUT_KEYRING = "use ${file:...} or a variable, or install one, such as GNOME Keyring or KeePassXC"
+
+
 class Keyring(Protocol):
     """What is used of a backend of the package keyring."""
 
@@ -76,6 +79,16 @@ def _keyring() -> Keyring:
     import keyring
 
     return cast("Keyring", keyring.get_keyring())
+
+
+def has_keyring() -> bool:
+    """Whether this machine has a keyring. It may be locked: its user is not asked to unlock it."""
+    from keyring.backends import fail
+
+    try:
+        return not isinstance(_keyring(), fail.Keyring)
+    except Exception:  # what finding a backend raises is up to the backends
+        return False
 
 
 def keep_in_keyring(name: str, value: str) -> None:
@@ -176,6 +189,8 @@ def _ask_keyring(ask: Callable[[], AnswerT], seconds: float) -> AnswerT:
     if not failures:
         what = f"the keyring did not answer within {seconds:.0f} s"
         raise NoValue(what, "unlock it, or use ${file:...} or a variable")
+    if type(failures[0]).__name__ == "NoKeyringError":  # not imported for this: the package is loaded only where needed
+        raise NoValue("this machine has no keyring that could be used", _WITHOUT_KEYRING) from failures[0]
     said = plain(str(failures[0]).partition("\n")[0], 200)
     what = f"the keyring cannot be used: {type(failures[0]).__name__}{said and f': {said}'}"
     raise NoValue(what, "unlock it, or use ${file:...} or a variable") from failures[0]

@@ -13,7 +13,7 @@ from gateway.core.model.blocks import LinkBlock, ResourceBlock
 from gateway.core.model.caller import Caller
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.json_values import as_object
-from gateway.core.model.wire import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, WireObject
+from gateway.core.model.wire import UNKNOWN_RESOURCE, WireObject
 from gateway.core.tools.catalogue.repair import repaired_resource
 from gateway.core.wording import plain
 from gateway.errors import UnknownResource, UpstreamError, UpstreamRefused
@@ -25,12 +25,6 @@ from gateway.routing.templates import closest_first
 from gateway.routing.visible_upstreams import sharing
 from gateway.upstream.connection.owners import host_of, owner_by_session
 from gateway.upstream.connection.request_context import RequestContext
-
-_NOT_FOUND = frozenset({RESOURCE_NOT_FOUND, INVALID_PARAMS, METHOD_NOT_FOUND})
-"""Errors that upstreams return for an unknown URI.
-
-Not found (up to 2025-11-25), invalid params (2026-07-28), or method not found if they have no resources at all.
-"""
 
 _LONGEST = 2_048
 """Maximum length of a URI to remember, in characters."""
@@ -142,7 +136,7 @@ class Resources:
             try:
                 return await ask(name, "resources/read", params, context)
             except UpstreamRefused as error:
-                if error.code not in _NOT_FOUND:
+                if error.code not in UNKNOWN_RESOURCE:
                     refused = refused or error
             except UpstreamError as error:
                 absent.append(plain(error.message))
@@ -163,7 +157,7 @@ class Resources:
             try:
                 result = await ask(name, "resources/read", {**params, "uri": there}, context)
             except UpstreamRefused as error:
-                if error.code not in _NOT_FOUND:
+                if error.code not in UNKNOWN_RESOURCE:
                     raise
             else:
                 self._opened.add(name, caller)

@@ -19,12 +19,12 @@ from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN, Catalogue
 from gateway.core.tools.instructions import Introductions
 from gateway.core.wording import plain
-from gateway.errors import InvalidRequest, ProfileError, ScopeMissing, UnknownMethod
+from gateway.errors import InvalidRequest, ProfileError, ScopeMissing, TooManyCalls, UnknownMethod
 from gateway.routing.approvals import Approvals, CallToApprove, Verdict
 from gateway.routing.availability import Availability
 from gateway.routing.call_logins import CallLogins
 from gateway.routing.call_rules import NOBODY, CallRules
-from gateway.routing.caller_limits import CallerLimits
+from gateway.routing.caller_limits import CallerLimits, CountedRequest
 from gateway.routing.calls import Calls, schema_of
 from gateway.routing.completions import Completions
 from gateway.routing.lists import LISTS, MergedLists
@@ -188,7 +188,7 @@ class Router:
         entry = self._entry(method, params, caller, profile)
         context = RequestContext(caller, profile, listed, host, on_progress, audit=entry)
         async with entry:
-            with self._limits.begin(method, caller) as counted:
+            with self._counted(method, params, caller, profile) as counted:
                 match method:
                     case "tools/call":
                         result = await self._calls.call(params, context)
@@ -207,6 +207,17 @@ class Router:
                 await counted.returned(result)
             entry.shown(result)
             return result
+
+    def _counted(self, method: str, params: Mapping[str, Any], caller: Caller, profile: Profile) -> CountedRequest:
+        """Count a request against the caller's limits; one too many is logged, as every other call is."""
+        try:
+            return self._limits.begin(method, caller)
+        except TooManyCalls as error:
+            if method != "tools/call":
+                logger.info("%s of %s is refused: %s", method, caller.principal, error.message)
+                raise
+            with self._telemetry.call(caller, profile.name, str(params.get("name")), params):
+                raise
 
     def _entry(self, method: str, params: Mapping[str, Any], caller: Caller, profile: Profile) -> AuditEntry:
         if self._audit is None or method not in AUDITED:

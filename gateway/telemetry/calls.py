@@ -16,6 +16,7 @@ from gateway.errors import (
     InvalidRequest,
     NotAllowed,
     ProfileError,
+    TooManyCalls,
     UpstreamError,
     UpstreamGarbage,
     UpstreamLost,
@@ -55,11 +56,14 @@ OUTCOMES: tuple[tuple[type[BaseException], Outcome], ...] = (
     (InvalidRequest, "invalid"),
     (ProfileError, "invalid"),
     (NotAllowed, "denied"),
+    (TooManyCalls, "denied"),
     (asyncio.CancelledError, "cancelled"),
     (BaseException, "failed"),
 )
 """The outcome of a call that raised: that of the first matching class."""
 
+_LOCAL = Caller().principal
+"""The user of this machine, who is not named in lines for people."""
 _LONGEST_NAME = 100
 _VALUE_BYTES = 100
 """Memory of a value or a container in a JSON value, with its slot in the container around it."""
@@ -77,6 +81,8 @@ class CallRecord:
         self.tool = _shown(tool)
         self.host = _shown(caller.client_name or caller.user_agent or "unknown")
         self.revision = _shown(caller.revision)
+        self.principal = caller.principal
+        self.token = caller.token
         self.profile = profile
         self.request = request_id()
         self.upstream = self.upstream_tool = ""
@@ -163,10 +169,11 @@ def log(call: CallRecord) -> None:
     outcome = call.outcome if call.error_code is None else f"{call.outcome} ({call.error_code})"
     time = f"{call.seconds * 1_000:.0f} ms" if call.seconds < 10 else f"{call.seconds:.1f} s"
     sizes = f"in {size_words(call.bytes_in)}, raw {size_words(call.bytes_raw)}, out {size_words(call.bytes_out)}"
+    whose = "" if call.principal == _LOCAL else f", principal {_shown(call.principal)}"
     said = {"cause": call.error, "arguments": call.arguments, "result": call.result}
     log_plainly(
         logger,
-        f"call {call.tool}: {outcome} in {time}; host {call.host}, profile {call.profile},"
+        f"call {call.tool}: {outcome} in {time}; host {call.host}{whose}, profile {call.profile},"
         f" upstream {call.upstream or 'none'}; {sizes}; {counted(call.blocks, 'block')},"
         f" {counted(len(call.notes), 'note')}"
         + "".join(f"; {name} {text}" for name, text in said.items() if text is not None),
@@ -178,6 +185,8 @@ def log(call: CallRecord) -> None:
             "host": call.host,
             "profile": call.profile,
             "revision": call.revision,
+            "principal": call.principal,
+            "token": call.token,
             "upstream": call.upstream or None,
             "upstream_tool": call.upstream_tool or None,
             "bytes_in": call.bytes_in,

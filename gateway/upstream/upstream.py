@@ -450,7 +450,7 @@ class Upstream:
         try:
             if connection is self.default:
                 return await connection.request(method, params, context, limits, identity)
-            with self.counts.call():
+            with self.counts.call(method):
                 return await connection.request(method, params, context, limits, identity)
         except LoginChanged:
             logger.debug("upstream %s: its login has changed before %s was sent", self.name, method)

@@ -42,6 +42,39 @@ def test_from_nothing_to_tools(command, own):
     assert "upstreams" not in tomllib.loads(own.read_text())
 
 
+def test_a_server_added_with_relative_paths_runs_from_anywhere(command, own, monkeypatch, tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "server.py").write_bytes(PICTURES.read_bytes())
+    monkeypatch.setenv("PYTHONPATH", str(PICTURES.parents[2]))
+    with monkeypatch.context() as there:
+        there.chdir(folder)
+        ended = command("add", "pics", "--yes", "--env", "PYTHONPATH=${PYTHONPATH}", "--", sys.executable, "server.py")
+    assert f"its working folder is {folder}, where its arguments name files" in ended.out
+    assert upstreams(own)["pics"]["cwd"] == str(folder)
+    assert "pics__" in command("tools").out
+
+
+@pytest.mark.parametrize("argument", ["-y", "--file=missing.py", "missing.py", "https://h.example/x", "${HOME}", ""])
+def test_arguments_that_name_nothing_here_need_no_working_folder(command, own, argument):
+    assert command("add", "x", "--yes", "--", sys.executable, argument).code == 0
+    assert "cwd" not in upstreams(own)["x"]
+
+
+def test_a_broken_file_is_not_said_to_be_taken_over(command, own, start, ask):
+    assert command("add", "pics", "--yes", *SERVER).code == 0
+    process = start("serve", "--config", own)
+    process.initialize()
+    ask(process, "pics__pid")  # it runs, and can be found
+    with own.open("a") as file:
+        file.write("[gatewy]\n")
+    for words in (("add", "more", *SERVER), ("disable", "pics"), ("enable", "pics"), ("remove", "more")):
+        ended = command(*words)
+        assert "takes it over" not in ended.out
+        assert "warning: the configuration cannot be used yet: " in ended.err
+        assert f"the running gateway (process {process.process.pid}) goes on with what was read before" in ended.err
+
+
 def test_without_a_configuration_nothing_is_written_unasked(command, own):
     ended = command("add", "pics", *SERVER)
     assert (ended.code, ended.out) == (2, "")

@@ -48,8 +48,11 @@ def test_what_will_hardly_work_is_a_warning(check):
         ("x = \n", "error: FILE:1:5: is not TOML: invalid value\n"),
         ("[gatewy]\n", "error: FILE: gatewy: unknown key (did you mean 'gateway'?)\n"),
         ('[profiles.mine]\nsets = { "image.max" = 1 }\n', "error: profile 'mine': 'image.max' is not a value that"),
-        ('[gateway]\nprofile = "codx"\n', "error: gateway.profile: there is no such profile (did you mean 'codex'?)"),
-        ("[profiles.codex]\n", "error: profiles.codex: a built-in profile has this name ("),
+        (
+            '[gateway]\nprofile = "codx"\n',
+            "error: FILE: gateway.profile: there is no such profile (did you mean 'codex'?)",
+        ),
+        ("[profiles.codex]\n", "error: FILE: profiles.codex: a built-in profile has this name ("),
     ],
 )
 def test_what_is_wrong_is_said_and_the_exit_code_is_2(check, text, message):
@@ -71,3 +74,18 @@ def test_the_answer_is_json_for_programs(check):
     code, out, err = check("a = 1\nb = 2\n", "--json")
     assert (code, err) == (2, "")
     assert [len(json.loads(out)["problems"]), json.loads(out)["ok"]] == [2, False]
+
+
+def test_a_profile_that_does_not_exist_is_named_with_the_file(command, tmp_path):
+    config = tmp_path / "x.toml"
+    config.write_text('[gateway]\nprofile = "codx"\n')
+    ended = command("config", "check", "--config", config)
+    assert ended.err.startswith(f"error: {config}: gateway.profile: there is no such profile")
+
+
+def test_a_command_line_in_place_of_a_command_is_explained(command, tmp_path):
+    config = tmp_path / "x.toml"
+    config.write_text('[upstreams.a]\ncommand = "sh -c true"\n')
+    ended = command("config", "check", "--config", config)
+    assert "there is no program 'sh -c true' that could be started; put the arguments into args" in ended.out
+    assert "in order" not in ended.out

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from keyring.backends import fail
 
 from gateway.cli.commands import import_servers
 from gateway.config.load_settings import load_settings
@@ -203,6 +204,35 @@ def test_at_a_terminal_it_asks_whether_to_move_secrets(command, ring, accounts, 
     assert len(asked) == 2
     assert asked[1].endswith("Move them into the keyring?")
     assert ring.exists() is agreed
+
+
+def asked_at_a_terminal(monkeypatch, *, agreed=True):
+    """The questions that are asked from now on, all of which are answered alike."""
+    asked: list[str] = []
+    monkeypatch.setattr(import_servers.sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(import_servers.typer, "confirm", lambda question, **_: asked.append(question) or agreed)
+    return asked
+
+
+def test_without_a_keyring_none_is_offered_and_the_servers_are_imported(command, accounts, home, monkeypatch):
+    monkeypatch.setattr(keyring, "get_keyring", fail.Keyring)
+    asked = asked_at_a_terminal(monkeypatch)
+    ended = command("import", accounts, "--offline")
+    assert (ended.code, len(asked)) == (0, 1)
+    assert "stay in the file: this machine has no keyring that could be used" in ended.err
+    assert (home / "mcp-gateway" / "mcp-gateway.toml").exists()
+    refused = command("secret", "rm", "x")
+    assert "this machine has no keyring that could be used (use ${file:...}" in refused.err
+    assert "pypi" not in refused.err
+
+
+def test_a_keyring_that_turns_out_to_be_locked_does_not_lose_the_import(command, ring, accounts, home, monkeypatch):
+    ring.write_text("locked", "utf-8")
+    asked = asked_at_a_terminal(monkeypatch)
+    ended = command("import", accounts, "--offline")
+    assert (ended.code, len(asked)) == (0, 3)
+    assert asked[2] == "Leave the secrets in the file, which only you can read?"
+    assert (home / "mcp-gateway" / "mcp-gateway.toml").exists()
 
 
 def test_a_locked_keyring_changes_nothing(command, ring, accounts, home):

@@ -1,6 +1,7 @@
 """`mcp-gateway init`."""
 
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from gateway.config.load_settings import load_settings
 def test_a_new_configuration_is_valid_and_says_what_comes_next(command):
     ended = command("init", "--command", "time=uvx mcp-server-time", "--upstream", "charts=http://127.0.0.1:1/mcp")
     assert (ended.code, ended.err) == (0, "")
-    assert "mcp-gateway.toml: written, with 2 upstreams" in ended.out
+    assert f"{Path.cwd() / 'mcp-gateway.toml'}: written, with 2 upstreams\n" in ended.out
+    assert "it is found in this folder only" in ended.out
+    assert "\nnext: `mcp-gateway tools`" in ended.out
     checked = command("config", "check", "--json").json()
     assert checked["ok"]
     assert set(checked["upstreams"]) == {"time", "charts"}
@@ -56,14 +59,49 @@ def test_what_is_no_server_leaves_no_file(command):
 
 def test_at_a_terminal_it_asks_until_nothing_is_answered(command, monkeypatch):
     answers = iter(
-        ["npx -y server-x", "x", "'open", "http://h.example/mcp", "gateway", "http://h.example/mcp", "h", ""]
+        ["npx -y server-x", "x", "'open", "http://h.example/mcp", "gateway", "http", "http://h.example/mcp", "h", ""]
     )
     monkeypatch.setattr(init.sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(typer, "prompt", lambda *words, **more: next(answers))
     ended = command("init")
     assert ended.code == 0
-    assert ended.out.count("that cannot be used: ") == 2
-    assert list(command("config", "check", "--json").json()["upstreams"]) == ["x", "h"]
+    assert ended.out.count("that cannot be used: ") == 1
+    assert ended.out.count("that cannot be its name: ") == 1
+    assert list(command("config", "check", "--json").json()["upstreams"]) == ["x", "http", "h"]
+
+
+def test_servers_of_one_launcher_get_names_of_their_own_and_none_is_lost(command, monkeypatch):
+    lines = iter(
+        ["npx -y @modelcontextprotocol/server-memory", "npx -y @acme/server-memory", "uvx mcp-server-time", ""]
+    )
+    answers = iter(["no name!", "memory", None])
+    asked = []
+
+    def prompt(words, default="", **_):
+        asked.append((words, default))
+        return next(lines) if words.startswith("command") else next(answers, None) or default
+
+    monkeypatch.setattr(init.sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(typer, "prompt", prompt)
+    ended = command("init")
+    assert [default for words, default in asked if words == "its name"] == ["memory", "memory", "memory-2", "time"]
+    assert "that cannot be its name: " in ended.out
+    upstreams = tomllib.loads(Path("mcp-gateway.toml").read_text())["upstreams"]
+    assert {name: one["args"][-1] for name, one in upstreams.items()} == {
+        "memory": "@modelcontextprotocol/server-memory",
+        "memory-2": "@acme/server-memory",
+        "time": "mcp-server-time",
+    }
+
+
+def test_a_relative_path_among_the_arguments_makes_this_folder_the_servers(command, tmp_path):
+    Path("tools").mkdir()
+    Path("tools/weather.py").write_text("")
+    ended = command("init", tmp_path / "x.toml", "--command", "python tools/weather.py", "--command", "uvx clock --y")
+    assert f"weather: its working folder is {Path.cwd()}" in ended.out
+    upstreams = tomllib.loads((tmp_path / "x.toml").read_text())["upstreams"]
+    assert upstreams["weather"]["cwd"] == str(Path.cwd())
+    assert "cwd" not in upstreams["clock"]
 
 
 @pytest.fixture

@@ -104,3 +104,110 @@ def test_doctor_finds_rules_that_match_nothing(command: Command, tmp_path: Path)
         "policy.rules[0].upstreams: 'male' of the rule 'a' matches no upstream",
         "policy.rules[0].tools: 'mail__snd' of the rule 'a' matches no tool",
     ]
+
+
+TOKENS = """
+[access.tokens.bob]
+hash = "sha256:{0}"
+tools = ["mail__look"]
+
+[access.tokens.carol]
+hash = "sha256:{1}"
+principal = "carol"
+
+[access.tokens.carol-phone]
+hash = "sha256:{2}"
+principal = "carol"
+upstreams = ["docs"]
+tools = ["mial__*"]
+
+[access.tokens.old]
+hash = "sha256:{3}"
+expires = 2020-01-31
+tools = ["mail__snd"]
+
+[access.people.dora]
+hash = "{4}"
+tools = ["mail__send"]
+"""
+
+
+@pytest.fixture
+def shared(config: Path) -> Path:
+    """The configuration with tokens and a person."""
+    passphrase = f"scrypt:16384:{'a' * 22}:{'b' * 43}"
+    config.write_text(UPSTREAM + TOKENS.format(*(f"{number:064x}" for number in range(4)), passphrase))
+    return config
+
+
+def test_what_a_token_does_not_reach_is_withheld_whatever_the_rules_say(command: Command, shared: Path) -> None:
+    def tried(tool: str, *words: str) -> list[str]:
+        return command("policy", "test", tool, *words, "--config", shared).out.splitlines()[-2:]
+
+    withheld = [
+        "list: withheld: it does not exist for the token 'bob'",
+        "call: denied: it does not exist for the token 'bob'",
+    ]
+    assert tried("mail__send", "--principal", "bob") == withheld
+    assert tried("mail__send", "--token", "bob") == withheld
+    offered = ["list: offered, because no rule matches", "call: allowed, because no rule matches"]
+    assert tried("mail__look", "--principal", "bob") == offered
+    assert tried("mail__send", "--principal", "dora") == offered
+    assert tried("mail__look", "--principal", "dora")[0].endswith("does not exist for the principal 'dora'")
+    assert tried("mail__send", "--token", "carol") == offered
+    assert tried("mail__send") == offered
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--token", "bib"), "--token: there is no token 'bib' (the tokens are: bob, carol, carol-phone, old)"),
+        (("--token", "bob", "--principal", "bob"), "give either --token or --principal, not both"),
+        (("--principal", "carol"), "reaches different things with each token (name one of its tokens with --token:"),
+    ],
+)
+def test_whoever_is_not_clearly_named_is_an_error(
+    command: Command, shared: Path, words: tuple[str, ...], complaint: str
+) -> None:
+    for tried in (("policy", "test", "mail__send"), ("tools",)):
+        code, out, err = command(*tried, *words, "--config", shared)
+        assert (code, out) == (2, "")
+        assert complaint in err
+
+
+def test_a_principal_of_an_identity_provider_is_only_subject_to_the_rules(command: Command, shared: Path) -> None:
+    code, _, err = command("policy", "test", "mail__look", "--principal", "company:1", "--config", shared)
+    assert "only the rules are asked" in err
+    assert code == 0
+
+
+def test_the_tools_of_a_token_are_those_that_a_host_with_it_is_offered(command: Command, shared: Path) -> None:
+    listed = command("tools", "--token", "bob", "--config", shared, "--json").json()["tools"]
+    names = [each["name"] for each in listed]
+    assert [name for name in names if not name.startswith("gateway_")] == ["mail__look"]
+    assert "mail__send" in command("tools", "--config", shared).out
+
+
+def test_what_tokens_name_and_nothing_matches_is_reported(command: Command, shared: Path) -> None:
+    found = command("doctor", "--config", shared, "--json").json()["findings"]
+    texts = [each["text"] for each in found if each["about"] == "access"]
+    assert texts == [
+        "over HTTP: 4 tokens, 1 table for a person",
+        "access.tokens.old: expired on 2020-01-31, so it is refused",
+        "access.tokens.carol-phone.upstreams: 'docs' matches no upstream",
+        "access.tokens.carol-phone.tools: 'mial__*' matches no tool",
+        "access.tokens.old.tools: 'mail__snd' matches no tool",
+    ]
+    checked = command("config", "check", "--config", shared)
+    assert f"{shared}: can be used, but see below\n" in checked.out
+    assert "warning: access.tokens.carol-phone.upstreams: 'docs' matches no upstream (fix the name" in checked.out
+    assert "warning: access.tokens.old: expired on 2020-01-31" in checked.out
+    assert "mail__snd" not in checked.out  # nothing is started, so its tools are not known
+
+
+def test_a_rule_for_nobody_is_reported(command: Command, shared: Path) -> None:
+    rule = '[[policy.rules]]\nname = "a"\neffect = "deny"\nprincipals = ["carl*", "bob", "local", "do?a"]\n'
+    shared.write_text(shared.read_text() + rule)
+    checked = command("config", "check", "--config", shared).out
+    assert "policy.rules[0].principals: 'carl*' of the rule 'a' matches no principal" in checked
+    assert checked.count("matches no principal") == 1

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -142,6 +143,17 @@ def test_hosts_are_served_over_http_until_a_signal(start, pictures):
     assert '"serverInfo"' in body
     process.process.send_signal(signal.SIGTERM)
     assert process.wait() == 0
+
+
+@posix
+def test_a_gateway_for_other_machines_says_by_which_names_it_is_reached(start, pictures):
+    config = pictures('[http]\ntoken = "sesame"\nallowed_hosts = ["tools.example"]\n')
+    process = start("serve", "--http", "--bind", "0.0.0.0", "--port", "0", "--config", config)
+    line = process.line_with("reached by ")
+    assert "any of its IP addresses" in line
+    assert socket.gethostname().lower() in line
+    assert "tools.example" in line
+    assert "[http] allowed_hosts" in line
 
 
 @pytest.mark.parametrize(

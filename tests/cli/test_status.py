@@ -4,9 +4,12 @@ import json
 import os
 import signal
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
+
+from tests.servers.loopback import open_url
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and signals are POSIX's")
 
@@ -156,3 +159,46 @@ def test_a_door_that_cannot_be_opened_costs_one_warning(start, pictures, monkeyp
 def wait_for(command, count):
     while len(command("status", "--json").json()["gateways"]) < count:
         pass
+
+
+def test_a_host_with_a_token_is_named_with_its_principal_until_the_token_is_removed(start, command, pictures):
+    config = pictures("[http]\nport = 0\n")
+    token = command("token", "add", "bob", "--calls-per-minute", "1", "--config", config).out.strip()
+    process = start("serve", "--http", "--config", config)
+    url = process.line_with("listening on ").split()[2]
+
+    def ask(method, params):
+        headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Authorization": f"Bearer {token}"}
+        headers |= {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+        headers |= {"Mcp-Name": params["name"]} if "name" in params else {}
+        about = "io.modelcontextprotocol/"
+        client = {f"{about}clientInfo": {"name": "tester", "version": "9"}, f"{about}clientCapabilities": {}}
+        params = {**params, "_meta": {f"{about}protocolVersion": "2026-07-28", **client}}
+        message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+        with open_url(urllib.request.Request(url, message, headers), 60) as response:
+            return response.read().decode()
+
+    for _ in range(2):
+        answer = ask("tools/call", {"name": "pics__pid", "arguments": {}})
+    assert "only 1 tool call a minute is allowed" in answer
+    assert "call pics__pid: ok" in (line := process.line_with("call pics__pid"))
+    assert "host tester, principal bob, profile" in line
+    line = process.line_with("call pics__pid: denied")
+    assert "cause only 1 tool call a minute is allowed" in line
+    (gateway,) = command("status", "--json").json()["gateways"]
+    assert [(host["principal"], host["token"]) for host in gateway["hosts"]] == [("bob", "bob")]
+    assert "host tester 9 of bob: 2026-07-28" in command("status").out
+    assert command("token", "add", "carol", "--config", config).code == 0
+    assert command("token", "rm", "bob", "--config", config).code == 0
+    assert command("reload").code == 0
+    (gateway,) = command("status", "--json").json()["gateways"]
+    assert gateway["hosts"] == []
+
+
+def test_a_resource_that_an_upstream_does_not_have_is_no_failed_call(start, command, pictures):
+    process = start("serve", "--config", pictures())
+    process.initialize("claude-code")
+    process.send(id="read", method="resources/read", params={"uri": "file:///nobody/has/this"})
+    assert "error" in process.answer("read")
+    (gateway,) = command("status", "--json").json()["gateways"]
+    assert gateway["upstreams"][0]["calls"]["failed"] == 0

@@ -1,6 +1,7 @@
 """`mcp-gateway token`: from the command line to a running gateway, and back out."""
 
 import json
+import socket
 import time
 import tomllib
 from datetime import UTC, datetime, timedelta
@@ -146,3 +147,27 @@ async def test_a_token_for_an_address_is_shown_as_one_with_a_warning(config, com
 def test_the_address_is_the_public_one(config, command):
     config.write_text('[gateway]\npublic_url = "https://tools.example.com/gateway/"\n', "utf-8")
     assert command("token", "add", "phone", "--url").out.startswith("https://tools.example.com/gateway/t/mcpg_")
+
+
+def test_a_host_with_the_token_is_shown_and_how_to_try_it(config, command):
+    config.write_text(CONFIG.replace("port = 0", 'bind = "192.168.1.4"\nport = 8500'))
+    said = command("token", "add", "alice").err
+    url = "http://192.168.1.4:8500"
+    assert f'claude mcp add --transport http gateway {url}/mcp --header "Authorization: Bearer TOKEN"' in said
+    assert f'curl -H "Authorization: Bearer TOKEN" {url}/\n' in said
+    assert "mcp-gateway tools --token alice" in said
+
+
+@pytest.mark.parametrize("bind", ["0.0.0.0", "::"])
+def test_a_gateway_on_every_address_is_shown_by_the_name_of_the_machine(config, command, bind):
+    config.write_text(CONFIG.replace("port = 0", f'bind = "{bind}"\nport = 8500'))
+    assert f"http://{socket.gethostname()}:8500/mcp" in command("token", "add", "alice").err
+
+
+@pytest.mark.parametrize("words", [("--upstream", "nosuch"), ("--tool", "docs_read"), ("--tool", "dox__read")])
+def test_a_token_for_what_there_is_not_is_made_with_a_warning(config, command, words):
+    added = command("token", "add", "carol", *words)
+    assert added.code == 0
+    assert f"warning: access.tokens.carol.{words[0][2:]}s: {words[1]!r} matches no {words[0][2:]} (fix" in added.err
+    assert added.out.count("\n") == 1
+    assert "warning" not in command("token", "add", "dora", "--upstream", "d*", "--tool", "docs__*").err

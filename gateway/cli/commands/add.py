@@ -22,6 +22,7 @@ from gateway.config.schema import Settings
 from gateway.config.validation import validate
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.login_probe import ask_for_logins
+from gateway.hosts.config_files.starter_config import from_words
 
 
 def add(
@@ -68,10 +69,11 @@ def add(
     _refuse_unusable(name, upstream)
     file.write(changed)
     say(f"{file.path}: {name} {'changed' if replace else 'added'} ({_described(upstream)})")
-    file.say_who_takes_it_over()
-    say(f"next: `mcp-gateway tools{file.as_option}` starts it and lists its tools")
+    if cwd is None and "cwd" in upstream:
+        say(f"its working folder is {upstream['cwd']}, where its arguments name files")
     _warn(name, upstream)
-    file.warn_if_unusable()
+    if file.say_if_taken_over():
+        say(f"next: `mcp-gateway tools{file.as_option}` starts it and lists its tools")
     return DONE
 
 
@@ -92,9 +94,7 @@ def _upstream(
     if header or kind:
         refuse("--header and --type are for a URL; a command takes --env")
     given = dict(_pair(one, "=", "--env NAME=VALUE") for one in env)
-    upstream: dict[str, Any] = {"command": _from_here(first)}
-    upstream |= {"args": rest} if rest else {}
-    upstream |= {"env": given} if given else {}
+    upstream = from_words(server) | ({"env": given} if given else {})
     upstream |= {"cwd": str(cwd.absolute())} if cwd is not None else {}
     return with_time_to_log_in(upstream)
 
@@ -108,13 +108,6 @@ def _pair(given: str, separator: str, form: str) -> tuple[str, str]:
     if not found or not name.strip():
         refuse(f"give it as {form}")
     return name.strip(), value.strip() if separator == ":" else value
-
-
-def _from_here(command: str) -> str:
-    """Make a relative path absolute: it is relative to the current folder, but in the file to the file's folder."""
-    if os.path.isabs(command) or command.startswith(("~", "$")) or not ("/" in command or os.sep in command):
-        return command
-    return str(Path(command).absolute())
 
 
 def _file(asked: Path | None, yes: bool) -> ConfigurationFile:

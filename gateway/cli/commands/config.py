@@ -2,12 +2,16 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile
+from gateway.cli.diagnosis.globs import check_globs, expired_tokens
 from gateway.cli.exit_codes import DONE, UNUSABLE, complain
 from gateway.cli.terminal import help_without_command, say, say_json
 from gateway.config.builtin_profiles import load_profiles
@@ -34,7 +38,8 @@ def check(config: ConfigFile = None, as_json: AsJson = False) -> int:
             looked = " and ".join(str(place) for place in config_candidates())
             remedy = "`mcp-gateway add`, `import` or `init` writes one; or name a file with --config"
             raise ConfigError(f"there is no configuration: looked for {looked}", remedy=remedy)
-        load_profiles(loaded.settings)
+        with _in_file(loaded.path):
+            load_profiles(loaded.settings)
     except (ConfigError, ProfileError) as error:
         if as_json:
             say_json({"ok": False, "problems": str(error).splitlines()})
@@ -46,12 +51,23 @@ def check(config: ConfigFile = None, as_json: AsJson = False) -> int:
         upstreams = {name: _way_in(one) for name, one in loaded.settings.upstreams.items()}
         say_json({"ok": True, "problems": [], "file": str(loaded.path), "warnings": doubts, "upstreams": upstreams})
         return DONE
-    say(f"{loaded.path}: in order")
+    say(f"{loaded.path}: {'can be used, but see below' if doubts else 'in order'}")
     for name, upstream in loaded.settings.upstreams.items():
         say(f"  {name}: {_described(upstream)}")
     for doubt in doubts:
         say(f"warning: {doubt}")
     return DONE
+
+
+@contextmanager
+def _in_file(path: Path) -> Generator[None]:
+    """Add the file to the place of an error that has none."""
+    try:
+        yield
+    except ConfigError as error:
+        if error.where is None or str(path) in error.where or len(error.problems) > 1:
+            raise
+        raise ConfigError(error.message, where=str(path), remedy=error.remedy) from error
 
 
 def _doubts(settings: Settings) -> Iterator[str]:
@@ -63,9 +79,20 @@ def _doubts(settings: Settings) -> Iterator[str]:
             continue
         search = upstream.env.get("PATH") or os.environ.get("PATH")
         if upstream.command is not None and shutil.which(upstream.command, path=search) is None:
-            yield f"upstreams.{name}.command: there is no program {upstream.command!r} that could be started"
+            yield f"upstreams.{name}.command: {no_program(upstream.command, search)}"
         if upstream.cwd is not None and not upstream.cwd.is_dir():
             yield f"upstreams.{name}.cwd: there is no folder {str(upstream.cwd)!r}"
+    for finding in (*expired_tokens(settings, time.time()), *check_globs(settings, {})):
+        yield f"{finding.text} ({finding.remedy})"
+
+
+def no_program(command: str, search: str | None) -> str:
+    """Say that there is no such program, and what may be meant. `search`: the folders, as in $PATH."""
+    said = f"there is no program {command!r} that could be started"
+    first, *rest = command.split()
+    if rest and shutil.which(first, path=search) is not None:
+        return f'{said}; put the arguments into args: command = "{first}"'
+    return said
 
 
 def _way_in(upstream: UpstreamSettings) -> dict[str, Any]:

@@ -70,8 +70,7 @@ def import_(
     if not yes and not _agreed(len(plan.new), target):
         return DONE
     in_keyring, secrets = with_keyring(plan, text, str(target))
-    if secrets and go_to_keyring(secrets, keyring, ask=not yes):
-        store_secrets(secrets)
+    if secrets and go_to_keyring(secrets, keyring, ask=not yes) and store_secrets(secrets, may_stay=keyring is None):
         plan = in_keyring
     replace_file(target, plan.text.encode("utf-8"), expected=before)
     if not as_json:

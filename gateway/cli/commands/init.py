@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from gateway.cli.diagnosis.findings import list_names
 from gateway.cli.exit_codes import DONE
 from gateway.cli.move_secrets import ToKeyring, go_to_keyring, store_secrets
 from gateway.cli.terminal import say, say_table
-from gateway.config.find_config import FILE_NAME, find_file
+from gateway.config.find_config import FILE_NAME, config_candidates, find_file
 from gateway.core.wording import counted
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.discover import discover
@@ -49,7 +50,13 @@ def init(
         upstreams = _asked() if asks else upstreams
         text, count = first_configuration(upstreams), len(upstreams)
     replace_file(file, text.encode("utf-8"), expected=before)
-    say(f"{file}: written, with {counted(count, 'upstream')}")
+    for name, table in upstreams.items():
+        if "cwd" in table:
+            say(f"{name}: its working folder is {table['cwd']}, where its arguments name files")
+    say(f"{file.absolute()}: written, with {counted(count, 'upstream')}")
+    if file.absolute() == next(config_candidates()).absolute():
+        own = list(config_candidates())[-1]
+        say(f"it is found in this folder only; elsewhere, name it with --config, or write {own} instead")
     _say_next(file, None if count else found)
     return DONE
 
@@ -78,10 +85,8 @@ def _agreed(found: ImportPlan) -> bool:
 def _with_secrets_kept(found: ImportPlan, file: Path, keyring: bool | None) -> str:
     """Return the text of the configuration, after plain secrets were moved into the keyring if that is wanted."""
     in_keyring, secrets = with_keyring(found, HEAD, str(file))
-    if not secrets or not go_to_keyring(secrets, keyring, ask=True):
-        return found.text
-    store_secrets(secrets)
-    return in_keyring.text
+    moved = secrets and go_to_keyring(secrets, keyring, ask=True) and store_secrets(secrets, may_stay=keyring is None)
+    return in_keyring.text if moved else found.text
 
 
 def _say_next(file: Path, found: ImportPlan | None) -> None:
@@ -92,7 +97,10 @@ def _say_next(file: Path, found: ImportPlan | None) -> None:
         names = list_names([str(row.upstream) for row in found.new])
         theirs = f"those of your hosts ({names})" if names else "those of your hosts"
         say(f"next: `mcp-gateway add{which} NAME -- COMMAND` adds a server, `mcp-gateway import{which}` {theirs}")
-    say("then: `mcp-gateway tools` lists what a host is offered, `mcp-gateway install <host>` registers the gateway")
+    first = "next" if found is None else "then"
+    say(
+        f"{first}: `mcp-gateway tools` lists what a host is offered, `mcp-gateway install <host>` registers the gateway"
+    )
 
 
 def _asked() -> dict[str, dict[str, Any]]:
@@ -101,12 +109,25 @@ def _asked() -> dict[str, dict[str, Any]]:
     upstreams: dict[str, dict[str, Any]] = {}
     while line := typer.prompt("command line or URL", default="", show_default=False).strip():
         try:
-            remote = line.startswith(("http://", "https://"))
-            one = upstreams_of([line], ()) if remote else upstreams_of((), [line])
-            ((suggested, table),) = one.items()
-            name = typer.prompt("its name", default=suggested)
-            first_configuration({**upstreams, name: table})
-            upstreams[name] = table
+            is_url = line.startswith(("http://", "https://"))
+            ((suggested, table),) = upstreams_of(*(([line], ()) if is_url else ((), [line])), taken=upstreams).items()
+            first_configuration({suggested: table})
         except ConfigError as error:
             say(f"that cannot be used: {error}")
+            continue
+        upstreams[_asked_name(suggested, table, upstreams)] = table
     return upstreams
+
+
+def _asked_name(suggested: str, table: dict[str, Any], taken: Collection[str]) -> str:
+    """Ask for the name of a server until it can be used."""
+    while True:
+        name = typer.prompt("its name", default=suggested).strip()
+        try:
+            if name in taken:
+                raise ConfigError(f"there is an upstream {name!r} already", remedy="give this one another name")
+            first_configuration({name: table})
+        except ConfigError as error:
+            say(f"that cannot be its name: {error}")
+        else:
+            return name

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile
-from gateway.cli.configuration_file import ConfigurationFile
+from gateway.cli.configuration_file import ConfigurationFile, warn_of_access
 from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
 from gateway.config.load_settings import load_settings
@@ -74,9 +74,11 @@ def add(
         raise config_error("this person", problems)
     file.write(file.text.with_person(name, table))
     say(f"{file.path}: person {name} added")
-    if file.warn_if_unusable() and load_settings(file.path).settings.access.authorization_server is None:
+    if not file.say_if_taken_over():
+        return DONE
+    warn_of_access(file.path, f"people.{name}")
+    if load_settings(file.path).settings.access.authorization_server is None:
         remark("to let people log in, add the table [access.authorization_server]: docs/access.md")
-    file.say_who_takes_it_over()
     return DONE
 
 

@@ -1,7 +1,6 @@
 """`mcp-gateway policy`: say which rule decides about a tool and about a call."""
 
 import json
-import os
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -9,12 +8,11 @@ import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile, settings_for
 from gateway.cli.exit_codes import DONE, FAILED, refuse
+from gateway.cli.named_callers import PrincipalName, TokenName, named_caller, remembered_tools
 from gateway.cli.terminal import help_without_command, say, say_json
-from gateway.config.find_config import cache_folder
 from gateway.config.schema import Settings
-from gateway.core.model.caller import Caller
 from gateway.core.model.grant import SEPARATOR
-from gateway.core.model.json_values import as_object, is_dict
+from gateway.core.model.json_values import is_dict
 from gateway.core.policy import Decision, ToolFacts, hints_of
 from gateway.errors import ConfigError
 
@@ -31,9 +29,8 @@ def common(context: typer.Context) -> None:
 def decide(
     tool: Annotated[str, typer.Argument(metavar="TOOL", help="Tool as server__tool, by the server's own name for it.")],
     arguments: Annotated[str, typer.Option("--arguments", metavar="JSON", help="Arguments of the call.")] = "{}",
-    principal: Annotated[
-        str, typer.Option("--principal", metavar="NAME", help="Principal of the caller.")
-    ] = Caller().principal,
+    token: TokenName = None,
+    principal: PrincipalName = None,
     annotations: Annotated[
         str | None,
         typer.Option("--annotations", metavar="JSON", help="The tool's annotations. Default: as last listed."),
@@ -43,7 +40,8 @@ def decide(
 ) -> int:
     """Say which rule decides about a tool and a call.
 
-    That is whether the tool is listed, and whether the call is allowed. No server is started.
+    That is whether the tool is listed, and whether the call is allowed, for a host on this machine, or for one that
+    comes with a token. No server is started.
 
     Exit code 1: the call is not simply allowed.
 
@@ -56,11 +54,16 @@ def decide(
     if not separator or upstream not in settings.upstreams:
         known = ", ".join(settings.upstreams)
         raise ConfigError(f"{tool!r} is not a tool of a server", remedy=f"SERVER__TOOL; the servers are: {known}")
+    caller = named_caller(settings, token, principal)
     declared = _remembered(upstream, name, settings) if annotations is None else [{"annotations": _object(annotations)}]
     facts = ToolFacts(upstream, name, hints_of(declared))
     policy = policy_of(settings)
-    listed = policy.for_list(facts, principal)
-    call = policy.for_call(facts, principal, _object(arguments))
+    given = _object(arguments)
+    if caller.grant.reaches_tool(upstream, name):
+        listed = policy.for_list(facts, caller.principal)
+        call = policy.for_call(facts, caller.principal, given)
+    else:
+        listed = call = Decision("deny", reason=f"it does not exist for {caller.words}")
     if as_json:
         hints = facts.hints._asdict()
         say_json({"hints": hints, "known": bool(declared), "list": _as_json(listed), "call": _as_json(call)})
@@ -77,7 +80,9 @@ _WORDS = {"allow": "allowed", "deny": "denied", "approve": "allowed with the app
 
 def _by(decision: Decision) -> str:
     because = f" ({decision.reason})" if decision.reason else ""
-    return f", by the rule {decision.rule!r}{because}" if decision.rule else ", because no rule matches"
+    if decision.rule:
+        return f", by the rule {decision.rule!r}{because}"
+    return f": {decision.reason}" if decision.reason else ", because no rule matches"
 
 
 def _as_json(decision: Decision) -> dict[str, Any]:
@@ -96,8 +101,4 @@ def _object(text: str) -> Mapping[str, Any]:
 
 def _remembered(upstream: str, tool: str, settings: Settings) -> list[Mapping[str, Any]]:
     """Return the tools of this name as the server listed them last."""
-    from gateway.upstream import Catalogues
-
-    cache = cache_folder(os.environ)
-    known = Catalogues(cache / "catalogues").recall(settings.upstreams[upstream]) if cache is not None else None
-    return [each for each in (known.tools if known is not None else ()) if as_object(each).get("name") == tool]
+    return [each for each in remembered_tools(settings).get(upstream, ()) if each.get("name") == tool]

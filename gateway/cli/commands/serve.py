@@ -211,10 +211,11 @@ def _record(trail: "AuditTrail", access: "Access", authorization: "Authorization
 
 def _tell_where(settings: Settings, address: str) -> None:
     where = f"listening on {address}/mcp (Streamable HTTP) and {address}/sse (HTTP+SSE)"
-    if settings.logging.format == "json":
-        announce(logger, where)
-    else:
-        remark(where)
+    for line in filter(None, (where, _reached_as(settings))):
+        if settings.logging.format == "json":
+            announce(logger, line)
+        else:
+            remark(line)
 
 
 def _console_address(settings: Settings, console: ConsoleOnRequest, address: str) -> str:
@@ -335,6 +336,19 @@ def _origin(settings: Settings, port: int) -> str:
     """Return the origin that is listened on."""
     host = f"[{settings.http.bind}]" if ":" in settings.http.bind else settings.http.bind
     return f"{'http' if settings.http.tls_certificate is None else 'https'}://{host}:{port}"
+
+
+def _reached_as(settings: Settings) -> str | None:
+    """Say under which host names other machines may call the gateway; None if they cannot reach it."""
+    from gateway.serving.mcp.security import allowed_by
+
+    allowed = allowed_by(settings.http, settings.gateway.public_url)
+    if not allowed.any_address:
+        return None
+    names = ", ".join(allowed.names)
+    return (
+        f"reached by any of its IP addresses, and as {names}; other names: [http] allowed_hosts, [gateway] public_url"
+    )
 
 
 def _callback_port(gateway: Gateway, upstream: str) -> int | None:

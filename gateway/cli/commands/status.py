@@ -105,7 +105,12 @@ def _show_waiting(report: Mapping[str, Any]) -> None:
 def _host(host: Mapping[str, Any]) -> str:
     named = plain(f"{host['name'] or 'without a name'} {host['version'] or ''}".strip(), 100)
     profile = f"profile {host['profile']}" if host["profile"] else "asks for a profile that does not exist"
-    return f"{named}: {host['revision']}, {profile}, for {since(host['since'])}, {counted(host['requests'], 'request')}"
+    principal = host.get("principal", "local")  # missing in the status of an older gateway
+    token = host.get("token")
+    which = f", token {plain(token, 100)}" if token not in (None, principal) else ""
+    whose = "" if principal == "local" else f" of {plain(principal, 100)}{which}"
+    asked = counted(host["requests"], "request")
+    return f"{named}{whose}: {host['revision']}, {profile}, for {since(host['since'])}, {asked}"
 
 
 def _row(upstream: Mapping[str, Any]) -> Sequence[str]:

@@ -1,6 +1,8 @@
 """`mcp-gateway token`: the tokens with which hosts may use the gateway over HTTP, in the configuration."""
 
 import re
+import socket
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -10,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile
-from gateway.cli.configuration_file import ConfigurationFile
+from gateway.cli.configuration_file import ConfigurationFile, warn_of_access
 from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
 from gateway.config.load_settings import load_settings
@@ -33,6 +35,12 @@ _IN_URL = """\
 warning: whoever sees this address has the token. Addresses are kept in histories, and in the logs of proxies and of the
 services that call them. Use it only for a host that can send no header and do no OAuth, over https://, with --upstream
 and --expires; `mcp-gateway token rm NAME` withdraws it."""
+
+_HOW = """\
+Hosts send it as the header `Authorization: Bearer TOKEN`. Claude Code, for example:
+  claude mcp add --transport http gateway {base}/mcp --header "Authorization: Bearer {token}"
+To see whose it is: curl -H "Authorization: Bearer {token}" {base}/
+To see what it reaches: mcp-gateway tools --token {name}"""
 
 
 @app.callback()
@@ -96,16 +104,16 @@ def add(
     if problems:
         raise config_error("this token", problems)
     file.write(changed)
-    address = _address(file.path, token) if url else None
+    base = _base(file.path)
+    address = f"{base}/t/{token}/mcp" if url else None
     if as_json:
         say_json({"name": name, "token": token, **({"url": address} if address is not None else {})})
         return DONE
     say(address or token)
-    how = "" if url else " Hosts send it as `Authorization: Bearer TOKEN`"
-    remark(f"{file.path}: token {name} added; it is not shown again.{how}")
-    if url:
-        remark(_IN_URL)
-    file.warn_if_unusable()
+    remark(f"{file.path}: token {name} added; it is not shown again.")
+    remark(_IN_URL if url else _HOW.format(base=base, name=name, token=token if sys.stdout.isatty() else "TOKEN"))
+    if file.warn_if_unusable():
+        warn_of_access(file.path, f"tokens.{name}")
     return DONE
 
 
@@ -148,17 +156,18 @@ def _moment(text: str) -> date:
     return datetime.fromtimestamp(int(time.time() + seconds), UTC)
 
 
-def _address(file: Path, token: str) -> str:
-    """Return the address of the gateway with the token in it."""
+def _base(file: Path) -> str:
+    """Return the address of the gateway, as far as the configuration tells: other machines use another than 0.0.0.0."""
     try:
         settings = load_settings(file).settings
     except ConfigError:  # of which the user is warned
         settings = Settings()
     http, gateway = settings.http, settings.gateway
-    host = f"[{http.bind}]" if ":" in http.bind else http.bind
+    bind = socket.gethostname() if http.bind in ("0.0.0.0", "::") else http.bind  # noqa: S104
+    host = f"[{bind}]" if ":" in bind else bind
     scheme = "http" if http.tls_certificate is None else "https"
     base = gateway.public_url or f"{scheme}://{host}:{http.port}{gateway.root_path}"
-    return f"{base.rstrip('/')}/t/{token}/mcp"
+    return base.rstrip("/")
 
 
 def _rows(tokens: Mapping[str, Mapping[str, Any]]) -> Sequence[Sequence[str]]:

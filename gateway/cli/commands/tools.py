@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import typer
@@ -24,6 +24,7 @@ from gateway.cli.command_context import (
 )
 from gateway.cli.command_remedies import doctor_knows
 from gateway.cli.exit_codes import DONE, UNAVAILABLE, complain
+from gateway.cli.named_callers import PrincipalName, TokenName, named_caller
 from gateway.cli.pages import WithPages, declaring, expected, shows_pages, tell_of_pages
 from gateway.cli.progress import Wait, is_there, standing_words
 from gateway.cli.terminal import remark, say, say_json, say_table
@@ -45,6 +46,8 @@ def tools(
     why: Annotated[
         bool, typer.Option("--why", help="Also list the tools that rules and pins withhold, and why.")
     ] = False,
+    token: TokenName = None,
+    principal: PrincipalName = None,
     as_json: AsJson = False,
 ) -> int:
     """List the tools of all upstreams, as a host would be offered them.
@@ -53,16 +56,20 @@ def tools(
     terminal, descriptions end after their first sentence; --json has all of everything.
 
     A server may offer more to a host that declares roots or elicitation, which this command does not.
+
+    Example, with what a colleague reaches: mcp-gateway tools --token alice
     """
     settings = settings_for(config, upstream)
-    name = the_profile(profile) or settings.gateway.profile or "default"
+    asking = named_caller(settings, token, principal)
+    settings = asking.reached_of(settings)
+    name = the_profile(profile) or asking.profile or settings.gateway.profile or "default"
     if name == ALL:
         raise ConfigError(
             "a list of tools is one host's", where="--profile", remedy="name a profile: mcp-gateway profiles"
         )
     ((chosen, rules),) = chosen_profiles(settings, name, revision).items()
     settings, caller = without_waiting(settings, chosen, revision)
-    caller = declaring(caller, app)
+    caller = replace(declaring(caller, app), principal=asking.principal, grant=asking.grant, token=asking.token)
     tell_of_pages({chosen: rules}, app)
     if not shows_pages(rules, app) and rules.apps.host != "never":
         if rules.apps.declares:

@@ -17,7 +17,7 @@ def remove(name: UpstreamName, config: ConfigFile = None) -> int:
     file = ConfigurationFile.existing(config)
     file.write(file.text.without_upstream(name))
     say(f"{file.path}: {name} removed")
-    file.say_who_takes_it_over()
+    file.say_if_taken_over()
     return DONE
 
 
@@ -41,6 +41,5 @@ def _switch(name: str, config: ConfigFile, *, enabled: bool) -> int:
         return DONE
     file.write(changed)
     say(f"{file.path}: {name} {state}")
-    file.say_who_takes_it_over()
-    file.warn_if_unusable()
+    file.say_if_taken_over()
     return DONE

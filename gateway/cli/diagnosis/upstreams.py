@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 
+from gateway.cli.diagnosis.access import check_access
 from gateway.cli.diagnosis.check_context import CheckContext
 from gateway.cli.diagnosis.command_line import command_line
 from gateway.cli.diagnosis.findings import CheckResult, Level, list_names
-from gateway.cli.diagnosis.rules import check_rules
 from gateway.cli.diagnosis.tool_lists import HostOffer, beyond, check_declared, offered
 from gateway.config.find_config import cache_folder, state_folder
 from gateway.config.schema import UpstreamSettings
@@ -70,7 +70,7 @@ async def check_upstreams(context: CheckContext) -> list[CheckResult]:
             findings += _tools(name, seen, settings.upstreams[name], offers)
         findings += pins.get(name, ())
     lists = {name: [str(tool.get("name")) for tool in seen.tools] for name, seen in states.items()}
-    return [*findings, *beyond(offers), *check_rules(settings, lists)]
+    return [*findings, *beyond(offers), *check_access(settings, lists)]
 
 
 def _pinned(context: CheckContext, upstreams: Mapping[str, Upstream]) -> dict[str, list[CheckResult]]:

@@ -33,8 +33,9 @@ class ServersBehind:
         if known and len(known) == len(servers):
             which, them = (f"{known[0]} is", "it") if len(known) == 1 else (f"{_all(known)} are", "them")
             return f"{which} behind the gateway already: {only} takes {them} out of the host"
-        way = f"{import_} puts {'it' if len(servers) == 1 else 'them'} behind the gateway; then {only}"
-        return f"{', '.join(known)}: behind the gateway already; {way}" if known else way
+        if known:
+            return f"{', '.join(known)}: behind the gateway already; {import_} puts the others there; then {only}"
+        return f"{import_} puts {'it' if len(servers) == 1 else 'them'} behind the gateway; then {only}"
 
     def twice(self, servers: Collection[str]) -> str | None:
         """Describe the ones of `servers` that a host with the gateway gets twice; None if there are none."""

@@ -2,13 +2,15 @@
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from gateway.config.foreign import upstream_name
 from gateway.config.problems import config_error
 from gateway.config.schema import OWN_NAME, Settings
+from gateway.config.server_names import name_for_command
 from gateway.config.toml_text import table_text
 from gateway.config.validation import validate
 from gateway.errors import ConfigError
@@ -63,8 +65,11 @@ def first_configuration(upstreams: Mapping[str, Mapping[str, Any]]) -> str:
     return HEAD + "\n".join(table_text(["upstreams", name], table) for name, table in upstreams.items())
 
 
-def upstreams_of(urls: Sequence[str], commands: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Parse upstreams from `NAME=URL` and `NAME=COMMAND LINE`; those without a name are named after host or program.
+def upstreams_of(urls: Sequence[str], commands: Sequence[str], taken: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
+    """Parse upstreams from `NAME=URL` and `NAME=COMMAND LINE`; others are named after host or package.
+
+    Names are unique; `taken` are those that there are already. A relative path in a command is one in the current
+    folder, which becomes the server's working folder.
 
     Raises:
         ConfigError: a text that is neither.
@@ -75,10 +80,10 @@ def upstreams_of(urls: Sequence[str], commands: Sequence[str]) -> dict[str, dict
         if not url.startswith(("http://", "https://")):
             remedy = "give it as NAME=http://host/path or NAME=https://host/path"
             raise ConfigError("is not the address of a server", where="--upstream", remedy=remedy)
-        _add(upstreams, name or urlsplit(url).hostname or "", {"url": url})
+        _add(upstreams, name or urlsplit(url).hostname or "upstream", {"url": url}, taken)
     for given in commands:
         name, line = _named(given)
-        _add(upstreams, name or "", from_line(line))
+        _add(upstreams, name or "", from_line(line), taken)
     return upstreams
 
 
@@ -94,7 +99,36 @@ def from_line(line: str) -> dict[str, Any]:
         raise ConfigError(f"cannot be split into words: {str(error).lower()}", where="--command") from None
     if not words:
         raise ConfigError("is empty", where="--command", remedy='give it as NAME="program argument ..."')
-    return {"command": words[0], **({"args": words[1:]} if words[1:] else {})}
+    return from_words(words)
+
+
+def from_words(words: Sequence[str]) -> dict[str, Any]:
+    """Return an upstream that a command line typed in the current folder starts from anywhere.
+
+    In the configuration, a relative path to the program would be relative to the file's folder, and one among the
+    arguments to the folder of whatever starts the gateway. So the program's becomes absolute; if an argument is a file
+    or folder here, the current folder becomes the server's working folder.
+    """
+    command, *args = words
+    upstream: dict[str, Any] = {"command": _from_here(command), **({"args": args} if args else {})}
+    return upstream | ({"cwd": str(Path.cwd())} if any(map(_is_here, args)) else {})
+
+
+def _from_here(command: str) -> str:
+    if os.path.isabs(command) or command.startswith(("~", "$")) or not ("/" in command or os.sep in command):
+        return command
+    return str(Path(command).absolute())
+
+
+def _is_here(argument: str) -> bool:
+    """Whether an argument is, or ends with (`--file=x`), the relative path of a file or folder that exists."""
+    path = argument.partition("=")[2] if argument.startswith("-") else argument
+    if not path or os.path.isabs(path) or path.startswith(("~", "$", "-")):
+        return False
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # too long, or with a null character
+        return False
 
 
 def _named(given: str) -> tuple[str | None, str]:
@@ -102,6 +136,6 @@ def _named(given: str) -> tuple[str | None, str]:
     return (name, rest) if equals and name.replace("-", "").replace("_", "").isalnum() else (None, given)
 
 
-def _add(upstreams: dict[str, dict[str, Any]], name: str, table: dict[str, Any]) -> None:
-    wanted = name or str(table.get("command", "upstream")).replace("\\", "/").rsplit("/", 1)[-1]
-    upstreams[upstream_name(wanted, {OWN_NAME, *upstreams})] = table
+def _add(upstreams: dict[str, dict[str, Any]], name: str, table: dict[str, Any], taken: Iterable[str]) -> None:
+    wanted = name or name_for_command(str(table["command"]), table.get("args", ()))
+    upstreams[upstream_name(wanted, {OWN_NAME, *taken, *upstreams})] = table

@@ -109,7 +109,7 @@ class Access:
     def reconfigure(self, access: AccessSettings) -> None:
         """Apply changed settings: a removed token is invalid from the next request on."""
         self.rates.limit = access.limits.requests_per_minute
-        named = _by_hash(_identified(name, token) for name, token in access.tokens.items())
+        named = _by_hash(identified(name, token) for name, token in access.tokens.items())
         self._made_of_hash = frozenset(name for name, token in access.tokens.items() if token.hash is not None)
         self._by_hash = {**self._fixed, **named}  # a table may restrict what [http] token does not
         if access.issuers and self._issuers is None:
@@ -237,7 +237,8 @@ def new_token() -> str:
     return _PREFIX + secrets.token_urlsafe(32)
 
 
-def _identified(name: str, token: TokenSettings) -> Identified:
+def identified(name: str, token: TokenSettings) -> Identified:
+    """Return whom a token of `[access.tokens]` is for, and what it opens."""
     grant = Grant(token.upstreams, token.tools, token.calls_per_minute, token.limits.quota)
     hashed = token.hash or hash_of(token.token or "")
     expires = None if token.expires is None else seconds_of_moment(token.expires)

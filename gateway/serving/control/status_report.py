@@ -144,6 +144,8 @@ def _host(host: ConnectedHostPort, router: "Router") -> dict[str, Any]:
         "version": caller.client_version,
         "revision": caller.revision,
         "profile": profile,
+        "principal": caller.principal,
+        "token": caller.token,
         "since": moment(host.since),
         "last_request": moment(host.last),
         "requests": host.requests,

@@ -1,6 +1,6 @@
 """HTTP server shared by the MCP endpoints and the model proxy: access checks, connection limits, start and stop."""
 
-from gateway.serving.http.allowed import ANY, LOOPBACK, Allowed
+from gateway.serving.http.allowed import ANY, LOOPBACK, Allowed, RefusedHosts
 from gateway.serving.http.http_server import Listening, TcpListener, serve
 from gateway.serving.http.limits import Limits
 from gateway.serving.http.repeated import RepeatedLines
@@ -15,6 +15,7 @@ __all__ = [
     "Allowed",
     "Limits",
     "Listening",
+    "RefusedHosts",
     "RepeatedLines",
     "TcpListener",
     "TlsFiles",

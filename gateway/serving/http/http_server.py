@@ -211,6 +211,13 @@ def _quiet_about_peers(connections: Connections, is_stopping: Callable[[], bool]
             loop.set_exception_handler(before)
 
 
+def _why(error: OSError) -> str:
+    """Return the system's words alone: asyncio and `socket` put the address behind them, as Python writes it."""
+    if isinstance(error, socket.gaierror) or error.errno is None:
+        return error.strerror or str(error)
+    return os.strerror(error.errno)
+
+
 def _listen(listening: Listening) -> TcpListener:
     try:
         found = socket.getaddrinfo(listening.bind, listening.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -219,7 +226,7 @@ def _listen(listening: Listening) -> TcpListener:
         return TcpListener.made_of(socket.create_server((str(address[0]), listening.port), family=family))
     except OSError as error:
         raise ConfigError(
-            f"cannot listen on {listening.bind} port {listening.port}: {error.strerror or error}",
+            f"cannot listen on {listening.bind} port {listening.port}: {_why(error)}",
             where=listening.where,
             remedy="choose another port, or 0 for any that is free",
         ) from error

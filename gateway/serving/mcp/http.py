@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from gateway.config.schema import HttpSettings
 from gateway.content.links.base_url import Bases
-from gateway.serving.access import Access
+from gateway.serving.access import Access, Identified
 from gateway.serving.access.resource_metadata import resource_metadata
 from gateway.serving.http import Listening, serve
 from gateway.serving.mcp.attendance import AttendanceMiddleware
@@ -27,6 +27,7 @@ from gateway.serving.mcp.health_routes import observing
 from gateway.serving.mcp.http_sessions import ResumableSessions
 from gateway.serving.mcp.modern_http import ModernEndpoint
 from gateway.serving.mcp.profile_choice import ProfileMiddleware, ProfileNames
+from gateway.serving.mcp.request_caller import IDENTIFIED_SCOPE
 from gateway.serving.mcp.scope_challenge import ScopeMiddleware
 from gateway.serving.mcp.security import (
     Guard,
@@ -134,13 +135,17 @@ async def serve_http(app: Starlette, settings: HttpSettings, *, on_bound: Callab
     await serve(app, listening, on_bound=on_bound, on_stop=app.state.draining.begin)
 
 
-def _front_page(identity: Identity, _: Request) -> Response:
+def _front_page(identity: Identity, request: Request) -> Response:
+    found = request.scope.get(IDENTIFIED_SCOPE)
+    with_token = f", with the token {found.token}" if isinstance(found, Identified) and found.token else ""
+    who = f"\nyou are {found.principal}{with_token}\n" if isinstance(found, Identified) else ""
     return PlainTextResponse(
         f"{identity.title or identity.name} {identity.version}\n\n"
         "/mcp            Streamable HTTP, every protocol revision\n"
         "/sse            HTTP+SSE, for hosts of revision 2024-11-05\n"
         "/mcp/<profile>, /sse/<profile>   the same, with a host profile chosen explicitly\n"
         "/content        stored content: POST takes it in, signed links hand it out\n"
+        f"{who}"
     )
 
 

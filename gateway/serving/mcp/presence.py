@@ -46,6 +46,12 @@ class Presence:
             del self._recent[key]
         return sorted((*self._connected.values(), *self._recent.values()), key=lambda host: host.since)
 
+    def forget(self, is_gone: Callable[[Caller], bool]) -> None:
+        """Forget the hosts of which `is_gone` is true, such as those whose token was removed."""
+        for hosts in (self._connected, self._recent):
+            for key in [key for key, host in hosts.items() if is_gone(host.caller)]:
+                del hosts[key]
+
     def _saw(self, hosts: OrderedDict[Hashable, ConnectedHost], key: Hashable, caller: Caller) -> bool:
         """Record a request of a host, and return whether the host is new."""
         now = self._clock()

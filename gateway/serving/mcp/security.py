@@ -5,6 +5,7 @@ required, except for content under a link, which is signed.
 """
 
 import json
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
@@ -21,16 +22,29 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway.config.schema import HttpSettings
 from gateway.content.links.base_url import BASE_SCOPE, PRINCIPAL_SCOPE, Bases
 from gateway.content.links.links import is_link
+from gateway.core.wording import plain
 from gateway.errors import ConfigError, ScopeMissing
 from gateway.serving.access import Access, Fault, Identified
 from gateway.serving.access.resource_metadata import challenge
-from gateway.serving.http import ANY, KNOWN, STANDING, Allowed, Limits, TlsFiles, WrongTokens
+from gateway.serving.http import (
+    ANY,
+    KNOWN,
+    STANDING,
+    Allowed,
+    Limits,
+    RefusedHosts,
+    RepeatedLines,
+    TlsFiles,
+    WrongTokens,
+)
 from gateway.serving.http.tokens import address_of
 from gateway.serving.mcp.request_caller import ENDED_SCOPE, IDENTIFIED_SCOPE
 from gateway.system.loopback import is_loopback
 
 HEALTH_PATH = "/healthz"
 READINESS_PATH = "/readyz"
+
+logger = logging.getLogger(__name__)
 
 _WITHOUT_TOKEN = frozenset({HEALTH_PATH, READINESS_PATH})
 """Routes for monitoring.
@@ -134,8 +148,8 @@ def allowed_by(settings: HttpSettings, public_url: str | None = None) -> Allowed
 
 def for_sdk(allowed: Allowed) -> TransportSecuritySettings:
     """Return the same lists in the form of the SDK, whose transports check them once more."""
-    if allowed.any_origin:
-        return TransportSecuritySettings(enable_dns_rebinding_protection=False)  # it has no word for any origin
+    if allowed.any_origin or allowed.any_address:  # it has no word for these; `Guard` has checked both headers
+        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
     return TransportSecuritySettings(
         allowed_hosts=_with_ports(allowed.hosts), allowed_origins=_with_ports(allowed.origins)
     )
@@ -167,6 +181,8 @@ class Guard:
         self._public_url = public_url
         self._on_too_many = on_too_many
         self._wrong_tokens = WrongTokens("the gateway")
+        self._refused_requests = RepeatedLines(logger)
+        self._refused_hosts = RefusedHosts("the gateway", "list it in [http] allowed_hosts if it is the gateway's")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -229,8 +245,11 @@ class Guard:
     def _too_soon(self, identified: Identified) -> int:
         """Return the seconds after which whoever asks may ask again, and tell who listens; 0 for now."""
         seconds = self._access.rates.wait(identified.principal, identified.grant, identified.token)
-        if seconds and self._on_too_many is not None:
-            self._on_too_many(identified.principal, identified.token)
+        if seconds:
+            who = plain(identified.principal, 100)
+            self._refused_requests.warn(who, f"the gateway: requests of {who} are refused, which are too many")
+            if self._on_too_many is not None:
+                self._on_too_many(identified.principal, identified.token)
         return seconds
 
     def _enter(self, scope: Scope, found: Identified, authorization: str) -> None:
@@ -249,6 +268,7 @@ class Guard:
     def _foreign(self, headers: Headers) -> Response | None:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._allowed.host(hosts[0]):
+            self._refused_hosts.refused(hosts)
             return refused_response(421, "this Host is not one of the gateway's; [http] allowed_hosts names others")
         if any(not self._allowed.origin(origin) for origin in headers.getlist("origin")):
             return refused_response(403, "this Origin may not call the gateway; [http] allowed_origins names others")

@@ -25,7 +25,7 @@ from gateway.core.profiles.model_profile import ImagePlace, ModelProfile
 from gateway.core.profiles.model_profiles import choose_model_profile, leaves_choice, with_tool_images
 from gateway.core.wording import plain
 from gateway.errors import ConfigError
-from gateway.serving.http import KNOWN, STANDING, Allowed, WrongTokens
+from gateway.serving.http import KNOWN, STANDING, Allowed, RefusedHosts, WrongTokens
 from gateway.serving.model_proxy import problems
 from gateway.serving.model_proxy.answers import UpstreamAnswer
 from gateway.serving.model_proxy.client import BodyTooLarge, ClientSide
@@ -131,6 +131,8 @@ class _Proxy:
         self._explain = explain
         self._allowed = Allowed(settings.bind, settings.allowed_hosts, settings.allowed_origins)
         self._wrong_tokens = WrongTokens("the model proxy")
+        remedy = "list it in [model_proxy] allowed_hosts if it is the proxy's"
+        self._refused_hosts = RefusedHosts("the model proxy", remedy)
         self._profile_of = lru_cache(maxsize=256)(self._choose)
         self._known = KnownPlaces()
         self._check_profile()
@@ -163,6 +165,7 @@ class _Proxy:
     async def _check(self, headers: Headers, scope: Scope) -> None:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._allowed.host(hosts[0]):
+            self._refused_hosts.refused(hosts)
             words = "this Host is not one of the proxy's; [model_proxy] allowed_hosts names others"
             raise _Refused(problems.FOREIGN_HOST, words)
         origins = headers.getlist("origin")

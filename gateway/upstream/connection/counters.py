@@ -6,6 +6,13 @@ from contextlib import contextmanager
 
 import anyio
 
+from gateway.core.model.wire import UNKNOWN_RESOURCE
+from gateway.errors import UpstreamRefused
+
+
+def _is_unknown(error: Exception) -> bool:
+    return isinstance(error, UpstreamRefused) and error.code in UNKNOWN_RESOURCE
+
 
 class Counts:
     """The counters of one upstream, updated by its connections and read for reports."""
@@ -27,14 +34,19 @@ class Counts:
         return max(0, self.connections - 1)
 
     @contextmanager
-    def call(self) -> Generator[None]:
-        """Count a call while it runs, and by how it ends. A cancelled call has not failed."""
+    def call(self, method: str = "tools/call") -> Generator[None]:
+        """Count a call while it runs, and by how it ends.
+
+        A cancelled call has not failed. Neither has the reading of a resource that the upstream does not have: where a
+        URI does not tell whose it is, several upstreams are asked, and all but one of them answer so.
+        """
         self.total += 1
         self.running += 1
         try:
             yield
-        except Exception:
-            self.failed += 1
+        except Exception as error:
+            if not (method == "resources/read" and _is_unknown(error)):
+                self.failed += 1
             raise
         finally:
             self.running -= 1

@@ -219,7 +219,7 @@ class SupervisedConnection:
         upstream cannot be reached, UpstreamTimeout, UpstreamLost if the connection ended while the request was running,
         UpstreamGarbage, and UpstreamRefused with the upstream's JSON-RPC error.
         """
-        with self.counts.call():
+        with self.counts.call(method):
             deadline, tokens = Deadline(timeout), self.subject.tokens
             try:
                 with deadline.scope:

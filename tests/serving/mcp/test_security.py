@@ -1,5 +1,7 @@
 """Who may talk to the gateway over HTTP."""
 
+import socket
+
 import anyio
 import httpx2
 import pytest
@@ -68,7 +70,9 @@ def test_every_route_wants_the_token_that_is_set(ask, method, path, given):
 
 
 def test_the_right_token_opens_and_is_the_principal(ask):
-    assert ask("GET", "/", {"Authorization": "Bearer sesame"}, token="sesame").status_code == 200
+    found = ask("GET", "/", {"Authorization": "Bearer sesame"}, token="sesame")
+    assert found.status_code == 200
+    assert found.text.endswith("you are token\n")
     assert ask("GET", "/", {"authorization": "bearer  sesame "}, token="sesame").status_code == 200
     assert ask("GET", "/", {"Authorization": "Bearer sésame".encode()}, token="sésame").status_code == 200
 
@@ -133,6 +137,61 @@ def test_a_host_is_ours_by_name_with_any_port_unless_one_is_given(value, named):
 )
 def test_an_origin_is_allowed_with_its_scheme(value, named):
     assert allowed_by(HttpSettings(allowed_origins=("https://app.example/",))).origin(value) is named
+
+
+@pytest.mark.parametrize(
+    ("value", "beyond_loopback"),
+    [
+        ("192.168.1.20:8484", True),  # of this machine, or of the router or container host in front of it
+        ("192.168.1.20", True),
+        ("[fd00::7]:8484", True),
+        ("[fd00::7]", True),
+        (socket.gethostname().upper(), True),
+        (f"{socket.gethostname().partition('.')[0]}.local:8484", True),
+        ("192.168.1.20.evil.example:8484", False),
+        ("192.168.1.20:8484:1", False),
+        ("192.168.1.20:", False),
+        ("192.168.1.20:x", False),
+        ("192.168.1", False),
+        ("0300.1.1.1", False),
+        ("[192.168.1.20]", False),
+        ("[fd00::7", False),
+        ("[fd00::7]8484", False),
+        ("fd00::7", False),
+        ("localhost.local", False),
+        ("evil.local", False),
+        ("", False),
+    ],
+)
+def test_beyond_loopback_any_address_and_this_machines_name_are_allowed_hosts(value, beyond_loopback):
+    assert allowed_by(HttpSettings(bind="0.0.0.0")).host(value) is beyond_loopback
+    assert allowed_by(HttpSettings(bind="::")).host(value) is beyond_loopback
+    assert not allowed_by(HttpSettings()).host(value)
+
+
+@pytest.mark.parametrize(
+    ("host", "status"), [("192.168.1.20:8484", 200), ("[fd00::7]:8484", 200), ("evil.example", 421)]
+)
+def test_another_machine_reaches_mcp_by_the_address(host, status):
+    settings = HttpSettings(bind="0.0.0.0", token="sesame")
+    app = http_app(SampleService(), settings, Identity("sample", "1.0"))
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    headers = {"Accept": "application/json, text/event-stream", "Authorization": "Bearer sesame", "Host": host}
+    with TestClient(app, base_url="http://127.0.0.1:8484") as client:
+        message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+        assert client.post("/mcp", headers=headers, json=message).status_code == status
+
+
+def test_each_refused_host_is_logged_once_and_not_without_end(caplog):
+    app = http_app(SampleService(), HttpSettings(), Identity("sample", "1.0"))
+    with TestClient(app, base_url="http://127.0.0.1:8484") as client:
+        for number in (*range(3), *range(3), *range(200)):
+            assert client.get("/", headers={"Host": f"h{number}.example"}).status_code == 421
+        client.get("/", headers={"Host": "a\u0007" + "b" * 5_000})
+    said = [record.getMessage() for record in caplog.records if "refused a request with the Host" in record.message]
+    assert len(said) == 20
+    assert said[0].endswith("the Host h0.example: list it in [http] allowed_hosts if it is the gateway's")
+    assert said[-1].endswith("(further ones are not logged)")
 
 
 def test_an_ipv6_address_to_bind_to_is_a_host_in_brackets():

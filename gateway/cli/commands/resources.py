@@ -1,0 +1,110 @@
+"""`mcp-gateway resources`: list the resources, resource templates and prompts that a host would be offered."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+
+from gateway.cli.command_context import (
+    ALL,
+    AsJson,
+    ConfigFile,
+    ProfileNames,
+    Revision,
+    UpstreamUrls,
+    chosen_profiles,
+    profile_option,
+    run_until_signal,
+    settings_for,
+    the_profile,
+    without_waiting,
+)
+from gateway.cli.exit_codes import DONE, UNAVAILABLE, complain
+from gateway.cli.named_callers import PrincipalName, TokenName, named_caller
+from gateway.cli.progress import Wait, is_there, standing_words
+from gateway.cli.terminal import remark, say, say_json, say_table
+from gateway.config.schema import Settings
+from gateway.core.model.caller import Caller
+from gateway.core.model.json_values import objects_in
+from gateway.core.model.revisions import REVISIONS
+from gateway.core.wording import plain
+from gateway.errors import ConfigError
+from gateway.runtime import run_gateway
+
+_LISTS = {
+    "resources": ("resources/list", "uri", "resource"),
+    "templates": ("resources/templates/list", "uriTemplate", "template"),
+    "prompts": ("prompts/list", "name", "prompt"),
+}
+"""What is listed: the request, the key that names each, and the heading."""
+
+_KEYS = {"templates": "resourceTemplates"}
+_LONGEST = 300
+
+_Listed = tuple[dict[str, list[dict[str, Any]]], Mapping[str, str]]
+
+
+def resources(
+    config: ConfigFile = None,
+    upstream: UpstreamUrls = None,
+    profile: Annotated[ProfileNames, profile_option("Profile of the host. Default: gateway.profile.")] = None,
+    revision: Revision = REVISIONS[-1],
+    token: TokenName = None,
+    principal: PrincipalName = None,
+    as_json: AsJson = False,
+) -> int:
+    """List the resources, resource templates and prompts of all upstreams, as a host would be offered them.
+
+    Every upstream is started and waited for, up to its own limit. Ctrl-C lists what is known so far.
+    `mcp-gateway read URI` reads a resource.
+    """
+    settings = settings_for(config, upstream)
+    asking = named_caller(settings, token, principal)
+    name = the_profile(profile) or asking.profile or settings.gateway.profile or "default"
+    if name == ALL:
+        raise ConfigError("a list is one host's", where="--profile", remedy="name a profile: mcp-gateway profiles")
+    (chosen,) = chosen_profiles(settings, name, revision)
+    settings, caller = without_waiting(asking.reached_of(settings), chosen, revision)
+    caller = replace(caller, principal=asking.principal, grant=asking.grant, token=asking.token)
+    wait = Wait(visible=not as_json, ctrl_c="list what is there")
+    ended = run_until_signal(lambda: _listed(settings, caller, wait), interrupt=wait.interrupt)
+    if isinstance(ended, int):
+        return ended
+    lists, missing = ended
+    if as_json:
+        say_json({"profile": chosen, **lists, "missing": missing})
+    else:
+        _show(lists)
+    for upstream_name, cause in missing.items():
+        complain(f"upstream {upstream_name}: {cause}")
+    return UNAVAILABLE if missing else DONE
+
+
+async def _listed(settings: Settings, caller: Caller, wait: Wait) -> _Listed:
+    async with run_gateway(settings) as gateway:
+        await wait.settled(gateway.upstreams.values())
+        lists: dict[str, list[dict[str, Any]]] = {}
+        for what, (method, _, _) in _LISTS.items():
+            result = await gateway.router.respond(method, {}, caller)
+            lists[what] = [dict(each) for each in objects_in(result.get(_KEYS.get(what, what)))]
+        away = [each for each in gateway.upstreams.values() if each.settings.enabled and not is_there(each)]
+        return lists, {each.name: wait.outcomes.get(each.name) or standing_words(each) for each in away}
+
+
+def _show(lists: Mapping[str, list[dict[str, Any]]]) -> None:
+    shown = 0
+    for what, (_, key, heading) in _LISTS.items():
+        if listed := lists[what]:
+            if shown:
+                say("")
+            shown += 1
+            say_table((heading, "what it is"), [(plain(str(each.get(key)), _LONGEST), _about(each)) for each in listed])
+    if not shown:
+        remark("there are no resources, templates or prompts: `mcp-gateway tools` lists the tools")
+
+
+def _about(each: Mapping[str, Any]) -> str:
+    """Return the title or name, the media type, and the first line of the description."""
+    lines = str(each.get("description") or "").strip().splitlines()
+    named = each.get("title") or (each.get("name") if "uri" in each or "uriTemplate" in each else None)
+    facts = [str(fact) for fact in (named, each.get("mimeType"), lines[0] if lines else None) if fact]
+    return plain("; ".join(facts), _LONGEST)
