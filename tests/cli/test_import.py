@@ -5,6 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
+import keyring
 import pytest
 import typer
 from keyring.backends import fail
