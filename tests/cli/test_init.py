@@ -182,7 +182,7 @@ def test_what_becomes_of_secrets_can_be_said_before(command, account, ring, monk
 def test_a_locked_keyring_leaves_no_file(command, account, ring, monkeypatch):
     ring.write_text("locked", "utf-8")
     answered(monkeypatch, agreed=True)
-    ended = command("init")
+    ended = command("init", "--keyring")
     assert ended.code == 2
     assert "mail-MAIL_PASSWORD cannot be stored: the keyring cannot be used" in ended.err
     assert "canary" not in ended.err
