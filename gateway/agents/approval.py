@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import anyio
 
@@ -52,7 +52,7 @@ class AskByProgram:
         request = ApprovalRequest(call.name, call.upstream, call.tool, call.arguments, call.rule, call.reason)
         async with self._one_at_a_time:
             try:
-                answer: object = await self._on_approval(request)
+                answer = cast("object", await self._on_approval(request))
             except Exception as error:
                 logger.exception("on_approval failed")
                 raise _unasked(call, f"on_approval raised {type(error).__name__}") from error

@@ -101,5 +101,5 @@ class _InProcess:
     async def put(self, content: bytes, media_type: str | None, name: str | None) -> StoredContent:
         """Keep content for the tools of this gateway."""
         owner = self._caller.principal
-        stored = await self.store.put(content, owner=owner, media_type=typed(content, media_type), name=name)
+        stored = await self.store.put(content, owner=owner, media_type=typed(content, media_type, name), name=name)
         return StoredContent(stored.handle, stored.media_type, stored.size, stored.kind, stored.name)

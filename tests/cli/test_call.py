@@ -49,6 +49,17 @@ def test_a_call_shows_what_the_host_would_get_and_saves_its_pictures(command, pi
     assert f"<image: image/png, 40x30, {saved.stat().st_size} bytes> saved as {saved}" in ended.out
 
 
+@pytest.mark.parametrize("takes", [True, False])
+def test_a_call_names_handles_where_a_host_is_offered_a_tool_that_takes_them(command, pictures, takes, tmp_path):
+    config = pictures('[upstreams.pics.tools.content]\necho = ["text"]\n' if takes else "")
+    ended = command("call", "pics__picture", "--config", config, "--json")
+    assert ("its handle for tools is img_" in ended.out) is takes
+    recorded = tmp_path / "result.json"
+    recorded.write_text(ended.out, "utf-8")
+    explained = command("explain", recorded).out
+    assert ("its handle for tools is img_" in explained) is takes
+
+
 def test_handles_that_a_call_prints_lead_to_content_that_is_stored_outside_memory(command, pictures, tmp_path):
     config = pictures(f'[store]\nurl = "{(tmp_path / "kept").as_uri()}"\n')
     shown = command("call", "pics__picture", "--config", config, "--profile", "text-only").out
