@@ -98,6 +98,8 @@ async def open_audit_trail(settings: Settings, upstream: FindUpstream) -> AsyncG
         chain = await to_thread.run_sync(lambda: _opened(settings.audit))
     except OSError as error:
         remedy = "name a file in a folder of this user"
+        if isinstance(error, FileNotFoundError):
+            remedy += f", or create {path.parent.parent}"
         raise ConfigError(f"cannot be written: {error.strerror or error}", where="audit.path", remedy=remedy) from None
     trail = AuditTrail(settings, chain, upstream)
     try:
