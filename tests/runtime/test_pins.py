@@ -149,7 +149,7 @@ async def test_a_gateway_that_no_host_asks_pins_and_compares_all_the_same(state:
         assert pinned is not None
         assert sorted(pinned.tools) == ["look", "send", "turn"]
         changes = Changes(gateway)
-        await mail.request("tools/call", {"name": "turn", "arguments": {}})  # as by another client: no list is asked for
+        await mail.request("tools/call", {"name": "turn", "arguments": {}})  # not by a host, which would ask for a list
         await changes.next()
         words = gateway.pins.summary("mail", mail.settings)
         assert words is not None

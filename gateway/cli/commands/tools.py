@@ -89,10 +89,8 @@ def tools(
             uris = [next(iter(pages(tool)), "-") for tool in listed]
             columns = {"tool": columns["tool"], "page": uris, "what it does": words}
         say_table(tuple(columns), zip(*columns.values(), strict=True))
-    for tool, rule in ended.asks.items() if why and not as_json else ():
-        say(f"{plain(tool, 200)} asks the user first, by the rule {plain(rule, 100)!r}")
-    for tool, cause in ended.withheld.items() if why and not as_json else ():
-        say(f"{plain(tool, 200)} is withheld: {cause}")
+    if why and not as_json:
+        _say_why(ended)
     for name, cause in ended.missing.items():
         complain(f"upstream {name}: {cause}")
     return UNAVAILABLE if ended.missing else DONE
@@ -139,6 +137,13 @@ async def _listed(settings: Settings, caller: Caller, wait: Wait, app: bool, *, 
         own = frozenset(name for name, route in catalogue.routes.items() if route.upstream == OWN)
         asks = gateway.router.asking(caller)
         return _Listed(listed["tools"], remembered, missing, withheld, asks, own)
+
+
+def _say_why(listed: _Listed) -> None:
+    for tool, rule in listed.asks.items():
+        say(f"{plain(tool, 200)} asks the user first, by the rule {plain(rule, 100)!r}")
+    for tool, cause in listed.withheld.items():
+        say(f"{plain(tool, 200)} is withheld: {cause}")
 
 
 def _mark(tool: dict[str, Any]) -> str:
