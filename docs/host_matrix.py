@@ -29,14 +29,16 @@ _HEADING = (
 )
 NAMED = """- *named*: instead of the content, the model gets a line with its type, size and handle, such as
   `[image 1: image/png, 960x600, 34 KB (this host does not show images to its model); handle img_pj7mjs2v2zrc]`. The
-  content is kept: the model can open it with a tool of the gateway, or pass the handle to another tool.
+  content is kept. The model can read text and the pages of a PDF with a tool of the gateway, and pass any handle to a
+  tool that takes content; the user can save it (`mcp-gateway content get`).
 """
 _BEFORE = f"""# Hosts
 
 *Written by docs/generate.py from the profiles and the known configuration files.* What the gateway sends to each host,
 so that its model sees it. The first column links to the values of each host with their [evidence](evidence.md), the
 second to instructions for registering the gateway there. In every other host, add the gateway by hand like any MCP
-server; the command is `mcp-gateway serve`.
+server; the command is `mcp-gateway serve`. A host that cannot run a command, such as ChatGPT or Claude on the web,
+takes the address of `mcp-gateway serve --http`, and logs in: [access](../access.md).
 
 - *known from*: the best available evidence. **measured**: requests of the real host were captured; **source**: its
   code was read; **maintainer** or **user report**: somebody said so. A host about which nothing is known is sent what

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.agents import OpenGateway
+from gateway.agents.approval import REMEDY, AskByProgram, OnApproval
 from gateway.agents.gateway_context import GatewayContext
 from gateway.agents.source import PROFILE, Offer, Offered, StoredContent
 from gateway.config.find_config import FILE_NAME
@@ -25,7 +26,7 @@ from gateway.runtime import Gateway, run_gateway
 _PATIENCE_SECONDS = 60.0
 
 
-def open(settings: Settings | Path | str | None = None) -> GatewayContext:
+def open(settings: Settings | Path | str | None = None, *, on_approval: OnApproval | None = None) -> GatewayContext:
     """Open a gateway in this process: `async with gateway.open(...) as gw`. Its upstreams run until the block ends.
 
     In a notebook, where a block cannot span cells, use `gw = await gateway.open(...)`, and later `await gw.aclose()`.
@@ -34,17 +35,26 @@ def open(settings: Settings | Path | str | None = None) -> GatewayContext:
     reach the program as the upstreams gave them, whatever `[gateway] profile` is, and are then lowered for the model.
     Media is kept and named by its handle only if a tool takes content, so that the model can pass it on.
 
+    `on_approval` asks the user about a call that a rule lets pass only with an approval: an async function that gets
+    the `gateway.agents.ApprovalRequest`, and returns True to approve this one call or False to deny it. It is asked
+    about one call at a time. Without it, such calls are refused.
+
     Raises, on entering:
-        ConfigError: the configuration is missing or invalid. No message contains a value.
+        ConfigError: the configuration is missing or invalid, or `on_approval` is no function. No message contains a
+            value.
         ProfileError: a profile is inconsistent.
     """
-    return GatewayContext(lambda: _opened(settings))
+    return GatewayContext(lambda: _opened(settings, on_approval))
 
 
 @asynccontextmanager
-async def _opened(settings: Settings | Path | str | None) -> AsyncGenerator[OpenGateway]:
+async def _opened(
+    settings: Settings | Path | str | None, on_approval: OnApproval | None
+) -> AsyncGenerator[OpenGateway]:
+    ask = None if on_approval is None else AskByProgram(on_approval)
     read = settings if isinstance(settings, Settings) else _read(settings)
     async with run_gateway(read) as gateway:
+        gateway.router.approvals.given_here(ask, REMEDY)
         yield OpenGateway(_InProcess(gateway))
 
 
@@ -91,5 +101,5 @@ class _InProcess:
     async def put(self, content: bytes, media_type: str | None, name: str | None) -> StoredContent:
         """Keep content for the tools of this gateway."""
         owner = self._caller.principal
-        stored = await self.store.put(content, owner=owner, media_type=typed(content, media_type), name=name)
+        stored = await self.store.put(content, owner=owner, media_type=typed(content, media_type, name), name=name)
         return StoredContent(stored.handle, stored.media_type, stored.size, stored.kind, stored.name)

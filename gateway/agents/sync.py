@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from gateway.agents import OpenGateway as AsyncGateway
 from gateway.agents import Responded
 from gateway.agents import Toolset as AsyncToolset
+from gateway.agents.approval import ApprovalRequest
 from gateway.agents.connect_gateway import connect as connect_async
 from gateway.agents.open import open as open_async
 from gateway.agents.source import StoredContent
@@ -87,9 +89,16 @@ class Gateway:
         return self._portal.call(partial(self._gateway.put, content, media_type=media_type, name=name))
 
 
-def open(settings: Settings | Path | str | None = None) -> AbstractContextManager[Gateway]:
-    """See `gateway.open`."""
-    return _entered(lambda: open_async(settings))
+def open(
+    settings: Settings | Path | str | None = None, *, on_approval: Callable[[ApprovalRequest], bool] | None = None
+) -> AbstractContextManager[Gateway]:
+    """See `gateway.open`; here, `on_approval` is an ordinary function, which is called in another thread."""
+
+    async def ask(call: ApprovalRequest) -> bool:
+        assert on_approval is not None
+        return await anyio.to_thread.run_sync(on_approval, call)
+
+    return _entered(lambda: open_async(settings, on_approval=None if on_approval is None else ask))
 
 
 def connect(url: str, token: str | None = None) -> AbstractContextManager[Gateway]:

@@ -260,7 +260,8 @@ class OpenGateway:
     async def put(self, content: bytes, *, media_type: str | None = None, name: str | None = None) -> StoredContent:
         """Keep content under a handle, which tools of this gateway accept wherever they take bytes.
 
-        `media_type` is detected from the content if it is missing or generic; `name` is a file name.
+        `media_type` is detected from the content, else from `name`, a file name, if it is missing or generic. Content
+        that is kept already keeps the type and name that it has, which the result says.
 
         Raises:
             ContentError: it is too large, or the store is not available.

@@ -12,6 +12,7 @@ from gateway.core import apps
 from gateway.core.model.apps_extension import EXTENSION
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
+from gateway.core.profiles.host_profiles import with_useful_handles
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
 from gateway.core.wording import join_facts, plain, size_words
@@ -70,13 +71,24 @@ def page_words(page: apps.PageFacts) -> str:
 
 
 async def shaped_for(
-    shaper: Shaper, result: Mapping[str, Any], profile: Profile, owner: str, *, app: bool, audience: apps.Audience
+    shaper: Shaper,
+    result: Mapping[str, Any],
+    profile: Profile,
+    owner: str,
+    *,
+    app: bool,
+    audience: apps.Audience,
+    takes_content: bool = False,
 ) -> Shaped:
-    """Shape the result for a host of this profile; `audience` is the reader if the host shows pages."""
+    """Shape the result for a host of this profile; `audience` is the reader if the host shows pages.
+
+    `takes_content`: the host is offered a tool that takes handles.
+    """
     shows = shows_pages(profile, app)
     if audience == "app" and shows:  # no model reads it, so it is not shaped
         return Shaped(dict(result), (apps.AS_IT_CAME,), lift(result), (), {})
     has_page = audience == "both" and shows
+    profile = with_useful_handles(profile, takes_content=takes_content)
     return await shaper.shape(result, apps.for_host(profile, shows_apps=shows), owner=owner, app=has_page)
 
 

@@ -294,7 +294,13 @@ def failed_text(text: str) -> str:
 
 def failure_text(message: str, remedy: str | None) -> str:
     """Format one of the gateway's own errors as the tool result that a model reads."""
-    return f"[{message}{'. ' + remedy if remedy else ''}]"
+    return f"[{message}{'. ' + sentence(remedy) if remedy else ''}]"
+
+
+def sentence(words: str) -> str:
+    """Begin with a capital letter, unless the first word is a command, a key or an option."""
+    first = words.partition(" ")[0].rstrip(",;:")
+    return words[:1].upper() + words[1:] if first.isalpha() else words
 
 
 # -- content in arguments ----------------------------------------------------------------------------------------------

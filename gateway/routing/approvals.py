@@ -4,9 +4,9 @@ import json
 import secrets
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from gateway.core.model.canonical_json import digest_of_json
 from gateway.errors import ApprovalNeeded, InvalidRequest
@@ -54,6 +54,10 @@ class CallToApprove:
         return f"{text[:LONGEST_ARGUMENTS]} [cut: {len(text):,} characters in all]"
 
 
+AskHere: TypeAlias = Callable[[CallToApprove], Awaitable[Verdict]]
+"""Asks whoever uses the gateway in this very process about a call."""
+
+
 @dataclass
 class WaitingCall:
     """A call that waits, or one that was settled and not repeated yet."""
@@ -67,7 +71,8 @@ class WaitingCall:
 class Approvals:
     """The calls that wait. Each approval is for one call, and is forgotten after `lasts` seconds.
 
-    `on_verdict` is called with each verdict, and with who gave it: the `host`'s user, a `terminal`, or a `tool`.
+    `on_verdict` is called with each verdict, and with who gave it: the `host`'s user, a `terminal`, a `tool`, or
+    the `program` that the gateway runs in.
     """
 
     def __init__(
@@ -81,6 +86,14 @@ class Approvals:
         self._clock = clock
         self._waiting: dict[str, WaitingCall] = {}
         self._rounds: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self.ask_here: AskHere | None = None
+        """Asks in this process, in whatever way the configuration wants; None: it cannot."""
+        self.remedy_here: str | None = None
+        """What to do about a call that waits, if nothing outside of this process can approve it."""
+
+    def given_here(self, ask: AskHere | None, remedy: str) -> None:
+        """Let approvals be given in this process alone, which no `mcp-gateway approvals` reaches."""
+        self.ask_here, self.remedy_here = ask, remedy
 
     def take(self, call: CallToApprove) -> Verdict | None:
         """Return what was decided about the call, which is used up by this; None if nothing was."""
@@ -125,10 +138,10 @@ class Approvals:
         self._note(found.call, verdict, by)
         return found
 
-    def answered(self, call: CallToApprove, verdict: Verdict) -> None:
-        """Report what the user has answered in the host; the call no longer waits, so that nothing else settles it."""
+    def answered(self, call: CallToApprove, verdict: Verdict, by: str = "host") -> None:
+        """Report what the user has answered there; the call no longer waits, so that nothing else settles it."""
         self._waiting.pop(call.key, None)
-        self._note(call, verdict, "host")
+        self._note(call, verdict, by)
 
     def expect_round(self, call: CallToApprove, state: object) -> None:
         """Remember that the upstream has answered an approved call with this state, which asks for a further round."""

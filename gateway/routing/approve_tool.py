@@ -39,6 +39,8 @@ def approve(approvals: Approvals, arguments: object, owner: str) -> dict[str, An
     A call that was denied in a terminal stays denied.
     """
     given = as_object(arguments)
+    if missing := [name for name in APPROVE["inputSchema"]["required"] if name not in given]:
+        return _text(f"Missing: {', '.join(missing)}. Give the id, the tool and the arguments.", is_error=True)
     open_calls = (each for each in approvals.listed() if each.verdict is None)
     waiting = next((each for each in open_calls if each.id == given.get("id")), None)
     call = None if waiting is None else waiting.call

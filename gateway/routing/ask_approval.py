@@ -78,7 +78,10 @@ class AskFirst(AroundUpstream):
     async def _ask(self, context: RequestContext) -> None:
         verdict = self._approvals.take(self._call)
         host = context.host
-        if verdict is None and self._way != "terminal" and host is not None and can_ask(context.caller):
+        if verdict is None and self._approvals.ask_here is not None:
+            verdict = await self._approvals.ask_here(self._call)
+            self._approvals.answered(self._call, verdict, "program")
+        elif verdict is None and self._way != "terminal" and host is not None and can_ask(context.caller):
             verdict = await self._asked(host)
             if verdict is not None:
                 self._approvals.answered(self._call, verdict)
@@ -121,8 +124,10 @@ class AskFirst(AroundUpstream):
         )
 
     def _not_yet(self, caller: Caller) -> ApprovalNeeded:
-        waiting = self._approvals.wait_for(self._call)
         words = f"{self._named} was not called: it needs the user's approval, because of {self._why}"
+        if (here := self._approvals.remedy_here) is not None:
+            return ApprovalNeeded(words, rule=self._call.rule, remedy=here)
+        waiting = self._approvals.wait_for(self._call)
         if self._way == "two-step" and not can_ask(caller):
             then = f'call {APPROVE_TOOL} with id "{waiting.id}", this tool and these arguments, and then the tool again'
             remedy = f"ask the user; if they agree, {then}"

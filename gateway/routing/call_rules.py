@@ -6,6 +6,7 @@ from dataclasses import replace
 from gateway.config.schema import Settings
 from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object
+from gateway.core.model.revisions import NEWEST_HANDSHAKE
 from gateway.core.model.wire import WireObject
 from gateway.core.policy import NOTHING_SAID, Decision, Policy, ToolFacts, hints_of
 from gateway.core.tools.catalogue import OWN, Route, WithheldTool
@@ -62,6 +63,13 @@ class CallRules:
 
         return found
 
+    def listed(self, name: str) -> None:
+        """Pin or compare the tools that an upstream has just listed, whether a host asks for them or not."""
+        if self._pins is not None and name in self._upstreams:
+            upstream = self._upstreams[name]
+            nobody = Caller(revision=NEWEST_HANDSHAKE)
+            self._pins.look(upstream, nobody, upstream.lists_for(nobody).tools)()
+
     def decide(self, route: Route, caller: Caller, arguments: object) -> Decision:
         """Decide about a call.
 
@@ -80,6 +88,13 @@ class CallRules:
         if self.policy.is_empty or route.upstream == OWN:
             return True
         return self.policy.for_list(self._facts(route, caller), caller.principal).verdict != "deny"
+
+    def asks(self, route: Route, caller: Caller) -> str:
+        """Return the rule for which calls of a tool wait for the user, at least with some arguments; "" if none."""
+        if self.policy.is_empty or route.upstream == OWN:
+            return ""
+        decision = self.policy.for_list(self._facts(route, caller), caller.principal)
+        return decision.rule if decision.verdict == "approve" else ""
 
     def _facts(self, route: Route, caller: Caller) -> ToolFacts:
         tools = self._upstreams[route.upstream].lists_for(caller).tools

@@ -17,7 +17,7 @@ from gateway.core.model.json_values import as_list, as_object, is_object, object
 from gateway.core.model.notes import Note
 from gateway.core.policy import Decision
 from gateway.core.profiles.calibrate_profile import TOOLS as CALIBRATING_TOOLS
-from gateway.core.profiles.host_profiles import narrow
+from gateway.core.profiles.host_profiles import narrow, with_useful_handles
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
 from gateway.core.tools.catalogue import OWN, Catalogue, Route
@@ -345,13 +345,8 @@ def _onward(params: Mapping[str, Any], route: Route) -> dict[str, Any]:
 
 
 def _adjusted(profile: Profile, *, shows_apps: bool, takes_content: bool) -> Profile:
-    """Return a profile adjusted to a host's support for pages, and to the tools that it is offered.
-
-    `handles = "useful"` becomes `"always"` if one of these tools takes content.
-    """
-    if profile.handles == "useful" and takes_content:
-        profile = profile.model_copy(update={"handles": "always"})
-    return apps.for_host(profile, shows_apps=shows_apps)
+    """Return a profile adjusted to a host's support for pages, and to the tools that it is offered."""
+    return apps.for_host(with_useful_handles(profile, takes_content=takes_content), shows_apps=shows_apps)
 
 
 def _named(blocks: list[Any]) -> list[str]:

@@ -283,6 +283,12 @@ class Router:
         """Return the caller's catalogue, without waiting for upstreams, with notes of what was changed or left out."""
         return self._catalogues.catalogue(self._listed(caller), self._able(caller))
 
+    def asking(self, caller: Caller) -> dict[str, str]:
+        """Return the tools offered to a caller whose calls wait for its user, each with the rule that wants it."""
+        able_caller = self._able(caller)
+        routes = self.catalogue(caller).routes.items()
+        return {name: rule for name, route in routes if (rule := self._rules.asks(route, able_caller))}
+
     def _listed(self, caller: Caller) -> Profile:
         """The profile for listing a caller's tools: the same for every call, whatever model each names."""
         return self.profile_of(caller if caller.model is None else replace(caller, model=None))
@@ -393,6 +399,7 @@ class Router:
         logger.debug("upstream %s: %s changed", upstream, kind)
         if kind in ("tools", "state"):
             self._catalogues.forget()
+            self._rules.listed(upstream)
         if kind == "state":
             self._introduce()
         else:

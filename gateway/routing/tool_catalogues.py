@@ -272,7 +272,8 @@ class ToolCatalogues:
         else:
             near = get_close_matches(shown, likely[:_COMPARED], n=3)
             hint = f"; the nearest: {', '.join(repr(match) for match in near)}" if near else ""
-        absent = self._availability.missing(caller)
+        # Only where the tool might be one of theirs: it has no prefix, and is not here under another name.
+        absent = () if owner is not None or called else self._availability.missing(caller)
         why = f"; not there now: {', '.join(absent)}" if absent else ""
         return UnknownTool(f"there is no tool named {shown!r}{hint}{why}", remedy="list the tools again")
 

@@ -12,6 +12,7 @@ from gateway.core.model.json_values import is_list
 from gateway.core.model.notes import Note
 from gateway.core.wording import counted, plain, size_words
 from gateway.errors import (
+    ApprovalNeeded,
     GatewayError,
     InvalidRequest,
     NotAllowed,
@@ -40,12 +41,17 @@ Outcome: TypeAlias = Literal[
     "garbage",
     "invalid",
     "denied",
+    "asked",
     "cancelled",
     "failed",
 ]
-"""The outcome of a call; `tool_error` is a result with `isError`, `refused` a JSON-RPC error of the upstream."""
+"""The outcome of a call; `tool_error` is a result with `isError`, `refused` a JSON-RPC error of the upstream.
+
+`asked`: nothing is done yet, because the user has to answer first.
+"""
 
 TOOL_ERROR: Outcome = "tool_error"
+ASKED: Outcome = "asked"
 
 OUTCOMES: tuple[tuple[type[BaseException], Outcome], ...] = (
     (UpstreamRefused, "refused"),
@@ -55,6 +61,7 @@ OUTCOMES: tuple[tuple[type[BaseException], Outcome], ...] = (
     (UpstreamGarbage, "garbage"),
     (InvalidRequest, "invalid"),
     (ProfileError, "invalid"),
+    (ApprovalNeeded, ASKED),
     (NotAllowed, "denied"),
     (TooManyCalls, "denied"),
     (asyncio.CancelledError, "cancelled"),
@@ -130,6 +137,8 @@ class CallRecord:
         self.blocks = len(content) if is_list(content) else 0
         if is_error:
             self.outcome = TOOL_ERROR
+        elif asks(result):
+            self.outcome = ASKED
         if self._show:
             self.result = shorten_json(result)
 
@@ -160,6 +169,11 @@ def outcome_of(error: BaseException) -> tuple[Outcome, BaseException]:
     """Return the outcome of a call that raised, and its error: that within nested groups, if there is only one."""
     error = _sole(error)
     return next(outcome for kind, outcome in OUTCOMES if isinstance(error, kind)), error
+
+
+def asks(result: Mapping[str, Any] | None) -> bool:
+    """Whether this is no result yet, but questions that the host has to answer (MCP 2026-07-28)."""
+    return result is not None and result.get("resultType") == "input_required"
 
 
 def log(call: CallRecord) -> None:

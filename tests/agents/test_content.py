@@ -111,3 +111,21 @@ async def test_a_store_is_opened_by_its_url(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"the store's url: .*stores\.md"):
         async with gateway.open_store("ftp://example.com/x"):
             pass
+
+
+@pytest.mark.parametrize(
+    ("name", "declared", "found"),
+    [
+        ("table.csv", None, "text/csv"),
+        ("table.csv", "application/octet-stream", "text/csv"),
+        ("table.csv", "text/plain", "text/plain"),
+        ("table.csv.gz", None, "application/octet-stream"),
+        (None, None, "application/octet-stream"),
+    ],
+)
+async def test_a_type_is_found_by_the_name_where_nothing_else_says_it(opened, name, declared, found) -> None:
+    async with opened() as gw:
+        stored = await gw.put(b"a,b\n1,2\n", media_type=declared, name=name)
+        assert stored.media_type == found
+        again = await gw.put(b"a,b\n1,2\n", media_type="text/markdown", name="other.md")
+        assert (again.handle, again.media_type) == (stored.handle, found)

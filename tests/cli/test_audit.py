@@ -73,6 +73,20 @@ def test_lines_in_words(command, path):
     assert json.loads(line)["sequence"] == 3
 
 
+def test_verdicts_in_words(command, path):
+    about = {"event": "approval", "principal": "alice", "upstream": "mail", "tool": "send", "rule": "ask-first"}
+    chain = Chain(path.with_name("other.jsonl"), max_bytes=10_000, keep=0)
+    ways = (("denied", "host"), ("approved", "terminal"), ("approved", "program"))
+    chain.append([{**about, "time": "2026-11-22T09:00:00.000Z", "verdict": verdict, "by": by} for verdict, by in ways])
+    chain.close()
+    shown = command("audit", "show", "--file", str(path.with_name("other.jsonl"))).out.splitlines()
+    assert [line.split("mail__send, ")[1] for line in shown] == [
+        "denied by the host's user, asked because of ask-first",
+        "approved by somebody in a terminal, asked because of ask-first",
+        "approved by the program's user, asked because of ask-first",
+    ]
+
+
 def test_new_lines_are_shown_as_they_are_written(command, path, monkeypatch):
     looks = 0
 

@@ -15,8 +15,9 @@ def test_tools_are_listed_under_the_names_that_a_host_would_see(command, picture
     ended = command("tools", "--config", pictures())
     assert (ended.code, ended.err) == (0, "")
     names = [line.split()[0] for line in ended.out.splitlines()[1:]]
-    assert names[:2] == ["gateway_view", "gateway_read"]
     assert {"pics__picture", "pics__echo"} < set(names)
+    assert [name.startswith("gateway_") for name in names] == sorted(name.startswith("gateway_") for name in names)
+    assert {"gateway_view", "gateway_read"} < set(names)
     assert "\x1b" not in ended.out
 
 
@@ -47,6 +48,17 @@ def test_a_call_shows_what_the_host_would_get_and_saves_its_pictures(command, pi
     assert saved.read_bytes().startswith(b"\x89PNG")
     assert "A blue field.\\x1b]0;owned\\x07" in ended.out
     assert f"<image: image/png, 40x30, {saved.stat().st_size} bytes> saved as {saved}" in ended.out
+
+
+@pytest.mark.parametrize("takes", [True, False])
+def test_a_call_names_handles_where_a_host_is_offered_a_tool_that_takes_them(command, pictures, takes, tmp_path):
+    config = pictures('[upstreams.pics.tools.echo.content]\nname = "image"\n' if takes else "")
+    ended = command("call", "pics__picture", "--config", config, "--json")
+    assert ("its handle for tools is img_" in ended.out) is takes
+    recorded = tmp_path / "result.json"
+    recorded.write_text(ended.out, "utf-8")
+    explained = command("explain", recorded).out
+    assert ("its handle for tools is img_" in explained) is takes
 
 
 def test_handles_that_a_call_prints_lead_to_content_that_is_stored_outside_memory(command, pictures, tmp_path):

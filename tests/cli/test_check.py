@@ -353,6 +353,16 @@ def test_pages_are_read_as_by_the_hosts_that_show_them(command, server):
     assert command("check", "--json", "--tool", "other*", *server(tool("other"), other={})).json()["pages"] == []
 
 
+def test_a_server_is_good_whose_pages_are_read_though_none_of_its_tools_may_be_called(command, server):
+    words = server(
+        tool("show", annotations={}, _meta={"ui": {"resourceUri": "ui://page"}}),
+        resources={"ui://page": {"mimeType": PAGE, "text": "<p>x</p>"}},
+    )
+    ended = command("check", *words)
+    assert ended.code == 0, ended.out
+    assert "no tool was called (list tools in --arguments, or use --all); 1 page; 1 thing to change\n" in ended.out
+
+
 def test_a_page_that_hosts_do_not_show_is_a_thing_to_change(command, server):
     words = server(
         tool("show", _meta={"ui": {"resourceUri": "ui://page"}}),

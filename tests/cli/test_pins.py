@@ -61,6 +61,9 @@ def test_changes_are_shown_in_words_and_approved_while_the_gateway_runs(
     (upstream,) = command("status", "--json").json()["gateways"][0]["upstreams"]
     assert upstream["left_out"] == [sentence]
     assert f"mail: {sentence}" in command("status").out
+    misspelled = command("pins", "approve", "mail", "sned", "--config", config)
+    assert (misspelled.code, misspelled.out) == (1, "")
+    assert "mail has no tool 'sned' (changed are: send, look, find)" in misspelled.err
     approved = command("pins", "approve", "mail", "send", "--config", config)
     assert (approved.code, approved.out.splitlines()[-1]) == (0, "approved: 1 change of mail")
     assert names(changed) == ["mail__turn", "mail__send", "mail__look"]

@@ -92,7 +92,10 @@ def test_tools_tells_what_is_withheld_and_why_if_asked(command: Command, config:
     assert "withheld" not in listed
     listed = command("tools", "--config", config, "--why", "--json").json()
     assert listed["withheld"] == {"mail__look": "not allowed by the rule 'no-finding' of the gateway"}
-    assert "mail__look is withheld: not allowed" in command("tools", "--config", config, "--why").out
+    assert listed["asks"] == {"mail__turn": "look-first", "mail__send": "look-first"}
+    shown = command("tools", "--config", config, "--why").out
+    assert "mail__look is withheld: not allowed" in shown
+    assert "mail__send asks the user first, by the rule 'look-first'" in shown
 
 
 def test_doctor_finds_rules_that_match_nothing(command: Command, tmp_path: Path) -> None:

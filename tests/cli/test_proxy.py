@@ -82,6 +82,12 @@ def test_the_proxy_says_its_base_urls_and_repairs(start, api):
     assert process.line_with("+++")
 
 
+def test_an_address_that_is_none_is_refused_in_words(command):
+    ended = command("proxy", "--to", "ftp://api.example.com")
+    assert ended.code == 2
+    assert "model_proxy.to: give the base url of the model API" in ended.err
+
+
 def test_an_image_is_fitted_to_the_model_behind(start, api, tmp_path):
     config = tmp_path / "gateway.toml"
     config.write_text(f'[model_proxy]\nto = "{api.url}"\nport = 0\n')

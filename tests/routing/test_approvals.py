@@ -208,6 +208,13 @@ async def test_the_two_step_tool_does_not_change_what_was_denied_in_a_terminal(r
     assert "declined" in await refused(served, SILENT)
 
 
+async def test_the_two_step_tool_names_what_is_missing(router: MakeRouter, files: Any) -> None:
+    served = router(files, policy=policy("two-step"))
+    answer = await served.respond("tools/call", {"name": "gateway_approve", "arguments": {"tool": "x"}}, SILENT)
+    assert answer["isError"]
+    assert "Missing: id, arguments" in str(answer)
+
+
 async def test_the_two_step_tool_does_not_exist_otherwise(router: MakeRouter, files: Any) -> None:
     served = router(files, policy=policy())
     assert "gateway_approve" not in str(await served.respond("tools/list", {}, SILENT))

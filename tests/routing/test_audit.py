@@ -150,7 +150,7 @@ async def test_what_a_rule_decides_and_what_a_user_approves(router, docs, trail,
     decided = [(line.get("decision"), line["rule"], line.get("outcome")) for line in lines(path)]
     assert decided == [
         ("deny", "no-me", "denied"),
-        ("approve", "ask", "denied"),
+        ("approve", "ask", "asked"),
         (None, "ask", None),
         ("approve", "ask", "ok"),
     ]

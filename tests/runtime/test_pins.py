@@ -15,7 +15,7 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.change import Change
 from gateway.errors import NotAllowed
 from gateway.runtime import Gateway, run_gateway
-from gateway.upstream.pin_files import change_pins, pins_path
+from gateway.upstream.pin_files import change_pins, pins_path, read_pins
 
 pytestmark = pytest.mark.anyio
 
@@ -141,3 +141,17 @@ async def test_a_host_with_other_capabilities_gets_its_first_list() -> None:
     async with opened("hold") as gateway:
         assert await names(gateway) == ALL
         assert await names(gateway, asking) == ALL
+
+
+async def test_a_gateway_that_no_host_asks_pins_and_compares_all_the_same(state: Path) -> None:
+    async with opened("hold") as gateway:
+        mail = gateway.upstreams["mail"]
+        pinned = read_pins(pins_path(state, "mail", mail.settings))
+        assert pinned is not None
+        assert sorted(pinned.tools) == ["look", "send", "turn"]
+        changes = Changes(gateway)
+        await mail.request("tools/call", {"name": "turn", "arguments": {}})  # not by a host, which would ask for a list
+        await changes.next()
+        words = gateway.pins.summary("mail", mail.settings)
+        assert words is not None
+        assert "2 tools withheld" in words

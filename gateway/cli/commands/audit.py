@@ -26,6 +26,13 @@ _SHORT = 12
 """Characters of a hash that are shown."""
 _IN_WORDS = ("cause", "changes", "problem", "address", "why", "client", "goes_to", "by")
 """What is shown with its name."""
+_BY = {
+    "host": "the host's user",
+    "program": "the program's user",
+    "terminal": "somebody in a terminal",
+    "tool": "the model, with gateway_approve",
+}
+"""Who gave an approval, in words."""
 
 File = Annotated[
     Path | None, typer.Option("--file", metavar="FILE", help="The file. Default: [audit] path of the configuration.")
@@ -171,18 +178,29 @@ def _in_words(record: Mapping[str, Any]) -> str:
     who = record.get("principal")
     whose = f"{who}{f' ({host_name})' if (host_name := host.get('name')) else ''}" if who else None
     target = "__".join(str(part) for key in ("upstream", "tool", "prompt") if (part := record.get(key)))
-    decision = record.get("decision")
     facts = [
         whose,
         " ".join(str(part) for part in (record.get("event"), target, record.get("resource")) if part),
-        f"{decision} by {record.get('rule')}" if decision not in (None, "allow") or record.get("rule") else None,
+        _decided(record),
         record.get("outcome"),
         f"{seconds} s" if (seconds := record.get("seconds")) is not None else None,
         f"arguments {digest[:_SHORT]}" if isinstance(digest := record.get("arguments_sha256"), str) else None,
         _shown(record),
-        *(f"{key} {record[key]}" for key in _IN_WORDS if record.get(key)),
+        *(f"{key} {record[key]}" for key in _IN_WORDS if record.get(key) and not (key == "by" and "verdict" in record)),
     ]
     return ", ".join(str(fact) for fact in facts if fact)
+
+
+def _decided(record: Mapping[str, Any]) -> str | None:
+    """Return the decision of a rule about a request, or of a person about a call that a rule let wait."""
+    decision, verdict, rule = (record.get(key) for key in ("decision", "verdict", "rule"))
+    if verdict:
+        by = record.get("by")
+        asked = f"asked because of {rule}" if rule else ""
+        return ", ".join(filter(None, (f"{verdict} by {_BY.get(str(by), by)}" if by else str(verdict), asked)))
+    if decision is None:
+        return None
+    return f"{decision} by {rule}" if rule else decision if decision != "allow" else None
 
 
 def _shown(record: Mapping[str, Any]) -> str | None:

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,6 +52,8 @@ class _Called:
     raw: Mapping[str, Any]
     shaped: Mapping[str, Shaped]
     audience: Audience
+    takes_content: frozenset[str]
+    """The profiles whose hosts are offered a tool that takes handles."""
 
 
 def call(
@@ -99,7 +101,7 @@ def call(
         for name, shaped in ended.shaped.items():
             saved = _saved(shaped, tool, name, save, several)
             unsaved += [] if saved else [name]
-            shown.append(_as_json(name, shaped, saved, tool, ended.audience))
+            shown.append(_as_json(name, shaped, saved, tool, ended))
         # Several include `passthrough`; with a single one, `explain` needs the original to start from.
         say_json(shown if several else {**shown[0], "original": ended.raw})
     else:
@@ -170,11 +172,17 @@ async def _called(
             )
         owner, route = Caller().principal, gateway.router.catalogue(caller).routes.get(tool)
         audience = "app" if route is None else route.audience
+        takes = frozenset(name for name in profiles if _takes_content(gateway, name, caller))
         shaped = {
-            name: await shaped_for(shaper, raw, profile, owner, app=app, audience=audience)
+            name: await shaped_for(shaper, raw, profile, owner, app=app, audience=audience, takes_content=name in takes)
             for name, profile in profiles.items()
         }
-        return _Called(raw, shaped, audience)
+        return _Called(raw, shaped, audience, takes)
+
+
+def _takes_content(gateway: Gateway, profile: str, caller: Caller) -> bool:
+    """Whether a host of this profile is offered a tool that takes handles, so that lines name them."""
+    return gateway.router.catalogue(replace(caller, profile=profile)).takes_content
 
 
 def _is_for_pages_alone(gateway: Gateway, tool: str, caller: Caller) -> bool:
@@ -239,11 +247,12 @@ def _say(names: Sequence[str], sent: Envelope, saved: Mapping[int, Path], severa
         say()
 
 
-def _as_json(name: str, shaped: Shaped, saved: Mapping[int, Path], tool: str, audience: Audience) -> dict[str, Any]:
+def _as_json(name: str, shaped: Shaped, saved: Mapping[int, Path], tool: str, ended: _Called) -> dict[str, Any]:
     return {
         "profile": name,
         "tool": tool,
-        "audience": audience,
+        "audience": ended.audience,
+        "takes_content": name in ended.takes_content,
         "result": shaped.result,
         "notes": [note.model_dump(exclude_none=True) for note in shaped.notes],
         "files": [str(path) for path in saved.values()],

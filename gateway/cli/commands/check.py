@@ -230,6 +230,9 @@ def _say_sides(checkup: "Checkup", name: str) -> None:
 
 def _summary(checkup: "Checkup") -> str:
     calls = len(checkup.outcome.cases) + len(checkup.for_pages) + len(checkup.refused)
+    if not calls and checkup.pages:
+        pages, things = counted(len(checkup.pages), "page"), counted(checkup.advised, "thing")
+        return f"no tool was called (list tools in --arguments, or use --all); {pages}; {things} to change"
     if not calls:
         return "no tool was called, so nothing is known: list tools in --arguments, or use --all"
     failed = f", {len(checkup.failed)} failed (exit code 1)" if checkup.failed else ""

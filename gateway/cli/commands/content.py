@@ -3,7 +3,6 @@
 A running gateway is asked over its control socket. If none runs, a persistent store is opened directly.
 """
 
-import mimetypes
 import os
 import shutil
 import stat
@@ -61,7 +60,7 @@ def put(
     with ExitStack() as stack:
         source, size = _source(file, stack)
         given = name or (None if str(file) == "-" else file.name)
-        described = {"size": size, "name": given, "media_type": media_type or _guessed(given), "owner": owner}
+        described = {"size": size, "name": given, "media_type": media_type, "owner": owner}
         record = _running(pid, gateway, config)
         if record is not None:
             told = transfer_content.upload_content(record, source, described, _progress("put"))
@@ -215,7 +214,3 @@ def _progress(doing: str) -> Callable[[int, int], None]:
 
 def _until(one: dict[str, Any]) -> str:
     return datetime.fromtimestamp(one["expires_at"], UTC).astimezone().strftime("%Y-%m-%d %H:%M")
-
-
-def _guessed(name: str | None) -> str | None:
-    return mimetypes.guess_type(name)[0] if name else None

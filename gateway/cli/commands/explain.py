@@ -117,6 +117,8 @@ class _Recorded:
     result: dict[str, Any]
     tool: str = ""
     audience: Audience | None = None
+    takes_content: bool = False
+    """Whether the host is offered a tool that takes handles."""
 
 
 def _recorded(file: str) -> _Recorded:
@@ -140,7 +142,7 @@ def _recorded(file: str) -> _Recorded:
     if result is None:
         raise ConfigError("does not hold a CallToolResult", where=where, remedy='an object with a list "content"')
     audience: Audience | None = next((known for known in _AUDIENCES if known == found.get("audience")), None)
-    return _Recorded(result, str(found.get("tool", "")), audience)
+    return _Recorded(result, str(found.get("tool", "")), audience, found.get("takes_content") is True)
 
 
 def _result_in(found: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -163,7 +165,15 @@ async def _shaped(
     async with open_shaper(settings) as shaper:
         owner = Caller().principal
         return {
-            name: await shaped_for(shaper, recorded.result, profile, owner, app=app, audience=audience)
+            name: await shaped_for(
+                shaper,
+                recorded.result,
+                profile,
+                owner,
+                app=app,
+                audience=audience,
+                takes_content=recorded.takes_content,
+            )
             for name, profile in profiles.items()
         }
 

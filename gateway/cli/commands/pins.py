@@ -90,6 +90,7 @@ def approve(
         _tell_gateways(server)
         return DONE
     chosen = frozenset(tools) if tools else None
+    _check_names(server, chosen or frozenset(), pins)
     changes = [] if pins is None else [change for change in pins.changes() if chosen is None or change.tool in chosen]
     if pins is None or not changes:
         remark(f"nothing of {server} has changed, as far as a gateway has seen")
@@ -109,6 +110,17 @@ def approve(
     say(f"approved: {counted(len(changes), 'change')} of {server}")
     _tell_gateways(server)
     return DONE
+
+
+def _check_names(server: str, chosen: frozenset[str], pins: PinnedTools | None) -> None:
+    """Refuse names that are neither pinned nor new: a misspelled tool must not look approved."""
+    if pins is None:
+        return
+    changed = [change.tool for change in pins.changes() if change.tool is not None]
+    if unknown := sorted(chosen - set(changed) - set(pins.tools)):
+        named = ", ".join(plain(tool, _NAME) for tool in changed) or "none"
+        words = f"{server} has no tool {', '.join(repr(plain(tool, _NAME)) for tool in unknown)}"
+        raise GatewayError(words, remedy=f"changed are: {named}")
 
 
 def _known(server: str, settings: Settings) -> str:

@@ -58,7 +58,7 @@ def _changed(settings: ModelProxySettings, changes: Mapping[str, object]) -> Mod
         return ModelProxySettings.model_validate({**settings.model_dump(), **changes})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise ConfigError(first["msg"], where=f"model_proxy.{first['loc'][0]}") from None
+        raise ConfigError(first["msg"].removeprefix("Value error, "), where=f"model_proxy.{first['loc'][0]}") from None
 
 
 async def _serve(settings: Settings, *, explain: bool) -> int:
@@ -128,7 +128,8 @@ def _announcing(settings: Settings) -> Callable[[int], None]:
     def bound(port: int) -> None:
         urls = base_urls(settings.model_proxy, port)
         lines = [f"model proxy before {settings.model_proxy.to}; base urls for clients:"]
-        lines += [f"  {url}  {api}" for api, url in urls.items()]
+        clients = {url: [api for api, its in urls.items() if its == url] for url in urls.values()}
+        lines += [f"  {url}  {', '.join(apis)}" for url, apis in clients.items()]
         if settings.logging.format == "json":
             announce(logger, " ".join(" ".join(line.split()) for line in lines))
         else:

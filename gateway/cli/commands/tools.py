@@ -32,6 +32,7 @@ from gateway.config.schema import Settings
 from gateway.core.apps import for_the_model, pages
 from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import REVISIONS
+from gateway.core.tools.catalogue import OWN
 from gateway.core.wording import plain
 from gateway.errors import ConfigError
 from gateway.runtime import run_gateway
@@ -44,7 +45,7 @@ def tools(
     revision: Revision = REVISIONS[-1],
     app: WithPages = False,
     why: Annotated[
-        bool, typer.Option("--why", help="Also list the tools that rules and pins withhold, and why.")
+        bool, typer.Option("--why", help="Also list the tools that rules and pins withhold or ask about, and why.")
     ] = False,
     token: TokenName = None,
     principal: PrincipalName = None,
@@ -85,17 +86,18 @@ def tools(
     if as_json:
         remembered = sorted(ended.remembered)
         listed = {"profile": chosen, "tools": ended.tools, "remembered": remembered, "missing": ended.missing}
-        say_json(listed | ({"withheld": ended.withheld} if why else {}))
+        say_json(listed | ({"withheld": ended.withheld, "asks": ended.asks} if why else {}))
     else:
         marks = dict.fromkeys(ended.remembered, REMEMBERED)
-        words = [marks.get(tool["name"], "") + _mark(tool) + _what_it_does(tool) for tool in ended.tools]
-        columns = {"tool": [tool["name"] for tool in ended.tools], "what it does": words}
+        listed = sorted(ended.tools, key=lambda tool: tool["name"] in ended.own)  # the user's own servers first
+        words = [marks.get(tool["name"], "") + _mark(tool) + _what_it_does(tool) for tool in listed]
+        columns = {"tool": [tool["name"] for tool in listed], "what it does": words}
         if shows_pages(rules, app):
-            uris = [next(iter(pages(tool)), "-") for tool in ended.tools]
+            uris = [next(iter(pages(tool)), "-") for tool in listed]
             columns = {"tool": columns["tool"], "page": uris, "what it does": words}
         say_table(tuple(columns), zip(*columns.values(), strict=True))
-    for tool, cause in ended.withheld.items() if why and not as_json else ():
-        say(f"{plain(tool, 200)} is withheld: {cause}")
+    if why and not as_json:
+        _say_why(ended)
     for name, cause in ended.missing.items():
         complain(f"upstream {name}: {cause}")
     return UNAVAILABLE if ended.missing else DONE
@@ -114,13 +116,16 @@ FOR_PAGES = "(only for pages) "
 class _Listed:
     """The tools, the names of those only remembered, and the reasons why upstreams are not available.
 
-    `withheld`: the tools that rules and pins withhold, with the reasons.
+    `own`: the names of the gateway's own tools. `withheld`: the tools that rules and pins withhold, with the reasons.
+    `asks`: the tools whose calls wait for the user's approval, with the rules that want it.
     """
 
     tools: list[dict[str, Any]]
     remembered: frozenset[str]
     missing: Mapping[str, str]
     withheld: Mapping[str, str]
+    asks: Mapping[str, str]
+    own: frozenset[str]
 
 
 async def _listed(settings: Settings, caller: Caller, wait: Wait, app: bool, *, configured: bool) -> _Listed:
@@ -136,7 +141,16 @@ async def _listed(settings: Settings, caller: Caller, wait: Wait, app: bool, *, 
         catalogue = gateway.router.catalogue(caller)
         remembered = frozenset(name for name, route in catalogue.routes.items() if route.upstream in missing)
         withheld = {name: each.why for name, each in catalogue.withheld.items()}
-        return _Listed(listed["tools"], remembered, missing, withheld)
+        own = frozenset(name for name, route in catalogue.routes.items() if route.upstream == OWN)
+        asks = gateway.router.asking(caller)
+        return _Listed(listed["tools"], remembered, missing, withheld, asks, own)
+
+
+def _say_why(listed: _Listed) -> None:
+    for tool, rule in listed.asks.items():
+        say(f"{plain(tool, 200)} asks the user first, by the rule {plain(rule, 100)!r}")
+    for tool, cause in listed.withheld.items():
+        say(f"{plain(tool, 200)} is withheld: {cause}")
 
 
 def _mark(tool: dict[str, Any]) -> str:

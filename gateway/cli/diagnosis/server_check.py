@@ -79,9 +79,11 @@ class Checkup:
 
     @property
     def is_good(self) -> bool:
-        """Whether something was called, no call failed, through the gateway every host's model sees it all, and every
-        page can be read."""
-        shown = self.outcome.is_good if self.outcome.cells else bool(self.for_pages)
+        """Whether all is well, and anything is known: something was called, or a page was read.
+
+        No call failed, through the gateway every host's model sees it all, and every page can be read.
+        """
+        shown = self.outcome.is_good if self.outcome.cells else bool(self.for_pages or self.pages)
         return shown and not self.failed and all(page.is_good for page in self.pages)
 
     @property

@@ -23,6 +23,7 @@ __all__ = [
     "set_paths",
     "value_at",
     "variant_name",
+    "with_useful_handles",
     "with_variants",
 ]
 
@@ -154,3 +155,13 @@ def _with_rule(profile: Profile, rule: Narrowing) -> Profile:
         "evidence": {**profile.evidence, rule.path: known},
     }
     return profile.model_copy(update=update)
+
+
+def with_useful_handles(profile: Profile, *, takes_content: bool) -> Profile:
+    """Return the profile for a host that is offered these tools: do they take content (`Catalogue.takes_content`)?
+
+    `handles = "useful"` becomes `"always"` if one of them does.
+    """
+    if profile.handles != "useful" or not takes_content:
+        return profile
+    return profile.model_copy(update={"handles": "always"})

@@ -301,7 +301,9 @@ def find_host(name: str) -> HostFormat:
     profile = known_name(builtin_profiles(), name)
     if profile is not None and profile not in {host.profile for host in HOSTS.values()}:
         words = f"the configuration file of the host {profile!r} is not known"
-        raise ConfigError(words, remedy="add the gateway there by hand: docs/hosts/README.md")
+        by_hand = "add the gateway there by hand: docs/hosts/README.md"
+        hosted = "a host in the cloud takes the address of `mcp-gateway serve --http`: docs/access.md"
+        raise ConfigError(words, remedy=f"{by_hand}; {hosted}")
     remedy = did_you_mean(name, HOSTS) or f"known are {', '.join(HOSTS)}"
     raise ConfigError(f"no host {name!r} is known", remedy=remedy)
 

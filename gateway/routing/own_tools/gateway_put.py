@@ -85,7 +85,7 @@ class PutTool:
         """
         given = {key: value for key in _SOURCES if (value := text_in(arguments, key)) is not None}
         if len(given) != 1:
-            raise InvalidRequest("it is not clear what to keep", remedy="give exactly one of data, url and path")
+            raise InvalidRequest("it is not clear what to keep", remedy=f"give {self._one_of()}")
         ((source, value),) = given.items()
         name, declared = clean_name(text_in(arguments, "name")), text_in(arguments, "media_type")
         match source:
@@ -103,9 +103,14 @@ class PutTool:
         link = self._links.link(stored, owner)
         return {"content": [{"type": "text", "text": line}], "structuredContent": content_as_json(stored, link)}
 
+    def _one_of(self) -> str:
+        """Name the arguments of which one has to be given: those that this gateway takes."""
+        taken = ["data", *(["url"] if self._fetch is not None else []), *(["path"] if self._folders else [])]
+        return f"exactly one of {', '.join(taken[:-1])} and {taken[-1]}" if len(taken) > 1 else "the content in data"
+
     async def _put_text(self, data: str, name: str | None, declared: str | None, owner: str) -> Stored:
         content, named = await anyio.to_thread.run_sync(_decoded, data)
-        media_type = typed(content, declared or named)
+        media_type = typed(content, declared or named, name)
         return await self._store.put(content, owner=owner, media_type=media_type, name=name)
 
     async def _put_url(self, url: str, name: str | None, owner: str) -> Stored:
@@ -121,7 +126,8 @@ class PutTool:
             head, rest = await peeked(chunks)
             async with aclosing(rest) as content:
                 kept_name = name or clean_name(real.name)
-                return await self._store.put(content, owner=owner, media_type=typed(head, declared), name=kept_name)
+                media_type = typed(head, declared, kept_name)
+                return await self._store.put(content, owner=owner, media_type=media_type, name=kept_name)
 
 
 async def file_chunks(file: BinaryIO) -> AsyncGenerator[bytes]:

@@ -15,7 +15,7 @@ from gateway.core.wording import READ_TOOL, page_count, plain, size_words
 from gateway.errors import InvalidRequest, MediaError
 from gateway.routing.own_tools import wording
 from gateway.routing.own_tools.arguments import crop_in, handle_in, number_in
-from gateway.routing.own_tools.gateway_read import MOST_BYTES
+from gateway.routing.own_tools.gateway_read import MOST_BYTES, is_text
 
 _AS_THEY_ARE = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """Image types that a host is assumed to show if its profile names none."""
@@ -60,7 +60,8 @@ async def view(
             raise MediaError(f"{handle} cannot be shown: {error.message}", remedy=error.remedy) from error
     if media_types.family(media_type) != "image":
         known = f"{plain(media_type, 80)}, {size_words(stored.size)}"
-        raise InvalidRequest(f"{handle} is not an image but {known}", remedy=f"text is read with {READ_TOOL}")
+        words = f"{handle} is not an image but {known}"
+        raise InvalidRequest(words, remedy=_instead(media_type, handle))
     if profile.image.show != "native":
         words = wording.images_not_shown(handle, plain(media_type, 80), finding.size, stored.size)
         return [{"type": "text", "text": words}]
@@ -73,6 +74,11 @@ async def view(
     except MediaError as error:
         raise MediaError(f"{handle} cannot be shown this way: {error.message}", remedy=error.remedy) from error
     return _blocks(fitted.data, fitted.media_type, _caption(handle, fitted, crop))
+
+
+def _instead(media_type: str, handle: str) -> str:
+    """Say what opens content that is not an image."""
+    return f"read it with {READ_TOOL}" if is_text(media_type) else wording.elsewhere(handle)
 
 
 @dataclass(frozen=True)

@@ -116,8 +116,7 @@ class OwnToolsServer:
             sources = Sources(self._store, self._media, read_resource)
             return {"content": await read(arguments, sources, profile, owner=owner)}
         except GatewayError as error:
-            remedy = error.remedy[:1].upper() + error.remedy[1:] if error.remedy else None
-            words = failure_text(plain(error.message, _LONGEST_MESSAGE), remedy)
+            words = failure_text(plain(error.message, _LONGEST_MESSAGE), error.remedy)
             return {"content": [{"type": "text", "text": words}], "isError": True}
 
     async def _read(self, uri: str, owner: str) -> dict[str, Any]:

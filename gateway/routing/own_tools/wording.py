@@ -65,7 +65,7 @@ def place(offset: int, context: str) -> str:
 def images_not_shown(handle: str, media_type: str, original: PixelSize | None, byte_size: int) -> str:
     """Replaces an image for a host that shows its model none."""
     known = join_facts(media_type, pixel_words(original) if original else None, size_words(byte_size))
-    return f"[image {handle}: {known}; this host does not show images to its model, so it cannot be looked at here]"
+    return f"[image {handle}: {known}; this host does not show images to its model; {elsewhere(handle)}]"
 
 
 def shown_text(offset: int, shown: int, whole: int) -> str:
@@ -84,5 +84,13 @@ def kept(handle: str, known: str, tool: str | None) -> str:
 def no_text(kind: str, named: str, known: str, handle: str | None, viewable: bool) -> str:
     """Replaces content that is not text: says what it is, and what opens it."""
     opened = f'; see it with {VIEW_TOOL}, handle "{handle}"' if handle and viewable else ""
-    kept = f"; handle {handle}" if handle and not viewable else ""
+    kept = f"; {elsewhere(handle)}" if handle and not viewable else ""
     return f"[{plain(named, 2_000)} is not text but {kind}: {known}{opened or kept}]"
+
+
+def elsewhere(handle: str) -> str:
+    """Say what can be done with content that no tool of the gateway can show to this host's model."""
+    return (
+        f'pass the handle "{handle}" to a tool that takes content; '
+        f"the user can save it with `mcp-gateway content get {handle}`"
+    )

@@ -83,7 +83,7 @@ class Upload:
         async with aclosing(body.chunks()) as chunks:
             head, rest = await peeked(chunks)
             async with aclosing(rest) as content:
-                return await self._store.put(content, owner=owner, media_type=typed(head, declared), name=name)
+                return await self._store.put(content, owner=owner, media_type=typed(head, declared, name), name=name)
 
 
 class _Body:

@@ -77,7 +77,8 @@ class Contents:
         async with aclosing(_exactly(incoming, size)) as whole:
             head, rest = await peeked(whole)
             async with aclosing(rest) as content:
-                return await self._store.put(content, owner=owner, media_type=typed(head, declared), name=name)
+                media_type = typed(head, declared, name)
+                return await self._store.put(content, owner=owner, media_type=media_type, name=name)
 
     def _as_json(self, stored: Stored, owner: str) -> dict[str, Any]:
         file = clean_name(stored.name) or f"{stored.handle}.{extension(stored.media_type)}"

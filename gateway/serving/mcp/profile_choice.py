@@ -6,7 +6,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.core.profiles.match_profile import known_name
-from gateway.core.profiles.near_names import near_names
+from gateway.core.profiles.near_names import did_you_mean
 from gateway.serving.access import Identified
 from gateway.serving.mcp.request_caller import IDENTIFIED_SCOPE, PROFILE_SCOPE
 from gateway.serving.mcp.security import refused_response
@@ -31,8 +31,8 @@ class ProfileMiddleware:
         names = self._names() if callable(self._names) else self._names
         known = known_name(names, chosen) if chosen is not None else None
         if chosen is not None and known is None:
-            near = near_names(chosen, names) or sorted(names)
-            message = f"there is no profile {chosen[:80]!r}; did you mean {', '.join(near)}?"
+            remedy = did_you_mean(chosen, names) or "`mcp-gateway profiles` lists them"
+            message = f"there is no profile {chosen[:80]!r}; {remedy}"
             return await refused_response(404 if in_path else 400, message)(scope, receive, send)
         # In the profile's own spelling: what is remembered of a caller by its profile must not depend on case.
         scope[PROFILE_SCOPE] = known

@@ -106,7 +106,7 @@ class Chain:
         Raises:
             OSError: it cannot be written to, or read.
         """
-        path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        path.parent.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)  # no others: a path may be misspelled
         self.max_bytes = max_bytes
         self.keep = keep
         self.path, self._lock = _locked(path)

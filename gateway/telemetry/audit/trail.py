@@ -46,7 +46,7 @@ from gateway.telemetry.audit.digests import Digests, sha256_of_json
 from gateway.telemetry.audit.entry import AuditEntry
 from gateway.telemetry.audit.mask_arguments import masked
 from gateway.telemetry.audit.upstream_identity import identity_of
-from gateway.telemetry.calls import outcome_of
+from gateway.telemetry.calls import ASKED, asks, outcome_of
 from gateway.telemetry.requests import request_id
 
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ async def open_audit_trail(settings: Settings, upstream: FindUpstream) -> AsyncG
         chain = await to_thread.run_sync(lambda: _opened(settings.audit))
     except OSError as error:
         remedy = "name a file in a folder of this user"
+        if isinstance(error, FileNotFoundError):
+            remedy += f", or create {path.parent.parent}"
         raise ConfigError(f"cannot be written: {error.strerror or error}", where="audit.path", remedy=remedy) from None
     try:
         sender = _sender(settings)
@@ -150,7 +152,7 @@ class AuditTrail:
         # Counted apart, because one is the event loop's, and the others are the writer's thread's.
         self._not_queued = self._not_kept = self._told = 0
         self._failure: str | None = None
-        self._has_begun = False
+        self._has_begun, self._start = False, _now()
         self._refusals, self._refused_logins, self._limited = _Refusals(), _Refusals(), _Refusals()
         self.reconfigure(settings)
 
@@ -334,7 +336,7 @@ class AuditTrail:
         if dropped := self._not_queued + self._not_kept - self._told:
             records.append({"time": _now(), "event": "dropped", "lines": dropped})
         if records and not self._has_begun:
-            records.insert(0, {"time": _now(), "event": "start", "version": __version__, **self._chain.resumed()})
+            records.insert(0, {"time": self._start, "event": "start", "version": __version__, **self._chain.resumed()})
         try:
             if records:
                 lines = self._chain.append(records)
@@ -509,6 +511,8 @@ class _Refusals:
 
 def _outcome(error: BaseException | None, shown: Mapping[str, Any] | None) -> tuple[str, str | None]:
     if error is None:
+        if asks(shown):
+            return ASKED, None
         is_error = as_object(shown).get("isError") is True
         return ("tool_error" if is_error else "ok"), None
     outcome, error = outcome_of(error)

@@ -137,7 +137,9 @@ async def test_other_bytes_are_named_by_kind_type_and_size(read: Read, store: Me
     stored = await store.put(b"\x00" * 1_500, owner="ann", media_type="application/octet-stream")
     line = text(await read(handle=stored.handle))
     assert line == (
-        f"[{stored.handle} is not text but binary content: application/octet-stream, 1.5 KB; handle {stored.handle}]"
+        f"[{stored.handle} is not text but binary content: application/octet-stream, 1.5 KB; "
+        f'pass the handle "{stored.handle}" to a tool that takes content; '
+        f"the user can save it with `mcp-gateway content get {stored.handle}`]"
     )
 
 

@@ -172,7 +172,10 @@ async def test_what_is_no_image_is_named_and_the_tool_that_reads_it(view: Any, s
     result = await view(handle=stored.handle)
     assert result["isError"] is True
     assert "application/zip, 10 bytes" in caption(result)
-    assert "gateway_read" in caption(result)
+    assert f"mcp-gateway content get {stored.handle}" in caption(result)
+    assert "gateway_read" not in caption(result)  # it could not show this either
+    text = await store.put(b"words", owner="ann", media_type="text/plain")
+    assert "Read it with gateway_read" in caption(await view(handle=text.handle))
 
 
 async def test_a_broken_image_is_an_error_in_words(view: Any, store: MemoryStore, picture: Any):

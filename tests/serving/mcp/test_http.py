@@ -327,9 +327,9 @@ async def test_a_profile_that_does_not_exist_is_refused_with_the_nearest_name(se
             ):
                 response = await client.get(gateway.url + url, headers=headers)
                 assert response.status_code == status
-                assert "'claud-code'; did you mean claude-code?" in response.json()["error"]
+                assert "'claud-code'; did you mean 'claude-code'?" in response.json()["error"]
             part = await client.get(f"{gateway.url}/mcp/code")
-            assert "'code'; did you mean claude-code, codex?" in part.json()["error"]
+            assert "'code'; did you mean 'claude-code' or 'codex'?" in part.json()["error"]
 
 
 async def test_a_body_over_the_limit_is_refused_on_both_transports(served, wire):

@@ -268,6 +268,13 @@ async def test_a_path_that_cannot_be_written_to_is_refused_at_the_start(tmp_path
             pass
 
 
+async def test_only_the_last_folder_of_the_path_is_created(tmp_path):
+    with pytest.raises(ConfigError, match=rf"or create {tmp_path}/missing"):
+        async with trail_at(tmp_path / "missing" / "logs" / "audit.jsonl"):
+            pass
+    assert not (tmp_path / "missing").exists()
+
+
 async def test_without_a_path_nothing_is_audited():
     async with open_audit_trail(Settings(), lambda _: None) as trail:
         assert trail is None
