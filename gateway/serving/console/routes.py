@@ -20,6 +20,7 @@ from gateway.serving.console.calls import call_row, filter_in
 from gateway.serving.console.console import Console
 from gateway.serving.console.home import VIEWS as HOME_VIEWS
 from gateway.serving.console.rendering import PAGE_HEADERS, as_json, fragment, page
+from gateway.serving.console.try_out import VIEWS as TRY_VIEWS
 from gateway.serving.console.views import routes_of
 from gateway.telemetry.call_history import PastCall
 
@@ -27,7 +28,7 @@ _UNREAD_EVENTS = 200
 _HEARTBEAT_SECONDS = 15.0
 
 
-VIEWS = (*HOME_VIEWS, *CALL_VIEWS)
+VIEWS = (*HOME_VIEWS, *CALL_VIEWS, *TRY_VIEWS)
 
 
 def console_app(console: Console, identify: Identify | None = None) -> ASGIApp:

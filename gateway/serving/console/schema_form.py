@@ -152,17 +152,19 @@ class _Builder:
 
     def _whole(self, schema: Any, place: _Place) -> tuple[Mapping[str, Any] | None, _Place]:
         """Return a schema with its references and `allOf` put in, without the places that lead back to themselves."""
-        whole, trail = schema, place.trail
+        whole: Any = schema
+        trail = place.trail
         for _ in range(DEEPEST):
+            if whole is True:
+                return {}, place
             if not is_object(whole):
-                return ({} if whole is True else None), place
+                return None, place
             reference: Any = whole.get("$ref")
             if isinstance(reference, str):
                 if reference in trail:
                     return None, place
-                target = self._references.resolve(reference)
-                if target is True:
-                    target = {}
+                found = self._references.resolve(reference)
+                target: Any = {} if found is True else found
                 if not is_object(target):
                     return None, place
                 trail = (*trail, reference)
