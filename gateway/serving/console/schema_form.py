@@ -456,6 +456,8 @@ def _hint(schema: Mapping[str, Any]) -> str:
     told: list[str] = []
     for key, words in _HINTED:
         bound = schema.get(key)
+        if key == "format" and bound in ("date", "password", "textarea"):
+            continue  # the control shows it
         if isinstance(bound, str | int | float) and not isinstance(bound, bool) and bound != "":
             told.append(words.format(_words(str(bound)[:200])))
     if schema.get("uniqueItems") is True:
