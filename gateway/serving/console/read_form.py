@@ -44,7 +44,7 @@ class ReadForm:
 
     value: Any = None
     mistakes: list[Mistake] = field(default_factory=list[Mistake])
-    places: dict[tuple[str | int, ...], str] = field(default_factory=dict[tuple[str | int, ...], str])
+    places: dict[tuple[str | int, ...], str] = field(default_factory=lambda: {(): ""})
 
     def place_of(self, path: tuple[str | int, ...]) -> str:
         """Return the place of the form for a path in the value; of the closest one around it, if it has none."""

@@ -58,13 +58,18 @@ async def _tool(console: Console, request: Request) -> Mapping[str, Any]:
 async def _form(console: Console, request: Request) -> Mapping[str, Any]:
     """The arguments in the other way to give them: as JSON, or in the form, with what is given already."""
     name, sent = request.path_params["name"], await submitted(request)
-    read = sent.value()
-    if read.mistakes:
-        raise InvalidRequest(_listed(read.mistakes), remedy="correct this first")
+    shown = {"as_json": None, "form": None, "path": offers.address(name), "problem": None}
+    try:
+        read = sent.value()
+    except InvalidRequest as error:
+        if (text := sent.text("json")) and sent.data is None:  # it stays to be corrected
+            return {**shown, "as_json": text, "problem": error.message}
+        raise
     if sent.text("as") == "json":
-        return {"as_json": _editable(read.value), "form": None, "path": offers.address(name)}
+        left_out = f"left out: {_listed(read.mistakes)}" if read.mistakes else None
+        return {**shown, "as_json": _editable(read.value), "problem": left_out}
     form = offers.tool_form(console, name, sent.text("profile") or None, read.value)
-    return {"as_json": None, "form": form, "path": offers.address(name)}
+    return {**shown, "form": form}
 
 
 def _editable(value: Any) -> str:
@@ -92,7 +97,10 @@ def _misfits(console: Console, name: str, schema: WireObject, read: ReadForm) ->
     found = console.checks.mistakes(name, schema, read.value, _MOST_MISTAKES)
     if found is None:
         return []
-    told = [Mistake(read.place_of(mistake.place), mistake.text) for mistake in found]
+    told = [
+        Mistake(read.place_of(mistake.place), mistake.text if mistake.missing is None else "this is required")
+        for mistake in found
+    ]
     return told or [Mistake("", "the arguments do not fit the input schema")]
 
 
