@@ -48,6 +48,14 @@ def profiles_of(console: Console, chosen: str | None) -> dict[str, Any]:
     }
 
 
+async def prepare_tools(console: Console, profile: str | None) -> None:
+    """Have the tools that a profile is offered at hand, as its host's own request for them does: in a thread if many.
+
+    Waits for servers that are starting, as long as that host would. Raises ProfileError.
+    """
+    await console.gateway.router.respond("tools/list", {}, operator(profile))
+
+
 def list_tools(console: Console, profile: str | None, text: str, page: int) -> dict[str, Any]:
     """Return up to 100 tools whose name, title or description has `text`, grouped by upstream.
 

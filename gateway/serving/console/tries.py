@@ -12,6 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from gateway.core.model.caller import Caller
+from gateway.core.model.json_size import size_of
 from gateway.core.model.revisions import NEWEST_HANDSHAKE
 from gateway.core.model.wire import METHOD_NOT_FOUND
 from gateway.errors import GatewayError, HostRefused, InvalidRequest, TooManyCalls
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 CLIENT = "mcp-gateway-console"
 RUNNING_AT_ONCE = 8
 KEPT = 32
+_MOST_CHARACTERS = 64 * 1024 * 1024
+"""Size of all results that are kept, in characters, which for base64 are bytes; the newest is kept in any case."""
 _LOG_LINES = 50
 _LONGEST_LINE = 1_000
 _REJECTED = -1
@@ -82,6 +85,8 @@ class Try:
     result: Mapping[str, Any] | None = None
     error: GatewayError | None = None
     call: PastCall | None = None
+    size: int = 0
+    """The size of the result, in characters."""
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     ended: anyio.Event = field(default_factory=anyio.Event)
     stirred: anyio.Event = field(default_factory=anyio.Event)
@@ -92,7 +97,7 @@ _CURRENT: ContextVar[Try | None] = ContextVar("the try that a call belongs to", 
 
 
 class Tries:
-    """The tries of the console: at most 8 run at a time, and the newest 32 are kept.
+    """The tries of the console: at most 8 run at a time, and the newest 32 are kept, fewer if they are large.
 
     They run in `tasks`, and end with them.
     """
@@ -112,9 +117,7 @@ class Tries:
             )
         begun = Try(secrets.token_urlsafe(9), method, params, caller)
         self._tries[begun.id] = begun
-        ended = [name for name, one in self._tries.items() if one.state != "running"]
-        for name in ended[: max(0, len(self._tries) - KEPT)]:
-            del self._tries[name]
+        self._drop_oldest()
         self._tasks.start_soon(self._run, begun)
         return begun
 
@@ -125,6 +128,15 @@ class Tries:
             raise InvalidRequest("this try is not kept any more", remedy="its call is among the calls; or try it again")
         return found
 
+    def _drop_oldest(self) -> None:
+        ended = [one for one in self._tries.values() if one.state != "running"]
+        size = sum(one.size for one in ended)
+        for one in ended[:-1]:
+            if len(self._tries) <= KEPT and size <= _MOST_CHARACTERS:
+                return
+            size -= one.size
+            del self._tries[one.id]
+
     async def _run(self, one: Try) -> None:
         _CURRENT.set(one)
         stop = self._watched(one)
@@ -133,7 +145,7 @@ class Tries:
                 one.result = await self._router.respond(
                     one.method, one.params, one.caller, on_progress=_Progress(one), host=_Page(one)
                 )
-                one.state = "done"
+                one.state, one.size = "done", size_of(one.result).total
         except GatewayError as error:
             one.state, one.error = "failed", error
         except Exception as error:
@@ -144,6 +156,7 @@ class Tries:
             stop()
             if one.state == "running":
                 one.state = "cancelled"
+            self._drop_oldest()
             one.questions.clear()
             one.stirred.set()
             one.ended.set()

@@ -40,6 +40,7 @@ def _chosen(request: Request) -> str | None:
 
 async def _tools(console: Console, request: Request) -> Mapping[str, Any]:
     profile, text = _chosen(request), request.query_params.get("text", "")[:_LONGEST]
+    await offers.prepare_tools(console, profile)
     listed = offers.list_tools(console, profile, text, number_in(request, "page") or 1)
     return {**offers.profiles_of(console, profile), **listed, "text": text}
 
@@ -51,6 +52,7 @@ async def _others(console: Console, request: Request) -> Mapping[str, Any]:
 
 async def _tool(console: Console, request: Request) -> Mapping[str, Any]:
     profile = _chosen(request)
+    await offers.prepare_tools(console, profile)
     shown = offers.show_tool(console, request.path_params["name"], profile)
     return {**offers.profiles_of(console, profile), **shown, "as_json": None}
 
@@ -68,7 +70,9 @@ async def _form(console: Console, request: Request) -> Mapping[str, Any]:
     if sent.text("as") == "json":
         left_out = f"left out: {_listed(read.mistakes)}" if read.mistakes else None
         return {**shown, "as_json": _editable(read.value), "problem": left_out}
-    form = offers.tool_form(console, name, sent.text("profile") or None, read.value)
+    profile = sent.text("profile") or None
+    await offers.prepare_tools(console, profile)
+    form = offers.tool_form(console, name, profile, read.value)
     return {**shown, "form": form}
 
 
@@ -85,6 +89,7 @@ def _listed(mistakes: Sequence[Mistake]) -> str:
 async def _call(console: Console, request: Request) -> Mapping[str, Any]:
     name, sent = request.path_params["name"], await submitted(request)
     profile, read = sent.text("profile") or None, sent.value()
+    await offers.prepare_tools(console, profile)
     schema = offers.argument_schema(console, name, profile)
     mistakes = read.mistakes or ([] if sent.text("anyway") else _misfits(console, name, schema, read))
     if mistakes:

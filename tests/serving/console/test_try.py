@@ -318,6 +318,15 @@ def test_only_so_many_run_at_a_time(browser: Browser) -> None:
     assert browser.data(f"/try/runs/{'x' * 300}")["remedy"]
 
 
+def test_the_oldest_tries_are_forgotten_and_their_calls_stay(browser: Browser) -> None:
+    first = browser.run("/try/tools/trial__shapes", {"anyway": True})
+    for _ in range(32):
+        last = browser.run("/try/tools/trial__shapes", {"anyway": True})
+    assert browser.data(f"/try/runs/{last['id']}")["run"]["state"] == "done"
+    assert "calls" in browser.data(f"/try/runs/{first['id']}")["remedy"]
+    assert browser.data(f"/calls/{first['call']}")["outcome"] == "ok"
+
+
 def test_a_gateway_with_a_running_try_stops(tmp_path: Path) -> None:
     config = tmp_path / "gateway.toml"
     args = json.dumps([str(SERVERS / "trial_stdio.py")])
