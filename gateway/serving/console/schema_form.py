@@ -26,6 +26,7 @@ from gateway.core.model.json_shape import is_deep
 from gateway.core.model.json_values import as_object, is_list, is_object
 from gateway.core.tools.arguments import Parameter
 from gateway.core.tools.catalogue.faults import References
+from gateway.core.wording import counted
 from gateway.serving.console.read_form import encoded, joined, row_token
 from gateway.telemetry.sanitize import neutral
 
@@ -64,14 +65,16 @@ _HINTED = (
     ("maximum", "at most {}"),
     ("exclusiveMaximum", "less than {}"),
     ("multipleOf", "a multiple of {}"),
-    ("minLength", "at least {} characters"),
-    ("maxLength", "at most {} characters"),
-    ("minItems", "at least {} items"),
-    ("maxItems", "at most {} items"),
-    ("minProperties", "at least {} members"),
-    ("maxProperties", "at most {} members"),
     ("pattern", "fits {}"),
     ("format", "format {}"),
+)
+_COUNTED = (
+    ("minLength", "at least {}", "character"),
+    ("maxLength", "at most {}", "character"),
+    ("minItems", "at least {}", "item"),
+    ("maxItems", "at most {}", "item"),
+    ("minProperties", "at least {}", "member"),
+    ("maxProperties", "at most {}", "member"),
 )
 _STRUCTURE = frozenset(
     {"type", "properties", "items", "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "prefixItems"}
@@ -391,7 +394,9 @@ def _initial(schema: Mapping[str, Any], place: _Place, value: Any) -> Any:
     if place.required and "const" in schema:
         return schema["const"]
     default = schema.get("default")
-    if "default" not in schema or (default is None and not place.required) or is_deep(default, 40):
+    if "default" not in schema or is_deep(default, 40):
+        return ABSENT
+    if not place.required and default in (None, "", [], {}):  # the same as nothing, for which a form has better words
         return ABSENT
     return default if len(_json(default)) <= _MOST_TEXT else ABSENT
 
@@ -444,12 +449,17 @@ def _about(kind: str, schema: Mapping[str, Any], place: _Place, given: bool) -> 
         "name": "",
         "at": encoded(place.pointer),
         "label": _words(place.label or (title if isinstance(title, str) else "")),
-        "title": _words(title) if isinstance(title, str) and title != place.label and place.label else "",
+        "title": _words(title) if isinstance(title, str) and _says_more(title, place.label) else "",
         "description": _words(description) if isinstance(description, str) else "",
         "hint": _hint(schema),
         "required": place.required,
         "given": given,
     }
+
+
+def _says_more(title: str, label: str) -> bool:
+    """Whether a title says more than the name: pydantic makes `First Name` of `first_name`."""
+    return bool(label) and title.casefold().replace(" ", "_") != label.casefold()
 
 
 def _hint(schema: Mapping[str, Any]) -> str:
@@ -460,6 +470,10 @@ def _hint(schema: Mapping[str, Any]) -> str:
             continue  # the control shows it
         if isinstance(bound, str | int | float) and not isinstance(bound, bool) and bound != "":
             told.append(words.format(_words(str(bound)[:200])))
+    for key, words, what in _COUNTED:
+        bound = schema.get(key)
+        if isinstance(bound, int) and not isinstance(bound, bool) and 0 <= bound < _LARGEST and (bound or "max" in key):
+            told.append(words.format(counted(bound, what)))
     if schema.get("uniqueItems") is True:
         told.append("each item once")
     return ", ".join(told)

@@ -176,12 +176,15 @@ def test_defaults_and_the_only_value_are_filled_in() -> None:
             "other": {"const": "never"},
             "inner": {"type": "object", "properties": {"b": {"type": "string", "default": "x"}}},
             "list": {"type": "array", "items": {"type": "string"}, "default": ["p", "q"]},
+            "heading": {"type": "string", "title": "Heading", "default": "", "minLength": 1},
         },
         "required": ["kind", "inner"],
     }
     filled = {"a": 3, "kind": "circle", "inner": {"b": "x"}, "list": ["p", "q"]}
     assert read_form(submitted(form_of(schema))).value == filled
     assert back(schema, {}) == {}
+    heading = form_of(schema)["fields"][-1]
+    assert (heading["kind"], heading["title"], heading["hint"]) == ("text", "", "at least 1 character")
 
 
 def test_the_branch_that_a_value_is_of_is_chosen() -> None:
