@@ -5,7 +5,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import jsonschema_rs
 
@@ -30,6 +30,22 @@ _MOST_COPIED = 50_000_000
 """The same limit for steps times characters of the arguments."""
 
 
+_MISFIT = "as a whole: they do not fit its input schema"
+
+
+class ArgumentMistake(NamedTuple):
+    """A place in the arguments that does not fit, and what is wrong with it. A missing member has its own place."""
+
+    path: tuple[str | int, ...]
+    missing: str | None
+    text: str
+
+    @property
+    def place(self) -> tuple[str | int, ...]:
+        """The path, with the name of what is missing there."""
+        return self.path if self.missing is None else (*self.path, self.missing)
+
+
 class ArgumentChecks:
     """Checks arguments against schemas as upstreams declared them, without ever fetching what a schema refers to.
 
@@ -46,6 +62,19 @@ class ArgumentChecks:
         Return None if the arguments fit, if there is no schema or none that can be checked against, or if the check
         would be too much work.
         """
+        mistakes = self.mistakes(tool, schema, arguments)
+        if mistakes is None:
+            return None
+        words = unfit_arguments(tool, [_told(mistake) for mistake in mistakes] or [_MISFIT])
+        return {"content": [{"type": "text", "text": words}], "isError": True}
+
+    def mistakes(
+        self, tool: str, schema: WireObject | None, arguments: object, most: int = _MOST
+    ) -> list["ArgumentMistake"] | None:
+        """Return the first places where the arguments do not fit; none if they could not be found at little cost.
+
+        Return None if the arguments fit, or are not checked: see `refusal`.
+        """
         compiled = None if schema is None else self._validator(tool, schema)
         if schema is None or compiled is None:
             return None
@@ -54,12 +83,10 @@ class ArgumentChecks:
             steps = check_steps(compiled.schema, given)
             if compiled.validator.is_valid(given):
                 return None
-            mistakes = [_mistake(schema, error) for error in _errors(compiled.validator, given, steps)]
+            return [_mistake(schema, error) for error in _errors(compiled.validator, given, steps, most)]
         except (TooMuchWork, ValueError) as error:  # ValueError: arguments nested deeper than the validator goes
             logger.debug("arguments of %s were not checked: %s", plain(tool, 100), error)
             return None
-        words = unfit_arguments(tool, mistakes or ["as a whole: they do not fit its input schema"])
-        return {"content": [{"type": "text", "text": words}], "isError": True}
 
     def _validator(self, tool: str, schema: WireObject) -> CompiledSchema | None:
         # Keyed by identity: the schema is kept beside its validator, so no other schema can get the same id.
@@ -82,19 +109,27 @@ def _compiled(tool: str, schema: WireObject) -> CompiledSchema | None:
     return None
 
 
-def _errors(validator: jsonschema_rs.Validator, arguments: Any, steps: int) -> list[jsonschema_rs.ValidationError]:
+def _errors(
+    validator: jsonschema_rs.Validator, arguments: Any, steps: int, most: int
+) -> list[jsonschema_rs.ValidationError]:
     """Return the first mistakes; none if there could be too many, as all are found at once, with copies of values."""
     if steps > _MOST_TOLD_STEPS or steps * size_of(arguments, most=_MOST_COPIED).total > _MOST_COPIED:
         return []
-    return list(islice(validator.iter_errors(arguments), _MOST))
+    return list(islice(validator.iter_errors(arguments), most))
 
 
-def _mistake(schema: WireObject, error: jsonschema_rs.ValidationError) -> str:
+def _mistake(schema: WireObject, error: jsonschema_rs.ValidationError) -> ArgumentMistake:
     """Describe one mistake: where it is, what it is, and what the schema says there."""
-    where = "/".join(("", *(plain(str(part), 60) for part in error.instance_path)))
     wanted = _wanted(schema, error.schema_path)
     told = f" (wanted: {cut(json.dumps(wanted, ensure_ascii=False), _LONGEST)})" if wanted else ""
-    return f"{where or 'as a whole'}: {plain(error.message, _LONGEST)}{told}"
+    kind = error.kind
+    missing = kind.property if isinstance(kind, jsonschema_rs.ValidationErrorKind.Required) else None
+    return ArgumentMistake(tuple(error.instance_path), missing, f"{plain(error.message, _LONGEST)}{told}")
+
+
+def _told(mistake: ArgumentMistake) -> str:
+    where = "/".join(("", *(plain(str(part), 60) for part in mistake.path)))
+    return f"{where or 'as a whole'}: {mistake.text}"
 
 
 def _wanted(schema: WireObject, path: list[str | int]) -> dict[str, Any]:

@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 
 import anyio
+from anyio.abc import TaskGroup
 
 from gateway.errors import InvalidRequest
+from gateway.routing.check_arguments import ArgumentChecks
 from gateway.serving.console.host_views import HostViews
 from gateway.serving.console.media import MediaShelf
 from gateway.serving.console.ports import Report, ShownGateway
 from gateway.serving.console.sessions import ConsoleSessions
+from gateway.serving.console.tries import Tries
 from gateway.telemetry.call_history import CallHistory, PastCall
 
 _SIMULATIONS = 1
@@ -25,6 +28,8 @@ class Console:
     history: CallHistory
     shelf: MediaShelf
     views: HostViews
+    tries: Tries
+    checks: ArgumentChecks
 
     def call(self, number: int) -> PastCall:
         """Return a call of the history. Raises InvalidRequest if it is not kept, or no longer."""
@@ -36,11 +41,15 @@ class Console:
         return call
 
 
-def open_console(gateway: ShownGateway, report: Report) -> Console:
-    """Return the console of a gateway, whose calls are kept from now on if they were not before."""
+def open_console(gateway: ShownGateway, report: Report, tasks: TaskGroup) -> Console:
+    """Return the console of a gateway, whose calls are kept from now on if they were not before.
+
+    What it tries runs in `tasks`.
+    """
     telemetry, settings = gateway.router.telemetry, gateway.settings.console
     if telemetry.history is None:
         telemetry.history = CallHistory(settings.max_calls, settings.max_bytes)
     shelf = MediaShelf()
     views = HostViews(gateway.preview(), shelf, anyio.CapacityLimiter(_SIMULATIONS))
-    return Console(gateway, report, ConsoleSessions(), telemetry.history, shelf, views)
+    tries = Tries(gateway.router, telemetry.history, tasks)
+    return Console(gateway, report, ConsoleSessions(), telemetry.history, shelf, views, tries, ArgumentChecks())

@@ -28,7 +28,7 @@ class ConsoleOnRequest:
         """The console; calls are kept from now on."""
         from gateway.serving.console.console import open_console
 
-        return open_console(self._gateway, self._report)
+        return open_console(self._gateway, self._report, self._tasks)
 
     async def address(self) -> str:
         """Return an address of the console on this machine, which lets one browser in, once."""

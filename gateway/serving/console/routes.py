@@ -17,9 +17,10 @@ from gateway.serving.console.calls import VIEWS as CALL_VIEWS
 from gateway.serving.console.console import Console
 from gateway.serving.console.home import VIEWS as HOME_VIEWS
 from gateway.serving.console.rendering import as_json, page
+from gateway.serving.console.try_out import VIEWS as TRY_VIEWS
 from gateway.serving.console.views import routes_of
 
-VIEWS = (*HOME_VIEWS, *CALL_VIEWS)
+VIEWS = (*HOME_VIEWS, *CALL_VIEWS, *TRY_VIEWS)
 
 
 def console_app(console: Console, identify: Identify | None = None) -> ASGIApp:

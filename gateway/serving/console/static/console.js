@@ -83,3 +83,79 @@ async function drawWaveform(canvas) {
     pen.fillRect(column * 3, (height - tall) / 2, 2, tall);
   }
 }
+
+// Try: what forms of schemas need beyond controls. Parts that are not given are disabled, so they are not sent.
+
+document.addEventListener("change", (event) => {
+  const control = event.target;
+  if (!(control instanceof HTMLElement)) return;
+  if (control.matches("[data-optional]")) {
+    give(control.closest("fieldset").querySelector(":scope > [data-part]"), control.checked);
+  } else if (control.matches("[data-union]")) {
+    for (const branch of control.parentElement.querySelectorAll(":scope > [data-branch]")) {
+      give(branch, branch.dataset.branch === control.value);
+    }
+  } else if (control.matches("input[data-upload]")) {
+    upload(control);
+  }
+});
+
+function give(part, given) {
+  part.disabled = part.hidden = !given;
+}
+
+let rows = 1000;
+
+document.addEventListener("click", (event) => {
+  const button = event.target instanceof Element ? event.target.closest("[data-add], [data-remove]") : null;
+  if (!button) return;
+  if (button.matches("[data-remove]")) {
+    const list = button.closest("[data-rows]");
+    button.closest("[data-row]").remove();
+    return list.parentElement.querySelector(":scope > [data-add]")?.focus();
+  }
+  const list = button.parentElement.querySelector(":scope > [data-rows]");
+  const template = button.parentElement.querySelector(":scope > template");
+  rows += 1;
+  const made = document.createElement("template");
+  made.innerHTML = template.innerHTML.replaceAll(template.dataset.mark, `~r${rows}`);
+  const row = made.content.firstElementChild;
+  list.append(made.content);
+  row.querySelector("input:not([type=hidden]), select, textarea")?.focus();
+});
+
+async function upload(control) {
+  const [file] = control.files;
+  const told = control.parentElement.querySelector(".told");
+  const target = control.closest(".field").querySelector("input[type=text], textarea");
+  if (!file || !target) return;
+  told.textContent = `storing ${file.name} …`;
+  const address = `${control.dataset.upload}?name=${encodeURIComponent(file.name)}`;
+  const headers = { ...JSON.parse(document.body.getAttribute("hx-headers")) };
+  if (file.type) headers["Content-Type"] = file.type;
+  try {
+    const answer = await fetch(address, { method: "POST", body: file, headers });
+    const stored = await answer.json();
+    if (!answer.ok) throw new Error([stored.error, stored.remedy].filter(Boolean).join("; "));
+    target.value = stored.handle;
+    told.textContent = `${file.name} is stored as ${stored.handle}`;
+  } catch (error) {
+    told.textContent = `${file.name} was not stored: ${error.message}`;
+  }
+  control.value = "";
+}
+
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const form = event.target instanceof Element ? event.target.closest("form.try") : null;
+  for (const wrong of form?.querySelectorAll(".wrong") ?? []) wrong.textContent = "";
+});
+
+document.addEventListener("htmx:afterSettle", () => {
+  for (const mistake of document.querySelectorAll("[data-mistakes]:not([data-placed]) [data-at]")) {
+    const places = document.querySelectorAll("form.try [data-place]");
+    const place = mistake.dataset.at && [...places].find((one) => one.dataset.place === mistake.dataset.at);
+    const wrong = place?.querySelector(":scope > .wrong");
+    if (wrong) wrong.textContent = mistake.lastChild.textContent.trim();
+  }
+  for (const list of document.querySelectorAll("[data-mistakes]")) list.dataset.placed = "";
+});
