@@ -1,98 +1,38 @@
-"""The configuration file that a command edits: read it, write it atomically, and say which gateway applies it."""
+"""What commands say about the configuration file that they have edited: who applies it, and whether it can be used."""
 
 import os
-from dataclasses import dataclass
-from pathlib import Path
 
 from gateway.cli.exit_codes import DONE, UNUSABLE, complain
 from gateway.cli.terminal import remark, say
-from gateway.config.builtin_profiles import load_profiles
-from gateway.config.find_config import find_file
-from gateway.config.load_settings import load_settings
-from gateway.errors import ConfigError, ProfileError
-from gateway.hosts.config_files.files import decoded_text, read_bytes, replace_file
-from gateway.hosts.config_files.starter_config import HEAD
-from gateway.hosts.config_files.upstream_edits import ConfigurationText
+from gateway.hosts.config_files.configuration_file import ConfigurationFile
 from gateway.serving.control.records import running
 
 
-@dataclass(frozen=True)
-class ConfigurationFile:
-    """A configuration file, existing or not, with its content at the time of reading."""
+def say_who_takes_it_over(file: ConfigurationFile) -> None:
+    """Tell the user if a gateway runs with this file: it watches the file, and applies the change."""
+    here = os.path.realpath(file.path)
+    pids = [str(one.pid) for one in running() if one.config is not None and os.path.realpath(one.config) == here]
+    if pids:
+        who = f"gateway (process {pids[0]}) takes" if len(pids) == 1 else f"gateways ({', '.join(pids)}) take"
+        say(f"the running {who} it over now: no restart is needed")
 
-    path: Path
-    content: bytes | None
 
-    @classmethod
-    def read(cls, path: Path) -> "ConfigurationFile":
-        """Read the file. Raises ConfigError if it cannot be read."""
-        return cls(path, read_bytes(path))
+def warn_if_unusable(file: ConfigurationFile) -> bool:
+    """Warn about each error that makes the file in its current state unusable; return whether it is usable."""
+    obstacles = file.obstacles()
+    for line in obstacles:
+        remark(f"warning: the configuration cannot be used yet: {line}")
+    return not obstacles
 
-    @classmethod
-    def existing(cls, asked: Path | None) -> "ConfigurationFile":
-        """Read the configuration in force.
 
-        Raises:
-            ConfigError: there is none.
-        """
-        found = find_file(asked, environ=os.environ)
-        file = cls.read(found.absolute()) if found is not None else None
-        if file is None or not file.exists:
-            where = str(found) if found is not None else None
-            raise ConfigError("there is no configuration yet", where=where, remedy="`mcp-gateway add` begins one")
-        return file
+def say_who_refuses(file: ConfigurationFile, removed: str) -> int:
+    """Tell the user, after a removal, if a running gateway takes it over; return the exit code.
 
-    @property
-    def exists(self) -> bool:
-        """Whether there was a file."""
-        return self.content is not None
-
-    @property
-    def text(self) -> ConfigurationText:
-        """Its text, or the beginning of a first configuration if the file does not exist yet.
-
-        Raises:
-            ConfigError: the file is not UTF-8.
-        """
-        begins = "" if self.exists or self.path.suffix.lower() == ".json" else HEAD
-        return ConfigurationText(begins or decoded_text(self.content, self.path), self.path)
-
-    @property
-    def as_option(self) -> str:
-        """` --config FILE` if the file is not the one found without it, or else empty."""
-        found = find_file(None, environ=os.environ)
-        return "" if found is not None and found.absolute() == self.path else f" --config {self.path}"
-
-    def write(self, text: ConfigurationText) -> None:
-        """Write the text to the file. Raises ConfigError if it cannot be written, or was changed meanwhile."""
-        replace_file(self.path, text.text.encode("utf-8"), expected=self.content)
-
-    def say_who_takes_it_over(self) -> None:
-        """Tell the user if a gateway runs with this file: it watches the file, and applies the change."""
-        here = os.path.realpath(self.path)
-        pids = [str(one.pid) for one in running() if one.config is not None and os.path.realpath(one.config) == here]
-        if pids:
-            who = f"gateway (process {pids[0]}) takes" if len(pids) == 1 else f"gateways ({', '.join(pids)}) take"
-            say(f"the running {who} it over now: no restart is needed")
-
-    def warn_if_unusable(self) -> bool:
-        """Warn about each error that makes the file in its current state unusable; return whether it is usable."""
-        try:
-            load_profiles(load_settings(self.path).settings)
-        except (ConfigError, ProfileError) as error:
-            for line in str(error).splitlines():
-                remark(f"warning: the configuration cannot be used yet: {line}")
-            return False
-        return True
-
-    def say_who_refuses(self, removed: str) -> int:
-        """Tell the user, after a removal, if a running gateway takes it over; return the exit code.
-
-        `removed` is refused even if the file cannot be used as it is.
-        """
-        if not self.warn_if_unusable():
-            remedy = "mend the configuration; if it cannot even be read, end the gateway: `mcp-gateway stop`"
-            complain(f"a running gateway refuses {removed}, but takes over nothing else", remedy=remedy)
-            return UNUSABLE
-        self.say_who_takes_it_over()
-        return DONE
+    `removed` is refused even if the file cannot be used as it is.
+    """
+    if not warn_if_unusable(file):
+        remedy = "mend the configuration; if it cannot even be read, end the gateway: `mcp-gateway stop`"
+        complain(f"a running gateway refuses {removed}, but takes over nothing else", remedy=remedy)
+        return UNUSABLE
+    say_who_takes_it_over(file)
+    return DONE

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile
-from gateway.cli.configuration_file import ConfigurationFile
+from gateway.cli.configuration_file import say_who_refuses, warn_if_unusable
 from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
 from gateway.config.load_settings import load_settings
@@ -22,6 +22,7 @@ from gateway.config.validation import validate
 from gateway.core.model.json_values import is_list
 from gateway.core.model.quantities import seconds_of
 from gateway.errors import ConfigError
+from gateway.hosts.config_files.configuration_file import ConfigurationFile
 from gateway.serving.access.tokens import new_token
 
 app = typer.Typer(name="token", help="Add, list or remove tokens for HTTP.", invoke_without_command=True)
@@ -105,7 +106,7 @@ def add(
     remark(f"{file.path}: token {name} added; it is not shown again.{how}")
     if url:
         remark(_IN_URL)
-    file.warn_if_unusable()
+    warn_if_unusable(file)
     return DONE
 
 
@@ -131,7 +132,7 @@ def rm(name: TokenName, config: ConfigFile = None) -> int:
     file = ConfigurationFile.existing(config)
     file.write(file.text.without_token(name))
     say(f"{file.path}: token {name} removed")
-    return file.say_who_refuses(f"the token {name}")
+    return say_who_refuses(file, f"the token {name}")
 
 
 def _moment(text: str) -> date:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from gateway.config.expansion import expand
 from gateway.config.foreign import upstream_name
 from gateway.config.problems import config_error
 from gateway.config.schema import OWN_NAME, Settings
@@ -95,6 +96,18 @@ def from_line(line: str) -> dict[str, Any]:
     if not words:
         raise ConfigError("is empty", where="--command", remedy='give it as NAME="program argument ..."')
     return {"command": words[0], **({"args": words[1:]} if words[1:] else {})}
+
+
+def check_upstream(name: str, upstream: Mapping[str, Any]) -> None:
+    """Check the table of an upstream by itself, as `mcp-gateway add` does before it is written.
+
+    Raises:
+        ConfigError: the gateway could not use it.
+    """
+    expanded, _ = expand({"upstreams": {name: dict(upstream)}}, os.environ)
+    _, problems = validate(Settings, expanded)
+    if problems:
+        raise config_error("this server", problems)
 
 
 def _named(given: str) -> tuple[str | None, str]:

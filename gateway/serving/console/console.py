@@ -1,13 +1,13 @@
 """The console of one gateway: what its pages share, while they are served."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 
 from gateway.errors import InvalidRequest
 from gateway.serving.console.host_views import HostViews
 from gateway.serving.console.media import MediaShelf
-from gateway.serving.console.ports import Report, ShownGateway
+from gateway.serving.console.ports import Operation, Report, ShownGateway
 from gateway.serving.console.sessions import ConsoleSessions
 from gateway.telemetry.call_history import CallHistory, PastCall
 
@@ -25,6 +25,7 @@ class Console:
     history: CallHistory
     shelf: MediaShelf
     views: HostViews
+    operation: Operation = field(default_factory=Operation)
 
     def call(self, number: int) -> PastCall:
         """Return a call of the history. Raises InvalidRequest if it is not kept, or no longer."""
@@ -36,11 +37,11 @@ class Console:
         return call
 
 
-def open_console(gateway: ShownGateway, report: Report) -> Console:
+def open_console(gateway: ShownGateway, report: Report, operation: Operation | None = None) -> Console:
     """Return the console of a gateway, whose calls are kept from now on if they were not before."""
     telemetry, settings = gateway.router.telemetry, gateway.settings.console
     if telemetry.history is None:
         telemetry.history = CallHistory(settings.max_calls, settings.max_bytes)
     shelf = MediaShelf()
     views = HostViews(gateway.preview(), shelf, anyio.CapacityLimiter(_SIMULATIONS))
-    return Console(gateway, report, ConsoleSessions(), telemetry.history, shelf, views)
+    return Console(gateway, report, ConsoleSessions(), telemetry.history, shelf, views, operation or Operation())
