@@ -48,6 +48,7 @@ def show_server(upstream: "Upstream", report: Mapping[str, Any]) -> dict[str, An
     ready = state in (UpstreamState.READY, UpstreamState.SLEEPING)
     return {
         **report,
+        "cause": upstream.cause if upstream.failure is None else upstream.failure.message,
         "remedy": None if ready else what_to_do(upstream.name, state, upstream.failure),
         "is_pending": state.is_pending,
         "is_enabled": settings.enabled,
