@@ -20,6 +20,7 @@ from gateway.core.model.json_values import as_object, as_text
 from gateway.core.tools.catalogue.choose_tools import ToolChoice
 from gateway.core.tools.catalogue.repair import shown_name, unusable
 from gateway.errors import GatewayError, InvalidRequest
+from gateway.routing.call_rules import CallRules
 from gateway.serving.console.config_changes import configuration_file
 from gateway.serving.console.console import Console
 from gateway.serving.console.form_values import form_values
@@ -99,7 +100,7 @@ async def _server(console: Console, request: Request) -> Mapping[str, Any]:
     return {
         **await _state(console, request),
         "instructions": upstream.instructions,
-        "listed": tools_page(console, upstream, request),
+        "listed": tools_page(upstream, request, _withheld(console, upstream, changed)),
         "pins": {
             "mode": console.gateway.pins.mode_of(upstream.settings),
             "changes": [change._asdict() for change in changed],
@@ -111,17 +112,16 @@ async def _server(console: Console, request: Request) -> Mapping[str, Any]:
     }
 
 
-def tools_page(console: Console, upstream: "Upstream", request: Request) -> dict[str, Any]:
+def tools_page(upstream: "Upstream", request: Request, withheld: Mapping[str, str]) -> dict[str, Any]:
     """Return up to 100 `tools` of an upstream whose name contains the query's `text`, `from` a number on.
 
     Each has its own `name`, `description` and hints; `is_chosen` by the settings; and `withheld`: why it is not offered
-    although it is.
+    although it is (`withheld` by rules and pins, by name).
     """
     text, start = request.query_params.get("text", "")[:_LONGEST_QUERY], number_in(request, "from") or 0
     tools = [(place, as_object(tool)) for place, tool in enumerate(upstream.tools(), 1)]
     found = [(place, tool) for place, tool in tools if text.casefold() in shown_name(tool, place).casefold()]
     chosen = ToolChoice(upstream.settings.tools.include, upstream.settings.tools.exclude)
-    withheld = _withheld(console, upstream)
     rows = [_tool(tool, place, chosen, withheld) for place, tool in found[start : start + PAGE]]
     return {
         "tools": rows,
@@ -151,12 +151,19 @@ def _tool(tool: Mapping[str, Any], place: int, chosen: ToolChoice, withheld: Map
     }
 
 
-def _withheld(console: Console, upstream: "Upstream") -> dict[str, str]:
+def _withheld(console: Console, upstream: "Upstream", changed: Sequence[Change]) -> dict[str, str]:
     """Return why rules and pins withhold tools of an upstream from the operator's own hosts, by the tools' names."""
-    with suppress(GatewayError):
-        catalogue = console.gateway.router.catalogue(Caller(principal=console.operation.principal))
-        return {one.tool: one.why for one in catalogue.withheld.values() if one.upstream == upstream.name}
-    return {}
+    gateway = console.gateway
+    caller = Caller(principal=console.operation.principal)
+    rules = CallRules(gateway.upstreams, gateway.settings)
+    denied = {one.tool: one.why for one in rules.look(caller, {upstream.name: upstream.tools()})()}
+    if gateway.pins.mode_of(upstream.settings) != "hold":
+        return denied
+    held = [change for change in changed if not change.is_wording]
+    words = {
+        change.tool: f"since it was pinned: {'; '.join(change.words)}" for change in held if change.tool is not None
+    }
+    return {**denied, **words}
 
 
 def _changed(console: Console, upstream: "Upstream") -> tuple[Sequence[Change], str | None]:
