@@ -203,7 +203,6 @@ def test_changed_tools_are_shown_and_approved_as_they_were_seen(console: Browser
     assert {change["tool"] for change in pins["changes"]} == {"send", "look", "find"}
     withheld = {tool["name"]: tool["withheld"] for tool in console.json("/servers/mail")["listed"]["tools"]}
     assert "bcc" in withheld["send"]
-    assert withheld["find"]
     assert (withheld["turn"], withheld["look"]) == (None, None)
     assert "Changed since it was pinned" in console.page("/servers/mail")
     console.post("/servers/mail/pins", {"mark": "0" * 64}, 400)
