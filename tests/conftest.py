@@ -45,6 +45,8 @@ SLOW = {
     "routing/test_end_to_end.py": "processes",
     "runtime": "processes",
     "serving/authorization": "attack",
+    "serving/console/test_servers.py": "processes",
+    "serving/console/test_store.py": "processes",
     "serving/http": "processes",
     "serving/mcp/test_finished_calls.py": "processes",
     "serving/mcp/test_http.py": "processes",

@@ -67,6 +67,21 @@ class WaitingCall:
     asked: float
     verdict: Verdict | None = None
 
+    @property
+    def described(self) -> dict[str, Any]:
+        """The call as JSON, for whoever is to decide."""
+        return {
+            "id": self.id,
+            "asked": self.asked,
+            "principal": self.call.principal,
+            "host": self.call.client,
+            "upstream": self.call.upstream,
+            "tool": self.call.tool,
+            "arguments": self.call.shown_arguments,
+            "rule": self.call.rule,
+            "reason": self.call.reason,
+        }
+
 
 class Approvals:
     """The calls that wait. Each approval is for one call, and is forgotten after `lasts` seconds.

@@ -7,7 +7,7 @@ server, which is pinned anew. The files are readable by their user only.
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from gateway.config.schema import UpstreamSettings
 from gateway.core.model.canonical_json import digest_of_json
 from gateway.core.model.json_values import as_dict, as_list, as_object, as_text, is_dict
 from gateway.core.policy.pins import Difference, differences, server_difference
+from gateway.errors import GatewayError
 from gateway.system.file_lock import locked
 from gateway.system.files import write_file
 
@@ -138,6 +139,26 @@ def change_pins(path: Path, change: Callable[[PinnedTools | None], PinnedTools |
         if after is not None and after != before:
             write_file(path, _written(after))
         return after
+
+
+def approve_pins(
+    path: Path, upstream: str, shown: Sequence[Change], names: frozenset[str] | None = None
+) -> PinnedTools | None:
+    """Pin the tools in the file as they are now, those of these names or all, if that is still what was `shown`.
+
+    Raises:
+        GatewayError: the server has changed again, or the file cannot be written.
+    """
+
+    def approved(now: PinnedTools | None) -> PinnedTools | None:
+        if now is None or now.changes() != list(shown):
+            raise GatewayError("the server has changed again meanwhile", remedy=f"mcp-gateway pins diff {upstream}")
+        return now.approved(names)
+
+    try:
+        return change_pins(path, approved)
+    except OSError as error:
+        raise GatewayError(f"{path} cannot be written: {error}") from None
 
 
 def newly_pinned(

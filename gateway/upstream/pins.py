@@ -16,12 +16,14 @@ from gateway.core.model.wire import WireObject
 from gateway.core.policy.pins import differences, pinned_form, server_difference
 from gateway.core.tools.catalogue import WithheldTool
 from gateway.core.wording import counted, plain
+from gateway.errors import GatewayError
 from gateway.upstream.pin_files import (
     Change,
     Form,
     PinnedTools,
     PinsDamaged,
     SeenTool,
+    approve_pins,
     change_pins,
     newly_pinned,
     pins_path,
@@ -107,6 +109,22 @@ class Pins:
             return []
         pins = self._read(self._path(name, settings))
         return [] if pins is None else pins.changes()
+
+    def approve(self, name: str, settings: UpstreamSettings, shown: Sequence[Change]) -> None:
+        """Pin the tools of an upstream as they are now, if what has changed is still what was `shown`.
+
+        Raises:
+            GatewayError: it has changed again, or the pins cannot be written.
+        """
+        path = self._path(name, settings)
+        with self._lock:
+            if self._folder is not None:
+                approve_pins(path, name, shown)
+                return
+            pins = self._kept.get(path)
+            if pins is None or pins.changes() != list(shown):
+                raise GatewayError("the server has changed again meanwhile", remedy=remedy(name))
+            self._kept[path] = pins.approved()
 
     def summary(self, name: str, settings: UpstreamSettings) -> str | None:
         """Say in one sentence what has changed in an upstream since it was pinned; None if nothing that matters has."""

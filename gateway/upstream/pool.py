@@ -152,6 +152,17 @@ class Upstreams(Mapping[str, Upstream]):
         for name, kind in news:
             self._on_change(name, kind, None)
 
+    def restart(self, name: str, *, drain: float = DRAIN_SECONDS) -> None:
+        """Replace an upstream by a new one with the same settings, as `apply` replaces one that changed.
+
+        Does nothing if there is none of this name, or the gateway is ending.
+        """
+        member = self._members.get(name)
+        if member is None or self._leaving.is_set():
+            return
+        self._members = {**self._members, name: self._started(name, member.settings, member)}
+        self._retire(member, drain)
+
     def _made(self, name: str, settings: UpstreamSettings) -> Upstream:
         return Upstream(
             name,

@@ -51,6 +51,20 @@ async def test_only_what_changed_is_touched(stdio: Any, changes: Any) -> None:
         assert upstreams["changed"].counts.restarts == 1
 
 
+async def test_an_upstream_is_restarted_and_keeps_its_lists(stdio: Any, changes: Any) -> None:
+    async with opened({"raw": stdio(), "other": stdio()}, changes) as upstreams:
+        pid, other, before = await pid_of(upstreams, "raw"), upstreams["other"], upstreams["raw"]
+        upstreams.restart("raw")
+        upstreams.restart("nobody")
+        assert upstreams["raw"] is not before
+        assert upstreams["raw"].tools()
+        assert list(upstreams) == ["raw", "other"]
+        assert await pid_of(upstreams, "raw") != pid
+        assert upstreams["raw"].counts.restarts == 1
+        assert upstreams["other"] is other
+        await changes.until(lambda: before.state is UpstreamState.STOPPED)
+
+
 async def test_another_offer_or_other_limits_start_nothing_anew(stdio: Any, changes: Any) -> None:
     async with opened({"raw": stdio()}, changes) as upstreams:
         pid, before = await pid_of(upstreams, "raw"), len(changes.all)

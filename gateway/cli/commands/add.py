@@ -10,19 +10,17 @@ from typing import Annotated, Any, Literal, cast
 import typer
 
 from gateway.cli.command_context import CommandContext, ConfigFile
-from gateway.cli.configuration_file import ConfigurationFile
+from gateway.cli.configuration_file import say_if_taken_over
 from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.terminal import remark, say
 from gateway.config.expansion import expand
 from gateway.config.find_config import config_candidates, find_file
 from gateway.config.load_settings import PYTHON_VARIABLE
 from gateway.config.logins import login_command, url_behind, with_time_to_log_in
-from gateway.config.problems import config_error
-from gateway.config.schema import Settings
-from gateway.config.validation import validate
 from gateway.errors import ConfigError
+from gateway.hosts.config_files.configuration_file import ConfigurationFile
 from gateway.hosts.config_files.login_probe import ask_for_logins
-from gateway.hosts.config_files.starter_config import from_words
+from gateway.hosts.config_files.starter_config import check_upstream, from_words
 
 
 def add(
@@ -66,13 +64,13 @@ def add(
     upstream = _upstream(words, env or (), header or (), cwd, kind) | ({"pins": "hold"} if pin else {})
     file = _file(config, yes)
     changed = file.text.with_way_in(name, upstream) if replace else file.text.with_upstream(name, upstream)
-    _refuse_unusable(name, upstream)
+    check_upstream(name, upstream)
     file.write(changed)
     say(f"{file.path}: {name} {'changed' if replace else 'added'} ({_described(upstream)})")
     if cwd is None and "cwd" in upstream:
         say(f"its working folder is {upstream['cwd']}, where its arguments name files")
     _warn(name, upstream)
-    if file.say_if_taken_over():
+    if say_if_taken_over(file):
         say(f"next: `mcp-gateway tools{file.as_option}` starts it and lists its tools")
     return DONE
 
@@ -122,13 +120,6 @@ def _file(asked: Path | None, yes: bool) -> ConfigurationFile:
     if not typer.confirm(f"There is no configuration yet. Write {file.path}?", default=True):
         raise typer.Abort
     return file
-
-
-def _refuse_unusable(name: str, upstream: dict[str, Any]) -> None:
-    expanded, _ = expand({"upstreams": {name: upstream}}, os.environ)
-    _, problems = validate(Settings, expanded)
-    if problems:
-        raise config_error("this server", problems)
 
 
 def _described(upstream: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile
-from gateway.cli.configuration_file import ConfigurationFile, warn_of_access
+from gateway.cli.configuration_file import say_if_taken_over, say_who_refuses, warn_of_access
 from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
 from gateway.config.load_settings import load_settings
@@ -17,6 +17,7 @@ from gateway.config.problems import config_error
 from gateway.config.schema import PRINCIPAL, Settings
 from gateway.config.validation import validate
 from gateway.core.model.json_values import is_list
+from gateway.hosts.config_files.configuration_file import ConfigurationFile
 from gateway.serving.authorization.passphrases import SHORTEST, hash_passphrase
 from gateway.serving.authorization.people import may_log_in
 
@@ -74,7 +75,7 @@ def add(
         raise config_error("this person", problems)
     file.write(file.text.with_person(name, table))
     say(f"{file.path}: person {name} added")
-    if not file.say_if_taken_over():
+    if not say_if_taken_over(file):
         return DONE
     warn_of_access(file.path, f"people.{name}")
     if load_settings(file.path).settings.access.authorization_server is None:
@@ -106,7 +107,7 @@ def rm(name: PersonName, config: ConfigFile = None) -> int:
     file = ConfigurationFile.existing(config)
     file.write(file.text.without_person(name))
     say(f"{file.path}: person {name} removed")
-    ended = file.say_who_refuses(name)
+    ended = say_who_refuses(file, name)
     if ended == DONE:
         _warn_if_still_let_in(name, load_settings(file.path).settings)
     return ended

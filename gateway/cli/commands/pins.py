@@ -17,7 +17,7 @@ from gateway.core.wording import counted, plain
 from gateway.errors import ConfigError, GatewayError
 from gateway.serving.control.client import ask
 from gateway.serving.control.records import running
-from gateway.upstream.pin_files import Change, PinnedTools, PinsDamaged, change_pins, pins_path, read_pins
+from gateway.upstream.pin_files import Change, PinnedTools, PinsDamaged, approve_pins, pins_path, read_pins
 
 app = typer.Typer(name="pins", help="See and approve changed tools.", invoke_without_command=True)
 
@@ -96,15 +96,7 @@ def approve(
         remark(f"nothing of {server} has changed, as far as a gateway has seen")
         return DONE
 
-    def approved(now: PinnedTools | None) -> PinnedTools | None:
-        if now is None or now.changes() != pins.changes():
-            raise GatewayError("the server has changed again meanwhile", remedy=f"mcp-gateway pins diff {server}")
-        return now.approved(chosen)
-
-    try:
-        change_pins(path, approved)
-    except OSError as error:
-        raise GatewayError(f"{path} cannot be written: {error}") from None
+    approve_pins(path, server, pins.changes(), chosen)
     for change in changes:
         _show(server, change)
     say(f"approved: {counted(len(changes), 'change')} of {server}")

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile
-from gateway.cli.configuration_file import ConfigurationFile, warn_of_access
+from gateway.cli.configuration_file import say_who_refuses, warn_if_unusable, warn_of_access
 from gateway.cli.exit_codes import DONE, refuse
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
 from gateway.config.load_settings import load_settings
@@ -24,6 +24,7 @@ from gateway.config.validation import validate
 from gateway.core.model.json_values import is_list
 from gateway.core.model.quantities import seconds_of
 from gateway.errors import ConfigError
+from gateway.hosts.config_files.configuration_file import ConfigurationFile
 from gateway.serving.access.tokens import new_token
 
 app = typer.Typer(name="token", help="Add, list or remove tokens for HTTP.", invoke_without_command=True)
@@ -112,7 +113,7 @@ def add(
     say(address or token)
     remark(f"{file.path}: token {name} added; it is not shown again.")
     remark(_IN_URL if url else _HOW.format(base=base, name=name, token=token if sys.stdout.isatty() else "TOKEN"))
-    if file.warn_if_unusable():
+    if warn_if_unusable(file):
         warn_of_access(file.path, f"tokens.{name}")
     return DONE
 
@@ -139,7 +140,7 @@ def rm(name: TokenName, config: ConfigFile = None) -> int:
     file = ConfigurationFile.existing(config)
     file.write(file.text.without_token(name))
     say(f"{file.path}: token {name} removed")
-    return file.say_who_refuses(f"the token {name}")
+    return say_who_refuses(file, f"the token {name}")
 
 
 def _moment(text: str) -> date:

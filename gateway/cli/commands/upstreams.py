@@ -5,9 +5,10 @@ from typing import Annotated
 import typer
 
 from gateway.cli.command_context import ConfigFile
-from gateway.cli.configuration_file import ConfigurationFile
+from gateway.cli.configuration_file import say_if_taken_over
 from gateway.cli.exit_codes import DONE
 from gateway.cli.terminal import say
+from gateway.hosts.config_files.configuration_file import ConfigurationFile
 
 UpstreamName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the server in the configuration.")]
 
@@ -17,7 +18,7 @@ def remove(name: UpstreamName, config: ConfigFile = None) -> int:
     file = ConfigurationFile.existing(config)
     file.write(file.text.without_upstream(name))
     say(f"{file.path}: {name} removed")
-    file.say_if_taken_over()
+    say_if_taken_over(file)
     return DONE
 
 
@@ -41,5 +42,5 @@ def _switch(name: str, config: ConfigFile, *, enabled: bool) -> int:
         return DONE
     file.write(changed)
     say(f"{file.path}: {name} {state}")
-    file.say_if_taken_over()
+    say_if_taken_over(file)
     return DONE

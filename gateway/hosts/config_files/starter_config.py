@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from gateway.config.expansion import expand
 from gateway.config.foreign import upstream_name
 from gateway.config.problems import config_error
 from gateway.config.schema import OWN_NAME, Settings
@@ -129,6 +130,18 @@ def _is_here(argument: str) -> bool:
         return Path(path).exists()
     except (OSError, ValueError):  # too long, or with a null character
         return False
+
+
+def check_upstream(name: str, upstream: Mapping[str, Any]) -> None:
+    """Check the table of an upstream by itself, as `mcp-gateway add` does before it is written.
+
+    Raises:
+        ConfigError: the gateway could not use it.
+    """
+    expanded, _ = expand({"upstreams": {name: dict(upstream)}}, os.environ)
+    _, problems = validate(Settings, expanded)
+    if problems:
+        raise config_error("this server", problems)
 
 
 def _named(given: str) -> tuple[str | None, str]:

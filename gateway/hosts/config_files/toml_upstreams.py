@@ -58,9 +58,47 @@ def changed(text: str, name: str, values: Mapping[str, Any], *, without: Sequenc
         for key, value in values.items():
             table[key] = inline(value)
 
+    return _edited(text, edit) if own is None else _edited_at(text, own, edit)
+
+
+def with_tools(text: str, name: str, values: Mapping[str, Any]) -> str:
+    """Set these values of the upstream's `tools`, where they are written: in a table with a header, or in its own.
+
+    Raises:
+        NotEditable: the text cannot be edited.
+    """
+    path = (_TABLE, name, "tools")
+    own, tools = (
+        next((one for one in toml_tables.tables(text) if one.path == wanted), None) for wanted in (path[:2], path)
+    )
+    if tools is not None:
+        return _edited_at(text, tools, lambda document: _table_at(document, *path).update(_inline_each(values)))
     if own is None:
-        return _edited(text, edit)
-    return text[: own.start] + _edited(text[own.start : own.end], edit) + text[own.end :]
+        return _edited(text, lambda document: _with_values(_table_at(document, _TABLE, name), values))
+    if "tools" in _names_in(text[own.start : own.end], path[:2]):
+        return _edited_at(text, own, lambda document: _with_values(_table_at(document, *path[:2]), values))
+    added = table_text(path, values)
+    return f"{text[: own.end].rstrip(chr(10))}\n\n{added}{text[own.end :]}"
+
+
+def _with_values(upstream: Any, values: Mapping[str, Any]) -> None:
+    if "tools" in upstream:
+        upstream["tools"].update(_inline_each(values))
+    else:
+        upstream["tools"] = inline(values)
+
+
+def _inline_each(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: inline(value) for key, value in values.items()}
+
+
+def _names_in(text: str, path: Sequence[str]) -> Mapping[str, Any]:
+    import tomllib
+
+    table: Any = tomllib.loads(text)
+    for key in path:
+        table = table[key]
+    return table
 
 
 def without_upstream(text: str, name: str) -> str:
@@ -94,6 +132,10 @@ def _table_at(document: "TOMLDocument", *path: str) -> Any:
     for key in path:
         table = table[key]
     return table
+
+
+def _edited_at(text: str, table: toml_tables.Table, edit: "Callable[[TOMLDocument], object]") -> str:
+    return text[: table.start] + _edited(text[table.start : table.end], edit) + text[table.end :]
 
 
 def _edited(text: str, edit: "Callable[[TOMLDocument], object]") -> str:

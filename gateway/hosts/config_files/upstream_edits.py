@@ -132,6 +132,29 @@ class ConfigurationText:
         edits = {"enabled": enabled}
         return self._toml(lambda text: toml_upstreams.changed(text, name, edits), {name: {**before, **edits}})
 
+    def with_tools(self, name: str, include: Sequence[str], exclude: Sequence[str]) -> "ConfigurationText":
+        """Return the configuration with another choice of the upstream's tools; the same object if it is that already.
+
+        Only the lists that differ are written.
+
+        Raises:
+            ConfigError: there is no such upstream, or the text cannot be changed exactly.
+        """
+        before = self._existing(name)
+        if self.is_json:
+            remedy = "put the server into a mcp-gateway.toml: `mcp-gateway import`"
+            raise ConfigError(
+                "has another program's format, which chooses no tools", where=str(self.file), remedy=remedy
+            )
+        tools = as_object(before.get("tools"))
+        now = {"include": list(tools.get("include", ["*"])), "exclude": list(tools.get("exclude", []))}
+        wanted = {"include": list(include), "exclude": list(exclude)}
+        edits = {key: value for key, value in wanted.items() if value != now[key]}
+        if not edits:
+            return self
+        after = {**before, "tools": {**tools, **edits}}
+        return self._toml(lambda text: toml_upstreams.with_tools(text, name, edits), {name: after})
+
     def tokens(self) -> dict[str, Mapping[str, Any]]:
         """Return the tables of its tokens by name, as written. Raises ConfigError if the text is malformed."""
         return self._entries(_TOKENS)

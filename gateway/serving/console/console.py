@@ -1,6 +1,6 @@
 """The console of one gateway: what its pages share, while they are served."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 from anyio.abc import TaskGroup
@@ -9,7 +9,7 @@ from gateway.errors import InvalidRequest
 from gateway.routing.check_arguments import ArgumentChecks
 from gateway.serving.console.host_views import HostViews
 from gateway.serving.console.media import MediaShelf
-from gateway.serving.console.ports import Report, ShownGateway
+from gateway.serving.console.ports import Operation, Report, ShownGateway
 from gateway.serving.console.sessions import ConsoleSessions
 from gateway.serving.console.tries import Tries
 from gateway.telemetry.call_history import CallHistory, PastCall
@@ -30,6 +30,7 @@ class Console:
     views: HostViews
     tries: Tries
     checks: ArgumentChecks
+    operation: Operation = field(default_factory=Operation)
 
     def call(self, number: int) -> PastCall:
         """Return a call of the history. Raises InvalidRequest if it is not kept, or no longer."""
@@ -41,7 +42,9 @@ class Console:
         return call
 
 
-def open_console(gateway: ShownGateway, report: Report, tasks: TaskGroup) -> Console:
+def open_console(
+    gateway: ShownGateway, report: Report, tasks: TaskGroup, operation: Operation | None = None
+) -> Console:
     """Return the console of a gateway, whose calls are kept from now on if they were not before.
 
     What it tries runs in `tasks`.
@@ -52,4 +55,5 @@ def open_console(gateway: ShownGateway, report: Report, tasks: TaskGroup) -> Con
     shelf = MediaShelf()
     views = HostViews(gateway.preview(), shelf, anyio.CapacityLimiter(_SIMULATIONS))
     tries = Tries(gateway.router, telemetry.history, tasks)
-    return Console(gateway, report, ConsoleSessions(), telemetry.history, shelf, views, tries, ArgumentChecks())
+    checks, operation = ArgumentChecks(), operation or Operation()
+    return Console(gateway, report, ConsoleSessions(), telemetry.history, shelf, views, tries, checks, operation)

@@ -1,5 +1,6 @@
 """The console of a running gateway, opened when somebody asks for it."""
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -8,7 +9,7 @@ from anyio.abc import TaskGroup
 
 if TYPE_CHECKING:
     from gateway.serving.console.console import Console
-    from gateway.serving.console.ports import Report, ShownGateway
+    from gateway.serving.console.ports import Operation, Report, ShownGateway
 
 CONSOLE_PATH = "/console"
 
@@ -16,9 +17,16 @@ CONSOLE_PATH = "/console"
 class ConsoleOnRequest:
     """The console of a gateway. Nothing is loaded, kept or listened on before it is asked for."""
 
-    def __init__(self, gateway: "ShownGateway", report: "Report", tasks: TaskGroup) -> None:
+    def __init__(
+        self,
+        gateway: "ShownGateway",
+        report: "Report",
+        tasks: TaskGroup,
+        operation: "Callable[[], Operation] | None" = None,
+    ) -> None:
         self._gateway = gateway
         self._report = report
+        self._operation = operation
         self._tasks = tasks
         self._opening = anyio.Lock()
         self._origin: str | None = None
@@ -28,7 +36,8 @@ class ConsoleOnRequest:
         """The console; calls are kept from now on."""
         from gateway.serving.console.console import open_console
 
-        return open_console(self._gateway, self._report, self._tasks)
+        operation = None if self._operation is None else self._operation()
+        return open_console(self._gateway, self._report, self._tasks, operation)
 
     async def address(self) -> str:
         """Return an address of the console on this machine, which lets one browser in, once."""

@@ -11,16 +11,33 @@ from starlette.types import ASGIApp
 
 from gateway.errors import MediaError
 from gateway.serving.console import media
+from gateway.serving.console.access_overview import VIEWS as ACCESS_VIEWS
 from gateway.serving.console.admission import Admission, Identify
 from gateway.serving.console.call_events import call_events
 from gateway.serving.console.calls import VIEWS as CALL_VIEWS
+from gateway.serving.console.config_changes import VIEWS as CHANGE_VIEWS
 from gateway.serving.console.console import Console
+from gateway.serving.console.found_servers import VIEWS as FOUND_VIEWS
 from gateway.serving.console.home import VIEWS as HOME_VIEWS
 from gateway.serving.console.rendering import as_json, page
+from gateway.serving.console.servers import VIEWS as SERVER_VIEWS
+from gateway.serving.console.stored import VIEWS as STORE_VIEWS
+from gateway.serving.console.stored import store_routes
 from gateway.serving.console.try_out import VIEWS as TRY_VIEWS
 from gateway.serving.console.views import routes_of
+from gateway.serving.console.waiting_calls import VIEWS as APPROVAL_VIEWS
 
-VIEWS = (*HOME_VIEWS, *CALL_VIEWS, *TRY_VIEWS)
+VIEWS = (
+    *HOME_VIEWS,
+    *CALL_VIEWS,
+    *TRY_VIEWS,
+    *SERVER_VIEWS,
+    *FOUND_VIEWS,
+    *CHANGE_VIEWS,
+    *APPROVAL_VIEWS,
+    *ACCESS_VIEWS,
+    *STORE_VIEWS,
+)
 
 
 def console_app(console: Console, identify: Identify | None = None) -> ASGIApp:
@@ -32,6 +49,7 @@ def console_app(console: Console, identify: Identify | None = None) -> ASGIApp:
         Route("/api/media/{name}/drawn", partial(_drawn, console)),
         Route("/api/media/{name}/pages", partial(_pages, console)),
         Route("/api/media/{name}/pages/{page:int}", partial(_drawn, console)),
+        *store_routes(console),
         *routes_of(console, VIEWS),
     ]
     app = Starlette(routes=routes, exception_handlers={404: _missing})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from gateway.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from gateway.routing.approvals import Approvals, WaitingCall
+    from gateway.routing.approvals import Approvals
 
 
 def answer_approvals(approvals: "Approvals", request: Mapping[str, Any]) -> dict[str, Any]:
@@ -16,25 +16,10 @@ def answer_approvals(approvals: "Approvals", request: Mapping[str, Any]) -> dict
     """
     match request.get("action"):
         case "ls":
-            return {"waiting": [_shown(waiting) for waiting in approvals.listed() if waiting.verdict is None]}
+            return {"waiting": [waiting.described for waiting in approvals.listed() if waiting.verdict is None]}
         case "approve":
-            return _shown(approvals.settle(str(request.get("id")), "approved"))
+            return approvals.settle(str(request.get("id")), "approved").described
         case "deny":
-            return _shown(approvals.settle(str(request.get("id")), "denied"))
+            return approvals.settle(str(request.get("id")), "denied").described
         case _:
             raise InvalidRequest("approvals needs an action: ls, approve or deny")
-
-
-def _shown(waiting: "WaitingCall") -> dict[str, Any]:
-    call = waiting.call
-    return {
-        "id": waiting.id,
-        "asked": waiting.asked,
-        "principal": call.principal,
-        "host": call.client,
-        "upstream": call.upstream,
-        "tool": call.tool,
-        "arguments": call.shown_arguments,
-        "rule": call.rule,
-        "reason": call.reason,
-    }

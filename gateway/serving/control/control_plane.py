@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -21,7 +22,7 @@ from gateway.serving.control import logins
 from gateway.serving.control.approve_calls import answer_approvals
 from gateway.serving.control.contents import Contents
 from gateway.serving.control.endpoint import Endpoint, listen
-from gateway.serving.control.log_file import LogFile, log_path, prune
+from gateway.serving.control.log_file import LogFile, last_lines, log_path, prune
 from gateway.serving.control.pending_calibration import answer, apply_pending_calibration
 from gateway.serving.control.read_pins import read_pins_again
 from gateway.serving.control.records import GatewayRecord, running, stem, write_record
@@ -32,6 +33,9 @@ from gateway.serving.control.watch_config import watch
 from gateway.system.background_tasks import background_tasks
 from gateway.system.runtime_dir import own_folder
 from gateway.telemetry import make_formatter
+
+if TYPE_CHECKING:
+    from gateway.serving.console.ports import Operation
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +71,8 @@ async def under_control(
     folder = _folder()
     with _logged(folder, serving, gateway.settings):
         async with background_tasks() as tasks:
-            serving.console = ConsoleOnRequest(gateway, partial(report, gateway, serving, reloader), tasks)
+            operation = partial(_operation, serving, reloader)
+            serving.console = ConsoleOnRequest(gateway, partial(report, gateway, serving, reloader), tasks, operation)
             if folder is not None:
                 apply_pending_calibration(folder, gateway.calibration)
                 calibrate = partial(answer, gateway.calibration)
@@ -87,6 +92,15 @@ async def under_control(
             if load is not None and serving.config is not None:
                 tasks.start_soon(watch, serving.config, seen, reloader.reload_quietly)
             yield
+
+
+def _operation(serving: Serving, reloader: Reloader) -> "Operation":
+    from gateway.serving.console.ports import Operation
+
+    def log_lines(count: int) -> list[str]:
+        return [] if serving.log is None else last_lines(serving.log, count)
+
+    return Operation(serving.config, serving.principal, reloader.reload, log_lines)
 
 
 def _folder() -> Path | None:

@@ -212,3 +212,35 @@ def test_a_vscode_file_says_the_type_of_each():
 def test_a_malformed_text_is_not_touched():
     with pytest.raises(ConfigError, match="is not TOML"):
         configuration("[upstreams.a\n").with_enabled("a", enabled=False)
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_tools_are_chosen_where_they_are_written(kind: str) -> None:
+    text = configuration(TEXTS[kind])
+    before = text.upstreams()["a"].get("tools", {})
+    changed = text.with_tools("a", ["*"], ["rm", "x[*]"])
+    assert changed.upstreams()["a"]["tools"] == {**before, "exclude": ["rm", "x[*]"]}
+    assert {**changed.upstreams()["a"], "tools": before or None} == {**text.upstreams()["a"], "tools": before or None}
+    assert changed.upstreams()["b"] == text.upstreams()["b"]
+    assert [line for line in TEXTS[kind].splitlines() if "#" in line and line not in changed.text.splitlines()] == [
+        line for line in TEXTS[kind].splitlines() if kind in ("inline", "header") and "a = {" in line
+    ]
+    assert changed.with_tools("a", ["*"], ["rm", "x[*]"]) is changed
+    assert changed.with_tools("a", ["y"], []).upstreams()["a"]["tools"]["include"] == ["y"]
+
+
+def test_tools_with_tables_of_their_own_keep_them() -> None:
+    text = "[upstreams.a]\ncommand = 'x'\n\n[upstreams.a.tools.show.content]\npath = 'image' # mine\n"
+    changed = configuration(text).with_tools("a", ["*"], ["rm"])
+    assert "path = 'image' # mine" in changed.text
+    assert changed.upstreams()["a"]["tools"] == {"show": {"content": {"path": "image"}}, "exclude": ["rm"]}
+    again = changed.with_tools("a", ["show"], ["rm"])
+    assert again.upstreams()["a"]["tools"]["include"] == ["show"]
+
+
+def test_tools_cannot_be_chosen_in_the_format_of_another_program() -> None:
+    text = configuration('{"mcpServers": {"a": {"command": "x"}}}', "mcp.json")
+    with pytest.raises(ConfigError, match="chooses no tools"):
+        text.with_tools("a", ["*"], ["rm"])
+    with pytest.raises(ConfigError, match="no upstream 'nobody'"):
+        configuration("").with_tools("nobody", ["*"], [])

@@ -19,6 +19,7 @@ from gateway.runtime import Gateway, run_gateway
 from gateway.serving.console.admission import FORM_TOKEN, Identify
 from gateway.serving.console.console import Console, open_console
 from gateway.serving.console.routes import console_app
+from gateway.system.background_tasks import background_tasks
 
 SERVERS = Path(__file__).parents[2] / "servers"
 HOST = Caller(revision="2025-11-25", client_name="claude-code", client_version="2.1.329")
@@ -75,7 +76,8 @@ async def shown(upstreams: dict[str, Any], identify: Identify | None = None, **s
     async with AsyncExitStack() as stack:
         settings = Settings.model_validate({"upstreams": upstreams, **sections})
         gateway = await stack.enter_async_context(run_gateway(settings))
-        console = open_console(gateway, nothing_to_report)
+        tasks = await stack.enter_async_context(background_tasks())
+        console = open_console(gateway, nothing_to_report, tasks)
         app = Starlette(routes=[Mount("/console", console_app(console, identify))])
         transport = httpx2.ASGITransport(app)
         browser = await stack.enter_async_context(httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1"))

@@ -6,7 +6,6 @@ each edit is noted.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from gateway.core import apps
@@ -19,6 +18,7 @@ from gateway.core.tools.arguments import Parameter, PossibleForms, find_paramete
 from gateway.core.tools.arguments.find_parameters import SchemaPlace
 from gateway.core.tools.catalogue.catalogue import Catalogue, Route, Selection, WithheldTool
 from gateway.core.tools.catalogue.check_cost import TooMuchWork, check_compilable
+from gateway.core.tools.catalogue.choose_tools import ToolChoice
 from gateway.core.tools.catalogue.faults import FaultMemo
 from gateway.core.tools.catalogue.names import NameRules, Names
 from gateway.core.tools.catalogue.prefixes import OWN, Prefixing, PrefixRule, tool_identity
@@ -158,7 +158,7 @@ class _Merger:
                 self.problem("dropped", f"{upstream}: {_described(tool, position)} withheld: {why}")
                 continue
             name = str(tool["name"])
-            if selection is not None and not _selected(name, selection):
+            if selection is not None and not _is_offered(name, selection):
                 continue
             if name in found:
                 self.problem("dropped", f"{upstream}: a second tool named {_quoted(name)} withheld")
@@ -382,10 +382,8 @@ class _Merger:
             self.edit(tool["name"], f"_meta {', '.join(sorted(added))} added for this host")
 
 
-def _selected(name: str, selection: Selection) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in selection.include) and not any(
-        fnmatchcase(name, pattern) for pattern in selection.exclude
-    )
+def _is_offered(name: str, selection: Selection) -> bool:
+    return ToolChoice(tuple(selection.include), tuple(selection.exclude)).has(name)
 
 
 def _described(tool: Any, position: int) -> str:

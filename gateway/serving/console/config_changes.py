@@ -1,0 +1,201 @@
+"""Changes of the configuration: shown as a diff first, and then written by the functions that the commands use.
+
+A form says what to change. It is sent twice: to see the difference, and to write it, with a mark of what was seen. Both
+times the new text is made of the file as it is then; if the file or the new text is another one meanwhile, nothing is
+written.
+"""
+
+import hashlib
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from anyio import to_thread
+from starlette.requests import Request
+
+from gateway.config.logins import with_time_to_log_in
+from gateway.config.mask_toml import masked_configuration
+from gateway.config.secrets import all_secrets
+from gateway.core.model.json_values import is_list
+from gateway.core.tools.catalogue.choose_tools import ToolChoice
+from gateway.errors import ConfigError, GatewayError, InvalidRequest
+from gateway.hosts.config_files.configuration_file import ConfigurationFile
+from gateway.hosts.config_files.register_gateway import unified
+from gateway.hosts.config_files.starter_config import check_upstream, from_line
+from gateway.hosts.config_files.upstream_edits import ConfigurationText
+from gateway.serving.console.console import Console
+from gateway.serving.console.form_values import FormValues, form_values
+from gateway.serving.console.found_servers import with_found_servers
+from gateway.serving.console.views import View
+
+logger = logging.getLogger(__name__)
+
+_MOST_LINES = 2_000
+_NO_FILE = "this gateway was started without a configuration file, so there is none to change"
+_BEGIN_ONE = "`mcp-gateway init` or `mcp-gateway import` writes one; then start the gateway with --config"
+
+Change = Callable[[ConfigurationText, FormValues], ConfigurationText]
+
+
+class ProposedChange(NamedTuple):
+    """A change that can be written: the file as it was read, its new text, and the mark of both."""
+
+    file: ConfigurationFile
+    before: ConfigurationText
+    after: ConfigurationText
+
+    @property
+    def mark(self) -> str:
+        """A digest of what the file holds and of what it will hold."""
+        return hashlib.sha256(f"{self.before.text}\0{self.after.text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def configuration_file(console: Console) -> ConfigurationFile:
+    """Read the configuration file of the gateway, blocking.
+
+    Raises:
+        ConfigError: it has none, or it cannot be read.
+    """
+    if console.operation.config is None:
+        raise ConfigError(_NO_FILE, remedy=_BEGIN_ONE)
+    return ConfigurationFile.read(console.operation.config)
+
+
+def propose(console: Console, form: FormValues) -> ProposedChange:
+    """Return the change that a form asks for, blocking.
+
+    Raises:
+        ConfigError: the file cannot be changed like this.
+        InvalidRequest: the form asks for nothing that can be done.
+    """
+    change = _CHANGES.get(form.text("change"))
+    if change is None:
+        raise InvalidRequest("this is not a change", remedy=f"`change` is one of {', '.join(_CHANGES)}")
+    file = configuration_file(console)
+    before = file.text
+    return ProposedChange(file, before, change(before, form))
+
+
+def _enable(text: ConfigurationText, form: FormValues) -> ConfigurationText:
+    return text.with_enabled(form.text("name"), enabled=True)
+
+
+def _disable(text: ConfigurationText, form: FormValues) -> ConfigurationText:
+    return text.with_enabled(form.text("name"), enabled=False)
+
+
+def _remove(text: ConfigurationText, form: FormValues) -> ConfigurationText:
+    return text.without_upstream(form.text("name"))
+
+
+def _choose_tools(text: ConfigurationText, form: FormValues) -> ConfigurationText:
+    """Offer those of the `listed` tools that are `offered`, and no others of them."""
+    name, offered = form.text("name"), frozenset(form.all("offered"))
+    written: Mapping[str, Any] = text.upstreams().get(name, {}).get("tools", {})
+    include, exclude = (written.get(key, usual) for key, usual in (("include", ["*"]), ("exclude", [])))
+    if not is_list(include) or not is_list(exclude):
+        raise ConfigError("must be lists of texts", where=f"{text.file}: upstreams.{name}.tools")
+    chosen = ToolChoice(tuple(map(str, include)), tuple(map(str, exclude)))
+    changed = chosen.changed({tool: tool in offered for tool in form.all("listed")})
+    return text.with_tools(name, changed.include, changed.exclude)
+
+
+def _add(text: ConfigurationText, form: FormValues) -> ConfigurationText:
+    name, upstream = form.text("name"), added_upstream(form)
+    changed = text.with_upstream(name, upstream)
+    check_upstream(name, upstream)
+    return changed
+
+
+def added_upstream(form: FormValues) -> dict[str, Any]:
+    """Return the table of the upstream that a form describes: `server` is its URL or its command line.
+
+    Raises:
+        ConfigError: it describes none.
+    """
+    server, headers, env = form.text("server"), form.lines("headers"), form.lines("env")
+    if server.startswith(("http://", "https://")):
+        if env:
+            raise ConfigError("variables are for a command; a URL takes headers")
+        given = dict(_pair(line, ":", "NAME: VALUE") for line in headers)
+        return {"url": server, **({"headers": given} if given else {})}
+    if headers:
+        raise ConfigError("headers are for a URL; a command takes variables")
+    given = dict(_pair(line, "=", "NAME=VALUE") for line in env)
+    try:
+        upstream = from_line(server)
+    except ConfigError as error:
+        remedy = "give the address of a server, or a command line such as `npx -y some-server`"
+        raise ConfigError(f"the command line {error.message.partition(': ')[2]}", remedy=remedy) from None
+    return with_time_to_log_in({**upstream, **({"env": given} if given else {})})
+
+
+def _pair(line: str, separator: str, form: str) -> tuple[str, str]:
+    name, found, value = line.partition(separator)
+    if not found or not name.strip():
+        raise ConfigError(f"give each as {form}, in a line of its own")
+    return name.strip(), value.strip()
+
+
+_CHANGES: Mapping[str, Change] = {
+    "add": _add,
+    "disable": _disable,
+    "enable": _enable,
+    "import": with_found_servers,
+    "remove": _remove,
+    "tools": _choose_tools,
+}
+
+
+async def _shown(console: Console, request: Request) -> Mapping[str, Any]:
+    """Return the difference that a form makes: `file`, `lines` of a unified diff, secrets masked, and `mark`.
+
+    `lines` is empty if it changes nothing.
+    """
+    form = await form_values(request)
+    proposed = await to_thread.run_sync(propose, console, form)
+    shown = await to_thread.run_sync(_difference, console, proposed)
+    return {"file": str(proposed.file.path), "lines": shown, "mark": proposed.mark, "change": form.text("change")}
+
+
+def _difference(console: Console, proposed: ProposedChange) -> list[dict[str, str]]:
+    """Return the lines of the difference, each with its kind: `added`, `removed`, `place` or `same`."""
+    known = tuple(all_secrets(console.gateway.settings))
+    before, after = (masked_configuration(text.text, known) for text in (proposed.before, proposed.after))
+    lines = unified(before, after, proposed.file.path).splitlines()[2:]
+    kinds = {"+": "added", "-": "removed", "@": "place"}
+    return [{"kind": kinds.get(line[:1], "same"), "text": line} for line in lines[:_MOST_LINES]]
+
+
+async def _written(console: Console, request: Request) -> Mapping[str, Any]:
+    """Write a change whose difference was seen, and return what it changes in the running gateway.
+
+    `applied` names what is in force, `restart_needed` what the next start brings, `problem` why nothing is.
+    """
+    form = await form_values(request)
+    proposed = await to_thread.run_sync(propose, console, form)
+    if form.text("mark") != proposed.mark:
+        raise InvalidRequest(
+            "the configuration was changed meanwhile, so nothing was written", remedy="look at the change once more"
+        )
+    await to_thread.run_sync(partial(proposed.file.write, proposed.after))
+    logger.info("the configuration was changed in the console: %s %s", form.text("change"), form.text("name"))
+    told = {"file": str(proposed.file.path), "change": form.text("change"), "name": form.text("name")}
+    try:
+        difference = await console.operation.reload()
+    except GatewayError as error:
+        return {**told, "applied": [], "restart_needed": [], "problem": str(error)}
+    return {**told, "applied": _in_words(difference), "restart_needed": difference["restart_needed"], "problem": None}
+
+
+def _in_words(difference: Mapping[str, Any]) -> list[str]:
+    words = {"added": "{} added", "removed": "{} removed", "restarted": "{} restarted", "adjusted": "{} adjusted"}
+    applied = [said.format(name) for kind, said in words.items() for name in difference[kind]]
+    return [*applied, *difference["applied"]]
+
+
+VIEWS = (
+    View("/changes/show", "change_shown.html", _shown, "servers", method="POST"),
+    View("/changes/write", "change_written.html", _written, "servers", method="POST"),
+)
