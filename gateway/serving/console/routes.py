@@ -15,10 +15,13 @@ from starlette.types import ASGIApp
 from gateway.errors import MediaError
 from gateway.serving.console import media
 from gateway.serving.console.admission import Admission, Identify
+from gateway.serving.console.calibrations import VIEWS as CALIBRATION_VIEWS
 from gateway.serving.console.calls import VIEWS as CALL_VIEWS
 from gateway.serving.console.calls import call_row, filter_in
 from gateway.serving.console.console import Console
 from gateway.serving.console.home import VIEWS as HOME_VIEWS
+from gateway.serving.console.hosts import PROFILE_VIEWS
+from gateway.serving.console.hosts import VIEWS as HOST_VIEWS
 from gateway.serving.console.rendering import PAGE_HEADERS, as_json, fragment, page
 from gateway.serving.console.views import routes_of
 from gateway.telemetry.call_history import PastCall
@@ -27,7 +30,7 @@ _UNREAD_EVENTS = 200
 _HEARTBEAT_SECONDS = 15.0
 
 
-VIEWS = (*HOME_VIEWS, *CALL_VIEWS)
+VIEWS = (*HOME_VIEWS, *CALL_VIEWS, *HOST_VIEWS, *CALIBRATION_VIEWS, *PROFILE_VIEWS)
 
 
 def console_app(console: Console, identify: Identify | None = None) -> ASGIApp:
