@@ -38,6 +38,7 @@ def console_app(console: Console, identify: Identify | None = None) -> ASGIApp:
     routes: list[BaseRoute] = [
         Mount("/static", StaticFiles(packages=[("gateway.serving.console", "static")])),
         Route("/events", partial(_events, console)),
+        Route("/api/calls/{number:int}/result", partial(_result, console)),
         Route("/api/media/{name}", partial(_media, console)),
         Route("/api/media/{name}/drawn", partial(_drawn, console)),
         Route("/api/media/{name}/pages", partial(_pages, console)),
@@ -83,6 +84,17 @@ async def _events(console: Console, request: Request) -> Response:
     return StreamingResponse(
         lines(), headers={**PAGE_HEADERS, "X-Accel-Buffering": "no"}, media_type="text/event-stream"
     )
+
+
+async def _result(console: Console, request: Request) -> Response:
+    """The result of a call as its upstream sent it, to be saved."""
+    number = request.path_params["number"]
+    call = console.history.find(number)
+    if call is None or call.result is None:
+        return as_json({"error": "the result of this call is not kept"}, 404)
+    answer = as_json(call.result)
+    answer.headers["Content-Disposition"] = f'attachment; filename="call-{number}.json"'
+    return answer
 
 
 async def _media(console: Console, request: Request) -> Response:
