@@ -19,6 +19,7 @@ from gateway.serving.console.calibrations import VIEWS as CALIBRATION_VIEWS
 from gateway.serving.console.calls import VIEWS as CALL_VIEWS
 from gateway.serving.console.calls import call_row, filter_in
 from gateway.serving.console.console import Console
+from gateway.serving.console.edit_profile import VIEWS as EDIT_VIEWS
 from gateway.serving.console.home import VIEWS as HOME_VIEWS
 from gateway.serving.console.hosts import PROFILE_VIEWS
 from gateway.serving.console.hosts import VIEWS as HOST_VIEWS
@@ -30,7 +31,7 @@ _UNREAD_EVENTS = 200
 _HEARTBEAT_SECONDS = 15.0
 
 
-VIEWS = (*HOME_VIEWS, *CALL_VIEWS, *HOST_VIEWS, *CALIBRATION_VIEWS, *PROFILE_VIEWS)
+VIEWS = (*HOME_VIEWS, *CALL_VIEWS, *HOST_VIEWS, *CALIBRATION_VIEWS, *EDIT_VIEWS, *PROFILE_VIEWS)
 
 
 def console_app(console: Console, identify: Identify | None = None) -> ASGIApp:
