@@ -49,6 +49,7 @@ from gateway.upstream.connection.request_context import EVERYTHING_AS_IT_IS
 logger = logging.getLogger(__name__)
 
 _STRUCTURED = "structuredContent"
+_NOTHING = Size(0, 0)
 _PROFILES = 512
 """Maximum number of adjusted profiles that are remembered."""
 
@@ -134,7 +135,7 @@ class Calls:
             self._telemetry.call(context.caller, context.profile.name, name, params) as call,
             media_share(host_of(context.caller), is_result=True),
         ):
-            call.asked(params.get("arguments"), (await _size(arguments)).characters if arguments else 0)
+            call.asked(params.get("arguments"), await _size(arguments) if arguments else _NOTHING)
             route, catalogue = await self._catalogues.route(name, context)
             call.routed(route.upstream, route.tool)
             audience = "app" if route.audience == "app" else ""
@@ -151,7 +152,7 @@ class Calls:
                 context.audit.returned(raw)
             sizes = await _sizes(raw)
             size = sizes.whole
-            call.answered(raw, size.characters)
+            call.answered(raw, size)
             if raw.get("resultType") in (INPUT_REQUIRED, TASK):
                 if raw["resultType"] == TASK:
                     self._tasks.remember(raw, route, context.caller)

@@ -4,12 +4,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gateway.core.model.caller import Caller
-
-if TYPE_CHECKING:
-    from gateway.telemetry.calls import CallRecord
+from gateway.telemetry.calls import CallRecord
 
 _LISTENERS = 64
 
@@ -19,27 +17,31 @@ Listener = Callable[["PastCall"], object]
 
 @dataclass
 class PastCall:
-    """One call: its record, and what went in and came out, unless that was too large to be kept.
-
-    `number` counts from 1. `began` is in seconds since 1970. `arguments` are those of the request, `result` is the
-    upstream's own, before it was shaped.
-    """
+    """One call. `number` counts from 1, `began` is in seconds since 1970."""
 
     number: int
     began: float
-    record: "CallRecord"
+    record: CallRecord
     principal: str
     client_version: str | None
-    arguments: Any = None
-    result: Mapping[str, Any] | None = None
     is_running: bool = True
     is_whole: bool = True
     """Whether arguments and result are still kept."""
 
     @property
+    def arguments(self) -> Any:
+        """The arguments of the request; None if there were none, or they are no longer kept."""
+        return self.record.kept_arguments
+
+    @property
+    def result(self) -> Mapping[str, Any] | None:
+        """The upstream's own result, before it was shaped; None if there was none, or it is no longer kept."""
+        return self.record.kept_result
+
+    @property
     def size(self) -> int:
-        """The size of what is kept, in characters of text, which for base64 are bytes."""
-        return self.record.bytes_in + self.record.bytes_raw if self.is_whole else 0
+        """The memory of what is kept, in bytes; roughly."""
+        return self.record.kept_bytes if self.is_whole else 0
 
 
 @dataclass
@@ -55,8 +57,9 @@ class CallHistory:
     _listeners: list[Listener] = field(default_factory=list[Listener])
     _last: int = 0
 
-    def begin(self, record: "CallRecord", caller: Caller) -> PastCall:
+    def begin(self, record: CallRecord, caller: Caller) -> PastCall:
         """Add a call that begins now."""
+        record.is_kept = True
         self._last += 1
         call = PastCall(self._last, time.time(), record, caller.principal, caller.client_version)
         self._calls[call.number] = call
@@ -107,7 +110,8 @@ class CallHistory:
     def _release(self, call: PastCall) -> None:
         if self._whole.pop(call.number, None) is not None:
             self.bytes -= call.size
-        call.arguments, call.result, call.is_whole = None, None, False
+        call.is_whole = call.record.is_kept = False
+        call.record.kept_arguments = call.record.kept_result = None
 
     def _tell(self, call: PastCall) -> None:
         for listener in tuple(self._listeners):

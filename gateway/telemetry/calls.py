@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any, Literal, TypeAlias, cast
 
 from gateway.core.model.caller import Caller
+from gateway.core.model.json_size import Size
 from gateway.core.model.json_values import is_list
 from gateway.core.model.notes import Note
 from gateway.core.wording import counted, plain, size_words
@@ -22,7 +23,6 @@ from gateway.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
-from gateway.telemetry.call_history import PastCall
 from gateway.telemetry.content import shorten_json
 from gateway.telemetry.logs import log_plainly
 from gateway.telemetry.requests import request_id
@@ -61,13 +61,16 @@ OUTCOMES: tuple[tuple[type[BaseException], Outcome], ...] = (
 """The outcome of a call that raised: that of the first matching class."""
 
 _LONGEST_NAME = 100
+_VALUE_BYTES = 100
+"""Memory of a value or a container in a JSON value, with its slot in the container around it."""
 _CHANGED = frozenset({"converted", "resized"})
 
 
 class CallRecord:
     """A call while it runs and afterwards: filled in by routing, read by logs, traces and metrics.
 
-    Sizes are in characters of text, which for base64 are bytes. `show` says whether content may be logged.
+    Sizes are in characters of text, which for base64 are bytes. `show` says whether content may be logged. Arguments
+    and the upstream's own result stay with the record only if it `is_kept`.
     """
 
     def __init__(self, caller: Caller, profile: str, tool: str, *, show: bool = False) -> None:
@@ -85,16 +88,21 @@ class CallRecord:
         self.arguments: str | None = None
         self.result: str | None = None
         self.seconds = 0.0
-        self.past: PastCall | None = None
-        """The call in the history, if one is kept."""
+        self.is_kept = False
+        """Whether somebody may want to look at arguments and result afterwards."""
+        self.kept_arguments: Any = None
+        self.kept_result: Mapping[str, Any] | None = None
+        self.kept_bytes = 0
+        """Roughly the memory of both."""
         self._show = show
         self._began = perf_counter()
 
-    def asked(self, arguments: object, size: int) -> None:
+    def asked(self, arguments: object, size: Size) -> None:
         """Record the call's arguments, and their size."""
-        self.bytes_in = size
-        if self.past is not None:
-            self.past.arguments = arguments
+        self.bytes_in = size.characters
+        if self.is_kept:
+            self.kept_arguments = arguments
+            self.kept_bytes += size.characters + _VALUE_BYTES * size.values
         if self._show:
             self.arguments = shorten_json(arguments)
 
@@ -102,11 +110,12 @@ class CallRecord:
         """Record the upstream, and the tool's name there."""
         self.upstream, self.upstream_tool = upstream, _shown(tool)
 
-    def answered(self, result: Mapping[str, Any], size: int) -> None:
+    def answered(self, result: Mapping[str, Any], size: Size) -> None:
         """Record the upstream's result and its size."""
-        self.bytes_raw = size
-        if self.past is not None:
-            self.past.result = result
+        self.bytes_raw = size.characters
+        if self.is_kept:
+            self.kept_result = result
+            self.kept_bytes += size.characters + _VALUE_BYTES * size.values
 
     def shaped(self, result: Mapping[str, Any], size: int, notes: Sequence[Note], *, is_error: bool) -> None:
         """Record what the host gets, and what was changed on the way."""

@@ -39,8 +39,8 @@ class Telemetry:
     def call(self, caller: Caller, profile: str, tool: str, params: Mapping[str, Any]) -> Generator[CallRecord]:
         """Record one tool call, with its request's params; the caller fills in the `CallRecord`."""
         call = CallRecord(caller, profile, tool, show=self.content)
-        if (history := self.history) is not None:
-            call.past = history.begin(call, caller)
+        history = self.history
+        past = None if history is None else history.begin(call, caller)
         with self._tracing.span(call, params.get("_meta")):
             try:
                 yield call
@@ -50,8 +50,8 @@ class Telemetry:
             finally:
                 call.ended()
                 self._count(call)
-                if history is not None and call.past is not None:
-                    history.end(call.past)
+                if history is not None and past is not None:
+                    history.end(past)
                 log(call)
 
     def readiness(self) -> Readiness:

@@ -20,6 +20,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from gateway import errors
 from gateway.config.schema import LoggingSettings, Settings, UpstreamSettings
 from gateway.core.model.caller import Caller
+from gateway.core.model.json_size import Size
 from gateway.core.model.notes import Note
 from gateway.runtime import open_gateway
 from gateway.telemetry import Telemetry, make_formatter, new_request
@@ -54,11 +55,11 @@ def do(
 ) -> None:
     """One call from beginning to end."""
     with telemetry.call(HOST, "codex", "pics__draw", {"_meta": meta}) as call:
-        call.asked({"city": "Bern"}, 8)
+        call.asked({"city": "Bern"}, Size(8, 2))
         call.routed("pics", "draw")
         if error is not None:
             raise error
-        call.answered(5_000)
+        call.answered({"content": []}, Size(5_000, 3))
         call.shaped({"content": [{}, {}, {}]}, 700, NOTES, is_error=is_error)
 
 

@@ -1,4 +1,4 @@
-"""`mcp-gateway console`: open the console of a running gateway in the browser."""
+"""`mcp-gateway console`: see in the browser what every model sees."""
 
 import sys
 import webbrowser
@@ -6,28 +6,67 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.command_context import AsJson
-from gateway.cli.exit_codes import DONE
+from gateway.cli.command_context import AsJson, ConfigFile, loaded_for, run_until_signal
+from gateway.cli.exit_codes import DONE, TERMINATED
 from gateway.cli.running_gateways import Name, Pid, the_one
 from gateway.cli.terminal import remark, say, say_json
+from gateway.config.schema import Settings
 from gateway.serving.control.client import ask
+from gateway.serving.control.records import running
 
 _SECONDS = 20.0
 
 NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Only print the address.")]
 
 
-def console(pid: Pid = None, name: Name = None, no_browser: NoBrowser = False, as_json: AsJson = False) -> int:
+def console(
+    config: ConfigFile = None,
+    pid: Pid = None,
+    name: Name = None,
+    no_browser: NoBrowser = False,
+    as_json: AsJson = False,
+) -> int:
     """Open the console of a running gateway: every call, and what each model sees of it.
 
     Its address works once, within ten minutes, in one browser on this machine. Calls are kept from now on; a gateway
-    with [console] enabled keeps them from its start.
+    with `enabled = true` in [console] keeps them from its start.
+
+    If no gateway is running, one is started for the console, and ends with Ctrl-C.
     """
+    if pid is None and name is None and not running():
+        return _with_gateway_of_its_own(config, no_browser=no_browser)
     url = ask(the_one(pid, name), "console", _SECONDS)["url"]
     if as_json:
         say_json({"url": url})
-        return DONE
-    say(url)
+    else:
+        say(url)
+        _open(url, no_browser=no_browser)
+    return DONE
+
+
+def _open(url: str, *, no_browser: bool) -> None:
     if not no_browser and sys.stdout.isatty() and not webbrowser.open(url):
         remark("no browser could be opened; open this address in one")
-    return DONE
+
+
+def _with_gateway_of_its_own(config: ConfigFile, *, no_browser: bool) -> int:
+    from functools import partial
+
+    from gateway.cli.commands.serve import serve_http_with
+    from gateway.cli.controlled_gateway import Start
+    from gateway.telemetry import configure_logging
+
+    def overlay(settings: Settings) -> Settings:
+        http = settings.http.model_copy(update={"bind": "127.0.0.1", "port": 0})
+        console = settings.console.model_copy(update={"enabled": True})
+        return settings.model_copy(update={"http": http, "console": console})
+
+    def tell(url: str) -> None:
+        say(url)
+        remark("no gateway was running: this one ends with Ctrl-C")
+        _open(url, no_browser=no_browser)
+
+    start = Start.of(loaded_for(config, None, None), None, overlay)
+    configure_logging(start.settings)
+    ended = run_until_signal(partial(serve_http_with, start, tell), fast_loop=True)
+    return DONE if ended == TERMINATED else ended or DONE

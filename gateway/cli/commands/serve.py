@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, closing, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -33,7 +33,7 @@ from gateway.core.model.json_values import as_object
 from gateway.core.profiles.match_profile import find_profile
 from gateway.core.tools.instructions import Introductions
 from gateway.runtime import Gateway
-from gateway.serving.console.on_request import CONSOLE_PATH
+from gateway.serving.console.on_request import CONSOLE_PATH, ConsoleOnRequest
 from gateway.serving.control.status_report import Serving
 from gateway.system.loopback import is_loopback
 from gateway.telemetry import configure_logging
@@ -111,7 +111,7 @@ def serve(
         find_profile(profiles, chosen)
     with exporting_traces(os.environ, settings.gateway.name):
         if http:
-            ended = run_until_signal(partial(_serve_http, start), fast_loop=True)
+            ended = run_until_signal(partial(serve_http_with, start), fast_loop=True)
         else:
             opening = started.opening or _opening(settings)
             if opening.is_by_hand:
@@ -209,7 +209,27 @@ def _record(trail: "AuditTrail", access: "Access", authorization: "Authorization
         authorization.listeners.host_approval = trail.host_approval
 
 
-async def _serve_http(start: Start) -> int:
+def _tell_where(settings: Settings, address: str) -> None:
+    where = f"listening on {address}/mcp (Streamable HTTP) and {address}/sse (HTTP+SSE)"
+    if settings.logging.format == "json":
+        announce(logger, where)
+    else:
+        remark(where)
+
+
+def _console_address(settings: Settings, console: ConsoleOnRequest, address: str) -> str:
+    """Return the address of the console. On this machine it lets a browser in; elsewhere a token has to."""
+    if settings.logging.format == "json" or not is_loopback(settings.http.bind):
+        return f"{address}{CONSOLE_PATH}"
+    return f"{address}{CONSOLE_PATH}/enter?key={console.console.sessions.new_key()}"
+
+
+def _tell_of_console(url: str) -> None:
+    remark(f"console at {url}")
+
+
+async def serve_http_with(start: Start, on_console: Callable[[str], object] = _tell_of_console) -> int:
+    """Serve over HTTP until stopped. `on_console` gets the address of the console, if it is served."""
     from gateway.config.find_config import state_folder
     from gateway.content.links.base_url import Bases
     from gateway.content.links.links import link_key
@@ -239,7 +259,9 @@ async def _serve_http(start: Start) -> int:
         gateway.links.serve_at(base, key)
         gateway.login_desk.serve_at(partial(_place, own.public_url, base))
         serving.transports[:] = [f"{address}/mcp", f"{address}/sse"]
-        _tell_where(settings, serving, address)
+        _tell_where(settings, address)
+        if settings.console.enabled and serving.console is not None:
+            on_console(_console_address(settings, serving.console, address))
 
     def applied(changed: Settings) -> None:
         reached.applied(changed)
@@ -291,18 +313,6 @@ async def _serve_http(start: Start) -> int:
             reached.serves(app.state.downstream)
             await serve_http(app, settings.http, on_bound=bound)
     return DONE
-
-
-def _tell_where(settings: Settings, serving: Serving, address: str) -> None:
-    where = f"listening on {address}/mcp (Streamable HTTP) and {address}/sse (HTTP+SSE)"
-    if settings.logging.format == "json":
-        announce(logger, where)
-        return
-    remark(where)
-    if settings.console.enabled and serving.console is not None:
-        sessions, is_local = serving.console.console.sessions, is_loopback(settings.http.bind)
-        entrance = f"/enter?key={sessions.new_key()}" if is_local else ""
-        remark(f"console at {address}{CONSOLE_PATH}{entrance}")
 
 
 def _console_routes(settings: Settings, serving: Serving, access: "Access") -> "list[BaseRoute]":

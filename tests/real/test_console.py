@@ -1,0 +1,140 @@
+"""The console in a real browser: every screen, with real servers and with hostile ones; nothing is amiss.
+
+`CONSOLE_SCREENSHOTS=FOLDER pytest tests/real/test_console.py` leaves its pictures in a folder.
+"""
+
+import base64
+import io
+import json
+import math
+import os
+import struct
+import subprocess
+import sys
+import wave
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.telemetry.conftest import Serving
+
+ROOT = Path(__file__).parents[2]
+SERVERS = ROOT / "tests" / "servers"
+PATIENCE = 600
+EVIL = "<script>alert(1)</script>\x1b[31m\u202e'\"><img src=x onerror=alert(1)>"
+
+
+def sound() -> str:
+    """Two seconds of a fading tone."""
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(16_000)
+        samples = (int(20_000 * math.exp(-n / 9_000) * math.sin(n / 6)) for n in range(32_000))
+        file.writeframes(b"".join(struct.pack("<h", sample) for sample in samples))
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def script(folder: Path) -> Path:
+    """A server whose results are a sound, a table, and what a hostile one would try."""
+    vector = b"<svg xmlns='http://www.w3.org/2000/svg' width='90' height='60'><script>alert(1)</script></svg>"
+    table = [{"city": name, "mean": mean} for name, mean in (("Reykjavik", 5.4), ("Singapore", 27.8))]
+    results = {
+        "listen": [{"type": "audio", "data": sound(), "mimeType": "audio/wav"}],
+        "table": [{"type": "text", "text": json.dumps(table)}],
+        "evil": [
+            {"type": "text", "text": EVIL},
+            {"type": "image", "data": base64.b64encode(vector).decode(), "mimeType": "image/svg+xml"},
+            {"type": "resource", "resource": {"uri": "ui://x", "mimeType": "text/html", "text": EVIL}},
+            {"type": "resource_link", "uri": "javascript:alert(1)", "name": EVIL},
+        ],
+    }
+    path = folder / "script.json"
+    described = [{"name": name, "description": f"{name} {EVIL}", "inputSchema": {"type": "object"}} for name in results]
+    answers = {name: {"content": content} for name, content in results.items()}
+    answers["table"]["structuredContent"] = {"rows": table}
+    path.write_text(json.dumps({"tools": described, "results": answers}))
+    return path
+
+
+@pytest.fixture
+def console(tmp_path: Path) -> Any:
+    python = json.dumps(sys.executable)
+    config = tmp_path / "gateway.toml"
+    config.write_text(
+        "[gateway]\nname = 'Weather desk'\n"
+        f"[upstreams.charts]\ncommand = {python}\nargs = ['-m', 'examples.charts']\ncwd = {json.dumps(str(ROOT))}\n"
+        f"[upstreams.paper]\ncommand = {python}\nargs = ['-m', 'tests.servers.kinds_stdio']\ncwd = {json.dumps(str(ROOT))}\n"
+        f"[upstreams.odd]\ncommand = {python}\n"
+        f"args = [{json.dumps(str(SERVERS / 'scripted_stdio.py'))}, {json.dumps(str(script(tmp_path)))}]\n"
+        "[upstreams.gone]\nurl = 'http://127.0.0.1:9/mcp'\n"
+    )
+    gateway = Serving(config, "--console")
+    yield gateway
+    gateway.process.kill()
+    gateway.process.wait()
+
+
+CALLS = (
+    ("odd__listen", {}),
+    ("odd__table", {}),
+    ("odd__evil", {EVIL: EVIL, "password": "hunter22"}),
+    ("odd__missing", {}),
+    ("charts__compare", {}),
+)
+
+
+def test_every_screen_in_a_browser(console: Serving, chromium: str, node_modules: Path, tmp_path: Path) -> None:
+    paper = console.call("paper__document")
+    assert "result" in paper, paper
+    numbers = {tool: number for number, (tool, _) in enumerate(CALLS, start=2)}
+    for tool, arguments in CALLS:
+        console.call(tool, arguments)
+    entrance = console.line_with("console at ").removeprefix("console at ")
+    folder = Path(os.environ.get("CONSOLE_SCREENSHOTS") or tmp_path / "screenshots")
+    folder.mkdir(exist_ok=True, parents=True)
+    screens = [
+        {"name": "home", "path": "/console/"},
+        {"name": "calls", "path": "/console/calls"},
+        {"name": "nothing-found", "path": "/console/calls?text=nowhere"},
+        {"name": "pictures", "path": f"/console/calls/{numbers['charts__compare']}"},
+        {"name": "enlarged", "path": f"/console/calls/{numbers['charts__compare']}", "open": [".original [data-zoom]"]},
+        {"name": "document", "path": "/console/calls/1"},
+        {"name": "sound", "path": f"/console/calls/{numbers['odd__listen']}"},
+        {"name": "table", "path": f"/console/calls/{numbers['odd__table']}"},
+        {"name": "hostile", "path": f"/console/calls/{numbers['odd__evil']}"},
+        {"name": "failed", "path": f"/console/calls/{numbers['odd__missing']}"},
+        *MORE_SCREENS,
+    ]
+    task = {
+        "executablePath": chromium,
+        "entrance": entrance,
+        "axe": str(node_modules / "axe-core" / "axe.min.js"),
+        "folder": str(folder),
+        "screens": screens,
+        "live": "/console/calls",
+    }
+    found = walk(task, lambda: console.call("odd__table"))
+    assert len(found) == 4 * len(screens) + 1
+    assert {name: faults for name, faults in found.items() if faults} == {}
+
+
+MORE_SCREENS: list[dict[str, Any]] = []
+
+
+def walk(task: dict[str, Any], call: Callable[[], Any]) -> dict[str, list[str]]:
+    """Let a browser walk; `call` is made when it is ready to see one happen. What was amiss, by screen."""
+    command = ["node", str(ROOT / "tests" / "real" / "console" / "walk.mjs"), json.dumps(task)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        said = ""
+        for line in process.stdout:
+            said = line
+            if line == "ready\n":
+                call()
+        assert process.wait(PATIENCE) == 0, process.stderr.read()
+    return json.loads(said)

@@ -1,0 +1,112 @@
+"""Who may see the console."""
+
+import pytest
+
+from gateway.serving.access.identified import Fault, Identified
+from gateway.serving.console.admission import COOKIE, FORM_TOKEN
+from gateway.serving.console.sessions import ConsoleSessions
+from tests.serving.console.conftest import Shown, shown
+
+pytestmark = pytest.mark.anyio
+
+PATHS = ("/", "/calls", "/calls/1", "/events", "/api", "/api/calls", "/api/media/x", "/nowhere")
+
+
+async def identify(authorization: str) -> Identified | Fault:
+    return {
+        "Bearer admin": Identified("ann", is_admin=True),
+        "Bearer plain": Identified("bob"),
+    }.get(authorization, "wrong")
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_nobody_sees_anything_without_a_key(path: str) -> None:
+    async with shown({}) as one:
+        for headers in ({}, {"Authorization": "Bearer x"}, {"Cookie": f"{COOKIE}=guess"}):
+            answer = await one.get(path, **headers)
+            assert answer.status_code == 401
+            assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+async def test_a_key_lets_one_browser_in_once() -> None:
+    async with shown({}) as one:
+        key = one.console.sessions.new_key()
+        answer = await one.get(f"/enter?key={key}")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/console/")
+        cookie = answer.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=lax" in cookie
+        assert "Path=/console" in cookie
+        assert (await one.get("/")).status_code == 200
+        one.browser.cookies.clear()
+        again = await one.get(f"/enter?key={key}")
+        assert (again.status_code, "was used before" in again.text) == (401, True)
+        assert "mcp-gateway console" in again.text
+
+
+async def test_the_token_of_an_admin_opens_it_and_no_other() -> None:
+    async with shown({}, identify) as one:
+        assert (await one.get("/api/calls", Authorization="Bearer admin")).status_code == 200
+        assert (await one.get("/api/calls", Authorization="Bearer plain")).status_code == 401
+        for token, status in (("plain", 403), ("", 403), ("é", 403), ("admin", 303)):
+            answer = await one.browser.post("/console/enter", data={"token": token})
+            assert answer.status_code == status
+        assert (await one.get("/calls")).status_code == 200
+        assert (await one.browser.post("/console/enter", content=b"token=" + b"x" * 10_000)).status_code == 413
+
+
+async def test_a_token_that_is_withdrawn_ends_its_session() -> None:
+    known = {"Bearer admin": Identified("ann", is_admin=True)}
+
+    async def asked(authorization: str) -> Identified | Fault:
+        return known.get(authorization, "wrong")
+
+    async with shown({}, asked) as one:
+        assert (await one.browser.post("/console/enter", data={"token": "admin"})).status_code == 303
+        assert (await one.get("/calls")).status_code == 200
+        known.clear()
+        assert (await one.get("/calls")).status_code == 401
+
+
+async def test_forms_come_from_its_own_pages(media: Shown) -> None:
+    assert (await media.browser.post("/console/calls")).status_code == 405
+    del media.browser.headers[FORM_TOKEN]
+    for given in ("", "0" * 64, b"\xe9"):
+        answer = await media.browser.post("/console/calls", headers={FORM_TOKEN: given} if given else {})  # type: ignore[dict-item]
+        assert (answer.status_code, "error" in answer.json()) == (403, True)
+
+
+async def test_what_it_looks_like_needs_no_key() -> None:
+    async with shown({}) as one:
+        for name in ("console.css", "console.js", "htmx.min.js", "icon.svg"):
+            assert (await one.get(f"/static/{name}")).status_code == 200
+        assert (await one.get("/static/../sessions.py")).status_code in (401, 404)
+        assert (await one.get("/static/%2e%2e/sessions.py")).status_code == 404
+
+
+def test_keys_and_sessions_end() -> None:
+    now = 0.0
+    sessions = ConsoleSessions(lambda: now)
+    late, key = sessions.new_key(), sessions.new_key()
+    session = sessions.redeem(key)
+    assert session is not None
+    assert sessions.redeem(key) is None
+    assert sessions.authorization_of(session) == ""
+    now = 601.0
+    assert sessions.redeem(late) is None
+    now = 12 * 3_600.0
+    assert sessions.authorization_of(session) is not None
+    now += 12 * 3_600 + 1
+    assert sessions.authorization_of(session) is None
+    assert sessions.authorization_of("") is None
+
+
+def test_there_are_not_any_number_of_keys_and_sessions() -> None:
+    sessions = ConsoleSessions()
+    first = sessions.new_key()
+    opened = sessions.open()
+    for _ in range(64):
+        sessions.new_key()
+        sessions.open()
+    assert sessions.redeem(first) is None
+    assert sessions.authorization_of(opened) is None

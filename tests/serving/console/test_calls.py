@@ -1,0 +1,258 @@
+"""Calls in the console: the list, one call, and what the models of hosts make of it."""
+
+import base64
+import io
+import json
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+from PIL import Image
+from starlette.types import Message
+
+from tests.serving.console.conftest import SERVERS, Shown, shown
+
+pytestmark = pytest.mark.anyio
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e'\"><img src=x onerror=alert(1)>"
+
+
+async def test_calls_are_listed_the_newest_first(media: Shown) -> None:
+    await media.call("media__picture")
+    await media.call("media__failing")
+    listed = await media.json("/calls")
+    assert [(one["number"], one["tool"], one["outcome"]) for one in listed["calls"]] == [
+        (2, "media__failing", "tool_error"),
+        (1, "media__picture", "ok"),
+    ]
+    first = listed["calls"][1]
+    assert (first["host"], first["host_version"], first["profile"]) == ("claude-code", "2.1.329", "claude-code")
+    assert first["bytes_raw"] > 100
+    assert (listed["before"], listed["kept"]) == (None, 2)
+    page = (await media.get("/calls")).text
+    assert page.index("media__failing") < page.index("media__picture")
+
+
+async def test_calls_are_found_by_words_and_outcome(media: Shown) -> None:
+    await media.call("media__picture")
+    await media.call("media__failing")
+    for query, found in (
+        ("text=PICT", ["media__picture"]),
+        ("text=claude", ["media__failing", "media__picture"]),
+        ("outcome=failed", ["media__failing"]),
+        ("outcome=ok", ["media__picture"]),
+        ("text=picture&outcome=tool_error", []),
+    ):
+        listed = await media.json(f"/calls?{query}")
+        assert [one["tool"] for one in listed["calls"]] == found
+    assert "Nothing fits." in (await media.get("/calls?text=nowhere")).text
+
+
+async def test_long_lists_have_pages(media: Shown) -> None:
+    for _ in range(105):
+        await media.call("media__pid")
+    first = await media.json("/calls?text=pid")
+    assert (len(first["calls"]), first["before"]) == (100, 6)
+    rest = await media.json(f"/calls?text=pid&before={first['before']}")
+    assert ([one["number"] for one in rest["calls"]], rest["before"]) == ([5, 4, 3, 2, 1], None)
+    assert len((await media.json("/calls?before=²"))["calls"]) == 100
+
+
+async def test_a_call_shows_arguments_and_every_block(media: Shown) -> None:
+    await media.call("media__both", note="hello", password="hunter22")
+    call = await media.json("/calls/1")
+    assert json.loads(call["arguments"]["text"]) == {"note": "hello", "password": "***"}
+    kinds = [(part["kind"], part.get("form")) for part in call["parts"]]
+    assert kinds == [("text", "text"), ("image", None), ("json", "structured")]
+    picture = call["parts"][1]
+    assert (picture["media_type"], picture["pixels"], picture["is_drawn_as_it_is"]) == ("image/png", [40, 30], True)
+    answer = await media.get(f"/api/media/{picture['medium']}")
+    assert Image.open(io.BytesIO(answer.content)).size == (40, 30)
+    assert answer.headers["content-type"] == "image/png"
+    assert answer.headers["content-security-policy"].startswith("sandbox")
+    assert call["compared"][0] == "claude-code"
+    page = (await media.get("/calls/1")).text
+    assert f"/console/api/media/{picture['medium']}" in page
+    assert "hunter22" not in page
+
+
+async def test_what_a_model_sees_with_the_gateway_and_without_it(media: Shown) -> None:
+    await media.call("media__failing")
+    seen = await media.json("/calls/1/seen/claude-code")
+    assert (seen["title"], seen["profile"], seen["is_simulated"]) == ("Claude Code", "claude-code", True)
+    assert seen["through"]["tone"] in ("good", "kept")
+    assert [part["kind"] for part in seen["direct"]["parts"]] == ["text"]  # it drops images beside errors
+    assert seen["direct"]["tone"] == "bad"
+    assert any("image/png" in problem for problem in seen["direct"]["problems"])
+    page = await media.get("/calls/1/seen/claude-code", **{"HX-Request": "true"})
+    assert page.text.lstrip().startswith("<article")
+    assert "with the gateway" in page.text
+
+
+async def test_a_profile_without_a_simulator_shows_what_is_sent(media: Shown) -> None:
+    await media.call("media__large_picture")
+    hosts = (await media.json("/calls/1"))["hosts"]
+    other = next(host["name"] for host in hosts if not host["is_simulated"] and host["name"] != "passthrough")
+    seen = await media.json(f"/calls/1/seen/{other}")
+    assert seen["direct"] is None
+    assert seen["through"]["parts"]
+    as_it_is = await media.json("/calls/1/seen/passthrough")
+    assert [part["pixels"] for part in as_it_is["through"]["parts"]] == [[2400, 800]]
+
+
+async def test_looking_stores_nothing(media: Shown) -> None:
+    await media.call("media__large_picture")
+    before = media.gateway.store.usage
+    for host in ("claude-desktop", "codex"):
+        await media.json(f"/calls/1/seen/{host}")
+    assert media.gateway.store.usage == before
+
+
+async def test_what_is_not_there_is_said(media: Shown) -> None:
+    for path in ("/calls/7", "/calls/7/seen/codex", "/nowhere", "/api/media/0"):
+        answer = await media.get(path)
+        assert answer.status_code == 404
+    assert "only the newest calls are kept" in (await media.get("/calls/7")).text
+    assert (await media.get("/api/calls/7")).json()["remedy"]
+    await media.call("media__picture")
+    answer = await media.get("/api/calls/1/seen/nobody")
+    assert (answer.status_code, answer.json()["error"]) == (404, "there is no host 'nobody'")
+
+
+async def test_a_result_that_is_no_longer_kept_is_said() -> None:
+    server = {"command": sys.executable, "args": [str(SERVERS / "media_stdio.py")]}
+    async with shown({"media": server}, console={"max_bytes": 1}) as one:
+        await one.enter()
+        await one.call("media__picture")
+        call = await one.json("/calls/1")
+        assert (call["is_kept"], call["parts"], call["arguments"]) == (False, None, None)
+        assert "no longer kept" in (await one.get("/calls/1")).text
+        assert (await one.get("/api/calls/1/seen/codex")).json()["remedy"] == "[console] max_bytes keeps more"
+
+
+async def test_hostile_content_is_only_shown(scripted: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    svg = base64.b64encode(b"<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><script>1</script></svg>")
+    html = base64.b64encode(b"<script>alert(1)</script>")
+    script = {
+        "tools": [{"name": "evil", "description": HOSTILE, "inputSchema": {"type": "object"}}],
+        "results": {
+            "evil": {
+                "content": [
+                    {"type": "text", "text": HOSTILE + "\ud800"},
+                    {"type": "image", "data": svg.decode(), "mimeType": "image/svg+xml"},
+                    {"type": "resource", "resource": {"uri": "ui://x", "mimeType": "text/html", "blob": html.decode()}},
+                    {"type": "resource", "resource": {"uri": HOSTILE, "mimeType": "text/html", "text": HOSTILE}},
+                    {"type": "resource_link", "uri": "javascript:alert(1)", "name": HOSTILE},
+                    {"type": "image", "data": "!!", "mimeType": HOSTILE},
+                    {"type": HOSTILE},
+                ]
+            }
+        },
+    }
+    async with shown({"x": scripted(script)}) as one:
+        await one.enter()
+        await one.call("x__evil", **{HOSTILE: HOSTILE})
+        call = await one.json("/calls/1")
+        pages = [(await one.get(path)).text for path in ("/calls", "/calls/1", "/calls/1/seen/claude-code", "/")]
+        for page in pages:
+            assert "<script>alert" not in page
+            assert "<img src=x" not in page
+            assert "\x1b" not in page
+            assert "\u202e" not in page
+            assert not re.search(r'(href|src|action)="?javascript:', page)
+        vector, document = call["parts"][1], call["parts"][2]
+        assert not vector["is_drawn_as_it_is"]
+        for medium in (vector["medium"], document["medium"]):
+            answer = await one.get(f"/api/media/{medium}")
+            assert answer.headers["content-type"] == "application/octet-stream"
+            assert answer.headers["content-disposition"].startswith("attachment")
+        drawn = await one.get(f"/api/media/{vector['medium']}/drawn")
+        assert drawn.headers["content-type"] in ("image/png", "image/jpeg", "image/webp")
+        refused = await one.get(f"/api/media/{document['medium']}/drawn")
+        assert (refused.status_code, "error" in refused.json()) == (422, True)
+
+
+async def test_a_long_text_and_a_picture_bomb_cost_little(scripted: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    bomb = io.BytesIO()
+    Image.new("1", (20_000, 20_000)).save(bomb, "PNG")
+    script = {
+        "tools": [{"name": "huge", "inputSchema": {"type": "object"}}],
+        "results": {
+            "huge": {
+                "content": [
+                    {"type": "text", "text": "word " * 2_000_000},
+                    {"type": "image", "data": base64.b64encode(bomb.getvalue()).decode(), "mimeType": "image/png"},
+                ]
+            }
+        },
+    }
+    async with shown({"x": scripted(script)}) as one:
+        await one.enter()
+        await one.call("x__huge")
+        call = await one.json("/calls/1")
+        text, picture = call["parts"]
+        assert text["characters"] == 10_000_000
+        assert len(text["text"]) < 10_000
+        assert not picture["is_drawn_as_it_is"]
+        assert (await one.get(f"/api/media/{picture['medium']}")).headers["content-disposition"]
+        drawn = await one.get(f"/api/media/{picture['medium']}/drawn")
+        assert drawn.status_code in (200, 422)
+        assert len(drawn.content) < 1_000_000
+        assert len((await one.get("/calls/1")).content) < 200_000
+
+
+async def test_calls_appear_as_they_happen(media: Shown) -> None:
+    told, events = anyio.create_memory_object_stream[str](100)
+    said = ""
+
+    async def listen() -> None:
+        # The client waits for whole answers, and this one has no end.
+        cookies = "; ".join(f"{one.name}={one.value}" for one in media.browser.cookies.jar)
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": "/console/events",
+            "query_string": b"text=picture",
+            "headers": [(b"cookie", cookies.encode())],
+        }
+
+        async def receive() -> dict[str, Any]:
+            await anyio.sleep_forever()
+            raise AssertionError
+
+        async def send(message: Message) -> None:
+            await told.send(message.get("body", b"").decode())
+
+        await media.app(scope, receive, send)
+
+    async def until(text: str) -> None:
+        nonlocal said
+        with anyio.fail_after(20):
+            while text not in said:
+                said += await events.receive()
+
+    async with told, events, anyio.create_task_group() as tasks:
+        tasks.start_soon(listen)
+        await until("retry")
+        await media.call("media__pid")
+        await media.call("media__picture")
+        await until("event: ended-2")
+        tasks.cancel_scope.cancel()
+    begun = said[said.index("event: begun") :].split("\n\n")[0]
+    assert "media__picture" in begun
+    assert 'sse-swap="ended-2"' in begun
+    assert begun.count("\n") == 1
+    assert said.count("event: begun") == 1
+
+
+async def test_home_has_what_happened_lately(media: Shown) -> None:
+    await media.call("media__picture")
+    await media.call("media__failing")
+    home = await media.json("")
+    assert (home["activity"]["calls"], home["activity"]["failed"]) == (2, 1)
+    assert (len(home["activity"]["by_minute"]), home["activity"]["by_minute"][-1]) == (60, 2)
+    assert [one["number"] for one in home["latest"]] == [2, 1]
+    assert (await media.get("/")).status_code == 200
