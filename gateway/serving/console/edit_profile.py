@@ -17,7 +17,7 @@ from gateway.core.model.json_values import as_list, as_object
 from gateway.core.profiles.host_profiles import set_paths, value_at
 from gateway.core.profiles.match_profile import find_profile
 from gateway.core.profiles.profile import Fact, Profile, ProfileSource
-from gateway.errors import InvalidRequest, ProfileError
+from gateway.errors import ConfigError, InvalidRequest, ProfileError
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.serving.console.calls import call_row, tool_of
 from gateway.serving.console.console import Console
@@ -199,10 +199,14 @@ def _to_write(edited: EditedProfile) -> dict[str, Any]:
         text = edited.text
     except ValueError as error:
         raise ProfileError(f"this cannot be written: {error}") from None
+    try:
+        path = str(local_path(os.environ, edited.name))
+    except ConfigError:  # its effect can be shown all the same
+        path = None
     return {
         "name": edited.name,
         "text": text,
-        "path": str(local_path(os.environ, edited.name)),
+        "path": path,
         "clients": [match.model_dump(exclude_none=True) for match in edited.source.match],
     }
 
