@@ -62,12 +62,12 @@ def script(folder: Path) -> Path:
 
 @pytest.fixture
 def console(tmp_path: Path) -> Any:
-    python = json.dumps(sys.executable)
+    python, here = json.dumps(sys.executable), json.dumps(str(ROOT))
     config = tmp_path / "gateway.toml"
     config.write_text(
         "[gateway]\nname = 'Weather desk'\n"
-        f"[upstreams.charts]\ncommand = {python}\nargs = ['-m', 'examples.charts']\ncwd = {json.dumps(str(ROOT))}\n"
-        f"[upstreams.paper]\ncommand = {python}\nargs = ['-m', 'tests.servers.kinds_stdio']\ncwd = {json.dumps(str(ROOT))}\n"
+        f"[upstreams.charts]\ncommand = {python}\nargs = ['-m', 'examples.charts']\ncwd = {here}\n"
+        f"[upstreams.paper]\ncommand = {python}\nargs = ['-m', 'tests.servers.kinds_stdio']\ncwd = {here}\n"
         f"[upstreams.odd]\ncommand = {python}\n"
         f"args = [{json.dumps(str(SERVERS / 'scripted_stdio.py'))}, {json.dumps(str(script(tmp_path)))}]\n"
         "[upstreams.gone]\nurl = 'http://127.0.0.1:9/mcp'\n"

@@ -48,12 +48,22 @@ class CallFilter(NamedTuple):
 def list_calls(history: CallHistory, chosen: CallFilter, before: int | None = None) -> dict[str, Any]:
     """Return up to 100 calls, the newest first: `calls`, and `before`, with which to ask for more (null: no more).
 
-    `kept` is the number of all calls that are kept.
+    `kept` is the number of all calls that are kept, `newest` the number of the newest, 0 without any.
     """
     found = _fitting(history, chosen, before)
     calls = [call_row(call) for call in islice(found, PAGE)]
     more = next(found, None) is not None
-    return {"calls": calls, "before": calls[-1]["number"] if more else None, "kept": len(history)}
+    return {
+        "calls": calls,
+        "before": calls[-1]["number"] if more else None,
+        "kept": len(history),
+        "newest": newest(history),
+    }
+
+
+def newest(history: CallHistory) -> int:
+    """Return the number of the newest call, 0 without any."""
+    return next((call.number for call in history.newest_first()), 0)
 
 
 def _fitting(history: CallHistory, chosen: CallFilter, before: int | None) -> Iterator[PastCall]:

@@ -95,7 +95,7 @@ def _new_name(name: str, settings: Settings, local: Mapping[str, ProfileSource])
             remedy="use lower-case letters and digits, with - . or _ between them",
         )
     if name in builtin_profiles() or name in load_builtin() or name in settings.profiles or name in local:
-        raise InvalidRequest(f"there is a profile {name!r} already", remedy="give yours another name")
+        raise InvalidRequest(f"there is a profile {name!r} already", remedy="edit that one, or give yours another name")
     return name
 
 

@@ -3,11 +3,12 @@
 import time
 from collections import Counter
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from starlette.requests import Request
 
-from gateway.serving.console.calls import call_row
+from gateway.serving.console.calls import call_row, newest
 from gateway.serving.console.console import Console
 from gateway.serving.console.views import View
 from gateway.telemetry.call_history import CallHistory
@@ -17,13 +18,17 @@ _LATEST = 6
 
 
 async def show_home(console: Console) -> dict[str, Any]:
-    """Return the status of the gateway (`mcp-gateway status --json`), with `activity` and the `latest` calls.
+    """Return the status of the gateway (`mcp-gateway status --json`), with what happened lately.
 
-    `activity` has the calls of the last hour: `calls`, `failed`, and both for each minute, the oldest first.
+    `activity` has the calls of the last hour: `calls`, `failed`, and both for each minute, the oldest first. `latest`
+    are calls, the newest first, and `newest` is the number of the first of them, 0 without any.
     """
-    newest = console.history.newest_first()
-    latest = [call_row(call) for call, _ in zip(newest, range(_LATEST), strict=False)]
-    return {**await console.report(), "activity": activity(console.history, time.time()), "latest": latest}
+    return {
+        **await console.report(),
+        "activity": activity(console.history, time.time()),
+        "latest": [call_row(call) for call in islice(console.history.newest_first(), _LATEST)],
+        "newest": newest(console.history),
+    }
 
 
 def activity(history: CallHistory, now: float) -> dict[str, Any]:

@@ -78,8 +78,9 @@ def _read(settings: Settings) -> KnownProfiles:
 
 def matrix_row(profile: Profile, known: KnownProfiles) -> dict[str, Any]:
     """Return the row of a profile: its name, title, `origin`, `variant_of` (or null), and a cell for each column."""
+    origin = known.origin(profile)
     cells = (
-        (known_from(profile, known.profiles) or "nothing").replace("_", " "),
+        (known_from(profile, known.profiles) or ("your choice" if origin == "own" else "nothing")).replace("_", " "),
         images(profile),
         shown(profile.audio.show),
         shown(profile.document.show),
@@ -95,7 +96,7 @@ def matrix_row(profile: Profile, known: KnownProfiles) -> dict[str, Any]:
     return {
         "name": profile.name,
         "title": profile.title or profile.name,
-        "origin": known.origin(profile),
+        "origin": origin,
         "variant_of": known.variant_of(profile),
         **dict(zip(COLUMNS, cells, strict=True)),
     }
@@ -145,8 +146,8 @@ def show_profile(name: str, known: KnownProfiles) -> dict[str, Any]:
     inherited: dict[str, list[dict[str, Any]]] = {}
     for path in PATHS:
         if path not in own:
-            table, _, leaf = path.rpartition(".")
-            inherited.setdefault(table or leaf, []).append(_value(profile, path, parent))
+            table = path.rpartition(".")[0]
+            inherited.setdefault(table or "general", []).append(_value(profile, path, parent))
     return {
         **matrix_row(profile, known),
         "about": " ".join(profile.about.split()),

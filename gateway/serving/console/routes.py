@@ -1,13 +1,10 @@
 """The routes of the console: its views, events of calls, and media."""
 
-from collections.abc import AsyncGenerator
-from contextlib import suppress
 from functools import partial
 
-import anyio
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -16,20 +13,15 @@ from gateway.errors import MediaError
 from gateway.serving.console import media
 from gateway.serving.console.admission import Admission, Identify
 from gateway.serving.console.calibrations import VIEWS as CALIBRATION_VIEWS
+from gateway.serving.console.call_events import call_events
 from gateway.serving.console.calls import VIEWS as CALL_VIEWS
-from gateway.serving.console.calls import call_row, filter_in
 from gateway.serving.console.console import Console
 from gateway.serving.console.edit_profile import VIEWS as EDIT_VIEWS
 from gateway.serving.console.home import VIEWS as HOME_VIEWS
 from gateway.serving.console.hosts import PROFILE_VIEWS
 from gateway.serving.console.hosts import VIEWS as HOST_VIEWS
-from gateway.serving.console.rendering import PAGE_HEADERS, as_json, fragment, page
+from gateway.serving.console.rendering import as_json, page
 from gateway.serving.console.views import routes_of
-from gateway.telemetry.call_history import PastCall
-
-_UNREAD_EVENTS = 200
-_HEARTBEAT_SECONDS = 15.0
-
 
 VIEWS = (*HOME_VIEWS, *CALL_VIEWS, *HOST_VIEWS, *CALIBRATION_VIEWS, *EDIT_VIEWS, *PROFILE_VIEWS)
 
@@ -38,7 +30,7 @@ def console_app(console: Console, identify: Identify | None = None) -> ASGIApp:
     """Return the console as an application, to be mounted. `identify` knows admins by their tokens."""
     routes: list[BaseRoute] = [
         Mount("/static", StaticFiles(packages=[("gateway.serving.console", "static")])),
-        Route("/events", partial(_events, console)),
+        Route("/events", partial(call_events, console)),
         Route("/api/calls/{number:int}/result", partial(_result, console)),
         Route("/api/media/{name}", partial(_media, console)),
         Route("/api/media/{name}/drawn", partial(_drawn, console)),
@@ -48,43 +40,6 @@ def console_app(console: Console, identify: Identify | None = None) -> ASGIApp:
     ]
     app = Starlette(routes=routes, exception_handlers={404: _missing})
     return Admission(app, console.sessions, identify)
-
-
-async def _events(console: Console, request: Request) -> Response:
-    """Server-sent events: `begun` with the line of a call, and `ended-<number>` with the same line afterwards."""
-    chosen, base = filter_in(request), request.scope.get("root_path", "")
-    send, receive = anyio.create_memory_object_stream[PastCall](_UNREAD_EVENTS)
-
-    def tell(call: PastCall) -> None:
-        with suppress(anyio.WouldBlock, anyio.BrokenResourceError):  # whoever does not read misses calls
-            send.send_nowait(call)
-
-    try:
-        stop = console.history.listen(tell)
-    except OverflowError as error:
-        return as_json({"error": str(error)}, 503)
-
-    async def lines() -> AsyncGenerator[str]:
-        try:
-            yield "retry: 2000\n\n"
-            while True:
-                call = None
-                with anyio.move_on_after(_HEARTBEAT_SECONDS):
-                    call = await receive.receive()
-                if call is None:
-                    yield ": still here\n\n"
-                elif chosen.fits(call) or not call.is_running:
-                    kind = "begun" if call.is_running else f"ended-{call.number}"
-                    row = fragment("call_row.html", {"base": base, "call": call_row(call)})
-                    yield f"event: {kind}\ndata: {row}\n\n"
-        finally:
-            stop()
-            send.close()
-            receive.close()
-
-    return StreamingResponse(
-        lines(), headers={**PAGE_HEADERS, "X-Accel-Buffering": "no"}, media_type="text/event-stream"
-    )
 
 
 async def _result(console: Console, request: Request) -> Response:

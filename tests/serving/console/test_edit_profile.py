@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from gateway.config.builtin_profiles import builtin_profiles, measured_names
@@ -34,9 +33,7 @@ async def console(folder: Path) -> AsyncGenerator[Shown]:
     server = {"command": sys.executable, "args": [str(SERVERS / "media_stdio.py")]}
     async with shown({"media": server}) as one:
         await one.enter()
-        with anyio.fail_after(60):
-            while not one.gateway.upstreams["media"].tools():
-                await anyio.sleep(0.05)
+        assert await one.gateway.upstreams["media"].ready(60)
         yield one
 
 

@@ -18,20 +18,13 @@ from tests.serving.console.conftest import SERVERS, Shown, shown
 pytestmark = pytest.mark.anyio
 
 
-async def ready(one: Shown, upstream: str) -> None:
-    """Wait until the tools of an upstream are known."""
-    with anyio.fail_after(60):
-        while not one.gateway.upstreams[upstream].tools():
-            await anyio.sleep(0.05)
-
-
 @pytest.fixture
 async def console() -> AsyncGenerator[Shown]:
     """The console of a gateway with the server of pictures, which is ready."""
     server = {"command": sys.executable, "args": [str(SERVERS / "media_stdio.py")], "env": {"A_TOKEN": "env-secret"}}
     async with shown({"media": server}) as one:
         await one.enter()
-        await ready(one, "media")
+        assert await one.gateway.upstreams["media"].ready(60)
         yield one
 
 
@@ -98,7 +91,7 @@ async def test_structured_content_is_shown_as_a_tree(scripted: Callable[[dict[st
     script = {"tools": [{"name": "t", "inputSchema": {"type": "object"}}], "results": {"t": result}}
     async with shown({"s": scripted(script)}) as one:
         await one.enter()
-        await ready(one, "s")
+        assert await one.gateway.upstreams["s"].ready(60)
         await one.call("s__t")
         part = (await one.json("/calls/1"))["parts"][1]
         assert (part["tree"]["count"], part["tree"]["children"][0]["form"]) == (2, "[]")
