@@ -30,7 +30,7 @@ def own_evidence(profile: Profile, profiles: Mapping[str, Profile]) -> dict[str,
     return {
         path: fact
         for path, fact in profile.evidence.items()
-        if all(profiles[parent].evidence.get(path) != fact for parent in profile.lineage)
+        if not any(_is_same(profiles[parent].evidence.get(path), fact) for parent in profile.lineage)
     }
 
 
@@ -42,8 +42,13 @@ def own_paths(profile: Profile, profiles: Mapping[str, Profile], paths: tuple[st
     return [
         path
         for path in paths
-        if value_at(profile, path) != value_at(parent, path) or profile.evidence.get(path) != parent.evidence.get(path)
+        if value_at(profile, path) != value_at(parent, path)
+        or not _is_same(profile.evidence.get(path), parent.evidence.get(path))
     ]
+
+
+def _is_same(one: Evidence | None, other: Evidence | None) -> bool:
+    return one is other or one == other  # inherited evidence is the same object, which is quick to see
 
 
 def known_from(profile: Profile, profiles: Mapping[str, Profile]) -> str | None:

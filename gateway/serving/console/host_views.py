@@ -92,7 +92,9 @@ class HostViews:
         }
         if name not in SIMULATORS:
             return self._compared(result, {**about, "direct": None, "through": self._as_sent(shaped)})
-        seen = partial(_sides, result, shaped.result, tool, name)
+        # As the gateway offers it: a tool loses its output schema along with the structured content.
+        offered = tool if profile.structured.send == "always" else None
+        seen = partial(_sides, result, shaped.result, tool, offered, name)
         try:
             with anyio.fail_after(_SECONDS):
                 # In a process of its own: simulated hosts decode pictures, which nobody has checked.
@@ -147,11 +149,18 @@ class _Judged(NamedTuple):
 
 
 def _sides(
-    result: Mapping[str, Any], shaped: Mapping[str, Any], tool: Mapping[str, Any] | None, name: str
+    result: Mapping[str, Any],
+    shaped: Mapping[str, Any],
+    tool: Mapping[str, Any] | None,
+    offered: Mapping[str, Any] | None,
+    name: str,
 ) -> tuple[_Judged, _Judged]:
-    """Simulate the host without the gateway and with it. Runs in a process of its own."""
+    """Simulate the host without the gateway and with it, which offers it the tool as `offered`.
+
+    Runs in a process of its own.
+    """
     host = SIMULATORS[name]
-    direct, through = side(result, result, tool, host), side(result, shaped, tool, host)
+    direct, through = side(result, result, tool, host), side(result, shaped, offered, host)
     return _Judged(direct, *summary(direct)), _Judged(through, *summary(through))
 
 

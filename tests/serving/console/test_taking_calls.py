@@ -101,6 +101,13 @@ async def test_structured_content_is_shown_as_a_tree(scripted: Callable[[dict[st
         assert "<img src=x" not in page
 
 
+async def test_a_tool_without_its_output_schema_is_not_blamed_for_it(console: Shown) -> None:
+    await console.call("media__both")
+    for host in ("claude-code", "claude-desktop"):
+        seen = await console.json(f"/calls/1/seen/{host}")
+        assert (seen["through"]["problems"], seen["through"]["tone"] in ("good", "kept")) == ([], True)
+
+
 def test_trees_are_bounded() -> None:
     wide = tree_of({str(number): "x" * 1_000 for number in range(10_000)})
     assert wide is not None
