@@ -2,27 +2,27 @@
 
 from collections.abc import Mapping
 
-from evidence import facts, known_words_of, own_evidence
+from evidence import facts, known_words_of
 
 from gateway.core.profiles.match_profile import namesake
 from gateway.core.profiles.profile import Profile
+from gateway.core.profiles.profile_words import (
+    NAMELESS,
+    characters,
+    errors,
+    images,
+    known_from,
+    own_evidence,
+    pages,
+    seen,
+    shown,
+    structured,
+)
 from gateway.hosts.config_files.by_hand import HAND_EDITED
 from gateway.hosts.config_files.hosts import HOSTS
 
-_KNOWN = ("measured", "source", "maintainer", "user_report")
-"""Levels of evidence that say something about the host, best first."""
-_SHOWN = {
-    "line": "named",
-    "file": "the path of a file",
-    "text": "text",
-    "pages": "pages as images",
-    "inline": "their content",
-}
-_SEEN = {"same-turn": "at once", "next-turn": "a turn late", "unknown": "?"}
 _PAGES = ("apps.shows", "apps.declares", "apps.host", "apps.embedded")
 """The values that say what becomes of pages."""
-_LAST = ("default", "passthrough", "text-only")
-"""Profiles that do not belong to a host."""
 _HEADING = (
     "| host | registered with | known from | images | sound | PDF | links | structured data | errors | text "
     "| names | seen | pages |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|"
@@ -86,56 +86,9 @@ def _names(profiles: Mapping[str, Profile]) -> list[str]:
     return sorted((name for name in profiles if name not in variants), key=lambda name: _order(profiles[name]))
 
 
-def known_from(profile: Profile, profiles: Mapping[str, Profile]) -> str | None:
-    """Return the best evidence about the host itself; None if nothing is known."""
-    levels = {fact.level for fact in own_evidence(profile, profile.lineage, profiles).values()}
-    return next((level for level in _KNOWN if level in levels), None)
-
-
 def known_words(profile: Profile, profiles: Mapping[str, Profile]) -> str:
     """Return the best evidence about the host, in words."""
-    return "" if profile.name in _LAST else (known_from(profile, profiles) or "nothing").replace("_", " ")
-
-
-def images(profile: Profile) -> str:
-    """Describe which images are sent, and how."""
-    image = profile.image
-    if image.show != "native":
-        return _SHOWN[image.show]
-    if not image.types:
-        return "all, as they are"
-    types = ", ".join(kind.removeprefix("image/").upper() for kind in image.types)
-    edge = f"{image.max_edge:,} px" if image.max_edge else "any size"
-    return f"{types}; {edge}; {image.max_count or 'any number'}"
-
-
-def shown(show: str) -> str:
-    """Describe how a kind of content is sent."""
-    return _SHOWN.get(show, "as they are")
-
-
-def errors(profile: Profile) -> str:
-    """Describe how media beside an error is sent."""
-    if profile.image.show == "line" or profile.error.media == "line":
-        return "named"
-    return "shown, error as text" if profile.error.media == "unflag" else "shown"
-
-
-def structured(profile: Profile) -> str:
-    """Describe how structured content is sent."""
-    return "as it is" if profile.structured.send == "always" else "as text"
-
-
-def characters(count: int | None) -> str:
-    """A limit in characters."""
-    return f"{count:,}" if count else "no limit"
-
-
-def pages(profile: Profile) -> str:
-    """Whether the host shows pages (MCP Apps)."""
-    if profile.apps.shows is None:
-        return "in results" if profile.apps.embedded == "always" else "?"
-    return "shown" if profile.apps.shows else "not shown"
+    return "" if profile.name in NAMELESS else (known_from(profile, profiles) or "nothing").replace("_", " ")
 
 
 def pages_table(profiles: Mapping[str, Profile]) -> str:
@@ -143,9 +96,9 @@ def pages_table(profiles: Mapping[str, Profile]) -> str:
     lines = ["| host | `--profile` | shows pages | declares the extension | how it is known |", "|---|---|---|---|---|"]
     for name in _names(profiles):
         profile = profiles[name]
-        evidence = own_evidence(profile, profile.lineage, profiles)
+        evidence = own_evidence(profile, profiles)
         known = dict.fromkeys(known_words_of(evidence[path]) for path in _PAGES if path in evidence)
-        if known and name not in _LAST:
+        if known and name not in NAMELESS:
             declares = "?" if profile.apps.declares is None else "yes" if profile.apps.declares else "no"
             cells = (profile.title, f"`{name}`", pages(profile), declares, "; ".join(known))
             lines.append(f"| {' | '.join(cells)} |")
@@ -153,7 +106,7 @@ def pages_table(profiles: Mapping[str, Profile]) -> str:
 
 
 def _order(profile: Profile) -> tuple[bool, str]:
-    return profile.name in _LAST, profile.title.casefold()
+    return profile.name in NAMELESS, profile.title.casefold()
 
 
 def _row(profile: Profile, profiles: Mapping[str, Profile]) -> str:
@@ -170,8 +123,8 @@ def _row(profile: Profile, profiles: Mapping[str, Profile]) -> str:
         errors(profile),
         characters(profile.text.max_chars),
         str(profile.tools.name_max),
-        _SEEN[profile.shown] if profile.image.show == "native" else "-",
-        "" if profile.name in _LAST else pages(profile),
+        seen(profile),
+        "" if profile.name in NAMELESS else pages(profile),
     )
     return f"| {' | '.join(cells)} |"
 
@@ -183,7 +136,7 @@ def _by_hand(profile: Profile) -> str:
 
 def _section(profile: Profile, profiles: Mapping[str, Profile]) -> list[str]:
     lines = [f'<a id="{profile.name}"></a>\n', f"## {profile.title} (`{profile.name}`)\n", _about(profile)]
-    if known_from(profile, profiles) is None and profile.name not in (*_LAST, "inspector"):
+    if known_from(profile, profiles) is None and profile.name not in (*NAMELESS, "inspector"):
         lines.append("**Nothing is known of what it shows its model**: it is sent what every host is sent.\n")
     lines.append(f"{_chosen(profile)}{_namesake(profile, profiles)}{_based(profile)}\n")
     page = _page(profile)
@@ -210,7 +163,7 @@ def _chosen(profile: Profile) -> str:
     how = [f"clients that name themselves {', '.join(names)}"] if names else []
     how += [f"a User-Agent like {', '.join(agents)}"] if agents else []
     if not how:
-        return "" if profile.name in _LAST else f"Chosen by name only: `--profile {profile.name}`. "
+        return "" if profile.name in NAMELESS else f"Chosen by name only: `--profile {profile.name}`. "
     return f"Chosen for {' or '.join(how)}. "
 
 

@@ -88,9 +88,26 @@ def load_profiles(settings: Settings) -> Mapping[str, Profile]:
     return profiles
 
 
+def local_profiles(settings: Settings) -> Mapping[str, ProfileSource]:
+    """Return the consistent profiles of the user's own folder as written in their files, by name."""
+    return _usable(load_local(os.environ), settings.profiles)
+
+
 def measured_names(settings: Settings) -> frozenset[str]:
-    """Return the names of the profiles that were measured by `calibrate`."""
-    return frozenset(_usable(load_local(os.environ), settings.profiles))
+    """Return the names of the profiles that were measured by `calibrate`: those with facts."""
+    return frozenset(name for name, source in local_profiles(settings).items() if source.fact)
+
+
+def with_source(settings: Settings, name: str, source: ProfileSource) -> Profile:
+    """Return the profile that `source` would become under this name, beside all others.
+
+    Raises:
+        ProfileError: it is inconsistent.
+    """
+    others = {**load_builtin(), **local_profiles(settings), **settings.profiles}
+    profile = resolve_profiles({**others, name: source})[name]
+    _check_outputs({name: profile})
+    return profile
 
 
 def _usable(local: Mapping[str, ProfileSource], own: Mapping[str, ProfileSource]) -> dict[str, ProfileSource]:

@@ -1,4 +1,4 @@
-"""The profiles measured by `mcp-gateway calibrate`: one file each in the user's own folder."""
+"""The profiles measured by `mcp-gateway calibrate` or edited in the console: one file each in the user's own folder."""
 
 import logging
 import os
@@ -21,9 +21,12 @@ _MOST = 1_000
 _LARGEST = 256 * 1024
 _ENDING = ".toml"
 
+_MEASURED = "# Written by `mcp-gateway calibrate`. Delete this file to forget what was measured."
+_EDITED = "# Written by the console of mcp-gateway. Delete this file to return to the profile that it extends."
+
 
 def load_local(environ: Mapping[str, str]) -> dict[str, ProfileSource]:
-    """Return the measured profiles by name, in the order of their names.
+    """Return these profiles by name, in the order of their names.
 
     An unusable file only causes a warning: nobody has to be able to write them by hand.
     """
@@ -39,18 +42,23 @@ def load_local(environ: Mapping[str, str]) -> dict[str, ProfileSource]:
     return found
 
 
+def local_path(environ: Mapping[str, str], name: str) -> Path:
+    """Return the path of the file for a profile of this name. Raises ConfigError if there is no folder for it."""
+    folder = profiles_folder(environ)
+    if folder is None:
+        raise ConfigError(f"${PROFILES_VARIABLE} is empty: measured profiles are not kept")
+    return folder / f"{name}{_ENDING}"
+
+
 def write_local(environ: Mapping[str, str], name: str, source: ProfileSource) -> Path:
     """Write a profile under this name, replacing an older one; return its path.
 
     Raises:
         ConfigError: there is no folder for it, or it cannot be written.
     """
-    folder = profiles_folder(environ)
-    if folder is None:
-        raise ConfigError(f"${PROFILES_VARIABLE} is empty: measured profiles are not kept")
-    path = folder / f"{name}{_ENDING}"
+    path = local_path(environ, name)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, as_toml(source).encode())
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from None
@@ -66,11 +74,12 @@ def _files(folder: Path) -> list[Path]:
 
 
 def as_toml(source: ProfileSource) -> str:
-    """Format a measured profile as a file in the form of the built-in ones."""
-    lines = ["# Written by `mcp-gateway calibrate`. Delete this file to forget what was measured.", ""]
+    """Format a profile, without its variants, as a file in the form of the built-in ones."""
+    lines = [_MEASURED if source.fact else _EDITED, ""]
     lines += _pairs({"title": source.title, "about": source.about, "extends": source.extends})
     if source.match:
         lines += _pairs({"match": [_given(match) for match in source.match]})
+    lines += [f"sets.{pair}" for pair in _pairs(source.sets)]
     for fact in source.fact:
         known = {key: value for key, value in _given(fact).items() if key != "sets"}
         lines += ["", "[[fact]]", *_pairs(known), *(f"sets.{pair}" for pair in _pairs(fact.sets))]

@@ -14,7 +14,7 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.change import UPDATED, Change
 from gateway.core.model.wire import WireObject, strip_hop_meta
 from gateway.core.profiles.host_profiles import narrow
-from gateway.core.profiles.match_profile import LOOKED_AT, able, choose_profile
+from gateway.core.profiles.match_profile import LOOKED_AT, Choice, able, choose_profile
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN, Catalogue
 from gateway.core.tools.instructions import Introductions
@@ -115,7 +115,7 @@ class Router:
         self._lists = MergedLists(upstreams, own_tools, self._resources, self._prompts)
         self._introductions = self._shared_introductions()
         self._introduced: Callable[[Introductions], None] | None = None
-        self._chosen: dict[tuple[str | None, ...], Profile] = {}
+        self._chosen: dict[tuple[str | None, ...], Choice] = {}
         self._listeners: list[Listener] = []
         self._telemetry = telemetry or Telemetry()
         self._bridge = bridge or Bridge()
@@ -267,17 +267,25 @@ class Router:
         Raises:
             ProfileError: the caller asks for a profile that does not exist.
         """
+        return self.choice_of(caller).profile
+
+    def choice_of(self, caller: Caller) -> Choice:
+        """Return the profile in force for a caller, as `profile_of` does, with the reason.
+
+        Raises:
+            ProfileError: the caller asks for a profile that does not exist.
+        """
         said = (caller.client_name, caller.client_version, caller.user_agent, caller.profile, caller.model)
         key = (caller.revision, *(text[:LOOKED_AT] if text is not None else None for text in said))
-        profile = self._chosen.get(key)
-        if profile is None:
+        chosen = self._chosen.get(key)
+        if chosen is None:
             choice = choose_profile(self._profiles, caller, self._configured, self._settings.gateway.model)
             client = plain(f"{caller.client_name or 'a client'} {caller.client_version or ''}", 100)
             logger.info("%s, %s: profile %s, because %s", client, caller.revision, choice.profile.name, choice.because)
             if len(self._chosen) >= _CLIENTS:
                 self._chosen.clear()
-            profile = self._chosen[key] = narrow(choice.profile, caller.revision)
-        return profile
+            chosen = self._chosen[key] = Choice(narrow(choice.profile, caller.revision), choice.because)
+        return chosen
 
     def catalogue(self, caller: Caller) -> Catalogue:
         """Return the caller's catalogue, without waiting for upstreams, with notes of what was changed or left out."""

@@ -26,6 +26,7 @@ def test_a_gateway_on_stdio_tells_of_its_host_and_of_each_upstream(start, pictur
     assert gateway["store"] == {"url": "memory://", "bytes": 0, "pieces": 0, "max_bytes": 256 * 1024 * 1024}
     (host,) = gateway["hosts"]
     assert (host["name"], host["revision"], host["profile"]) == ("claude-code", "2025-06-18", "claude-code")
+    assert (host["principal"], host["because"]) == ("local", "the client calls itself 'claude-code'")
     assert host["requests"] >= 2
     pics, gone = gateway["upstreams"]
     assert (pics["name"], pics["state"], pics["revision"], pics["pid"]) == ("pics", "ready", "2025-11-25", pid)

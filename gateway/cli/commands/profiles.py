@@ -15,10 +15,8 @@ from gateway.cli.terminal import say, say_json, say_table
 from gateway.config.builtin_profiles import builtin_profiles, load_profiles
 from gateway.core.profiles.host_profiles import PATHS, value_at
 from gateway.core.profiles.match_profile import find_profile, known_name, namesake
-from gateway.core.profiles.profile import Match, Profile
-
-_OF_THE_HOST = frozenset({"wait.call", "wait.start", "wait.progress_resets", "apps.declares", "apps.shows"})
-"""Values that describe the host itself and are not limits."""
+from gateway.core.profiles.profile import Profile
+from gateway.core.profiles.profile_words import clients, for_models, pages, words_at
 
 _HEADINGS = ("profile", "host", "images", "text", "result", "pages", "based on", "for clients named")
 _WIDE = 150
@@ -92,12 +90,12 @@ def show(
     if profile.about:
         say(" ".join(profile.about.split()))
     say()
-    say(f"chosen for  {', '.join(_clients(profile, profiles)) or 'nobody by itself'}")
+    say(f"chosen for  {', '.join(clients(profile, profiles)) or 'nobody by itself'}")
     for named, other in _namesakes(profile, profiles):
         say(f"note        {_not_the_same(named, other)}")
     say(f"based on    {' > '.join(profile.lineage) or 'nothing'}")
     for variant, models in profile.variants.items():
-        say(f"variant     {variant} {_for_models(models)}")
+        say(f"variant     {variant} {for_models(models)}")
     for path in PATHS:
         say()
         for line in _explained(profile, path):
@@ -118,8 +116,7 @@ def _not_the_same(name: str, other: str) -> str:
 
 
 def _explained(profile: Profile, path: str) -> Iterator[str]:
-    value = value_at(profile, path)
-    yield f"{path} = {'not known' if value is None and path in _OF_THE_HOST else shown(value)}"
+    yield f"{path} = {words_at(profile, path)}"
     evidence = profile.evidence.get(path)
     if evidence is None:
         plain = value_at(Profile(name=profile.name), path) == value_at(profile, path)
@@ -127,24 +124,6 @@ def _explained(profile: Profile, path: str) -> Iterator[str]:
         return
     on = f" on {evidence.host_version}" if evidence.host_version else ""
     yield f"    {evidence.level.replace('_', ' ')}{on}, checked {evidence.checked}: {evidence.source}"
-
-
-def shown(value: Any) -> str:
-    """Format a value as in TOML."""
-    match value:
-        case None:
-            return "no limit"
-        case bool():
-            return str(value).lower()
-        case str():
-            return f'"{value}"'
-        case int() | float():
-            return f"{value:,}"
-        case Mapping():
-            pairs: Mapping[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
-            return "{ " + ", ".join(f'"{key}" = {shown(item)}' for key, item in pairs.items()) + " }"
-        case _:
-            return "[" + ", ".join(shown(item) for item in value) + "]"
 
 
 def _summary(profile: Profile) -> dict[str, Any]:
@@ -168,37 +147,11 @@ def _row(profile: Profile, profiles: Mapping[str, Profile]) -> tuple[str, ...]:
         "; ".join([kinds, *filter(None, limits)]) if image.show == "native" else _NOT_SHOWN[image.show],
         _limit(profile.text.max_chars),
         _limit(profile.limits.result_chars),
-        _pages(profile),
+        pages(profile),
         profile.lineage[0] if profile.lineage else "",
-        ", ".join(_clients(profile, profiles)),
+        ", ".join(clients(profile, profiles)),
     )
-
-
-def _pages(profile: Profile) -> str:
-    """Whether the host is known to show pages (MCP Apps)."""
-    if profile.apps.shows is None:
-        return "in results" if profile.apps.embedded == "always" else "?"
-    return "shown" if profile.apps.shows else "not shown"
 
 
 def _limit(characters: int | None) -> str:
     return "no limit" if characters is None else f"{characters:,}"
-
-
-def _clients(profile: Profile, profiles: Mapping[str, Profile]) -> list[str]:
-    """The clients for which the profile is chosen by default; for a variant, its host and models."""
-    host = profiles.get(profile.lineage[0]) if profile.lineage else None
-    models = host.variants.get(profile.name) if host else None
-    of_host = [f"{host.name} {_for_models(models)}"] if host and models else []
-    return [*map(_client, profile.match), *of_host]
-
-
-def _for_models(models: tuple[str, ...]) -> str:
-    return f"with the model {' or '.join(models)}" if models else "when it is chosen by name"
-
-
-def _client(match: Match) -> str:
-    agent = f"User-Agent /{match.user_agent}/" if match.user_agent else ""
-    model = f"model {match.model}" if match.model else ""
-    name = " ".join(filter(None, (match.client_name, match.client_version)))
-    return " and ".join(filter(None, (name, agent, model)))

@@ -10,6 +10,8 @@ from starlette.requests import Request
 from gateway.config.secrets import all_secrets
 from gateway.core.results.lift_result import lift
 from gateway.errors import InvalidRequest
+from gateway.hosts.simulators.hosts import SIMULATORS
+from gateway.serving.console.call_test import test_of_call
 from gateway.serving.console.console import Console
 from gateway.serving.console.host_views import viewed_hosts
 from gateway.serving.console.parts import characters, envelope_parts, json_part
@@ -103,12 +105,14 @@ def _moment(seconds: float) -> str:
 def show_call(console: Console, call: PastCall) -> dict[str, Any]:
     """Return a call with its arguments, secrets masked, the parts of its own result, the notes, and hosts to compare.
 
-    `parts` and `arguments` are null if they are not kept, or not yet there.
+    `parts` and `arguments` are null if they are not kept, or not yet there. `test` is a test in Python that makes the
+    same call; it is null if that is not possible any more.
     """
     result = call.result
     envelope = None if result is None else lift(result)
     parts = None if envelope is None else envelope_parts(envelope, console.shelf)
     hosts = viewed_hosts(console.gateway.settings)
+    chosen = compared(call, {host.name for host in hosts})
     return {
         **call_row(call),
         "is_kept": call.is_whole,
@@ -118,7 +122,8 @@ def show_call(console: Console, call: PastCall) -> dict[str, Any]:
         "is_error": envelope is not None and envelope.is_error,
         "result_notes": [note.model_dump(exclude_none=True) for note in call.record.notes],
         "hosts": [host._asdict() for host in hosts],
-        "compared": compared(call, {host.name for host in hosts}),
+        "compared": chosen,
+        "test": _test(console, call, chosen),
     }
 
 
@@ -135,9 +140,22 @@ def tool_of(console: Console, call: PastCall) -> Mapping[str, Any] | None:
     return next((tool for tool in tools if tool.get("name") == call.record.upstream_tool), None)
 
 
+def _test(console: Console, call: PastCall, compared_hosts: list[str]) -> str | None:
+    settings = console.gateway.settings
+    upstream = settings.upstreams.get(call.record.upstream)
+    if upstream is None or call.arguments is None or not call.record.upstream_tool:
+        return None
+    hosts = [name for name in compared_hosts if name in SIMULATORS] or ["unknown"]
+    return test_of_call(upstream, call.record.upstream_tool, _masked(console, call), hosts, _secrets(console))
+
+
 def _masked(console: Console, call: PastCall) -> Any:
     schema = (tool_of(console, call) or {}).get("inputSchema")
-    return masked(call.arguments, schema, tuple(all_secrets(console.gateway.settings)))
+    return masked(call.arguments, schema, _secrets(console))
+
+
+def _secrets(console: Console) -> tuple[str, ...]:
+    return tuple(filter(None, all_secrets(console.gateway.settings)))
 
 
 def filter_in(request: Request) -> CallFilter:

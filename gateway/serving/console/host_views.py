@@ -26,6 +26,7 @@ from gateway.serving.console.parts import characters, envelope_parts, seen_parts
 
 _SECONDS = 30.0
 _AT_ONCE = 1
+_MOST_CHANGED = 8
 _CHARACTERS_PER_TOKEN = 4
 """A rule of thumb for English and JSON; models count differently."""
 
@@ -65,12 +66,18 @@ class HostViews:
 
         `title`, `profile`; `through` the gateway, and `direct`ly if the host is simulated: each with its `parts`, a
         `summary` in a few words with its `tone` (good, kept, poor, bad), `problems`, `characters` of text and
-        `text_tokens` (estimated); `effects` and `notes` in words: what was done to the result, and what was changed.
+        `text_tokens` (estimated); `effects` and `notes` in words: what was done to the result, and what was changed;
+        `changed`: the images that were, each `before` and `after`, if as many arrive as there were.
 
         Raises:
             InvalidRequest: there is no such host.
         """
-        profile = _profile_of(name, settings)
+        return await self.view_profile(result, tool, _profile_of(name, settings), name)
+
+    async def view_profile(
+        self, result: Mapping[str, Any], tool: Mapping[str, Any] | None, profile: Profile, name: str
+    ) -> dict[str, Any]:
+        """Return the same with this profile, for the model of the simulated host `name`, or as it is sent."""
         shaped = await self.shaper.shape(result, profile, owner=Caller().principal)
         about = {
             "host": name,
@@ -84,17 +91,28 @@ class HostViews:
             "notes": [note.model_dump(exclude_none=True) for note in shaped.notes],
         }
         if name not in SIMULATORS:
-            return {**about, "direct": None, "through": self._as_sent(shaped)}
-        seen = partial(_sides, result, shaped.result, tool, name)
+            return self._compared(result, {**about, "direct": None, "through": self._as_sent(shaped)})
+        # As the gateway offers it: a tool loses its output schema along with the structured content.
+        offered = tool if profile.structured.send == "always" else None
+        seen = partial(_sides, result, shaped.result, tool, offered, name)
         try:
             with anyio.fail_after(_SECONDS):
                 # In a process of its own: simulated hosts decode pictures, which nobody has checked.
-                direct, through = await to_process.run_sync(seen, cancellable=True, limiter=self.limiter)
+                unchanged, shown = await to_process.run_sync(seen, cancellable=True, limiter=self.limiter)
         except TimeoutError:
             problem = f"this took longer than {_SECONDS:.0f} s, so only what is sent is shown"
-            return {**about, "direct": None, "through": {**self._as_sent(shaped), "problems": [problem]}}
+            through = {**self._as_sent(shaped), "problems": [problem]}
+            return self._compared(result, {**about, "direct": None, "through": through})
         title = SIMULATORS[name].title
-        return {**about, "title": title, "direct": self._as_seen(direct), "through": self._as_seen(through)}
+        sides = {"direct": self._as_seen(unchanged), "through": self._as_seen(shown)}
+        return self._compared(result, {**about, "title": title, **sides})
+
+    def _compared(self, result: Mapping[str, Any], view: dict[str, Any]) -> dict[str, Any]:
+        """Add the images that were changed on their way through the gateway."""
+        original, sent = _drawable(envelope_parts(lift(result), self.shelf)), _drawable(view["through"]["parts"])
+        pairs = zip(original, sent, strict=True) if len(original) == len(sent) else ()
+        changed = [{"before": before, "after": after} for before, after in pairs if before["medium"] != after["medium"]]
+        return {**view, "changed": changed[:_MOST_CHANGED]}
 
     def _as_seen(self, seen: "_Judged") -> dict[str, Any]:
         parts = [] if seen.side.seen is None else seen_parts(seen.side.seen, self.shelf)
@@ -120,6 +138,10 @@ class HostViews:
         }
 
 
+def _drawable(parts: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [part for part in parts if part["kind"] == "image" and part["medium"]]
+
+
 class _Judged(NamedTuple):
     side: Side
     words: str
@@ -127,11 +149,18 @@ class _Judged(NamedTuple):
 
 
 def _sides(
-    result: Mapping[str, Any], shaped: Mapping[str, Any], tool: Mapping[str, Any] | None, name: str
+    result: Mapping[str, Any],
+    shaped: Mapping[str, Any],
+    tool: Mapping[str, Any] | None,
+    offered: Mapping[str, Any] | None,
+    name: str,
 ) -> tuple[_Judged, _Judged]:
-    """Simulate the host without the gateway and with it. Runs in a process of its own."""
+    """Simulate the host without the gateway and with it, which offers it the tool as `offered`.
+
+    Runs in a process of its own.
+    """
     host = SIMULATORS[name]
-    direct, through = side(result, result, tool, host), side(result, shaped, tool, host)
+    direct, through = side(result, result, tool, host), side(result, shaped, offered, host)
     return _Judged(direct, *summary(direct)), _Judged(through, *summary(through))
 
 

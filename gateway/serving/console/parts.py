@@ -7,7 +7,7 @@ A part is a JSON object with a `kind`:
 - `image`, `audio`, `document`, `file`: `media_type`, `bytes`, `medium` (its name at `/console/api/media/`; null if it
   cannot be read), for an image also `pixels` and `is_drawn_as_it_is`;
 - `link`: `uri`, `name`, `description`, `media_type`;
-- `json`: `text`, as for texts.
+- `json`: `text`, as for texts, and the `tree` of an object or a list (see `json_tree.Node`).
 
 `where` and `note` are added if a host does something special with the part.
 """
@@ -30,6 +30,7 @@ from gateway.core.model.envelope import Envelope
 from gateway.core.model.media_types import PixelSize
 from gateway.hosts.simulators.base64_runs import base64_runs
 from gateway.hosts.simulators.seen import Seen, SeenAudio, SeenDocument, SeenImage, SeenPart, SeenText
+from gateway.serving.console.json_tree import tree_of
 from gateway.serving.console.media import PDF, MediaShelf, Medium, is_drawn_as_it_is
 
 HEAD = 6_000
@@ -149,7 +150,7 @@ def text_part(text: str, form: str = "text") -> dict[str, Any]:
 def json_part(value: Any) -> dict[str, Any]:
     """Return the part for a JSON value."""
     text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
-    return {"kind": "json", "text": shortened(text), "characters": len(text), "base64": 0}
+    return {"kind": "json", "text": shortened(text), "characters": len(text), "base64": 0, "tree": tree_of(value)}
 
 
 def shortened(text: str) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gateway.config.schema import Settings
+from gateway.config.settings_diff import Difference
 from gateway.core.model.caller import Caller
 from gateway.core.model.effects import MediaWork
 from gateway.errors import ConfigError
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from gateway.content.shaping import Shaper
     from gateway.content.store import KeptStore
     from gateway.routing import Router
+    from gateway.routing.calibration import Calibration
     from gateway.telemetry.audit.trail import AuditTrail
     from gateway.upstream import Upstreams
     from gateway.upstream.authorization.login_desk import LoginDesk
@@ -33,6 +35,8 @@ class ShownGateway(Protocol):
     @property
     def settings(self) -> Settings: ...
     @property
+    def calibration(self) -> "Calibration": ...
+    @property
     def store(self) -> "KeptStore": ...
     @property
     def media(self) -> MediaWork: ...
@@ -44,6 +48,10 @@ class ShownGateway(Protocol):
     def login_desk(self) -> "LoginDesk": ...
     async def log_out(self, upstream: str, principal: str) -> None:
         """Revoke and forget a login. Raises InvalidRequest or UpstreamError."""
+        ...
+
+    def apply(self, settings: Settings) -> Difference:
+        """Apply settings, and read the user's own profiles again."""
         ...
 
     def preview(self) -> "Shaper":

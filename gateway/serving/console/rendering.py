@@ -1,6 +1,7 @@
 """Pages and JSON of the console: each view is both, at `/console/...` and at `/console/api/...`."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -25,6 +26,9 @@ PAGE_HEADERS = {
 }
 
 
+_ADDRESS = re.compile(r"""(https?://[^\s<>"'()\[\]{}|\\^`]++)""")
+
+
 @cache
 def _templates() -> Environment:
     environment = Environment(
@@ -33,7 +37,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: dict[str, Any] = {"clean": neutral, "size": size_words, "duration": duration}
+    filters: dict[str, Any] = {"clean": neutral, "size": size_words, "duration": duration, "addresses": addresses}
     names: dict[str, Any] = {"version": __version__, "counted": counted, "bars": bars}
     environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]
     environment.globals.update(names)  # pyright: ignore[reportUnknownMemberType]
@@ -69,3 +73,9 @@ def bars(counts: Sequence[int], failed: Sequence[int], height: int) -> list[dict
         {"x": place, "all": -(-count * height // most), "failed": -(-bad * height // most)}
         for place, (count, bad) in enumerate(zip(counts, failed, strict=True))
     ]
+
+
+def addresses(text: str) -> list[tuple[str, bool]]:
+    """Return a text in pieces, each with whether it is an address of the web."""
+    pieces = _ADDRESS.split(text)
+    return [(piece, place % 2 == 1) for place, piece in enumerate(pieces) if piece]

@@ -13,12 +13,16 @@ from gateway.errors import MediaError
 from gateway.serving.console import media
 from gateway.serving.console.access_overview import VIEWS as ACCESS_VIEWS
 from gateway.serving.console.admission import Admission, Identify
+from gateway.serving.console.calibrations import VIEWS as CALIBRATION_VIEWS
 from gateway.serving.console.call_events import call_events
 from gateway.serving.console.calls import VIEWS as CALL_VIEWS
 from gateway.serving.console.config_changes import VIEWS as CHANGE_VIEWS
 from gateway.serving.console.console import Console
+from gateway.serving.console.edit_profile import VIEWS as EDIT_VIEWS
 from gateway.serving.console.found_servers import VIEWS as FOUND_VIEWS
 from gateway.serving.console.home import VIEWS as HOME_VIEWS
+from gateway.serving.console.hosts import PROFILE_VIEWS
+from gateway.serving.console.hosts import VIEWS as HOST_VIEWS
 from gateway.serving.console.rendering import as_json, page
 from gateway.serving.console.servers import VIEWS as SERVER_VIEWS
 from gateway.serving.console.stored import VIEWS as STORE_VIEWS
@@ -31,6 +35,10 @@ VIEWS = (
     *HOME_VIEWS,
     *CALL_VIEWS,
     *TRY_VIEWS,
+    *HOST_VIEWS,
+    *CALIBRATION_VIEWS,
+    *EDIT_VIEWS,
+    *PROFILE_VIEWS,
     *SERVER_VIEWS,
     *FOUND_VIEWS,
     *CHANGE_VIEWS,
@@ -45,6 +53,7 @@ def console_app(console: Console, identify: Identify | None = None) -> ASGIApp:
     routes: list[BaseRoute] = [
         Mount("/static", StaticFiles(packages=[("gateway.serving.console", "static")])),
         Route("/events", partial(call_events, console)),
+        Route("/api/calls/{number:int}/result", partial(_result, console)),
         Route("/api/media/{name}", partial(_media, console)),
         Route("/api/media/{name}/drawn", partial(_drawn, console)),
         Route("/api/media/{name}/pages", partial(_pages, console)),
@@ -54,6 +63,17 @@ def console_app(console: Console, identify: Identify | None = None) -> ASGIApp:
     ]
     app = Starlette(routes=routes, exception_handlers={404: _missing})
     return Admission(app, console.sessions, identify)
+
+
+async def _result(console: Console, request: Request) -> Response:
+    """The result of a call as its upstream sent it, to be saved."""
+    number = request.path_params["number"]
+    call = console.history.find(number)
+    if call is None or call.result is None:
+        return as_json({"error": "the result of this call is not kept"}, 404)
+    answer = as_json(call.result)
+    answer.headers["Content-Disposition"] = f'attachment; filename="call-{number}.json"'
+    return answer
 
 
 async def _media(console: Console, request: Request) -> Response:

@@ -139,16 +139,18 @@ def _store(running: Running) -> dict[str, Any]:
 def _host(host: ConnectedHostPort, router: "Router") -> dict[str, Any]:
     caller = host.caller
     try:
-        profile = router.profile_of(caller).name
-    except GatewayError:  # it asked for a profile that does not exist, or no longer does
-        profile = None
+        choice = router.choice_of(caller)
+        profile, because = choice.profile.name, choice.because
+    except GatewayError as error:  # it asked for a profile that does not exist, or no longer does
+        profile, because = None, error.message
     return {
         "name": caller.client_name,
         "version": caller.client_version,
         "revision": caller.revision,
-        "profile": profile,
         "principal": caller.principal,
         "token": caller.token,
+        "profile": profile,
+        "because": because,
         "since": moment(host.since),
         "last_request": moment(host.last),
         "requests": host.requests,

@@ -6,8 +6,15 @@ document.addEventListener("click", (event) => {
   const zoom = target?.closest("[data-zoom]");
   if (zoom) return enlarge(zoom.querySelector("img"));
   target?.closest("[data-close]")?.closest("article")?.remove();
+  const copy = target?.closest("[data-copy]");
+  if (copy) copyText(copy).catch(() => (copy.textContent = "Select it, and copy it by hand"));
   const tab = target?.closest("[data-tabs] [role=tab]");
   if (tab) select(tab);
+});
+
+document.addEventListener("input", (event) => {
+  const slide = event.target instanceof Element ? event.target.closest("[data-slide]") : null;
+  slide?.style.setProperty("--at", `${event.target.value}%`);
 });
 
 document.addEventListener("keydown", (event) => {
@@ -28,6 +35,12 @@ document.addEventListener("submit", (event) => {
   const compared = document.getElementById("compared");
   htmx.ajax("GET", form.dataset.chooser + encodeURIComponent(host), { target: compared, swap: "afterbegin" });
 });
+
+async function copyText(button) {
+  await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+  button.textContent = "Copied";
+  setTimeout(() => (button.textContent = "Copy"), 2000);
+}
 
 function select(tab) {
   for (const other of tab.parentElement.querySelectorAll("[role=tab]")) {

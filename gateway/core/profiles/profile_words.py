@@ -1,0 +1,147 @@
+"""What a profile says, in a few words: for the tables of hosts in the documentation and the console. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.core.profiles.inheritance import value_at
+from gateway.core.profiles.profile import Evidence, Match, Profile
+
+NAMELESS = ("default", "passthrough", "text-only")
+"""Profiles that do not belong to a host."""
+
+_KNOWN = ("measured", "source", "maintainer", "user_report")
+"""Levels of evidence that say something about the host, best first."""
+_SHOWN = {
+    "line": "named",
+    "file": "the path of a file",
+    "text": "text",
+    "pages": "pages as images",
+    "inline": "their content",
+}
+_SEEN = {"same-turn": "at once", "next-turn": "a turn late", "unknown": "?"}
+
+
+OF_THE_HOST = frozenset({"wait.call", "wait.start", "wait.progress_resets", "apps.declares", "apps.shows"})
+"""Values that describe the host itself and are not limits."""
+
+
+def own_evidence(profile: Profile, profiles: Mapping[str, Profile]) -> dict[str, Evidence]:
+    """Return the evidence that is not inherited, by dotted path."""
+    return {
+        path: fact
+        for path, fact in profile.evidence.items()
+        if not any(_is_same(profiles[parent].evidence.get(path), fact) for parent in profile.lineage)
+    }
+
+
+def own_paths(profile: Profile, profiles: Mapping[str, Profile], paths: tuple[str, ...]) -> list[str]:
+    """Return the paths whose values are not simply inherited: with other evidence, or with another value."""
+    if not profile.lineage:
+        return [path for path in paths if path in profile.evidence]
+    parent = profiles[profile.lineage[0]]
+    return [
+        path
+        for path in paths
+        if value_at(profile, path) != value_at(parent, path)
+        or not _is_same(profile.evidence.get(path), parent.evidence.get(path))
+    ]
+
+
+def _is_same(one: Evidence | None, other: Evidence | None) -> bool:
+    return one is other or one == other  # inherited evidence is the same object, which is quick to see
+
+
+def known_from(profile: Profile, profiles: Mapping[str, Profile]) -> str | None:
+    """Return the best evidence about the host itself; None if nothing is known."""
+    levels = {fact.level for fact in own_evidence(profile, profiles).values()}
+    return next((level for level in _KNOWN if level in levels), None)
+
+
+def images(profile: Profile) -> str:
+    """Describe which images are sent, and how."""
+    image = profile.image
+    if image.show != "native":
+        return _SHOWN[image.show]
+    if not image.types:
+        return "all, as they are"
+    types = ", ".join(kind.removeprefix("image/").upper() for kind in image.types)
+    edge = f"{image.max_edge:,} px" if image.max_edge else "any size"
+    return f"{types}; {edge}; {image.max_count or 'any number'}"
+
+
+def shown(show: str) -> str:
+    """Describe how a kind of content is sent."""
+    return _SHOWN.get(show, "as they are")
+
+
+def errors(profile: Profile) -> str:
+    """Describe how media beside an error is sent."""
+    if profile.image.show == "line" or profile.error.media == "line":
+        return "named"
+    return "shown, error as text" if profile.error.media == "unflag" else "shown"
+
+
+def structured(profile: Profile) -> str:
+    """Describe how structured content is sent."""
+    return "as it is" if profile.structured.send == "always" else "as text"
+
+
+def characters(count: int | None) -> str:
+    """A limit in characters."""
+    return f"{count:,}" if count else "no limit"
+
+
+def pages(profile: Profile) -> str:
+    """Whether the host shows pages (MCP Apps)."""
+    if profile.apps.shows is None:
+        return "in results" if profile.apps.embedded == "always" else "?"
+    return "shown" if profile.apps.shows else "not shown"
+
+
+def seen(profile: Profile) -> str:
+    """When the model sees an image."""
+    return _SEEN[profile.shown] if profile.image.show == "native" else "-"
+
+
+def words_at(profile: Profile, path: str) -> str:
+    """Format the value at a dotted path."""
+    value = value_at(profile, path)
+    return "not known" if value is None and path in OF_THE_HOST else value_words(value)
+
+
+def value_words(value: Any) -> str:
+    """Format a value as in TOML."""
+    match value:
+        case None:
+            return "no limit"
+        case bool():
+            return str(value).lower()
+        case str():
+            return f'"{value}"'
+        case int() | float():
+            return f"{value:,}"
+        case Mapping():
+            pairs: Mapping[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+            return "{ " + ", ".join(f'"{key}" = {value_words(item)}' for key, item in pairs.items()) + " }"
+        case _:
+            return "[" + ", ".join(value_words(item) for item in value) + "]"
+
+
+def clients(profile: Profile, profiles: Mapping[str, Profile]) -> list[str]:
+    """Return the clients for which the profile is chosen by default; for a variant, its host and models."""
+    host = profiles.get(profile.lineage[0]) if profile.lineage else None
+    models = host.variants.get(profile.name) if host else None
+    of_host = [f"{host.name} {for_models(models)}"] if host and models else []
+    return [*map(_client, profile.match), *of_host]
+
+
+def for_models(models: tuple[str, ...]) -> str:
+    """When a variant with these models replaces its host's profile."""
+    return f"with the model {' or '.join(models)}" if models else "when it is chosen by name"
+
+
+def _client(match: Match) -> str:
+    agent = f"User-Agent /{match.user_agent}/" if match.user_agent else ""
+    model = f"model {match.model}" if match.model else ""
+    name = " ".join(filter(None, (match.client_name, match.client_version)))
+    return " and ".join(filter(None, (name, agent, model)))
