@@ -70,6 +70,7 @@ def console(tmp_path: Path) -> Any:
         f"[upstreams.paper]\ncommand = {python}\nargs = ['-m', 'tests.servers.kinds_stdio']\ncwd = {here}\n"
         f"[upstreams.odd]\ncommand = {python}\n"
         f"args = [{json.dumps(str(SERVERS / 'scripted_stdio.py'))}, {json.dumps(str(script(tmp_path)))}]\n"
+        f"[upstreams.trial]\ncommand = {python}\nargs = [{json.dumps(str(SERVERS / 'trial_stdio.py'))}]\n"
         "[upstreams.gone]\nurl = 'http://127.0.0.1:9/mcp'\n"
     )
     gateway = Serving(config, "--console")
@@ -107,7 +108,17 @@ def test_every_screen_in_a_browser(console: Serving, chromium: str, node_modules
         {"name": "table", "path": f"/console/calls/{numbers['odd__table']}"},
         {"name": "hostile", "path": f"/console/calls/{numbers['odd__evil']}"},
         {"name": "failed", "path": f"/console/calls/{numbers['odd__missing']}"},
-        *MORE_SCREENS,
+        {"name": "try", "path": "/console/try"},
+        {"name": "form", "path": "/console/try/tools/trial__shapes"},
+        {"name": "hosts", "path": "/console/hosts"},
+        {"name": "profile", "path": "/console/hosts/claude-code"},
+        {"name": "edit", "path": "/console/edit/claude-code"},
+        {"name": "servers", "path": "/console/servers"},
+        {"name": "server", "path": "/console/servers/odd"},
+        {"name": "failed-server", "path": "/console/servers/gone"},
+        {"name": "approvals", "path": "/console/approvals"},
+        {"name": "access", "path": "/console/access"},
+        {"name": "store", "path": "/console/store"},
     ]
     task = {
         "executablePath": chromium,
@@ -120,9 +131,6 @@ def test_every_screen_in_a_browser(console: Serving, chromium: str, node_modules
     found = walk(task, lambda: console.call("odd__table"))
     assert len(found) == 4 * len(screens) + 1
     assert {name: faults for name, faults in found.items() if faults} == {}
-
-
-MORE_SCREENS: list[dict[str, Any]] = []
 
 
 def walk(task: dict[str, Any], call: Callable[[], Any]) -> dict[str, list[str]]:
