@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from starlette.requests import Request
 
-from gateway.config.secrets import all_secrets
+from gateway.config.secrets import all_secrets, longest_first
 from gateway.core.results.lift_result import lift
 from gateway.errors import InvalidRequest
 from gateway.hosts.simulators.hosts import SIMULATORS
@@ -20,6 +20,7 @@ from gateway.telemetry.audit.mask_arguments import masked
 from gateway.telemetry.call_history import CallHistory, PastCall
 
 PAGE = 100
+_SHORTEST_SECRET = 6
 _LONGEST = 500
 
 
@@ -155,7 +156,7 @@ def _masked(console: Console, call: PastCall) -> Any:
 
 
 def _secrets(console: Console) -> tuple[str, ...]:
-    return tuple(filter(None, all_secrets(console.gateway.settings)))
+    return longest_first(all_secrets(console.gateway.settings), _SHORTEST_SECRET)
 
 
 def filter_in(request: Request) -> CallFilter:
