@@ -10,55 +10,27 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio.to_thread
 
 from gateway._version import __version__
-from gateway.config.schema import Settings
-from gateway.config.settings_diff import Difference
 from gateway.core.model.caller import Caller
 from gateway.core.tools.catalogue.repair import withheld
 from gateway.errors import GatewayError
+from gateway.serving.console.ports import ShownGateway
 from gateway.serving.control.reload_config import Reloader
 from gateway.system.process_usage import memory_of_trees, own_memory
 
 if TYPE_CHECKING:
     from gateway.content.links.links import Links
-    from gateway.content.shaping import Shaper
-    from gateway.content.store import KeptStore
-    from gateway.core.model.effects import MediaWork
     from gateway.routing import Router
-    from gateway.routing.calibration import Calibration
     from gateway.serving.console.on_request import ConsoleOnRequest
-    from gateway.telemetry.audit.trail import AuditTrail
-    from gateway.upstream import Upstream, Upstreams
-    from gateway.upstream.authorization.login_desk import LoginDesk
+    from gateway.upstream import Upstream
     from gateway.upstream.pins import Pins
 
 
-class Running(Protocol):
-    """The gateway to report on (implemented by `gateway.runtime.Gateway`)."""
+class Running(ShownGateway, Protocol):
+    """The gateway to report on and to control (implemented by `gateway.runtime.Gateway`)."""
 
     @property
-    def router(self) -> "Router": ...
-    @property
-    def upstreams(self) -> "Upstreams": ...
-    @property
-    def settings(self) -> Settings: ...
-    @property
-    def calibration(self) -> "Calibration": ...
-    @property
-    def store(self) -> "KeptStore": ...
-    @property
     def links(self) -> "Links": ...
-    @property
-    def media(self) -> "MediaWork": ...
-    def preview(self) -> "Shaper": ...
-    @property
-    def pins(self) -> "Pins": ...
-    @property
-    def audit(self) -> "AuditTrail | None": ...
-    @property
-    def login_desk(self) -> "LoginDesk": ...
-    def apply(self, settings: Settings) -> Difference: ...
     async def logged_in(self, upstream: str, principal: str) -> None: ...
-    async def log_out(self, upstream: str, principal: str) -> None: ...
 
 
 class ConnectedHostPort(Protocol):
