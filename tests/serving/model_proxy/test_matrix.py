@@ -205,7 +205,7 @@ def started(folder: Path, *arguments: str) -> Generator[str]:
             for line in process.stderr:
                 said.append(line)
                 if found := re.fullmatch(
-                    r"(?:listening on|) *(http://127\.0\.0\.1:\d+)(?:/mcp .*| +Anthropic)", line.rstrip()
+                    r"(?:listening on|) *(http://127\.0\.0\.1:\d+)(?:/mcp .*| +Anthropic.*)", line.rstrip()
                 ):
                     break
             else:
