@@ -45,7 +45,7 @@ class Admission:
             return await self._app(scope, receive, send)
         if path == "/enter":
             return await (await self._entering(request))(scope, receive, send)
-        session = request.cookies.get(COOKIE, "")
+        session = request.cookies.get(_cookie(request), "")
         if await self._is_admin(request.headers.get("authorization", "")):
             return await self._app(scope, receive, send)
         if not await self._is_open(session):
@@ -103,7 +103,7 @@ class Admission:
 def _entered(request: Request, session: str) -> Response:
     answer = RedirectResponse(f"{_base(request)}/", 303, dict(PAGE_HEADERS))
     answer.set_cookie(
-        COOKIE,
+        _cookie(request),
         session,
         max_age=int(IDLE_SECONDS),
         path=_base(request) or "/",
@@ -112,6 +112,11 @@ def _entered(request: Request, session: str) -> Response:
         samesite="lax",  # strict would not be sent after following the link of a terminal or a chat
     )
     return answer
+
+
+def _cookie(request: Request) -> str:
+    """Return the name of the cookie. Browsers send cookies to all ports of a machine, and each may have a console."""
+    return COOKIE if request.url.port is None else f"{COOKIE}-{request.url.port}"
 
 
 def _is_own(request: Request, session: str) -> bool:

@@ -44,6 +44,17 @@ async def test_a_key_lets_one_browser_in_once() -> None:
         assert "mcp-gateway console" in again.text
 
 
+async def test_consoles_of_several_gateways_stay_open_beside_each_other() -> None:
+    async with shown({}) as one, shown({}) as other:
+        other.browser.cookies = one.browser.cookies  # a browser sends them to all ports
+        for shows, port in ((one, 7001), (other, 7002)):
+            key = shows.console.sessions.new_key()
+            answer = await shows.browser.get(f"http://127.0.0.1:{port}/console/enter?key={key}")
+            assert answer.status_code == 303
+        for shows, port in ((one, 7001), (other, 7002)):
+            assert (await shows.browser.get(f"http://127.0.0.1:{port}/console/calls")).status_code == 200
+
+
 async def test_the_token_of_an_admin_opens_it_and_no_other() -> None:
     async with shown({}, identify) as one:
         assert (await one.get("/api/calls", Authorization="Bearer admin")).status_code == 200
