@@ -20,11 +20,14 @@ _ENCODED = frozenset({"data", "blob"})
 """The fields that hold base64 in MCP's content, whatever their length."""
 
 _PAIR = re.compile(
-    rf"""([\w.-]{{0,40}}(?:{SECRET_NAME.pattern})[\w.-]{{0,40}}["']?\s{{0,4}}[:=]\s{{0,4}})"""
+    rf"""((?:{SECRET_NAME.pattern})[\w.-]{{0,40}}["']?\s{{0,4}}[:=]\s{{0,4}})"""
     r"""(?:"[^"]*"|'[^']*'|(?:(?:Bearer|Basic)\s+)?[^\s,;&}]+)""",
     re.IGNORECASE,
 )
-"""Matches what looks like a secret with its name in text: `password: x`, `{"api_key": "x"}`, `?token=x`."""
+"""Matches what looks like a secret with its name in text: `password: x`, `{"api_key": "x"}`, `?token=x`.
+
+What stands before `key` in `api_key` need not match: it stays as it is.
+"""
 
 
 def shorten_json(value: Any) -> str:

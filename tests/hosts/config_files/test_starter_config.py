@@ -27,7 +27,7 @@ def test_its_commented_examples_are_valid_too(tmp_path):
 
 def test_names_are_made_where_none_is_given():
     upstreams = upstreams_of(["https://a.example/x?y=1", "b=http://b"], ["/opt/x/run --a=1", "npx z"])
-    assert list(upstreams) == ["a-example", "b", "run", "npx"]
+    assert list(upstreams) == ["a-example", "b", "run", "z"]
 
 
 @pytest.mark.parametrize(
