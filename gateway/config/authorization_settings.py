@@ -36,7 +36,7 @@ class PersonSettings(ReachSettings):
     hash: Annotated[str | None, Field(pattern=PASSPHRASE_HASH)] = None
     """The hash (scrypt) of the passphrase; omitted: this person logs in with the company's account only."""
     admin: bool = False
-    """Whether their hosts may see what concerns the gateway as a whole, such as its metrics."""
+    """Whether they may see what concerns the gateway as a whole: metrics, and the console with everybody's calls."""
 
 
 class OidcSettings(ReachSettings):

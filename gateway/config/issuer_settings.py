@@ -42,7 +42,7 @@ class ClaimSettings(Section):
     calls_per_minute: Claim | None = None
     """Maximum number of its tool calls within a minute."""
     admin: Claim | None = None
-    """Whether it may read what concerns the gateway as a whole (`/metrics`, `/readyz`): a claim that is true or not."""
+    """Whether it may read what concerns the gateway as a whole (`/metrics`, `/console`): a claim, true or not."""
 
 
 class GroupSettings(Section):
@@ -53,7 +53,7 @@ class GroupSettings(Section):
     tools: tuple[str, ...] = ("*",)
     """Tools that exist for members: shell globs on `upstream__tool`."""
     admin: bool = False
-    """Whether members may read what concerns the gateway as a whole: `/metrics`, `/readyz`."""
+    """Whether members may read what concerns the gateway as a whole: `/metrics`, `/readyz`, `/console`."""
 
 
 class IssuerSettings(Section):

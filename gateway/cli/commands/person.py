@@ -47,7 +47,7 @@ def add(
     calls_per_minute: Annotated[
         int | None, typer.Option("--calls-per-minute", metavar="N", min=1, help="Limit of tool calls.")
     ] = None,
-    admin: Annotated[bool, typer.Option("--admin", help="Let their hosts see the whole gateway's metrics.")] = False,
+    admin: Annotated[bool, typer.Option("--admin", help="Let them see the whole gateway: metrics, console.")] = False,
     config: ConfigFile = None,
 ) -> int:
     """Add a person. The passphrase is typed in, or read from stdin; the configuration has only its hash.

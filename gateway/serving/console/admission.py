@@ -27,7 +27,7 @@ class Admission:
     """ASGI middleware before every page of the console.
 
     A browser enters by an address with a key, or by a form for a token, if `identify` knows admins by their tokens.
-    Programs send such a token with each request.
+    Programs send such a token with each request. Only who has come by a key may do more than look.
     """
 
     def __init__(self, app: ASGIApp, sessions: ConsoleSessions, identify: Identify | None = None) -> None:
@@ -46,17 +46,24 @@ class Admission:
         if path == "/enter":
             return await (await self._entering(request))(scope, receive, send)
         session = request.cookies.get(_cookie(request), "")
-        if await self._is_admin(request.headers.get("authorization", "")):
-            return await self._app(scope, receive, send)
-        if not await self._is_open(session):
+        is_admin = await self._is_admin(request.headers.get("authorization", ""))
+        if not is_admin and not await self._is_open(session):
             answer = _refused(request, path, by_token=self._identify is not None)
             return await answer(scope, receive, send)
-        if request.method not in _READING and not _is_own(request, session):
-            return await as_json({"error": "this form is not one of the console's own pages"}, 403)(
-                scope, receive, send
-            )
+        if request.method not in _READING and (problem := self._may_not_act(request, session)):
+            return await _told(request, path, problem)(scope, receive, send)
         scope[SESSION_SCOPE] = session
         return await self._app(scope, receive, send)
+
+    def _may_not_act(self, request: Request, session: str) -> str | None:
+        """Return why this browser or program may only look; None if it may do more.
+
+        What is done here is done as the operator, on the operator's machine and with the operator's logins: adding a
+        server starts a program. An admin may see what concerns the gateway as a whole, which is less.
+        """
+        if self._sessions.authorization_of(session) != "":
+            return "an admin's token only looks: `mcp-gateway console` on the gateway's machine also does things"
+        return None if _is_own(request, session) else "this form is not one of the console's own pages"
 
     async def _is_open(self, session: str) -> bool:
         authorization = self._sessions.authorization_of(session)
@@ -98,6 +105,12 @@ class Admission:
             problem = "This is not the token of an admin."
             return page("enter.html", {"base": _base(request), "by_token": True, "problem": problem}, 403)
         return _entered(request, self._sessions.open(authorization))
+
+
+def _told(request: Request, path: str, problem: str) -> Response:
+    if "hx-request" in request.headers and not path.startswith("/api/"):
+        return page("refused.html", {"problem": problem})  # htmx puts only what was granted in place
+    return as_json({"error": problem}, 403)
 
 
 def _entered(request: Request, session: str) -> Response:

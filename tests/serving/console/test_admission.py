@@ -4,7 +4,7 @@ import pytest
 
 from gateway.serving.access.identified import Fault, Identified
 from gateway.serving.console.admission import COOKIE, FORM_TOKEN
-from gateway.serving.console.sessions import ConsoleSessions
+from gateway.serving.console.sessions import ConsoleSessions, form_token
 from tests.serving.console.conftest import Shown, shown
 
 pytestmark = pytest.mark.anyio
@@ -64,6 +64,22 @@ async def test_the_token_of_an_admin_opens_it_and_no_other() -> None:
             assert answer.status_code == status
         assert (await one.get("/calls")).status_code == 200
         assert (await one.browser.post("/console/enter", content=b"token=" + b"x" * 10_000)).status_code == 413
+
+
+async def test_an_admin_looks_and_does_nothing() -> None:
+    async with shown({}, identify) as one:
+        by_header = await one.browser.post("/console/api/changes/show", headers={"Authorization": "Bearer admin"})
+        assert (by_header.status_code, "only looks" in by_header.json()["error"]) == (403, True)
+        assert (await one.browser.post("/console/enter", data={"token": "admin"})).status_code == 303
+        token = form_token(one.browser.cookies[COOKIE])
+        for path in ("/changes/write", "/try/tools/x", "/calibration/begin", "/save/codex", "/servers/x/restart"):
+            answer = await one.browser.post(f"/console{path}", headers={FORM_TOKEN: token})
+            assert answer.status_code == 403
+            part = await one.browser.post(f"/console{path}", headers={FORM_TOKEN: token, "HX-Request": "true"})
+            assert (part.status_code, 'role="alert"' in part.text) == (200, True)
+        await one.enter()
+        answer = await one.browser.post("/console/api/servers/x/restart")
+        assert answer.status_code == 400  # there is no such server
 
 
 async def test_a_token_that_is_withdrawn_ends_its_session() -> None:
