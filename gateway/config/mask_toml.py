@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -11,6 +11,8 @@ from gateway.config.secrets import HIDDEN, SECRET_NAME, hide, longest_first
 from gateway.core.model.json_values import is_list, is_object
 
 _SHORTEST = 4
+_HEADERS = frozenset({"--header", "-H"})
+"""Options that have a header."""
 _SCHEME = re.compile(r"(?:Bearer|Basic|Token)[ \t]++", re.IGNORECASE)
 _REFERENCE = re.compile(r"\$\{(?:[A-Za-z_][A-Za-z0-9_]*+|(?:file|keyring|cmd):[^}]*+)\}")
 
@@ -45,6 +47,11 @@ def _parsed(text: str) -> Any:
 def _escaped(value: str) -> str:
     """Return the value as it stands between the quotes of TOML and JSON."""
     return json.dumps(value, ensure_ascii=False)[1:-1]
+
+
+def secrets_in_words(words: Sequence[str]) -> tuple[str, ...]:
+    """Return what is secret in the arguments of a command line, by their options."""
+    return longest_first(_secrets_of(list(words)), _SHORTEST)
 
 
 def _secrets_of(value: Any, name: str = "") -> Iterator[str]:
@@ -86,6 +93,8 @@ def _of_word(word: str, before: str) -> Iterator[str]:
         yield value
     elif before and SECRET_NAME.search(before) and not word.startswith("-"):
         yield word
+    elif before in _HEADERS or SECRET_NAME.search(word.partition(": ")[0] if ": " in word else ""):
+        yield from _of_header(word.partition(":")[2].strip() or word)
     elif "://" in word:
         yield from _of_url(word)
 

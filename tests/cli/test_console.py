@@ -34,14 +34,14 @@ def config(tmp_path: Path) -> Path:
 def let_in(url: str) -> Callable[[str], Any]:
     """Enter with the address of the console; the function returned reads JSON of it."""
     cookies = urllib.request.HTTPCookieProcessor(CookieJar())
-    base = url.partition("/console/")[0]
+    base = url.partition("/enter")[0]
 
     def read(address: str) -> bytes:
         with open_url(address, 30, cookies) as answer:
             return answer.read()
 
     assert b"<nav" in read(url)
-    return lambda path: json.loads(read(f"{base}/console/api{path}"))
+    return lambda path: json.loads(read(f"{base}/api{path}"))
 
 
 def test_the_console_of_a_gateway_on_stdio(start: Any, command: Command, ask: Any, config: Path) -> None:
@@ -61,7 +61,7 @@ def test_the_console_of_a_gateway_on_stdio(start: Any, command: Command, ask: An
     with refused.value as error:
         assert error.code == 401
     again = command("console", "--no-browser").out.strip()
-    assert again.partition("/console")[0] == url.partition("/console")[0]
+    assert again.partition("/enter")[0] == url.partition("/enter")[0]
     assert again != url
     with pytest.raises(urllib.error.HTTPError) as foreign:
         open_url(urllib.request.Request(again, headers={"Host": "evil.example"}), 30)

@@ -27,6 +27,7 @@ _SHORT = 12
 _IN_WORDS = ("cause", "changes", "problem", "address", "why", "client", "goes_to", "by")
 """What is shown with its name."""
 _BY = {
+    "console": "somebody at the console",
     "host": "the host's user",
     "program": "the program's user",
     "terminal": "somebody in a terminal",

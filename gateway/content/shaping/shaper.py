@@ -130,7 +130,7 @@ class Shaper:
 
     def _first(self, result: WireObject, profile: Profile, notes: tuple[Note, ...], app: bool) -> _First:
         """Return the first decisions, and the result if they need no effects."""
-        envelope = _lifted(result, self._max_blocks)
+        envelope = lift_within(result, self._max_blocks)
         if profile.rescue:
             envelope = rescue(envelope)
         envelope = envelope.with_note(*notes)
@@ -157,8 +157,8 @@ async def _at_once(function: Callable[..., Any], *args: Any) -> Any:
     return function(*args)
 
 
-def _lifted(result: WireObject, limit: int) -> Envelope:
-    """Lift at most `limit` blocks of a result. The rest is dropped before it costs anything, with a line and a note."""
+def lift_within(result: WireObject, limit: int) -> Envelope:
+    """Lift at most `limit` blocks of a result; the rest is dropped before it costs anything, with a line and a note."""
     content: Any = result.get("content")
     more = len(content) - limit if is_list(content) else 0
     if more <= 0:

@@ -40,14 +40,18 @@ class Admission:
         if scope["type"] != "http":
             return None
         request = Request(scope, receive)
-        path = request.url.path.removeprefix(scope.get("root_path", ""))
+        # As the router sees it: older versions of Starlette make the URL of a request from its Host header.
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
         if path.startswith("/static/"):
             return await self._app(scope, receive, send)
         if path == "/enter":
             return await (await self._entering(request))(scope, receive, send)
         session = request.cookies.get(_cookie(request), "")
-        is_admin = await self._is_admin(request.headers.get("authorization", ""))
+        given = request.headers.get("authorization", "")
+        is_admin = await self._is_admin(given)
         if not is_admin and not await self._is_open(session):
+            if given and self._identify is not None:
+                await self._wrong.refused(scope)
             answer = _refused(request, path, by_token=self._identify is not None)
             return await answer(scope, receive, send)
         if request.method not in _READING and (problem := self._may_not_act(request, session)):
@@ -129,7 +133,8 @@ def _entered(request: Request, session: str) -> Response:
 
 def _cookie(request: Request) -> str:
     """Return the name of the cookie. Browsers send cookies to all ports of a machine, and each may have a console."""
-    return COOKIE if request.url.port is None else f"{COOKIE}-{request.url.port}"
+    server = request.scope.get("server")  # not what the Host header says, which may be anything
+    return COOKIE if server is None or server[1] is None else f"{COOKIE}-{server[1]}"
 
 
 def _is_own(request: Request, session: str) -> bool:

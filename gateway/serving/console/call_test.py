@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from pprint import pformat
 from typing import Any
 
+from gateway.config.mask_toml import secrets_in_words
 from gateway.config.schema import UpstreamSettings
 from gateway.config.secrets import hide
 from gateway.core.wording import plain
 
 _WIDTH = 110
-_MOST = 20_000
+MOST = 20_000
 """Characters of arguments that are written into a test."""
 _WORD = re.compile(r"[a-z0-9]+")
 
@@ -64,10 +65,11 @@ def test_of_call(
     """Return the source of the test: it starts or connects to the server itself, and calls its `tool`.
 
     `hosts` are those of `gateway.testing.HOSTS`. Variables of the environment and headers are left out, since they may
-    be secrets, and so are `secrets`; `arguments` are taken as they are.
+    be secrets, and so are `secrets`, and values of secret options of its command line. `arguments` are taken as they
+    are; None: they are longer than `MOST` characters.
     """
-    written = pformat(arguments or {}, width=_WIDTH, sort_dicts=False)
-    if len(written) > _MOST:
+    written = "" if arguments is None else pformat(arguments, width=_WIDTH, sort_dicts=False)
+    if not 0 < len(written) <= MOST:
         written = "{}  # those of the call are too long to be written here"
     word = "_".join(_WORD.findall(tool.casefold()))[:60].strip("_") or "the_tool"
     return _HEAD.format(
@@ -88,6 +90,7 @@ def _opening(upstream: UpstreamSettings, secrets: Sequence[str]) -> str:
             f"    async with streamable_http_client({address!r}) as streams, "
             "ClientSession(streams[0], streams[1]) as session:"
         )
+    secrets = (*secrets, *secrets_in_words(upstream.args))
     values = [f"command={hide(upstream.command, secrets)!r}", f"args={[hide(one, secrets) for one in upstream.args]!r}"]
     if upstream.cwd is not None:
         values.append(f"cwd={str(upstream.cwd)!r}")

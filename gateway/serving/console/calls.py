@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from starlette.requests import Request
 
 from gateway.config.secrets import all_secrets, longest_first
-from gateway.core.results.lift_result import lift
+from gateway.content.shaping.shaper import lift_within
 from gateway.errors import InvalidRequest
 from gateway.hosts.simulators.hosts import SIMULATORS
-from gateway.serving.console.call_test import test_of_call
+from gateway.serving.console.call_test import MOST, test_of_call
 from gateway.serving.console.console import Console
 from gateway.serving.console.host_views import viewed_hosts
 from gateway.serving.console.parts import characters, envelope_parts, json_part
@@ -110,21 +110,23 @@ def show_call(console: Console, call: PastCall) -> dict[str, Any]:
     same call; it is null if that is not possible any more.
     """
     result = call.result
-    envelope = None if result is None else lift(result)
+    given = None if call.arguments is None else _masked(console, call)
+    arguments = None if call.arguments is None else json_part(given)
+    envelope = None if result is None else lift_within(result, console.gateway.settings.limits.blocks)
     parts = None if envelope is None else envelope_parts(envelope, console.shelf)
     hosts = viewed_hosts(console.gateway.settings)
     chosen = compared(call, {host.name for host in hosts})
     return {
         **call_row(call),
         "is_kept": call.is_whole,
-        "arguments": None if call.arguments is None else json_part(_masked(console, call)),
+        "arguments": arguments,
         "parts": parts,
         "characters": characters(parts or []),
         "is_error": envelope is not None and envelope.is_error,
         "result_notes": [note.model_dump(exclude_none=True) for note in call.record.notes],
         "hosts": [host._asdict() for host in hosts],
         "compared": chosen,
-        "test": _test(console, call, chosen),
+        "test": _test(console, call, chosen, given, arguments["characters"] if arguments else 0),
     }
 
 
@@ -141,13 +143,13 @@ def tool_of(console: Console, call: PastCall) -> Mapping[str, Any] | None:
     return next((tool for tool in tools if tool.get("name") == call.record.upstream_tool), None)
 
 
-def _test(console: Console, call: PastCall, compared_hosts: list[str]) -> str | None:
+def _test(console: Console, call: PastCall, compared_hosts: list[str], given: Any, size: int) -> str | None:
     settings = console.gateway.settings
     upstream = settings.upstreams.get(call.record.upstream)
     if upstream is None or call.arguments is None or not call.record.upstream_tool:
         return None
     hosts = [name for name in compared_hosts if name in SIMULATORS] or ["unknown"]
-    return test_of_call(upstream, call.record.upstream_tool, _masked(console, call), hosts, _secrets(console))
+    return test_of_call(upstream, call.record.upstream_tool, given if size <= MOST else None, hosts, _secrets(console))
 
 
 def _masked(console: Console, call: PastCall) -> Any:

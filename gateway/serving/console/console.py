@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import TaskGroup
 
+from gateway.core.model.caller import Caller
 from gateway.errors import InvalidRequest
 from gateway.routing.check_arguments import ArgumentChecks
 from gateway.serving.console.host_views import HostViews
 from gateway.serving.console.media import MediaShelf
 from gateway.serving.console.ports import Operation, Report, ShownGateway
 from gateway.serving.console.sessions import ConsoleSessions
-from gateway.serving.console.tries import Tries
+from gateway.serving.console.tries import Tries, operator
 from gateway.telemetry.call_history import CallHistory, PastCall
 
 _SIMULATIONS = 1
@@ -31,6 +32,10 @@ class Console:
     tries: Tries
     checks: ArgumentChecks
     operation: Operation = field(default_factory=Operation)
+
+    def operator(self, profile: str | None) -> Caller:
+        """Return whoever operates the gateway, as a host with this profile, for what is tried in the console."""
+        return operator(profile, self.operation.principal)
 
     def call(self, number: int) -> PastCall:
         """Return a call of the history. Raises InvalidRequest if it is not kept, or no longer."""

@@ -11,13 +11,13 @@ from anyio import to_process
 from gateway.config.builtin_profiles import load_profiles
 from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped, Shaper
+from gateway.content.shaping.shaper import lift_within
 from gateway.core.effect_words import effect_words, outcome_words
 from gateway.core.model.caller import Caller
 from gateway.core.model.envelope import Envelope
 from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.match_profile import choose_profile, find_profile
 from gateway.core.profiles.profile import Profile
-from gateway.core.results.lift_result import lift
 from gateway.errors import InvalidRequest
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.hosts.simulators.side import Side, side, summary
@@ -25,7 +25,7 @@ from gateway.serving.console.media import MediaShelf
 from gateway.serving.console.parts import characters, envelope_parts, seen_parts
 
 _SECONDS = 30.0
-_AT_ONCE = 1
+_MOST_BLOCKS = 1_000
 _MOST_CHANGED = 8
 _CHARACTERS_PER_TOKEN = 4
 """A rule of thumb for English and JSON; models count differently."""
@@ -109,7 +109,10 @@ class HostViews:
 
     def _compared(self, result: Mapping[str, Any], view: dict[str, Any]) -> dict[str, Any]:
         """Add the images that were changed on their way through the gateway."""
-        original, sent = _drawable(envelope_parts(lift(result), self.shelf)), _drawable(view["through"]["parts"])
+        original, sent = (
+            _drawable(envelope_parts(lift_within(result, _MOST_BLOCKS), self.shelf)),
+            _drawable(view["through"]["parts"]),
+        )
         pairs = zip(original, sent, strict=True) if len(original) == len(sent) else ()
         changed = [{"before": before, "after": after} for before, after in pairs if before["medium"] != after["medium"]]
         return {**view, "changed": changed[:_MOST_CHANGED]}
@@ -126,7 +129,7 @@ class HostViews:
         }
 
     def _as_sent(self, shaped: Shaped) -> dict[str, Any]:
-        envelope: Envelope = lift(shaped.result)
+        envelope: Envelope = lift_within(shaped.result, _MOST_BLOCKS)
         parts = envelope_parts(envelope, self.shelf)
         return {
             "parts": parts,

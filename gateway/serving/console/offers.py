@@ -16,7 +16,6 @@ from gateway.errors import InvalidRequest, UnknownPrompt, UnknownTool
 from gateway.serving.console.console import Console
 from gateway.serving.console.parts import json_part
 from gateway.serving.console.schema_form import ABSENT, Field, form_of
-from gateway.serving.console.tries import operator
 from gateway.serving.console.uri_template import variables
 
 PAGE = 100
@@ -41,7 +40,7 @@ def profiles_of(console: Console, chosen: str | None) -> dict[str, Any]:
     names = sorted(router.profile_names)
     return {
         "profile": chosen or "",
-        "in_force": router.profile_of(operator(chosen)).name,
+        "in_force": router.profile_of(console.operator(chosen)).name,
         "profiles": [
             {"name": name, "title": (titles[name].title if name in titles else None) or name} for name in names
         ],
@@ -53,7 +52,7 @@ async def prepare_tools(console: Console, profile: str | None) -> None:
 
     Waits for servers that are starting, as long as that host would. Raises ProfileError.
     """
-    await console.gateway.router.respond("tools/list", {}, operator(profile))
+    await console.gateway.router.respond("tools/list", {}, console.operator(profile))
 
 
 def list_tools(console: Console, profile: str | None, text: str, page: int) -> dict[str, Any]:
@@ -61,7 +60,7 @@ def list_tools(console: Console, profile: str | None, text: str, page: int) -> d
 
     `count` is the number of those that fit, `offered` that of all; `pages` of them, and `page`, from 1.
     """
-    catalogue = console.gateway.router.catalogue(operator(profile))
+    catalogue = console.gateway.router.catalogue(console.operator(profile))
     wanted = text.casefold()
     fitting = [tool for tool in catalogue.tools if _fits(tool, wanted)]
     fitting.sort(key=lambda tool: catalogue.routes[tool["name"]].upstream == OWN)
@@ -117,7 +116,7 @@ def _hints(tool: WireObject) -> list[dict[str, str]]:
 
 def tool_of(console: Console, name: str, profile: str | None) -> WireObject:
     """Return a tool as it is offered. Raises UnknownTool."""
-    catalogue = console.gateway.router.catalogue(operator(profile))
+    catalogue = console.gateway.router.catalogue(console.operator(profile))
     found = next((tool for tool in catalogue.tools if tool["name"] == name), None)
     if found is None:
         raise UnknownTool(
@@ -130,7 +129,7 @@ def tool_of(console: Console, name: str, profile: str | None) -> WireObject:
 def show_tool(console: Console, name: str, profile: str | None) -> dict[str, Any]:
     """Return a tool with the `form` for its arguments, and its schemas. Raises UnknownTool."""
     tool = tool_of(console, name, profile)
-    route = console.gateway.router.catalogue(operator(profile)).routes[name]
+    route = console.gateway.router.catalogue(console.operator(profile)).routes[name]
     output = tool.get("outputSchema")
     return {
         **_row(tool),
@@ -146,20 +145,20 @@ def show_tool(console: Console, name: str, profile: str | None) -> dict[str, Any
 
 def tool_form(console: Console, name: str, profile: str | None, value: Any = ABSENT) -> Field:
     """Return the form for a tool's arguments. Raises UnknownTool."""
-    route = console.gateway.router.catalogue(operator(profile)).routes.get(name)
+    route = console.gateway.router.catalogue(console.operator(profile)).routes.get(name)
     parameters: Iterable[Parameter] = () if route is None else route.parameters
     return form_of(tool_of(console, name, profile)["inputSchema"], value, content=parameters)
 
 
 def argument_schema(console: Console, name: str, profile: str | None) -> WireObject:
     """Return the schema that a tool's arguments have to fit: its own, if what is offered accepts more."""
-    catalogue = console.gateway.router.catalogue(operator(profile))
+    catalogue = console.gateway.router.catalogue(console.operator(profile))
     return catalogue.originals.get(name) or tool_of(console, name, profile)["inputSchema"]
 
 
 async def list_others(console: Console, profile: str | None, text: str) -> dict[str, Any]:
     """Return the prompts, resources and templates of resources that are offered and have `text`, up to 200 each."""
-    wanted, caller = text.casefold(), operator(profile)
+    wanted, caller = text.casefold(), console.operator(profile)
     router = console.gateway.router
     found: dict[str, Any] = {}
     for kind, method, key in (
@@ -188,7 +187,7 @@ def _other_row(item: WireObject) -> dict[str, Any]:
 
 async def show_prompt(console: Console, name: str, profile: str | None) -> dict[str, Any]:
     """Return a prompt with the form for its arguments. Raises UnknownPrompt."""
-    listed = (await console.gateway.router.respond("prompts/list", {}, operator(profile))).get("prompts")
+    listed = (await console.gateway.router.respond("prompts/list", {}, console.operator(profile))).get("prompts")
     found = next((prompt for prompt in objects_in(listed) if prompt.get("name") == name), None)
     if found is None:
         raise UnknownPrompt("this prompt is not offered, or not now", remedy="its server may have ended")
@@ -229,7 +228,7 @@ async def show_resource(console: Console, uri: str, template: str, profile: str 
         if uri
         else ("resources/templates/list", "resourceTemplates", "uriTemplate", template)
     )
-    listed = (await console.gateway.router.respond(method, {}, operator(profile))).get(key)
+    listed = (await console.gateway.router.respond(method, {}, console.operator(profile))).get(key)
     found = next((one for one in objects_in(listed) if one.get(member) == wanted), {member: wanted})
     names = [] if uri else variables(template)
     form = form_of(_texts_schema([{"name": name, "required": True} for name in names])) if names else None

@@ -1,5 +1,6 @@
 """The console of a running gateway, opened when somebody asks for it."""
 
+import secrets
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -29,7 +30,7 @@ class ConsoleOnRequest:
         self._operation = operation
         self._tasks = tasks
         self._opening = anyio.Lock()
-        self._origin: str | None = None
+        self._address: str | None = None
 
     @cached_property
     def console(self) -> "Console":
@@ -42,9 +43,9 @@ class ConsoleOnRequest:
     async def address(self) -> str:
         """Return an address of the console on this machine, which lets one browser in, once."""
         async with self._opening:
-            if self._origin is None:
-                self._origin = await self._listen()
-        return f"{self._origin}{CONSOLE_PATH}/enter?key={self.console.sessions.new_key()}"
+            if self._address is None:
+                self._address = await self._listen()
+        return f"{self._address}/enter?key={self.console.sessions.new_key()}"
 
     async def _listen(self) -> str:
         from starlette.applications import Starlette
@@ -53,5 +54,7 @@ class ConsoleOnRequest:
         from gateway.serving.console.routes import console_app
         from gateway.serving.http.loopback import serve_on_loopback
 
-        app = Starlette(routes=[Mount(CONSOLE_PATH, console_app(self.console))])
-        return await serve_on_loopback(self._tasks, app)
+        # Browsers send cookies to all ports of a machine (RFC 6265, 8.5), but not to paths that nobody else can know.
+        path = f"{CONSOLE_PATH}-{secrets.token_urlsafe(16)}"
+        app = Starlette(routes=[Mount(path, console_app(self.console))])
+        return await serve_on_loopback(self._tasks, app) + path

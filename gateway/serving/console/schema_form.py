@@ -553,7 +553,7 @@ def _number(schema: Mapping[str, Any], place: _Place, value: Any, *, whole: bool
     if not isinstance(value, _Absent):
         if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
             return None
-        if not math.isfinite(value) or abs(value) > _LARGEST:
+        if abs(value) > _LARGEST or not math.isfinite(value):  # no integer is too large for the first
             return None
         text = _json(value)
     return {

@@ -39,12 +39,13 @@ State = Literal["running", "done", "failed", "cancelled"]
 logger = logging.getLogger(__name__)
 
 
-def operator(profile: str | None) -> Caller:
+def operator(profile: str | None, principal: str) -> Caller:
     """Return the operator at the console as a host, which can be asked questions. Sessions of upstreams are kept."""
     return Caller(
         revision=NEWEST_HANDSHAKE,
         client_name=CLIENT,
         profile=profile or None,
+        principal=principal,
         capabilities={"elicitation": {"form": {}, "url": {}}, "sampling": {}},
         session="console",
     )

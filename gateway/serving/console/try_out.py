@@ -11,9 +11,9 @@ import anyio
 from starlette.requests import Request
 
 from gateway.content.fetch import clean_name, peeked, typed
+from gateway.content.shaping.shaper import lift_within
 from gateway.core.model.json_values import as_list, as_object, objects_in
 from gateway.core.model.wire import WireObject
-from gateway.core.results.lift_result import lift
 from gateway.errors import ContentTooLarge, InvalidRequest
 from gateway.serving.console import offers
 from gateway.serving.console.console import Console
@@ -21,7 +21,7 @@ from gateway.serving.console.parts import Part, envelope_parts, text_part
 from gateway.serving.console.read_form import Mistake, ReadForm
 from gateway.serving.console.schema_form import form_of
 from gateway.serving.console.submitted import submitted
-from gateway.serving.console.tries import CLIENT, Question, Try, operator
+from gateway.serving.console.tries import CLIENT, Question, Try
 from gateway.serving.console.uri_template import expanded
 from gateway.serving.console.views import View, number_in
 from gateway.telemetry.sanitize import neutral
@@ -114,7 +114,7 @@ def _refused(mistakes: Sequence[Mistake], *, can_force: bool) -> dict[str, Any]:
 
 
 async def _begun(console: Console, method: str, params: Mapping[str, Any], profile: str | None) -> dict[str, Any]:
-    caller = operator(profile)
+    caller = console.operator(profile)
     console.gateway.router.profile_of(caller)  # raises ProfileError before anything begins
     begun = console.tries.begin(method, params, caller)
     with anyio.move_on_after(_AT_ONCE_SECONDS):
@@ -173,7 +173,7 @@ def _spoken(console: Console, messages: Sequence[WireObject]) -> list[dict[str, 
 
 
 def _parts(console: Console, result: WireObject) -> list[Part]:
-    return envelope_parts(lift(result), console.shelf)
+    return envelope_parts(lift_within(result, console.gateway.settings.limits.blocks), console.shelf)
 
 
 def _question(console: Console, question: Question) -> dict[str, Any]:
@@ -295,7 +295,7 @@ async def _file(console: Console, request: Request) -> Mapping[str, Any]:
     head, rest = await peeked(pieces())
     name = clean_name(request.query_params.get("name"))
     stored = await console.gateway.store.put(
-        rest, owner=operator(None).principal, media_type=typed(head, declared), name=name
+        rest, owner=console.operation.principal, media_type=typed(head, declared), name=name
     )
     shown = neutral(stored.name) if stored.name else None
     return {"handle": stored.handle, "media_type": stored.media_type, "bytes": stored.size, "name": shown}

@@ -19,7 +19,7 @@ async def _waiting(console: Console, _: Request) -> Mapping[str, Any]:
 
 
 async def _settle(verdict: Verdict, console: Console, request: Request) -> Mapping[str, Any]:
-    settled = console.gateway.router.approvals.settle(request.path_params["id"], verdict)
+    settled = console.gateway.router.approvals.settle(request.path_params["id"], verdict, by="console")
     return {**settled.described, "verdict": verdict}
 
 

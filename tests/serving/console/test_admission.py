@@ -1,5 +1,6 @@
 """Who may see the console."""
 
+import anyio
 import pytest
 
 from gateway.serving.access.identified import Fault, Identified
@@ -101,6 +102,21 @@ async def test_forms_come_from_its_own_pages(media: Shown) -> None:
     for given in ("", "0" * 64, b"\xe9"):
         answer = await media.browser.post("/console/calls", headers={FORM_TOKEN: given} if given else {})  # type: ignore[dict-item]
         assert (answer.status_code, "error" in answer.json()) == (403, True)
+
+
+async def test_what_is_asked_for_is_read_from_the_path_alone() -> None:
+    async with shown({}) as one:
+        for host in ("127.0.0.1:/console/static/?", "127.0.0.1/console/static/?", "127.0.0.1:80/console/enter?"):
+            answer = await one.browser.post("/console/api/changes/write", headers={"Host": host})
+            assert answer.status_code == 401
+
+
+async def test_guesses_of_tokens_are_slowed_down() -> None:
+    async with shown({}, identify) as one:
+        began = anyio.current_time()
+        for number in range(5):
+            assert (await one.get("/api/calls", Authorization=f"Bearer guess-{number}")).status_code == 401
+        assert anyio.current_time() - began > 0.2
 
 
 async def test_what_it_looks_like_needs_no_key() -> None:

@@ -175,6 +175,23 @@ async def test_hostile_content_is_only_shown(scripted: Callable[[dict[str, Any]]
         assert (refused.status_code, "error" in refused.json()) == (422, True)
 
 
+async def test_many_blocks_and_many_arguments_are_not_all_drawn(
+    scripted: Callable[[dict[str, Any]], dict[str, Any]],
+) -> None:
+    script = {
+        "tools": [{"name": "many", "inputSchema": {"type": "object"}}],
+        "results": {"many": {"content": [{"type": "text", "text": "x"}] * 5_000}},
+    }
+    async with shown({"x": scripted(script)}) as one:
+        await one.enter()
+        await one.call("x__many", rows=[{"a": number} for number in range(5_000)])
+        call = await one.json("/calls/1")
+        assert len(call["parts"]) == 1_001
+        assert "4,000" in call["parts"][-1]["text"]
+        assert "too long to be written here" in call["test"]
+        assert len((await one.json("/calls/1/seen/passthrough"))["through"]["parts"]) == 1_001
+
+
 async def test_a_long_text_and_a_picture_bomb_cost_little(scripted: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     bomb = io.BytesIO()
     Image.new("1", (20_000, 20_000)).save(bomb, "PNG")
