@@ -7,8 +7,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from gateway.errors import InvalidRequest
 from gateway.serving.access.identified import Fault, Identified
-from gateway.serving.console.rendering import PAGE_HEADERS, as_json, page
+from gateway.serving.console.request_body import read_body
+from gateway.serving.console.responses import PAGE_HEADERS, as_json, page
 from gateway.serving.console.sessions import IDLE_SECONDS, ConsoleSessions, form_token
 from gateway.serving.http import WrongTokens
 
@@ -97,11 +99,10 @@ class Admission:
         return _entered(request, session)
 
     async def _with_token(self, request: Request) -> Response:
-        body = b""
-        async for piece in request.stream():
-            body += piece
-            if len(body) > _LONGEST_TOKEN:
-                return as_json({"error": "this is too long for a token"}, 413)
+        try:
+            body = await read_body(request, _LONGEST_TOKEN, "this is too long for a token")
+        except InvalidRequest as error:
+            return as_json({"error": error.message}, 413)
         token = Request({**request.scope, "query_string": body}).query_params.get("token", "").strip()
         authorization = f"Bearer {token}"
         if not token or not token.isascii() or not await self._is_admin(authorization):

@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 
 from gateway.serving.console.calls import CallFilter, call_row, filter_in
 from gateway.serving.console.console import Console
-from gateway.serving.console.rendering import PAGE_HEADERS, as_json, fragment
+from gateway.serving.console.responses import PAGE_HEADERS, as_json, fragment
 from gateway.serving.console.views import number_in
 from gateway.telemetry.call_history import CallHistory, PastCall
 

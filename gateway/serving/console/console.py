@@ -58,7 +58,7 @@ def open_console(
     if telemetry.history is None:
         telemetry.history = CallHistory(settings.max_calls, settings.max_bytes)
     shelf = MediaShelf()
-    views = HostViews(gateway.preview(), shelf, anyio.CapacityLimiter(_SIMULATIONS))
+    views = HostViews(gateway.preview(), shelf, anyio.CapacityLimiter(_SIMULATIONS), gateway.settings.limits.blocks)
     tries = Tries(gateway.router, telemetry.history, tasks)
     checks, operation = ArgumentChecks(), operation or Operation()
     return Console(gateway, report, ConsoleSessions(), telemetry.history, shelf, views, tries, checks, operation)

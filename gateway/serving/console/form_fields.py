@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from gateway.core.model.json_values import is_object
 from gateway.errors import InvalidRequest
+from gateway.serving.console.request_body import is_json, read_body
 
 _MOST_BYTES = 256 * 1024
 _MOST_FIELDS = 1_000
@@ -19,13 +20,9 @@ async def read_fields(request: Request, most_bytes: int = _MOST_BYTES) -> Mappin
     Raises:
         InvalidRequest: it is longer than `most_bytes`, has too many fields, or is not what it says it is.
     """
-    body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > most_bytes:
-            raise InvalidRequest(f"the form is longer than {most_bytes:,} bytes")
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json":
-        return _of_json(bytes(body))
+    body = await read_body(request, most_bytes, f"the form is longer than {most_bytes:,} bytes")
+    if is_json(request):
+        return _of_json(body)
     try:
         return dict(parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
     except ValueError:

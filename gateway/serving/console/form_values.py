@@ -9,6 +9,7 @@ from starlette.requests import Request
 
 from gateway.core.model.json_values import is_list, is_object
 from gateway.errors import InvalidRequest
+from gateway.serving.console.request_body import is_json, read_body
 
 LONGEST = 1024 * 1024
 """Maximum size of a form, in bytes."""
@@ -45,13 +46,9 @@ class FormValues(Mapping[str, Sequence[str]]):
 
 async def form_values(request: Request) -> FormValues:
     """Read the form of a request. Raises InvalidRequest if it is too large or malformed."""
-    body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > LONGEST:
-            raise InvalidRequest(f"a form may have {LONGEST:,} bytes")
+    body = await read_body(request, LONGEST, f"a form may have {LONGEST:,} bytes")
     try:
-        if request.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
+        if is_json(request):
             return FormValues(_of_json(json.loads(body)))
         pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except (ValueError, RecursionError):

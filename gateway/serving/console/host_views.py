@@ -18,6 +18,7 @@ from gateway.core.model.envelope import Envelope
 from gateway.core.profiles.host_profiles import narrow
 from gateway.core.profiles.match_profile import choose_profile, find_profile
 from gateway.core.profiles.profile import Profile
+from gateway.core.results.lift_result import lift
 from gateway.errors import InvalidRequest
 from gateway.hosts.simulators.hosts import SIMULATORS
 from gateway.hosts.simulators.side import Side, side, summary
@@ -25,7 +26,6 @@ from gateway.serving.console.media import MediaShelf
 from gateway.serving.console.parts import characters, envelope_parts, seen_parts
 
 _SECONDS = 30.0
-_MOST_BLOCKS = 1_000
 _MOST_CHANGED = 8
 _CHARACTERS_PER_TOKEN = 4
 """A rule of thumb for English and JSON; models count differently."""
@@ -58,6 +58,8 @@ class HostViews:
     shaper: Shaper
     shelf: MediaShelf
     limiter: anyio.CapacityLimiter
+    most_blocks: int
+    """Blocks of a result that the shaper takes, too."""
 
     async def view(
         self, result: Mapping[str, Any], tool: Mapping[str, Any] | None, name: str, settings: Settings
@@ -110,7 +112,7 @@ class HostViews:
     def _compared(self, result: Mapping[str, Any], view: dict[str, Any]) -> dict[str, Any]:
         """Add the images that were changed on their way through the gateway."""
         original, sent = (
-            _drawable(envelope_parts(lift_within(result, _MOST_BLOCKS), self.shelf)),
+            _drawable(envelope_parts(lift_within(result, self.most_blocks), self.shelf)),
             _drawable(view["through"]["parts"]),
         )
         pairs = zip(original, sent, strict=True) if len(original) == len(sent) else ()
@@ -129,7 +131,7 @@ class HostViews:
         }
 
     def _as_sent(self, shaped: Shaped) -> dict[str, Any]:
-        envelope: Envelope = lift_within(shaped.result, _MOST_BLOCKS)
+        envelope: Envelope = lift(shaped.result)
         parts = envelope_parts(envelope, self.shelf)
         return {
             "parts": parts,

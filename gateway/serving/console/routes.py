@@ -23,7 +23,7 @@ from gateway.serving.console.found_servers import VIEWS as FOUND_VIEWS
 from gateway.serving.console.home import VIEWS as HOME_VIEWS
 from gateway.serving.console.hosts import PROFILE_VIEWS
 from gateway.serving.console.hosts import VIEWS as HOST_VIEWS
-from gateway.serving.console.rendering import as_json, page
+from gateway.serving.console.responses import as_json, page
 from gateway.serving.console.servers import VIEWS as SERVER_VIEWS
 from gateway.serving.console.stored import VIEWS as STORE_VIEWS
 from gateway.serving.console.stored import store_routes

@@ -16,7 +16,7 @@ from gateway.errors import GatewayError
 from gateway.serving.console.console import Console
 from gateway.serving.console.media import INERT
 from gateway.serving.console.parts import Part, envelope_parts
-from gateway.serving.console.rendering import as_json
+from gateway.serving.console.responses import as_json
 from gateway.serving.console.views import View, number_in
 from gateway.serving.content.content_headers import headers_of
 

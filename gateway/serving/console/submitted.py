@@ -8,6 +8,7 @@ from starlette.requests import Request
 from gateway.core.model.json_values import is_dict
 from gateway.errors import InvalidRequest
 from gateway.serving.console.read_form import MOST_PAIRS, ReadForm, parse_json, read_form
+from gateway.serving.console.request_body import is_json, read_body
 
 MOST_BYTES = 4 * 1024 * 1024
 
@@ -46,17 +47,10 @@ class Submitted(NamedTuple):
 
 async def submitted(request: Request) -> Submitted:
     """Return what was sent with a request. Raises InvalidRequest if it is too large, or not of these kinds."""
-    pieces: list[bytes] = []
-    size = 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > MOST_BYTES:
-            raise InvalidRequest(
-                f"this is larger than {MOST_BYTES // (1024 * 1024)} MiB", remedy="give large content as a file"
-            )
-        pieces.append(piece)
-    text = b"".join(pieces).decode("utf-8", "replace")
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json":
+    too_large = f"this is larger than {MOST_BYTES // (1024 * 1024)} MiB"
+    body = await read_body(request, MOST_BYTES, too_large, "give large content as a file")
+    text = body.decode("utf-8", "replace")
+    if is_json(request):
         try:
             return Submitted(data=_object(parse_json(text)))
         except ValueError as error:

@@ -15,7 +15,7 @@ from gateway.core.wording import plain
 from gateway.errors import GatewayError
 from gateway.serving.console.admission import SESSION_SCOPE
 from gateway.serving.console.console import Console
-from gateway.serving.console.rendering import as_json, page
+from gateway.serving.console.responses import as_json, page
 from gateway.serving.console.sessions import form_token
 
 _LONGEST = 500

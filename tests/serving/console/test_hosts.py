@@ -16,7 +16,7 @@ from starlette.routing import Mount
 from gateway.config.builtin_profiles import builtin_profiles
 from gateway.core.model.caller import Caller
 from gateway.core.profiles.calibrate_profile import REPORT_TOOL, SHOW_TOOL
-from gateway.serving.console.rendering import addresses
+from gateway.serving.console.responses import addresses
 from gateway.serving.console.routes import console_app
 from gateway.serving.control.reload_config import Reloader
 from gateway.serving.control.status_report import Serving, report
