@@ -28,7 +28,7 @@ LOWEST += -W "ignore:The anyio.abc.BlockingPortal alias:DeprecationWarning"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lowest attack coverage check check-style check-types check-imports check-locks format docs conformance frameworks new-host build lock soak bench clean
+.PHONY: help setup demo test test-fast lowest attack coverage check check-style check-types check-imports check-locks format docs site conformance frameworks new-host build lock soak bench clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -81,6 +81,9 @@ format: setup ## rewrite the code in the project's style
 docs: setup ## regenerate the pages that come from data
 	@$(BIN)/python docs/generate.py
 
+site: setup ## build the documentation as a site, in site/; fails on a link that leads nowhere
+	@$(BIN)/python docs/build_site.py
+
 conformance: setup ## run the official suite, directly and through the gateway; writes docs/conformance.md, fails on any loss
 	@PATH="$(CURDIR)/$(VENV)/node/bin:$$PATH" $(BIN)/python -m tests.conformance.run $(ARGS)
 
@@ -106,6 +109,7 @@ build: $(VENV)/.gateway ## build the wheel, and the bundle for Claude Desktop, i
 lock: setup ## regenerate the lock files after requirements change (UPGRADE=--upgrade: with newer versions)
 	@$(LOCK) --group dev -o requirements/dev.txt pyproject.toml
 	@$(LOCK) -c requirements/dev.txt -o requirements/runtime.txt pyproject.toml
+	@$(LOCK) -c requirements/dev.txt --extra audio --extra heic --extra otel --extra redis -o requirements/container.txt pyproject.toml
 	@$(LOCK) -c requirements/dev.txt --group pyproject.toml:build -o requirements/build.txt
 	@$(LOCK) --group pyproject.toml:old-clients -o requirements/old-clients.txt
 	@$(LOCK) --group pyproject.toml:data-designer -o requirements/data-designer.txt
@@ -115,7 +119,7 @@ lock: setup ## regenerate the lock files after requirements change (UPGRADE=--up
 	@$(NPM) install --package-lock-only --loglevel=error
 
 clean: ## remove everything that make created
-	@rm -rf $(VENV) node_modules dist build htmlcov demo-report.html .coverage .coverage.* \
+	@rm -rf $(VENV) node_modules dist build site htmlcov demo-report.html .coverage .coverage.* \
 		.pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

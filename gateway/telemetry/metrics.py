@@ -18,6 +18,8 @@ class ObservedCounts(Protocol):
 
     @property
     def restarts(self) -> int: ...
+    @property
+    def running(self) -> int: ...
 
 
 class ObservedUpstream(Protocol):
@@ -77,6 +79,12 @@ class Metrics:
                 "1 for the current state of an upstream, 0 for the others.",
                 self._states,
                 ("upstream", "state"),
+            ),
+            Reading(
+                "mcp_gateway_calls_running",
+                "Calls that are running now.",
+                lambda: [((name,), upstream.counts.running) for name, upstream in self.upstreams.items()],
+                ("upstream",),
             ),
             Reading(
                 "mcp_gateway_upstream_restarts_total",
