@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 ARGS ?=
+WORKERS ?= 2
 
 BIN := $(VENV)/bin
 WHEELHOUSE := $(VENV)/wheelhouse
@@ -38,8 +39,8 @@ setup: $(VENV)/.gateway $(VENV)/.development $(VENV)/.old-clients $(VENV)/.data-
 demo: $(VENV)/.gateway ## set up what the demo needs, and run it with every bundled example
 	@$(BIN)/mcp-gateway demo $(ARGS)
 
-test: setup ## set up, and run the tests
-	@$(BIN)/python -m pytest -q $(ARGS)
+test: setup ## set up, and run the tests, those of two files at a time (WORKERS=0: one after the other)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile $(ARGS)
 
 test-fast: setup ## more than half of the tests, in about a minute: those that are not marked as slow
 	@$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadfile $(ARGS)
