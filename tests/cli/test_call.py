@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import sys
 
 import pytest
 
@@ -101,7 +102,9 @@ def test_one_call_is_shown_for_every_host(command, pictures, tmp_path):
 
 
 def test_hosts_that_are_sent_the_same_are_shown_together(command, pictures, tmp_path):
-    ended = command("call", "pics__picture", "--config", pictures(), "--profile", "all", "--save", tmp_path / "out")
+    ended = command(
+        "call", "pics__picture", "--config", pictures(), "--profile", "all", "-v", "--save", tmp_path / "out"
+    )
     groups = [line.removeprefix("== ").split(", ") for line in ended.out.splitlines() if line.startswith("== ")]
     assert sorted(name for names in groups for name in names) == sorted(builtin_profiles())
     assert len(groups) < 10
@@ -111,6 +114,53 @@ def test_hosts_that_are_sent_the_same_are_shown_together(command, pictures, tmp_
     block = ended.out.split(f"== {', '.join(shown)}\n")[1].split("\n== ")[0]
     assert f"saved as {tmp_path / 'out' / f'pics__picture-{shown[0]}-1.png'}" in block
     assert (tmp_path / "out" / f"pics__picture-{shown[0]}-1.png").exists()
+
+
+def test_headings_of_many_hosts_fit_on_a_screen(command, pictures):
+    ended = command("call", "pics__picture", "--config", pictures(), "--profile", "all")
+    headings = [line for line in ended.out.splitlines() if line.startswith("== ")]
+    assert all(len(line) <= 80 for line in headings)
+    counts = [re.fullmatch(r"== (\d+) profiles: (.+) and (\d+) more \(-v: all\)", line) for line in headings]
+    shortened = [(int(found[1]), found[2].split(", "), int(found[3])) for found in counts if found]
+    assert shortened
+    assert all(total == len(names) + more for total, names, more in shortened)
+    alone = sum(len(line.removeprefix("== ").split(", ")) for line in headings if " more (" not in line)
+    assert alone + sum(total for total, _, _ in shortened) == len(builtin_profiles())
+
+
+def test_an_upstream_that_is_not_there_is_refused_before_any_is_started(command, pictures, tmp_path):
+    started = tmp_path / "started"
+    words = f"import pathlib; pathlib.Path({str(started)!r}).touch()"
+    spy = f"[upstreams.spy]\ncommand = {json.dumps(sys.executable)}\nargs = ['-c', {json.dumps(words)}]\n"
+    config = pictures(spy)
+    for wrong in (
+        ["call", "pcis__picture"],
+        ["read", "ui://pcis/page"],
+        ["tools", "pcis"],
+        ["check", "pcis"],
+        ["check", "--upstream", "pcis"],
+        ["login", "pcis"],
+        ["logout", "pcis"],
+        ["pins", "diff", "pcis"],
+        ["pins", "approve", "pcis"],
+        ["remove", "pcis"],
+        ["disable", "pcis"],
+    ):
+        ended = command(*wrong, "--config", config)
+        assert (ended.code, ended.out) == (2, "")
+        assert "there is no upstream 'pcis' (did you mean 'pics'? there are: pics, spy)" in ended.err, wrong
+    assert not started.exists()
+
+
+def test_only_the_tools_of_the_named_upstreams_are_listed(command, pictures, tmp_path):
+    started = tmp_path / "started"
+    words = f"import pathlib; pathlib.Path({str(started)!r}).touch()"
+    spy = f"[upstreams.spy]\ncommand = {json.dumps(sys.executable)}\nargs = ['-c', {json.dumps(words)}]\n"
+    ended = command("tools", "pics", "--config", pictures(spy), "--json")
+    listed = ended.json()
+    assert (ended.code, listed["missing"]) == (0, {})
+    assert {tool["name"].split("__")[0] for tool in listed["tools"]} == {"pics"}
+    assert not started.exists()
 
 
 def test_where_nothing_is_there_to_be_saved_it_is_said(command, pictures, tmp_path):

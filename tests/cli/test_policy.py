@@ -164,7 +164,10 @@ def test_what_a_token_does_not_reach_is_withheld_whatever_the_rules_say(command:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("--token", "bib"), "--token: there is no token 'bib' (the tokens are: bob, carol, carol-phone, old)"),
+        (
+            ("--token", "bib"),
+            "--token: there is no token 'bib' (did you mean 'bob'? there are: bob, carol, carol-phone, old)",
+        ),
         (("--token", "bob", "--principal", "bob"), "give either --token or --principal, not both"),
         (("--principal", "carol"), "reaches different things with each token (name one of its tokens with --token:"),
     ],
