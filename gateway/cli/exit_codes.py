@@ -12,7 +12,15 @@ from typing import NoReturn, cast
 import typer
 
 from gateway.cli.terminal import neutral
-from gateway.errors import ConfigError, GatewayError, InvalidRequest, ProfileError, UpstreamError, UpstreamRefused
+from gateway.errors import (
+    ConfigError,
+    GatewayError,
+    InvalidRequest,
+    PortInUse,
+    ProfileError,
+    UpstreamError,
+    UpstreamRefused,
+)
 
 DONE = 0
 FAILED = 1
@@ -73,6 +81,10 @@ def refuse(message: str) -> NoReturn:
 
 def _say(error: Exception) -> int:
     known = _sole(error)
+    if isinstance(known, PortInUse):
+        from gateway.cli.port_holder import naming_holder
+
+        known = naming_holder(known)
     if isinstance(known, GatewayError):
         complain(str(known))
         return exit_code(known)
