@@ -11,7 +11,7 @@ from typing import NoReturn, cast
 
 import typer
 
-from gateway.cli.terminal import neutral
+from gateway.cli.terminal import neutral, remark
 from gateway.errors import (
     ConfigError,
     GatewayError,
@@ -47,6 +47,13 @@ def exit_code(error: GatewayError) -> int:
 
 def ending(command: Callable[[], object], *, debug: bool) -> int:
     """Run `command`, print its error, if any, and return the exit code. With `debug`, errors are raised."""
+    code = _ended(command, debug=debug)
+    if code == INTERRUPTED and sys.stderr.isatty():
+        remark("interrupted")  # or the shell's prompt would follow the terminal's ^C in the same line
+    return code
+
+
+def _ended(command: Callable[[], object], *, debug: bool) -> int:
     try:
         code = command()
     except typer.TyperException as error:
