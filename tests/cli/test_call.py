@@ -64,12 +64,21 @@ def test_a_call_names_handles_where_a_host_is_offered_a_tool_that_takes_them(com
 
 def test_handles_that_a_call_prints_lead_to_content_that_is_stored_outside_memory(command, pictures, tmp_path):
     config = pictures(f'[store]\nurl = "{(tmp_path / "kept").as_uri()}"\n')
-    shown = command("call", "pics__picture", "--config", config, "--profile", "text-only").out
-    handle = re.search(r"handle (img_\w+)", shown)
-    assert handle, shown
+    called = command("call", "pics__picture", "--config", config, "--profile", "text-only")
+    handle = re.search(r"handle (img_\w+)", called.out)
+    assert handle, called
+    assert called.err == ""
     got = command("content", "get", handle[1], "--config", config, "--to", tmp_path / "got.png")
     assert (got.code, got.err.count("error")) == (0, 0), got.err
     assert (tmp_path / "got.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_handles_that_end_with_the_call_are_named_with_how_to_keep_them(command, pictures):
+    called = command("call", "pics__picture", "--config", pictures(), "--profile", "text-only")
+    handle = re.search(r"handle (img_\w+)", called.out)
+    assert handle, called
+    assert f"note: {handle[1]} has ended with this command, as the store is in memory: [store] url = " in called.err
+    assert command("call", "pics__picture", "--config", pictures(), "--profile", "codex").err == ""
 
 
 def test_arguments_are_passed_from_the_command_line_or_stdin(command, pictures, monkeypatch):

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,12 +37,14 @@ from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
 from gateway.core.apps import Audience
 from gateway.core.model.caller import Caller
+from gateway.core.model.effects import Kept
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
 from gateway.runtime import Gateway, run_gateway
 
+_HANDLES = 3
 _EXAMPLE = '{"path": "a.png"}'
 
 
@@ -112,7 +114,21 @@ def call(
             _say(names if several else (), lift(shaped.result), saved, verbose)
     if save is not None and unsaved:
         remark(_nothing_saved(unsaved, lift(ended.raw)))
+    _tell_of_handles(settings, ended.shaped.values())
     return FAILED if ended.raw.get("isError") is True else DONE
+
+
+def _tell_of_handles(settings: Settings, shaped: Collection[Shaped]) -> None:
+    """Say on stderr if handles that were printed name nothing any more: they are in the memory of this command."""
+    if not settings.store.url.startswith("memory:"):
+        return
+    kept = {each.handle for one in shaped for each in one.outcomes.values() if isinstance(each, Kept) and each.handle}
+    sent = [str(one.result) for one in shaped]
+    if handles := sorted(handle for handle in kept if any(handle in text for text in sent)):
+        named = ", ".join(handles[:_HANDLES]) + (" ..." if handles[_HANDLES:] else "")
+        is_one = len(handles) == 1
+        words = f"note: {named} {'has' if is_one else 'have'} ended with this command, as the store is in memory"
+        remark(f'{words}: [store] url = "file:///..." keeps what {"it names" if is_one else "they name"}')
 
 
 def _with_approval(settings: Settings) -> Settings:
