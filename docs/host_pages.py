@@ -17,6 +17,21 @@ _PLATFORMS = {
 _LAUNCH = Launch("/absolute/path/to/mcp-gateway", ("serve", "--config", "/absolute/path/to/mcp-gateway.toml"), {})
 
 
+_COMMANDS = {
+    "claude-code": """\
+Or have its own command write that file: the gateway as a program of its own, or the one that `mcp-gateway serve --http`
+runs, with a token only where that asks for one (`claude mcp add --help` of 2.1.197):
+
+```console
+$ claude mcp add --scope user gateway -- COMMAND
+$ claude mcp add --scope user --transport http gateway http://127.0.0.1:8484/mcp --header "Authorization: Bearer TOKEN"
+```
+
+`--scope user` is for all your projects; without it, the gateway is registered for the current folder alone.
+""",
+}
+"""Commands of hosts that register a server, by the host's name. `COMMAND` is the gateway's own."""
+
 _SHOWN = {
     "native": "shown",
     "line": "named in a line",
@@ -74,6 +89,11 @@ def _registration(host: HostFormat) -> list[str]:
         *files,
         "",
         f"```{host.syntax}\n{written}\n```\n",
+        *(
+            [_COMMANDS[host.name].replace("COMMAND", " ".join([_LAUNCH.command, *_LAUNCH.args]))]
+            if host.name in _COMMANDS
+            else []
+        ),
         f"Vendor documentation: <{host.page}>\n",
     ]
 

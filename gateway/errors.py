@@ -4,6 +4,7 @@
     ├── ConfigError              mcp-gateway.toml or a command line that cannot be used
     │   ├── ConfigFileMissing
     │   ├── ConfigFileUnreadable
+    │   ├── PortInUse            another program listens there
     │   └── ConfigMalformed      neither TOML nor JSON
     ├── ProfileError             a profile that does not exist or does not hold together
     ├── InvalidRequest           a host asked for something malformed
@@ -102,6 +103,14 @@ class ConfigError(GatewayError):
     def problems(self) -> tuple[ConfigError, ...]:
         """The individual errors."""
         return self._several or (self,)
+
+
+class PortInUse(ConfigError):
+    """Another program listens on the TCP port `port`."""
+
+    def __init__(self, message: str, *, port: int, where: str | None = None, remedy: str | None = None) -> None:
+        super().__init__(message, where=where, remedy=remedy)
+        self.port = port
 
 
 class ConfigFileMissing(ConfigError):

@@ -13,6 +13,7 @@ from gateway.config.schema import Settings, UpstreamSettings
 from gateway.config.settings_diff import Difference, compare, live_part
 from gateway.core.model.caller import Caller
 from gateway.core.model.claims import CameWithOf
+from gateway.core.near_names import which_name
 from gateway.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -142,8 +143,7 @@ class Gateway:
 
     def _known(self, upstream: str) -> str:
         if upstream not in self.upstreams:
-            named = ", ".join(self.upstreams) or "none"
-            raise InvalidRequest(f"there is no upstream {upstream!r}", remedy=f"there are: {named}")
+            raise InvalidRequest(f"there is no upstream {upstream!r}", remedy=which_name(upstream, self.upstreams))
         return upstream
 
     def apply(self, settings: Settings) -> Difference:

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from gateway.agents.source import Offer, Offered
+from gateway.core.near_names import nearest_words, which_name
 from gateway.core.tools.catalogue.names import NameRules, Names
 from gateway.core.wording import plain
 from gateway.errors import ConfigError, ToolNotAllowed, ToolNotOffered, ToolOfferedTwice, UnknownTool
@@ -35,8 +35,7 @@ class Chosen:
         shown = plain(name, 100)
         if name in self.others:
             raise ToolNotAllowed(f"the tool {shown!r} is not allowed", remedy="call one of those that you were given")
-        near = get_close_matches(shown, list(self.tools)[:500], n=3)
-        hint = f"; the nearest: {', '.join(map(repr, near))}" if near else ""
+        hint = nearest_words(shown, self.tools)
         raise UnknownTool(f"there is no tool named {shown!r}{hint}", remedy="call one of those that you were given")
 
 
@@ -54,8 +53,8 @@ def choose_tools(
     """
     unknown = [name for name in providers or () if name not in offer.providers]
     if unknown:
-        known = ", ".join(offer.providers) or "none"
-        raise ConfigError(f"{who}no provider is called {_listed(unknown)}", remedy=f"there are: {known}")
+        remedy = which_name(unknown[0], offer.providers)
+        raise ConfigError(f"{who}no provider is called {_listed(unknown)}", remedy=remedy)
     names = Names(rules)
     named = {names.give((tool.name,), tool.name).name: tool for tool in offer.tools}
     twice = _repeated([tool.name for tool in offer.tools])
@@ -82,8 +81,7 @@ def _allowed(tools: Sequence[Offered], allow: Collection[str], absent: Sequence[
         if not matches:
             missing.append(wanted)
     if missing:
-        near = get_close_matches(missing[0], [tool.name for tool in tools][:500], n=3)
-        hint = f"; the nearest: {', '.join(map(repr, near))}" if near else ""
+        hint = nearest_words(missing[0], [tool.name for tool in tools])
         why = f"; not there now: {', '.join(absent)}" if absent else ""
         raise ToolNotOffered(f"{who}allowed, and offered by no provider: {_listed(missing)}{hint}{why}")
     return found

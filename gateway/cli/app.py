@@ -1,6 +1,6 @@
 """The command line application: its commands, common options, error handling and logging."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
@@ -114,8 +114,13 @@ def _common(
     help_without_command(context)
 
 
-def run(arguments: Sequence[str], opening: "EarlyStdio | None" = None) -> int:
-    """Run the command line and return the exit code. `opening` is the stdio connection if it is already open."""
+def run(
+    arguments: Sequence[str], opening: "EarlyStdio | None" = None, *, loaded: Callable[[], object] = lambda: None
+) -> int:
+    """Run the command line and return the exit code. `opening` is the stdio connection if it is already open.
+
+    `loaded` is called once the command's modules are imported, before the command runs.
+    """
     before, rest = _split(arguments)
     debug = "--debug" in before
     given = [*(word for word in before if word != "--debug"), *rest]
@@ -126,6 +131,7 @@ def run(arguments: Sequence[str], opening: "EarlyStdio | None" = None) -> int:
     # Words that are not a command are judged, and explained, by the whole application.
     word = next((word for word in given if not word.startswith("-")), None)
     app = application(word if word in COMMANDS else None)
+    loaded()
     try:
         return ending(lambda: app(given, prog_name="mcp-gateway", standalone_mode=False, obj=invocation), debug=debug)
     finally:

@@ -66,7 +66,10 @@ Revision = Annotated[
 ]
 
 ProfileNames = list[str] | None
-"""The names given with `--profile`: a list, so that a second one is refused and does not silently replace the first."""
+"""The names given with `--profile`: a list, so that a second one does not silently replace the first.
+
+Each may be several, joined by commas. `the_profile` and `the_profiles` are the one rule for all commands.
+"""
 
 Returned = TypeVar("Returned")
 
@@ -76,11 +79,29 @@ def profile_option(help: str, *, completion: Callable[[str], list[str]] | None =
     return typer.Option("--profile", metavar="NAME", autocompletion=completion, help=help)
 
 
+def profiles_option() -> Any:
+    """Return the option `--profile` of a command that takes several; `the_profiles` is its value."""
+    help = f"Profiles of hosts, joined by commas or repeated; {ALL!r} for every host. Default: gateway.profile."
+    return typer.Option("--profile", metavar="NAME[,NAME...]", autocompletion=profile_names, help=help)
+
+
 def the_profile(names: ProfileNames) -> str | None:
-    """Return the name given with `--profile`; exit with an error if there are several."""
-    if names and len(names) > 1:
-        refuse(f"--profile takes one name, and is given {len(names)}: {', '.join(names)}")
-    return names[0] if names else None
+    """Return the name given with `--profile`; exit with an error if there are several, or all are wanted."""
+    given = the_profiles(names)
+    if len(given) > 1 or ALL in given:
+        refuse(
+            f"--profile takes one name here, and is given {', '.join(given)}: several are for `call` and `explain` "
+            "(mcp-gateway profiles lists them)"
+        )
+    return given[0] if given else None
+
+
+def the_profiles(names: ProfileNames) -> tuple[str, ...]:
+    """Return the names given with `--profile`, each once; empty if there are none."""
+    split = [part.strip() for given in names or () for part in given.split(",")]
+    if "" in split:
+        refuse("--profile: a name is missing; names are joined by commas, without blanks")
+    return tuple(dict.fromkeys(split))
 
 
 @dataclass(frozen=True)
@@ -125,13 +146,17 @@ def settings_if_any(config: Path | None) -> LoadedSettings:
     return load_settings(config)
 
 
-def chosen_profiles(settings: Settings, name: str, revision: str) -> Mapping[str, Profile]:
-    """Return the profile of this name for gateway.model, or all profiles for `all`, narrowed to the revision."""
+def chosen_profiles(settings: Settings, names: Sequence[str], revision: str) -> Mapping[str, Profile]:
+    """Return the profiles of these names for gateway.model, or all for `all`, narrowed to the revision.
+
+    Without a name, it is that of gateway.profile, or the default.
+    """
     if revision not in REVISIONS:
         refuse(f"--revision: there are {', '.join(REVISIONS)}")
     profiles = load_profiles(settings)
-    names = list(profiles) if name == ALL else [_for_the_model(settings, profiles, name)]
-    return {each: narrow(profiles[each], revision) for each in names}
+    wanted = names or [settings.gateway.profile or "default"]
+    chosen = profiles if ALL in wanted else [_for_the_model(settings, profiles, name) for name in wanted]
+    return {each: narrow(profiles[each], revision) for each in chosen}
 
 
 def _for_the_model(settings: Settings, profiles: Mapping[str, Profile], name: str) -> str:

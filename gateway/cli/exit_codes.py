@@ -11,8 +11,16 @@ from typing import NoReturn, cast
 
 import typer
 
-from gateway.cli.terminal import neutral
-from gateway.errors import ConfigError, GatewayError, InvalidRequest, ProfileError, UpstreamError, UpstreamRefused
+from gateway.cli.terminal import neutral, remark
+from gateway.errors import (
+    ConfigError,
+    GatewayError,
+    InvalidRequest,
+    PortInUse,
+    ProfileError,
+    UpstreamError,
+    UpstreamRefused,
+)
 
 DONE = 0
 FAILED = 1
@@ -39,6 +47,13 @@ def exit_code(error: GatewayError) -> int:
 
 def ending(command: Callable[[], object], *, debug: bool) -> int:
     """Run `command`, print its error, if any, and return the exit code. With `debug`, errors are raised."""
+    code = _ended(command, debug=debug)
+    if code == INTERRUPTED and sys.stderr.isatty():
+        remark("interrupted")  # or the shell's prompt would follow the terminal's ^C in the same line
+    return code
+
+
+def _ended(command: Callable[[], object], *, debug: bool) -> int:
     try:
         code = command()
     except typer.TyperException as error:
@@ -73,6 +88,10 @@ def refuse(message: str) -> NoReturn:
 
 def _say(error: Exception) -> int:
     known = _sole(error)
+    if isinstance(known, PortInUse):
+        from gateway.cli.port_holder import naming_holder
+
+        known = naming_holder(known)
     if isinstance(known, GatewayError):
         complain(str(known))
         return exit_code(known)

@@ -5,9 +5,11 @@ some time out after a second. So this parses the arguments by hand, just far eno
 """
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,16 +19,29 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code (see `gateway.cli.exit_codes`)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    try:
-        opening = _open_stdio(given) if starts_stdio(given) else None
-        from gateway.cli.lean_packages import hold_back
+    # A KeyboardInterrupt is lost in some places inside of Python's imports, and the command would go on.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end_now)
+    opening = _open_stdio(given) if starts_stdio(given) else None
+    from gateway.cli.lean_packages import hold_back
 
-        hold_back()
-        from gateway.cli.app import run
+    hold_back()
+    from gateway.cli.app import run
 
-        return run(given, opening)
-    except KeyboardInterrupt:  # while modules are being imported
-        return 130
+    return run(given, opening, loaded=_loaded)
+
+
+def _end_now(_number: int, _frame: FrameType | None) -> None:
+    """End at once, which is safe while modules are imported: nothing has been started or written yet."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        os.write(sys.stderr.fileno(), b"interrupted\n")
+    os._exit(130)
+
+
+def _loaded() -> None:
+    """Have Ctrl-C raise KeyboardInterrupt from now on, so that the command can clean up."""
+    if signal.getsignal(signal.SIGINT) is _end_now:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def starts_stdio(arguments: Sequence[str]) -> bool:

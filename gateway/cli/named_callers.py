@@ -14,6 +14,7 @@ from gateway.config.schema import RESERVED_PRINCIPALS, Settings
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import EVERYTHING, Grant
 from gateway.core.model.json_values import as_object
+from gateway.core.near_names import which_name
 from gateway.errors import ConfigError
 
 TokenName = Annotated[
@@ -72,7 +73,7 @@ def _with_token(settings: Settings, name: str) -> NamedCaller:
 
     tokens = settings.access.tokens
     if name not in tokens:
-        remedy = f"the tokens are: {', '.join(tokens)}" if tokens else "`mcp-gateway token add NAME` makes one"
+        remedy = which_name(name, tokens, none="`mcp-gateway token add NAME` makes one")
         raise ConfigError(f"there is no token {name!r}", where="--token", remedy=remedy)
     found = identified(name, tokens[name])
     return NamedCaller(found.principal, found.grant, found.profile, name)

@@ -1,9 +1,11 @@
 """Print results for people: text unchanged, media as a line with type and size."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+import typer
 
 from gateway.cli.save_media import found_of
 from gateway.core.model.blocks import Block, LinkBlock, ResourceBlock, TextBlock, UnknownBlock
@@ -16,6 +18,9 @@ _SHOWN_BASE64 = 300
 """Number of characters without a blank above which a text is taken for encoded bytes."""
 
 _LONGEST_KEY = 80
+_COLUMNS = 80
+
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Name every profile above what is equal for them.")]
 
 Shown = TypeVar("Shown")
 
@@ -61,6 +66,21 @@ def grouped(by_profile: Mapping[str, Shown]) -> Iterator[tuple[list[str], Shown]
         else:
             names.append(name)
     yield from groups
+
+
+def heading(names: Sequence[str], *, verbose: bool) -> str:
+    """Return the line above what is equal for these profiles: in 80 columns, or with `verbose` all their names."""
+    every = f"== {', '.join(names)}"
+    if verbose or len(every) <= _COLUMNS:
+        return every
+    shown = list(names)
+    while len(shown) > 1 and len(_shortened(shown, len(names))) > _COLUMNS:
+        del shown[-1]
+    return _shortened(shown, len(names))
+
+
+def _shortened(shown: Sequence[str], total: int) -> str:
+    return f"== {counted(total, 'profile')}: {', '.join(shown)} and {total - len(shown)} more (-v: all)"
 
 
 def block_lines(envelope: Envelope) -> Iterator[str]:

@@ -4,7 +4,6 @@ import logging
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
@@ -12,6 +11,7 @@ from typing import Any
 
 from gateway.config.local_profiles import load_local
 from gateway.config.schema import Settings
+from gateway.core.near_names import which_name
 from gateway.core.profiles.host_profiles import resolve_profiles
 from gateway.core.profiles.match_profile import find_profile
 from gateway.core.profiles.model_profile import ModelProfile, ModelSource
@@ -139,7 +139,6 @@ def _check_outputs(profiles: Mapping[str, Profile]) -> None:
     for name, profile in profiles.items():
         target = profile.output.model_api
         if target is not None and target not in model_profiles():
-            near = get_close_matches(target, model_profiles(), n=1)
-            remedy = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(model_profiles()))}"
+            remedy = which_name(target, sorted(model_profiles()))
             where = f"profiles.{name}: output.model_api"
             raise ConfigError(f"no model API is called {target!r}", where=where, remedy=remedy)

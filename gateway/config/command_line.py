@@ -47,6 +47,7 @@ def _host(url: str) -> str:
         raise ConfigError(
             "is not the address of a server",
             where="--upstream",
-            remedy="give it as http://host/path or https://host/path",
+            remedy="give it as http://host/path or https://host/path; "
+            "a server of the configuration needs no --upstream",
         )
     return host

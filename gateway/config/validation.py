@@ -1,7 +1,6 @@
 """Validating a document against the schema; errors are worded in terms of the file, not of pydantic."""
 
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -9,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from gateway.config.problems import Location, Problem
+from gateway.core.near_names import did_you_mean
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -101,9 +101,7 @@ def _nearest(key: str, known: Iterable[str]) -> str | None:
     names = list(known)
     if _ELSEWHERE.get(key) in names:
         return f"did you mean {_ELSEWHERE[key]!r}?"
-    if near := get_close_matches(key, names, n=1):
-        return f"did you mean {near[0]!r}?"
-    return f"known here: {', '.join(names)}" if names else None
+    return did_you_mean(key, names) or (f"known here: {', '.join(names)}" if names else None)
 
 
 def _keys_at(model: type[BaseModel], location: Location) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """Prompts of all upstreams as one list, and `prompts/get` by the names in it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from gateway.config.schema import GatewaySettings
@@ -9,6 +8,7 @@ from gateway.core.apps import outward_prompt
 from gateway.core.model.caller import Caller
 from gateway.core.model.grant import SEPARATOR
 from gateway.core.model.wire import WireObject
+from gateway.core.near_names import nearest_words
 from gateway.core.tools.catalogue import OWN, PromptCatalogue, PromptRoute, build_prompts
 from gateway.core.tools.catalogue.repair import tamed_messages
 from gateway.core.wording import plain
@@ -99,8 +99,7 @@ class Prompts:
         upstreams = sharing(self._upstreams, context.caller)
         if owner is not None and upstreams[owner].state is not UpstreamState.READY:
             return self._availability.unavailable(owner, f"prompt {shown!r}", context.caller)
-        near = get_close_matches(shown, list(self.catalogue(context).routes)[:_COMPARED], n=3)
-        hint = f"; the nearest: {', '.join(repr(match) for match in near)}" if near else ""
+        hint = nearest_words(shown, self.catalogue(context).routes)
         return UnknownPrompt(f"there is no prompt named {shown!r}{hint}", remedy="list the prompts again")
 
 

@@ -3,7 +3,6 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from anyio import Lock, to_thread
@@ -16,6 +15,7 @@ from gateway.core.model.json_size import size_of
 from gateway.core.model.json_values import is_list, is_object
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.model.wire import WireObject
+from gateway.core.near_names import nearest_words
 from gateway.core.profiles.profile import Profile
 from gateway.core.tools.catalogue import OWN, Catalogue, Route, WithheldTool, build
 from gateway.core.tools.catalogue.faults import FaultMemo
@@ -270,8 +270,7 @@ class ToolCatalogues:
         if called := [each for each in offered if catalogue.routes[each].tool == name]:
             hint = f"; here it is called {' or '.join(map(repr, called[:_COMPARED]))}"
         else:
-            near = get_close_matches(shown, likely[:_COMPARED], n=3)
-            hint = f"; the nearest: {', '.join(repr(match) for match in near)}" if near else ""
+            hint = nearest_words(shown, likely)
         # Only where the tool might be one of theirs: it has no prefix, and is not here under another name.
         absent = () if owner is not None or called else self._availability.missing(caller)
         why = f"; not there now: {', '.join(absent)}" if absent else ""

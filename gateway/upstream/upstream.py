@@ -227,6 +227,11 @@ class Upstream:
         """A sentence for each list that is too large to be offered completely."""
         return tuple(self.default.lists.left_out.values())
 
+    @property
+    def nested_too_deeply(self) -> tuple[str, ...]:
+        """A sentence for each list that had something withheld because it nests too deeply for hosts."""
+        return tuple(self._subject.nested.values())
+
     def tools(self, caller: Caller | None = None) -> WireList:
         """Return the last known tools, as received, for callers of this kind."""
         return self.lists_for(caller).tools

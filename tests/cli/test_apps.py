@@ -133,7 +133,8 @@ def test_what_is_explained_of_a_recorded_call_is_what_was_called(command, raw, t
         for ended in (called, explained)
     ]
     assert results[0] == results[1]
-    assert called.err == explained.err
+    of_the_hosts = [line for line in called.err.splitlines(keepends=True) if "has ended with this command" not in line]
+    assert "".join(of_the_hosts) == explained.err
 
 
 def test_a_recorded_result_for_pages_alone_is_refused_to_a_host_without_pages(command, raw):
@@ -184,7 +185,7 @@ def test_that_the_page_gets_the_shaped_content_is_said_where_something_in_it_was
 def test_a_list_is_one_hosts(command, raw):
     ended = command("tools", "--config", raw, "--profile", "all")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err == "error: --profile: a list of tools is one host's (name a profile: mcp-gateway profiles)\n"
+    assert "--profile takes one name here, and is given all" in ended.err
 
 
 def test_what_a_result_says_to_nobody_is_named_by_its_keys(command, raw):

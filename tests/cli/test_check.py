@@ -264,8 +264,22 @@ def test_a_server_of_the_configuration_may_be_checked_even_where_it_is_disabled(
     refused = command("check", "--config", config, "--upstream", "mein")
     assert (refused.code, refused.err) == (
         2,
-        "error: --upstream: no upstream is called 'mein' (did you mean 'mine'?)\n",
+        "error: --upstream: there is no upstream 'mein' (did you mean 'mine'? there are: mine, other)\n",
     )
+
+
+def test_a_server_of_the_configuration_is_checked_by_its_name_alone(command, server, tmp_path, monkeypatch):
+    words = server(tool("draw"), draw={"content": [TEXT]})
+    table = f"[upstreams.mine]\ncommand = {json.dumps(words[1])}\nargs = {json.dumps(words[2:])}\n"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mcp-gateway.toml").write_text(table)
+    for config in ([], ["--config", "mcp-gateway.toml"]):
+        ended = command("check", "mine", *config, "--json")
+        assert (ended.code, ended.json()["server"]) == (0, "mine")
+    refused = command("check", "mien")
+    assert refused.err == "error: there is neither an upstream nor a program 'mien' (did you mean 'mine'?)\n"
+    as_program = command("check", "--", "mine")
+    assert (as_program.code, "the command 'mine' was not found" in as_program.err) == (3, True)
 
 
 def test_a_server_at_an_address_may_be_checked(command):

@@ -103,7 +103,7 @@ def test_a_result_that_a_profile_has_shaped_is_said_to_be_one(command, monkeypat
 
 
 def test_equal_explanations_are_printed_once(command, recorded):
-    out = command("explain", recorded, "--profile", "all").out
+    out = command("explain", recorded, "--profile", "all", "--verbose").out
     headings = [line.removeprefix("== ").split(", ") for line in out.splitlines() if line.startswith("== ")]
     assert sorted(name for names in headings for name in names) == sorted(builtin_profiles())
     assert len(headings) < len(builtin_profiles()) / 2

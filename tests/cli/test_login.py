@@ -118,6 +118,7 @@ def test_a_host_on_stdio_is_given_a_link_to_a_page_on_this_machine(start, config
 
 def test_what_takes_no_login_is_refused(command, config):
     assert (
-        "there is no upstream 'other'; there are: notes, program" in command("login", "other", "--config", config).err
+        "there is no upstream 'other' (did you mean 'notes'? there are: notes, program)"
+        in command("login", "other", "--config", config).err
     )
     assert "program takes no login" in command("login", "program", "--config", config).err

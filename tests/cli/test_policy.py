@@ -109,6 +109,51 @@ def test_doctor_finds_rules_that_match_nothing(command: Command, tmp_path: Path)
     ]
 
 
+ASK = '[[policy.rules]]\nname = "look-first"\neffect = "approve"\ndestructive = true\n'
+HTTP = '[access.tokens.bob]\nhash = "sha256:' + "0" * 64 + '"\n'
+
+
+def of_approvals(command: Command, config: Path) -> list[str]:
+    told = command("config", "check", "--config", config)
+    return [line for line in (told.out + told.err).splitlines() if "approval" in line]
+
+
+def test_a_rule_that_asks_people_who_may_have_no_way_to_answer_is_reported(command: Command, tmp_path: Path) -> None:
+    config = tmp_path / "mcp-gateway.toml"
+    config.write_text(UPSTREAM + ASK + HTTP)
+    (line,) = of_approvals(command, config)
+    assert line.startswith("warning: calls by the rule 'look-first' wait for an approval, which people who come over")
+    assert '[policy] approval = "two-step"' in line
+    found = command("doctor", "--config", config, "--json").json()["findings"]
+    (finding,) = [each for each in found if each["about"] == "policy"]
+    assert finding["level"] == "warning"
+    assert "in a terminal of this machine alone" in finding["text"]
+
+    config.write_text(UPSTREAM + ASK + HTTP + '[policy]\napproval = "terminal"\n')
+    assert 'approval = "ask"' in of_approvals(command, config)[0]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [ASK, HTTP, ASK + HTTP + '[policy]\napproval = "two-step"\n', ASK.replace("approve", "deny") + HTTP],
+    ids=["nobody else comes", "no rule", "the model repeats it", "nobody is asked"],
+)
+def test_nothing_is_said_of_approvals_where_nobody_is_stuck(command: Command, tmp_path: Path, more: str) -> None:
+    config = tmp_path / "mcp-gateway.toml"
+    config.write_text(UPSTREAM + more)
+    assert of_approvals(command, config) == []
+
+
+def test_a_host_that_shows_no_question_is_named_with_the_way_to_approve_there(command: Command, tmp_path: Path) -> None:
+    config = tmp_path / "mcp-gateway.toml"
+    mute = '[profiles.mute]\ntitle = "Mute"\nextends = "default"\nsets.features.broken = ["elicitation"]\n'
+    config.write_text(UPSTREAM + ASK + mute)
+    found = command("doctor", "--config", config, "--json").json()["findings"]
+    (finding,) = [each for each in found if each["about"] == "policy"]
+    assert "Mute shows its user no such question" in finding["text"]
+    assert "mcp-gateway approvals" in finding["cure"]
+
+
 TOKENS = """
 [access.tokens.bob]
 hash = "sha256:{0}"
@@ -164,7 +209,10 @@ def test_what_a_token_does_not_reach_is_withheld_whatever_the_rules_say(command:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("--token", "bib"), "--token: there is no token 'bib' (the tokens are: bob, carol, carol-phone, old)"),
+        (
+            ("--token", "bib"),
+            "--token: there is no token 'bib' (did you mean 'bob'? there are: bob, carol, carol-phone, old)",
+        ),
         (("--token", "bob", "--principal", "bob"), "give either --token or --principal, not both"),
         (("--principal", "carol"), "reaches different things with each token (name one of its tokens with --token:"),
     ],

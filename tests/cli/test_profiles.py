@@ -119,9 +119,8 @@ def test_a_profile_is_not_taken_for_that_of_the_clients_of_its_name(command, mon
 @pytest.mark.parametrize(
     "words",
     [
-        ("call", "a__x"),
         ("read", "ui://a/x"),
-        ("explain", "-"),
+        ("resources",),
         ("tools",),
         ("install", "codex"),
         ("proxy",),
@@ -129,9 +128,36 @@ def test_a_profile_is_not_taken_for_that_of_the_clients_of_its_name(command, mon
     ],
 )
 def test_a_second_profile_is_refused_with_both_names(command, pictures, words):
-    ended = command(*words, "--config", pictures(), "--profile", "codex", "--profile=cursor")
-    assert (ended.code, ended.out) == (2, "")
-    assert "Invalid value: --profile takes one name, and is given 2: codex, cursor (" in ended.err
+    for given in (["--profile", "codex", "--profile=cursor"], ["--profile", "codex,cursor"]):
+        ended = command(*words, "--config", pictures(), *given)
+        assert (ended.code, ended.out) == (2, "")
+        assert "Invalid value: --profile takes one name here, and is given codex, cursor: several are" in ended.err
+
+
+def test_commands_about_one_host_take_no_all(command, pictures):
+    for words in (("read", "ui://pics/x"), ("resources",), ("tools",)):
+        ended = command(*words, "--config", pictures(), "--profile", "all")
+        assert (ended.code, ended.out) == (2, "")
+        assert "--profile takes one name here, and is given all" in ended.err
+
+
+def test_several_profiles_are_joined_by_commas_or_repeated(command, pictures):
+    config = pictures()
+    wanted = ["claude-code", "cline", "cursor"]
+    for given in (["claude-code,cline,Cursor"], ["claude-code", "cline, cursor,claude-code"]):
+        options = [word for names in given for word in ("--profile", names)]
+        called = command("call", "pics__picture", "--config", config, "--json", *options)
+        assert [each["profile"] for each in called.json()] == wanted
+        printed = command("call", "pics__picture", "--config", config, *options)
+        assert [line for line in printed.out.splitlines() if line.startswith("== ")] == [f"== {one}" for one in wanted]
+
+
+def test_a_profile_among_several_that_is_not_known_is_refused(command, pictures):
+    ended = command("call", "pics__picture", "--config", pictures(), "--profile", "codex,claude-cod")
+    assert (ended.code, ended.err) == (2, "error: no profile is called 'claude-cod' (did you mean 'claude-code'?)\n")
+    for given in ("codex,", ",", ""):
+        ended = command("call", "pics__picture", "--config", pictures(), "--profile", given)
+        assert (ended.code, "a name is missing" in ended.err) == (2, True)
 
 
 def test_a_profile_is_shown_by_its_name_alone(command):

@@ -86,4 +86,4 @@ def test_what_nobody_has_is_refused(command, config):
 def test_a_resource_is_read_as_one_host(command, pictures):
     ended = command("read", "ui://pics/page", "--profile", "all", "--config", pictures())
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err == "error: --profile: a resource is read as one host (name a profile: mcp-gateway profiles)\n"
+    assert "--profile takes one name here, and is given all" in ended.err

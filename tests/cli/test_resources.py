@@ -47,7 +47,9 @@ def test_an_upstream_that_is_away_is_named(command, config):
     assert "upstream gone: failed: " in ended.err
 
 
-@pytest.mark.parametrize(("words", "complaint"), [(("--profile", "all"), "one host"), (("--token", "x"), "no token")])
+@pytest.mark.parametrize(
+    ("words", "complaint"), [(("--profile", "all"), "takes one name here"), (("--token", "x"), "no token")]
+)
 def test_what_cannot_be_asked_is_an_error(command, config, words, complaint):
     ended = command("resources", *words, "--config", config)
     assert (ended.code, ended.out) == (2, "")

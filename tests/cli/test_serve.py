@@ -215,3 +215,29 @@ def test_a_host_on_a_pipe_is_told_nothing_of_it(start, pictures):
     process.process.stdin.close()
     assert process.wait() == 0
     assert not [line for line in process.rest(process.err) if "Waiting for a host" in line]
+
+
+def test_a_port_that_another_gateway_has_is_refused_with_how_to_see_and_end_it(start, command, pictures):
+    config = pictures()
+    first = start("serve", "--http", "--port", "0", "--config", config)
+    port = int(first.line_with("listening on").split("127.0.0.1:")[1].split("/")[0])
+    for words in (("serve", "--http"), ("proxy", "--to", "http://127.0.0.1:9")):
+        ended = start(*words, "--port", str(port), "--config", config)
+        error = ended.line_with("error: ")
+        assert ended.wait() == 2
+        assert f"cannot listen on 127.0.0.1 port {port}" in error
+        assert f"the gateway 'mcp-gateway' (process {first.process.pid}, {config}) has it" in error
+        assert f"`mcp-gateway stop --pid {first.process.pid}` ends it" in error
+        assert "--port 0 on any that is free" in error
+    assert command("stop", "--pid", str(first.process.pid)).code == 0
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="macOS tells only the superuser")
+def test_a_port_that_another_program_has_is_refused_with_its_name(start, pictures):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = start("serve", "--http", "--port", str(port), "--config", pictures())
+        error = ended.line_with("error: ")
+        assert ended.wait() == 2
+    assert f"(process {os.getpid()}) has it" in error
+    assert "mcp-gateway stop" not in error

@@ -15,6 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 
 SERVERS = Path(__file__).parents[1] / "servers"
@@ -118,6 +119,21 @@ class Terminal:
     def shown(self) -> str:
         """What was written to the terminal so far, without its control sequences."""
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self._seen)
+
+    @property
+    def left(self) -> list[str]:
+        """The lines that remain, without what was drawn over."""
+        screen: list[str] = [""]
+        for piece in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\n]|[^\x1b\r\n]+", self._seen):
+            if piece == "\n":
+                screen.append("")
+            elif piece.endswith("A") and piece.startswith("\x1b["):
+                del screen[len(screen) - int(piece[2:-1] or 1) :]
+            elif piece.startswith("\x1b[") and piece.endswith("K"):
+                screen[-1] = ""
+            elif piece[0] not in "\x1b\r":
+                screen[-1] += piece
+        return [line for line in screen if line]
 
     def until(self, pattern: str) -> re.Match[str]:
         with self._news:
@@ -257,6 +273,45 @@ def test_a_ctrl_c_ends_a_call_that_waits(terminal, traced, configured):
     window.until(r"waiting for 1 of 1 upstream,")
     window.process.send_signal(signal.SIGINT)
     assert window.ended() == (130, "")
+    assert window.left == ["interrupted"]
+
+
+@posix
+@pytest.mark.parametrize("command", [["call", "a__x"], ["read", "ui://a/x"], ["check", "a"], ["doctor"]])
+def test_a_ctrl_c_ends_a_command_and_what_it_started_in_one_line(terminal, configured, tmp_path, command):
+    pid = tmp_path / "pid"
+    script = f"import os, pathlib, time; pathlib.Path({str(pid)!r}).write_text(str(os.getpid())); time.sleep(3600)"
+    table = f"[upstreams.a]\ncommand = {json.dumps(sys.executable)}\nargs = ['-c', {json.dumps(script)}]\n"
+    window = terminal(*command, "--config", configured(table))
+    while not (pid.exists() and pid.read_text()):
+        assert window.process.poll() is None, window.shown
+    window.process.send_signal(signal.SIGINT)
+    if command == ["doctor"]:  # the first ends only the waiting
+        window.process.send_signal(signal.SIGINT)
+    code, _ = window.ended()
+    assert "Traceback" not in window.shown
+    assert not psutil.pid_exists(int(pid.read_text()))
+    if command != ["doctor"]:
+        assert (code, window.left) == (130, ["interrupted"])
+
+
+@posix
+def test_a_ctrl_c_while_modules_are_imported_ends_the_command(configured, traced, tmp_path):
+    # Where Python is inside of an import at the signal differs: `-X importtime` says on stderr what has been imported.
+    config = configured(traced("a"))
+    for module in ("gateway.cli.lean_packages", "gateway.config.schema", "anyio"):
+        process = subprocess.Popen(
+            [sys.executable, "-X", "importtime", "-m", "gateway", "tools", "--config", str(config)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        with process:
+            seen = next(line for line in process.stderr if line.rstrip().endswith(f" {module}"))
+            process.send_signal(signal.SIGINT)
+            rest = process.stderr.read()
+            assert (process.wait(PATIENCE), process.stdout.read()) == (130, ""), seen
+        assert "Traceback" not in rest
 
 
 @posix

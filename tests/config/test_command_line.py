@@ -55,5 +55,6 @@ def test_what_is_no_address_is_an_error_that_does_not_repeat_it(url):
     with pytest.raises(ConfigError) as caught:
         settings_from_arguments([url], [], environ={})
     assert str(caught.value) == (
-        "--upstream: is not the address of a server (give it as http://host/path or https://host/path)"
+        "--upstream: is not the address of a server (give it as http://host/path or https://host/path; "
+        "a server of the configuration needs no --upstream)"
     )

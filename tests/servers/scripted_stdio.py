@@ -1,8 +1,8 @@
 """A stdio server that does what a file says, from the standard library alone: `python scripted_stdio.py FILE`.
 
 FILE is JSON: `tools` as tools/list gives them, `results` by tool (one with `refusal` is answered with that JSON-RPC
-error; `echo` gives the arguments as text); `resources` by uri, as items of `contents`. Every call is written to
-FILE.calls, a line of JSON each.
+error; `echo` gives the arguments as text); `resources` by uri, as items of `contents`; `listed` as resources/list gives
+them. Every call is written to FILE.calls, a line of JSON each.
 """
 
 import json
@@ -20,6 +20,8 @@ def answer(method, params):
         return {"protocolVersion": params["protocolVersion"], "capabilities": able, "serverInfo": server}
     if method == "tools/list":
         return {"tools": script["tools"]}
+    if method == "resources/list" and "listed" in script:
+        return {"resources": script["listed"]}
     if method == "resources/read" and params["uri"] in script.get("resources", {}):
         return {"contents": [{"uri": params["uri"], **script["resources"][params["uri"]]}]}
     if method != "tools/call":

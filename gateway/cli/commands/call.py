@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,16 +19,17 @@ from gateway.cli.command_context import (
     UpstreamUrls,
     chosen_profiles,
     open_shaper,
-    profile_option,
+    profiles_option,
     run_until_signal,
     settings_for,
-    the_profile,
+    the_profiles,
     with_raw_profile,
 )
 from gateway.cli.command_remedies import command_remedies
 from gateway.cli.exit_codes import DONE, FAILED, refuse
+from gateway.cli.known_upstream import unknown_upstream
 from gateway.cli.pages import WithPages, callers, declaring, expected, shaped_for, tell_of_pages
-from gateway.cli.print_result import grouped, result_lines
+from gateway.cli.print_result import Verbose, grouped, heading, result_lines
 from gateway.cli.progress import Wait, is_there
 from gateway.cli.save_media import media_of, save_media
 from gateway.cli.terminal import remark, say, say_json
@@ -36,12 +37,14 @@ from gateway.config.schema import Settings
 from gateway.content.shaping import Shaped
 from gateway.core.apps import Audience
 from gateway.core.model.caller import Caller
+from gateway.core.model.effects import Kept
 from gateway.core.model.envelope import Envelope
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.profiles.profile import Profile
 from gateway.core.results.lift_result import lift
 from gateway.runtime import Gateway, run_gateway
 
+_HANDLES = 3
 _EXAMPLE = '{"path": "a.png"}'
 
 
@@ -63,15 +66,14 @@ def call(
     ] = "{}",
     config: ConfigFile = None,
     upstream: UpstreamUrls = None,
-    profile: Annotated[
-        ProfileNames, profile_option(f"Profile of the host; {ALL!r} for every host. Default: gateway.profile.")
-    ] = None,
+    profile: Annotated[ProfileNames, profiles_option()] = None,
     revision: Revision = REVISIONS[-1],
     app: WithPages = False,
     save: Annotated[
         Path | None, typer.Option("--save", metavar="DIR", help="Save pictures, sound and files in this directory.")
     ] = None,
     approve: Annotated[bool, typer.Option("--approve", help="Approve the call, if a rule wants that.")] = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> int:
     """Call a tool, and show what a host would be sent.
@@ -85,8 +87,8 @@ def call(
     settings = settings_for(config, upstream)
     if approve:
         settings = _with_approval(settings)
-    asked = the_profile(profile)
-    profiles = chosen_profiles(settings, asked or settings.gateway.profile or "default", revision)
+    asked = the_profiles(profile)
+    profiles = chosen_profiles(settings, asked, revision)
     tell_of_pages(profiles, app)
     wait = Wait(visible=not as_json, ctrl_c="end")
     ended = run_until_signal(
@@ -94,7 +96,7 @@ def call(
     )
     if isinstance(ended, int):
         return ended
-    several = asked == ALL
+    several = ALL in asked or len(asked) > 1
     unsaved: list[str] = []
     if as_json:
         shown: list[dict[str, Any]] = []
@@ -109,10 +111,24 @@ def call(
             shaped = ended.shaped[names[0]]
             saved = _saved(shaped, tool, names[0], save, several)
             unsaved += [] if saved else names
-            _say(names, lift(shaped.result), saved, several)
+            _say(names if several else (), lift(shaped.result), saved, verbose)
     if save is not None and unsaved:
         remark(_nothing_saved(unsaved, lift(ended.raw)))
+    _tell_of_handles(settings, ended.shaped.values())
     return FAILED if ended.raw.get("isError") is True else DONE
+
+
+def _tell_of_handles(settings: Settings, shaped: Collection[Shaped]) -> None:
+    """Say on stderr if handles that were printed name nothing any more: they are in the memory of this command."""
+    if not settings.store.url.startswith("memory:"):
+        return
+    kept = {each.handle for one in shaped for each in one.outcomes.values() if isinstance(each, Kept) and each.handle}
+    sent = [str(one.result) for one in shaped]
+    if handles := sorted(handle for handle in kept if any(handle in text for text in sent)):
+        named = ", ".join(handles[:_HANDLES]) + (" ..." if handles[_HANDLES:] else "")
+        is_one = len(handles) == 1
+        words = f"note: {named} {'has' if is_one else 'have'} ended with this command, as the store is in memory"
+        remark(f'{words}: [store] url = "file:///..." keeps what {"it names" if is_one else "they name"}')
 
 
 def _with_approval(settings: Settings) -> Settings:
@@ -193,7 +209,12 @@ def _is_for_pages_alone(gateway: Gateway, tool: str, caller: Caller) -> bool:
 
 
 async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> None:
-    """Start the upstreams needed for a tool: the one that last had it, or whose prefix it has, or else all."""
+    """Start the upstreams needed for a tool: the one that last had it, or whose prefix it has, or else all.
+
+    Raises:
+        ConfigError: every tool's name begins with its upstream, and none has the name in front of this one.
+        UpstreamUnavailable: the upstream that last had the tool cannot be started.
+    """
     from gateway.core.model.grant import SEPARATOR
     from gateway.core.tools.catalogue import OWN
     from gateway.core.tools.catalogue.names import NameRules
@@ -213,6 +234,10 @@ async def _woken(gateway: Gateway, tool: str, caller: Caller, wait: Wait) -> Non
         return
     rules = NameRules.of(router.profile_of(caller).tools, gateway.settings.gateway.name)
     owners = [name for name in upstreams if tool.startswith(rules.legal(name) + SEPARATOR)]
+    front, separated, _ = tool.partition(SEPARATOR)
+    is_own_name = tool in router.catalogue(caller).own_names  # a page may call it
+    if separated and route is None and not owners and not is_own_name and gateway.settings.gateway.prefix == "always":
+        raise unknown_upstream(front, upstreams)
     await started(owners if route is None else [route.upstream])
     if route is not None and not is_there(upstreams[route.upstream]):
         raise upstreams[route.upstream].unavailable()
@@ -237,13 +262,13 @@ def _nothing_saved(names: Sequence[str], given: Envelope) -> str:
     return f"{words} (what the server gave: --profile {AS_GIVEN})" if any(media_of(given)) else words
 
 
-def _say(names: Sequence[str], sent: Envelope, saved: Mapping[int, Path], several: bool) -> None:
-    """Print what the hosts of these profiles would all be sent."""
-    if several:
-        say(f"== {', '.join(names)}")
+def _say(names: Sequence[str], sent: Envelope, saved: Mapping[int, Path], verbose: bool) -> None:
+    """Print what the hosts of these profiles would all be sent; without names, it is the only one."""
+    if names:
+        say(heading(names, verbose=verbose))
     for line in result_lines(sent, saved):
         say(line)
-    if several:
+    if names:
         say()
 
 

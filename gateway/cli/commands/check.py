@@ -1,22 +1,30 @@
 """`mcp-gateway check`: show authors of servers what each host's model would see, and what to change."""
 
 import json
+import shutil
 import tomllib
 from collections.abc import Collection, Sequence
-from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from gateway.cli.command_context import AsJson, ConfigFile, run_until_signal, settings_for
+from gateway.cli.command_context import (
+    AsJson,
+    CommandContext,
+    ConfigFile,
+    run_until_signal,
+    settings_for,
+    settings_if_any,
+)
 from gateway.cli.completion import simulated_hosts
 from gateway.cli.exit_codes import DONE, FAILED, refuse
+from gateway.cli.known_upstream import check_upstream
 from gateway.cli.print_result import grouped
 from gateway.cli.terminal import remark, say, say_json
 from gateway.config.schema import Settings
+from gateway.core.near_names import did_you_mean
 from gateway.core.profiles.match_profile import known_name
-from gateway.core.profiles.near_names import did_you_mean
 from gateway.core.wording import counted, plain
 from gateway.errors import ConfigError
 
@@ -28,14 +36,16 @@ if TYPE_CHECKING:
 
 
 def check(
+    context: typer.Context,
     server: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[URL] [-- COMMAND ARGS...]", help="The server: its URL, or the command to start."),
+        typer.Argument(
+            metavar="[NAME|URL] [-- COMMAND ARGS...]",
+            help="The server: its name in the configuration, its URL, or the command to start.",
+        ),
     ] = None,
     config: ConfigFile = None,
-    upstream: Annotated[
-        str | None, typer.Option("--upstream", metavar="NAME", help="Check this server of the configuration.")
-    ] = None,
+    upstream: Annotated[str | None, typer.Option("--upstream", metavar="NAME", help="The same as NAME alone.")] = None,
     arguments: Annotated[
         Path | None,
         typer.Option("--arguments", metavar="FILE", help="JSON or TOML file: tool -> arguments, or a list of them."),
@@ -77,7 +87,8 @@ def check(
     from gateway.cli.diagnosis.selection import read_arguments
     from gateway.cli.diagnosis.server_check import CheckOptions, check_server
 
-    settings = _settings(server or (), config, upstream)
+    after_dashes = cast("CommandContext", context.obj).after_dashes
+    settings = _settings(server or (), config, upstream, after_dashes=after_dashes)
     given = read_arguments(_document(arguments) if arguments is not None else {}, str(arguments))
     wanted = CheckOptions(given, everything, tuple(tool or ()), _hosts(host or ()), seconds)
     ended = run_until_signal(lambda: check_server(settings, wanted, remark))
@@ -92,24 +103,37 @@ def check(
     return DONE if ended.is_good and not (strict and ended.advised) else FAILED
 
 
-def _settings(server: Sequence[str], config: Path | None, upstream: str | None) -> Settings:
+def _settings(server: Sequence[str], config: Path | None, upstream: str | None, *, after_dashes: bool) -> Settings:
     """Return settings with only the server to check."""
-    if upstream is None:
-        if config is not None:
-            refuse("--config needs --upstream NAME: one server is checked at a time")
-        if not server:
-            refuse("name a server: an address, a program after --, or --upstream NAME of the configuration")
-        is_url = len(server) == 1 and server[0].startswith(("http://", "https://"))
-        return settings_for(None, list(server) if is_url else None, None if is_url else list(server))
-    if server:
-        refuse("give either --upstream NAME or a server, not both")
-    settings = settings_for(config, None)
-    chosen = settings.upstreams.get(upstream)
-    if chosen is None:
-        near = get_close_matches(upstream, settings.upstreams, n=1)
-        remedy = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(settings.upstreams)}"
-        raise ConfigError(f"no upstream is called {upstream!a}", where="--upstream", remedy=remedy)
-    return settings.model_copy(update={"upstreams": {upstream: chosen.model_copy(update={"enabled": True})}})
+    if upstream is not None:
+        if server:
+            refuse("give either --upstream NAME or a server, not both")
+        return _configured(settings_for(config, None), upstream, where="--upstream")
+    is_url = len(server) == 1 and server[0].startswith(("http://", "https://"))
+    if len(server) == 1 and not is_url and not after_dashes:
+        settings = settings_for(config, None) if config is not None else settings_if_any(None).settings
+        if server[0] in settings.upstreams or config is not None or not _is_program(server[0]):
+            return _configured(settings, server[0], or_program=config is None)
+    if config is not None:
+        refuse("--config needs the NAME of a server in it: one server is checked at a time")
+    if not server:
+        refuse("name a server: an address, a program after --, or the NAME of one in the configuration")
+    return settings_for(None, list(server) if is_url else None, None if is_url else list(server))
+
+
+def _is_program(word: str) -> bool:
+    return shutil.which(word) is not None
+
+
+def _configured(settings: Settings, name: str, where: str | None = None, *, or_program: bool = False) -> Settings:
+    """Return the settings with only this upstream.
+
+    Raises:
+        ConfigError: there is none of this name; with `or_program`, nor a program.
+    """
+    check_upstream(name, settings.upstreams, where=where, or_program=or_program)
+    chosen = settings.upstreams[name].model_copy(update={"enabled": True})
+    return settings.model_copy(update={"upstreams": {name: chosen}})
 
 
 def _document(path: Path) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile
+from gateway.cli.diagnosis.approvals import check_approvals
 from gateway.cli.diagnosis.globs import check_globs, expired_tokens
 from gateway.cli.exit_codes import DONE, UNUSABLE, complain
 from gateway.cli.terminal import help_without_command, say, say_json
@@ -82,7 +83,10 @@ def _doubts(settings: Settings) -> Iterator[str]:
             yield f"upstreams.{name}.command: {no_program(upstream.command, search)}"
         if upstream.cwd is not None and not upstream.cwd.is_dir():
             yield f"upstreams.{name}.cwd: there is no folder {str(upstream.cwd)!r}"
-    for finding in (*expired_tokens(settings, time.time()), *check_globs(settings, {})):
+    from gateway.cli.named_callers import remembered_names
+
+    doubtful = (*check_globs(settings, remembered_names(settings)), *check_approvals(settings, {}))
+    for finding in (*expired_tokens(settings, time.time()), *doubtful):
         yield f"{finding.text} ({finding.remedy})"
 
 

@@ -18,14 +18,14 @@ from gateway.cli.command_context import (
     Revision,
     chosen_profiles,
     open_shaper,
-    profile_option,
+    profiles_option,
     run_until_signal,
     settings_if_any,
-    the_profile,
+    the_profiles,
 )
 from gateway.cli.exit_codes import DONE
 from gateway.cli.pages import WithPages, callers, shaped_for, shows_pages, tell_of_pages
-from gateway.cli.print_result import block_lines, grouped
+from gateway.cli.print_result import Verbose, block_lines, grouped, heading
 from gateway.cli.readers import Readers
 from gateway.cli.terminal import remark, say, say_json
 from gateway.config.schema import Settings
@@ -60,11 +60,10 @@ def explain(
         typer.Argument(metavar="[FILE]", help="A CallToolResult, or the output of `call --json`; - reads stdin."),
     ] = None,
     config: ConfigFile = None,
-    profile: Annotated[
-        ProfileNames, profile_option(f"Profile of the host; {ALL!r} for every host. Default: gateway.profile.")
-    ] = None,
+    profile: Annotated[ProfileNames, profiles_option()] = None,
     revision: Revision = REVISIONS[-1],
     app: WithPages = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> int:
     """Show how a recorded result is read, how it is changed, and what a host would be sent.
@@ -79,11 +78,10 @@ def explain(
     """
     if file is None and sys.stdin.isatty():
         raise typer.TyperException("Missing argument 'FILE': a recorded result; or pipe one in.")
-    asked = the_profile(profile)
+    asked = the_profiles(profile)
     recorded = _recorded(file or "-")
     settings = settings_if_any(config).settings
-    name = asked or settings.gateway.profile or "default"
-    profiles = chosen_profiles(settings, name, revision)
+    profiles = chosen_profiles(settings, asked, revision)
     tell_of_pages(profiles, app)
     if recorded.audience == "app":
         profiles = callers(profiles, recorded.tool, app)
@@ -92,7 +90,7 @@ def explain(
         return ended
     if as_json:
         every = [_as_json(name, shaped) for name, shaped in ended.items()]
-        say_json(every if name == ALL else every[0])
+        say_json(every if ALL in asked or len(asked) > 1 else every[0])
         return DONE
     audience = _audience(recorded, app)
     explained = {
@@ -103,7 +101,7 @@ def explain(
         for name, shaped in ended.items()
     }
     for names, lines in grouped(explained):
-        say(f"== {', '.join(names)}")
+        say(heading(names, verbose=verbose))
         for line in lines:
             say(line)
         say()

@@ -16,6 +16,7 @@ import typer
 
 from gateway.cli.command_context import ConfigFile, loaded_for, run_until_signal
 from gateway.cli.exit_codes import DONE, FAILED, refuse
+from gateway.cli.known_upstream import check_upstream
 from gateway.cli.terminal import remark, say
 from gateway.config.logins import may_take_logins
 from gateway.config.schema import Settings
@@ -91,8 +92,7 @@ def logout(upstream: UpstreamName, config: ConfigFile = None, principal: Princip
 
 
 def _check(settings: Settings, upstream: str) -> None:
-    if upstream not in settings.upstreams:
-        refuse(f"there is no upstream {upstream!r}; there are: {', '.join(settings.upstreams) or 'none'}")
+    check_upstream(upstream, settings.upstreams)
     if not may_take_logins(settings.upstreams[upstream]):
         refuse(f"{upstream} takes no login: it is a program, or the configuration has its credentials")
 

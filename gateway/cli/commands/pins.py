@@ -9,6 +9,7 @@ import typer
 
 from gateway.cli.command_context import AsJson, ConfigFile, settings_for
 from gateway.cli.exit_codes import DONE, FAILED
+from gateway.cli.known_upstream import check_upstream
 from gateway.cli.terminal import help_without_command, remark, say, say_json, say_table
 from gateway.config.find_config import state_folder
 from gateway.config.policy_settings import PinMode
@@ -54,7 +55,9 @@ def diff(
     Exit code 1: something has.
     """
     settings = settings_for(config, None)
-    names = list(settings.upstreams) if server is None else [_known(server, settings)]
+    if server is not None:
+        check_upstream(server, settings.upstreams)
+    names = list(settings.upstreams) if server is None else [server]
     changes: list[tuple[str, Change]] = []
     for name in names:
         pins = _pins_of(name, settings)
@@ -82,7 +85,8 @@ def approve(
     when it is used next.
     """
     settings = settings_for(config, None)
-    path = _path(_known(server, settings), settings)
+    check_upstream(server, settings.upstreams)
+    path = _path(server, settings)
     pins = _pins_of(server, settings)
     if isinstance(pins, PinsDamaged):
         path.unlink(missing_ok=True)
@@ -113,12 +117,6 @@ def _check_names(server: str, chosen: frozenset[str], pins: PinnedTools | None) 
         named = ", ".join(plain(tool, _NAME) for tool in changed) or "none"
         words = f"{server} has no tool {', '.join(repr(plain(tool, _NAME)) for tool in unknown)}"
         raise GatewayError(words, remedy=f"changed are: {named}")
-
-
-def _known(server: str, settings: Settings) -> str:
-    if server not in settings.upstreams:
-        raise ConfigError(f"there is no server {server!r}", remedy=f"there are: {', '.join(settings.upstreams)}")
-    return server
 
 
 def _path(name: str, settings: Settings) -> Path:

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli.command_context import (
-    ALL,
     AsJson,
     ConfigFile,
     ProfileNames,
@@ -24,6 +23,8 @@ from gateway.cli.command_context import (
 )
 from gateway.cli.command_remedies import command_remedies
 from gateway.cli.exit_codes import DONE, refuse
+from gateway.cli.known_upstream import unknown_upstream
+from gateway.cli.named_callers import remembered_tools
 from gateway.cli.pages import WithPages, declaring, expected, page_words
 from gateway.cli.print_result import meta_words
 from gateway.cli.progress import Wait
@@ -35,7 +36,7 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import as_object, objects_in
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.wording import counted, join_facts, plain, size_words
-from gateway.errors import ConfigError, ContentError
+from gateway.errors import ContentError
 from gateway.runtime import run_gateway
 
 
@@ -62,11 +63,7 @@ def read(
     file = SavedFile(to, force) if to is not None else None
     settings = settings_for(config, upstream)
     name = the_profile(profile) or settings.gateway.profile or "default"
-    if name == ALL:
-        raise ConfigError(
-            "a resource is read as one host", where="--profile", remedy="name a profile: mcp-gateway profiles"
-        )
-    (chosen,) = chosen_profiles(settings, name, revision)
+    (chosen,) = chosen_profiles(settings, [name], revision)
     settings, caller = without_waiting(settings, chosen, revision)
     wait = Wait(visible=not as_json, ctrl_c="end")
     ended = run_until_signal(lambda: _read(settings, uri, declaring(caller, app), wait, app, configured=not upstream))
@@ -89,8 +86,10 @@ def read(
 async def _read(
     settings: Settings, uri: str, caller: Caller, wait: Wait, app: bool, *, configured: bool
 ) -> dict[str, Any]:
+    front = apps.split(uri)
+    if front is not None and front[0] not in settings.upstreams and not _is_page_of_its_own(settings, uri):
+        raise unknown_upstream(front[0], settings.upstreams)
     async with run_gateway(settings, asleep=True, expected=expected(caller, app)) as gateway:
-        front = apps.split(uri)
         names = [front[0]] if front is not None and front[0] in gateway.upstreams else list(gateway.upstreams)
         woken = [gateway.upstreams[name] for name in names]
         for upstream in woken:
@@ -98,6 +97,11 @@ async def _read(
         await wait.settled(woken)
         with command_remedies(settings.upstreams, configured=configured):
             return await gateway.router.respond("resources/read", {"uri": uri}, caller)
+
+
+def _is_page_of_its_own(settings: Settings, uri: str) -> bool:
+    """Whether a server calls a page by this URI, without its name in front, as far as its tools are remembered."""
+    return any(uri in apps.pages(tool) for tools in remembered_tools(settings).values() for tool in tools)
 
 
 def _tell(item: Mapping[str, Any]) -> None:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from gateway.cli.command_context import (
-    ALL,
     AsJson,
     ConfigFile,
     ProfileNames,
@@ -27,7 +26,6 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.json_values import objects_in
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.wording import plain
-from gateway.errors import ConfigError
 from gateway.runtime import run_gateway
 
 _LISTS = {
@@ -60,9 +58,7 @@ def resources(
     settings = settings_for(config, upstream)
     asking = named_caller(settings, token, principal)
     name = the_profile(profile) or asking.profile or settings.gateway.profile or "default"
-    if name == ALL:
-        raise ConfigError("a list is one host's", where="--profile", remedy="name a profile: mcp-gateway profiles")
-    (chosen,) = chosen_profiles(settings, name, revision)
+    (chosen,) = chosen_profiles(settings, [name], revision)
     settings, caller = without_waiting(asking.reached_of(settings), chosen, revision)
     caller = replace(caller, principal=asking.principal, grant=asking.grant, token=asking.token)
     wait = Wait(visible=not as_json, ctrl_c="list what is there")

@@ -2,14 +2,13 @@
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import typer
 
 from gateway.cli.command_context import (
-    ALL,
     AsJson,
     ConfigFile,
     ProfileNames,
@@ -24,6 +23,7 @@ from gateway.cli.command_context import (
 )
 from gateway.cli.command_remedies import doctor_knows
 from gateway.cli.exit_codes import DONE, UNAVAILABLE, complain
+from gateway.cli.known_upstream import check_upstream
 from gateway.cli.named_callers import PrincipalName, TokenName, named_caller
 from gateway.cli.pages import WithPages, declaring, expected, shows_pages, tell_of_pages
 from gateway.cli.progress import Wait, is_there, standing_words
@@ -34,11 +34,13 @@ from gateway.core.model.caller import Caller
 from gateway.core.model.revisions import REVISIONS
 from gateway.core.tools.catalogue import OWN
 from gateway.core.wording import plain
-from gateway.errors import ConfigError
 from gateway.runtime import run_gateway
 
 
 def tools(
+    servers: Annotated[
+        list[str] | None, typer.Argument(metavar="[UPSTREAM]...", help="Only the tools of these. Default: of all.")
+    ] = None,
     config: ConfigFile = None,
     upstream: UpstreamUrls = None,
     profile: Annotated[ProfileNames, profile_option("Profile of the host. Default: gateway.profile.")] = None,
@@ -51,9 +53,9 @@ def tools(
     principal: PrincipalName = None,
     as_json: AsJson = False,
 ) -> int:
-    """List the tools of all upstreams, as a host would be offered them.
+    """List the tools of all upstreams, or of those that are named, as a host would be offered them.
 
-    Every upstream is started and waited for, up to its own limit. Ctrl-C lists the tools known so far. On a
+    Each of these upstreams is started and waited for, up to its own limit. Ctrl-C lists the tools known so far. On a
     terminal, descriptions end after their first sentence; --json has all of everything.
 
     A server may offer more to a host that declares roots or elicitation, which this command does not.
@@ -63,12 +65,10 @@ def tools(
     settings = settings_for(config, upstream)
     asking = named_caller(settings, token, principal)
     settings = asking.reached_of(settings)
+    for server in servers or ():
+        check_upstream(server, settings.upstreams)
     name = the_profile(profile) or asking.profile or settings.gateway.profile or "default"
-    if name == ALL:
-        raise ConfigError(
-            "a list of tools is one host's", where="--profile", remedy="name a profile: mcp-gateway profiles"
-        )
-    ((chosen, rules),) = chosen_profiles(settings, name, revision).items()
+    ((chosen, rules),) = chosen_profiles(settings, [name], revision).items()
     settings, caller = without_waiting(settings, chosen, revision)
     caller = replace(declaring(caller, app), principal=asking.principal, grant=asking.grant, token=asking.token)
     tell_of_pages({chosen: rules}, app)
@@ -79,7 +79,7 @@ def tools(
             remark(f"note: {chosen} shows pages; whether it declares that is not known: --app lists what it gets then")
     wait = Wait(visible=not as_json, ctrl_c="list what is there")
     ended = run_until_signal(
-        lambda: _listed(settings, caller, wait, app, configured=not upstream), interrupt=wait.interrupt
+        lambda: _listed(settings, servers or (), caller, wait, app, configured=not upstream), interrupt=wait.interrupt
     )
     if isinstance(ended, int):
         return ended
@@ -128,22 +128,34 @@ class _Listed:
     own: frozenset[str]
 
 
-async def _listed(settings: Settings, caller: Caller, wait: Wait, app: bool, *, configured: bool) -> _Listed:
-    async with run_gateway(settings, expected=expected(caller, app)) as gateway:
-        await wait.settled(gateway.upstreams.values())
+async def _listed(
+    settings: Settings, servers: Sequence[str], caller: Caller, wait: Wait, app: bool, *, configured: bool
+) -> _Listed:
+    """List the tools of these servers, or of all. The others are not started, but remembered tools of theirs count for
+    the names: two servers may have a tool of the same name.
+    """
+    async with run_gateway(settings, asleep=bool(servers), expected=expected(caller, app)) as gateway:
+        chosen = [gateway.upstreams[name] for name in servers or gateway.upstreams]
+        for upstream in chosen if servers else ():
+            upstream.wake()
+        await wait.settled(chosen)
         listed = await gateway.router.respond("tools/list", {}, caller)
-        enabled = [one for one in gateway.upstreams.values() if one.settings.enabled]
+        enabled = [one for one in chosen if one.settings.enabled]
         away = [upstream for upstream in enabled if not is_there(upstream)]
         missing = {upstream.name: wait.outcomes.get(upstream.name) or standing_words(upstream) for upstream in away}
         for upstream in away:
             if more := doctor_knows(upstream.failure, configured=configured):
                 missing[upstream.name] += f"; {more}"
         catalogue = gateway.router.catalogue(caller)
-        remembered = frozenset(name for name, route in catalogue.routes.items() if route.upstream in missing)
-        withheld = {name: each.why for name, each in catalogue.withheld.items()}
-        own = frozenset(name for name, route in catalogue.routes.items() if route.upstream == OWN)
-        asks = gateway.router.asking(caller)
-        return _Listed(listed["tools"], remembered, missing, withheld, asks, own)
+        routes = {name: route for name, route in catalogue.routes.items() if not servers or route.upstream in servers}
+        offered = [tool for tool in listed["tools"] if tool["name"] in routes] if servers else listed["tools"]
+        remembered = frozenset(name for name, route in routes.items() if route.upstream in missing)
+        withheld = {
+            name: each.why for name, each in catalogue.withheld.items() if not servers or each.upstream in servers
+        }
+        own = frozenset(name for name, route in routes.items() if route.upstream == OWN)
+        asks = {name: rule for name, rule in gateway.router.asking(caller).items() if name in routes}
+        return _Listed(offered, remembered, missing, withheld, asks, own)
 
 
 def _say_why(listed: _Listed) -> None:

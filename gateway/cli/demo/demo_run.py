@@ -64,7 +64,6 @@ def run_demo(report: Path, *, json_output: bool) -> int:
         with _ended_in_order():
             outcome = anyio.run(_demo, say)
     except KeyboardInterrupt:
-        stderr.print("interrupted")
         return 130
     except TimeoutError:
         stderr.print(f"demo: took longer than {TOTAL_SECONDS:.0f} seconds", style="red")

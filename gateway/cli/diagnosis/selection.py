@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
 from gateway.cli.diagnosis.examples import NoExample, example_arguments
 from gateway.core.apps import for_the_model
 from gateway.core.model.json_values import is_list, is_object
+from gateway.core.near_names import which_name
 from gateway.core.tools.catalogue.repair import shown_name, unusable
 from gateway.core.wording import plain
 from gateway.errors import ConfigError
@@ -142,8 +142,5 @@ def _check_names(names: Sequence[str], given: Iterable[str], only: Iterable[str]
         for name in wanted:
             if name in names or (where == "--tool" and any(fnmatchcase(one, name) for one in names)):
                 continue
-            near = get_close_matches(name, names, n=1)
-            remedy = (
-                f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(plain(one, _NAME) for one in names)}"
-            )
+            remedy = which_name(name, [plain(one, _NAME) for one in names])
             raise ConfigError(f"the server has no tool {plain(name, _NAME)!r}", where=where, remedy=remedy)

@@ -70,7 +70,7 @@ async def check_upstreams(context: CheckContext) -> list[CheckResult]:
             findings += _tools(name, seen, settings.upstreams[name], offers)
         findings += pins.get(name, ())
     lists = {name: [str(tool.get("name")) for tool in seen.tools] for name, seen in states.items()}
-    return [*findings, *beyond(offers), *check_access(settings, lists)]
+    return [*findings, *beyond(offers), *check_access(settings, lists, context.hosts)]
 
 
 def _pinned(context: CheckContext, upstreams: Mapping[str, Upstream]) -> dict[str, list[CheckResult]]:
@@ -107,6 +107,7 @@ class _Snapshot:
     server: str
     tools: Sequence[dict[str, object]]
     left_out: Sequence[str] = ()
+    nested: Sequence[str] = ()
     is_queued: bool = False
 
     @staticmethod
@@ -116,7 +117,7 @@ class _Snapshot:
         transport = "stdio" if upstream.settings.command is not None else "HTTP"
         tools = upstream.tools() if upstream.state is UpstreamState.READY else ()
         why = upstream.cause, upstream.failure
-        facts = upstream.revision, server, tools, upstream.left_out, upstream.is_queued
+        facts = upstream.revision, server, tools, upstream.left_out, upstream.nested_too_deeply, upstream.is_queued
         return _Snapshot(upstream.state, *why, transport, *facts)
 
 
@@ -166,6 +167,8 @@ def _state(
                 yield CheckResult(
                     about, "warning", why, f"raise upstreams.{name}.limits.list_bytes, or have it list less"
                 )
+            for why in seen.nested:
+                yield CheckResult(about, "warning", why, "the server's author has to fix it")
             if took.own > settings.timeout.start / 2 and longest_start(settings) == settings.timeout.start:
                 text = f"it takes {took.own:.0f} of the {settings.timeout.start:g} s that it may take to start"
                 yield CheckResult(

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from gateway.core.profiles.near_names import did_you_mean
+from gateway.core.near_names import which_name
 from gateway.core.profiles.profile import Evidence, FactSource
 from gateway.errors import ProfileError
 
@@ -83,7 +83,7 @@ class Resolver(Generic[SourceT, ProfileT]):
                 circle = " -> ".join([*lineage, parent])
                 raise ProfileError(f"profile {name!r} extends itself: {circle}", remedy="change one `extends`")
             if parent not in sources:
-                remedy = did_you_mean(parent, sources) or f"there are: {', '.join(sorted(sources))}"
+                remedy = which_name(parent, sorted(sources))
                 raise ProfileError(f"profile {lineage[-1]!r} extends {parent!r}, which does not exist", remedy=remedy)
             lineage.append(parent)
         return lineage

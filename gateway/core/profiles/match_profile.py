@@ -11,8 +11,8 @@ from fnmatch import fnmatchcase
 
 from gateway.core.model.apps_extension import undeclared
 from gateway.core.model.caller import Caller
+from gateway.core.near_names import which_name
 from gateway.core.profiles.client_names import LOOKED_AT, normalise_client_name, separated
-from gateway.core.profiles.near_names import did_you_mean
 from gateway.core.profiles.profile import Match, Profile
 from gateway.errors import ProfileError
 
@@ -114,7 +114,7 @@ def find_profile(profiles: Mapping[str, Profile], name: str) -> Profile:
     """
     known = known_name(profiles, name)
     if known is None:
-        remedy = did_you_mean(name, profiles) or f"there are: {', '.join(sorted(profiles))}"
+        remedy = which_name(name, sorted(profiles))
         raise ProfileError(f"no profile is called {name[:LOOKED_AT]!a}", remedy=remedy)
     return profiles[known]
 

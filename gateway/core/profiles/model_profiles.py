@@ -1,9 +1,9 @@
 """Resolving model profiles, and choosing one by target, model name and base url. Pure."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
+from gateway.core.near_names import which_name
 from gateway.core.profiles.inheritance import Resolver
 from gateway.core.profiles.model_profile import ImagePlace, ModelMatch, ModelProfile, ModelSource
 from gateway.errors import ProfileError
@@ -37,9 +37,7 @@ def choose_model_profile(
     """
     chosen = profiles.get(target)
     if chosen is None:
-        near = get_close_matches(target, profiles, n=1)
-        remedy = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(profiles))}"
-        raise ProfileError(f"no model API is called {target!r}", remedy=remedy)
+        raise ProfileError(f"no model API is called {target!r}", remedy=which_name(target, sorted(profiles)))
     best = 0
     for profile in profiles.values():
         if target in profile.lineage:

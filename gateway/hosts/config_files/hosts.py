@@ -6,8 +6,8 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from gateway.config.builtin_profiles import builtin_profiles
+from gateway.core.near_names import which_name
 from gateway.core.profiles.match_profile import known_name
-from gateway.core.profiles.near_names import did_you_mean
 from gateway.errors import ConfigError
 from gateway.hosts.config_files.documents import Syntax
 from gateway.hosts.config_files.launch_command import Launch
@@ -304,7 +304,7 @@ def find_host(name: str) -> HostFormat:
         by_hand = "add the gateway there by hand: docs/hosts/README.md"
         hosted = "a host in the cloud takes the address of `mcp-gateway serve --http`: docs/access.md"
         raise ConfigError(words, remedy=f"{by_hand}; {hosted}")
-    remedy = did_you_mean(name, HOSTS) or f"known are {', '.join(HOSTS)}"
+    remedy = which_name(name, HOSTS)
     raise ConfigError(f"no host {name!r} is known", remedy=remedy)
 
 

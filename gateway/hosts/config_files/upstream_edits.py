@@ -8,7 +8,6 @@ text.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ from gateway.config.schema import OWN_NAME, UPSTREAM_NAME, UPSTREAM_NAME_LENGTH
 from gateway.config.toml_text import table_text
 from gateway.config.validation import NAME_RULE
 from gateway.core.model.json_values import as_object, is_object
+from gateway.core.near_names import which_name
 from gateway.errors import ConfigError
 from gateway.hosts.config_files import json_edits, toml_tables, toml_upstreams
 from gateway.hosts.config_files.documents import Document, pruned
@@ -205,7 +205,7 @@ class ConfigurationText:
     def _without_entry(self, kind: _Entries, name: str) -> "ConfigurationText":
         entries = self._entries(kind)
         if name not in entries:
-            remedy = f"there are: {', '.join(entries)}" if entries else f"`{kind.command} add` makes one"
+            remedy = which_name(name, entries, none=f"`{kind.command} add` makes one")
             raise ConfigError(f"there is no {kind.noun} {name!r}", where=str(self.file), remedy=remedy)
         gone = toml_tables.begins_with([*kind.path, name])
         left = {each: table for each, table in entries.items() if each != name}
@@ -215,9 +215,7 @@ class ConfigurationText:
         upstreams = self.upstreams()
         if name in upstreams:
             return dict(upstreams[name])
-        near = get_close_matches(name, upstreams, n=1)
-        listed = f"there are: {', '.join(upstreams)}" if upstreams else "it has none: `mcp-gateway add` adds one"
-        remedy = f"did you mean {near[0]!r}?" if near else listed
+        remedy = which_name(name, upstreams, none="it has none: `mcp-gateway add` adds one")
         raise ConfigError(f"there is no upstream {name!r}", where=str(self.file), remedy=remedy)
 
     @property

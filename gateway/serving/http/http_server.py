@@ -1,6 +1,7 @@
 """Serve an application on a port until cancelled, and stop within a few seconds."""
 
 import asyncio
+import errno
 import logging
 import os
 import socket
@@ -13,7 +14,7 @@ from starlette.types import ASGIApp
 from uvicorn.config import Config
 from uvicorn.server import Server
 
-from gateway.errors import ConfigError
+from gateway.errors import ConfigError, PortInUse
 from gateway.serving.http.connections import Connections, limited_protocol
 from gateway.serving.http.limits import KEEP_ALIVE_SECONDS, OUT_OF_FILES, Limits
 from gateway.serving.http.repeated import BrokenOff, NowAndThen, RepeatedLines
@@ -225,8 +226,8 @@ def _listen(listening: Listening) -> TcpListener:
         family, *_, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
         return TcpListener.made_of(socket.create_server((str(address[0]), listening.port), family=family))
     except OSError as error:
-        raise ConfigError(
-            f"cannot listen on {listening.bind} port {listening.port}: {_why(error)}",
-            where=listening.where,
-            remedy="choose another port, or 0 for any that is free",
-        ) from error
+        words = f"cannot listen on {listening.bind} port {listening.port}: {_why(error)}"
+        remedy = "choose another port, or 0 for any that is free"
+        if error.errno == errno.EADDRINUSE:
+            raise PortInUse(words, port=listening.port, where=listening.where, remedy=remedy) from error
+        raise ConfigError(words, where=listening.where, remedy=remedy) from error

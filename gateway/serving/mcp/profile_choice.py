@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from gateway.core.near_names import did_you_mean
 from gateway.core.profiles.match_profile import known_name
-from gateway.core.profiles.near_names import did_you_mean
 from gateway.serving.access import Identified
 from gateway.serving.mcp.request_caller import IDENTIFIED_SCOPE, PROFILE_SCOPE
 from gateway.serving.mcp.security import refused_response

@@ -277,11 +277,15 @@ class Session:
         deep = is_deep(result, most_values=MANY_VALUES)
         many = deep is None
         if not (await to_thread.run_sync(is_deep, result) if many else deep):
+            if method.endswith("/list"):
+                self._subject.nested.pop(method, None)
             return result
         shallow, places = await to_thread.run_sync(without_deep, result) if many else without_deep(result)
         of = f"{method} {plain(name, 100)!r}" if isinstance(name, str) else method
         words = nested_too_deeply(places)
         logger.warning("upstream %s, %s: %s", self._subject.name, of, words)
+        if method.endswith("/list"):
+            self._subject.nested[method] = f"{method}: {words}"
         if method == "tools/call":
             content = shallow.get("content")
             blocks = as_list(content)

@@ -8,7 +8,7 @@ refer to exceptions by qualified names, so that nothing heavy is imported to exp
 import errno
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -149,6 +149,8 @@ class Subject:
     secrets: Secrets
     tokens: TokenSource | None = None
     """The tokens that connections send; None if they have no use for any."""
+    nested: dict[str, str] = field(default_factory=dict[str, str], compare=False)
+    """What its lists last had that nests too deeply and is withheld, by method: one sentence for each list."""
 
     @property
     def place(self) -> str:

@@ -313,6 +313,18 @@ async def test_lists_that_are_cut(examine, scripted, found):
     assert "raise upstreams.x.limits.list_bytes" in finding.remedy
 
 
+async def test_what_nests_too_deeply_in_a_list_is_said(examine, scripted, found):
+    nested: object = {}
+    for _ in range(300):
+        nested = {"in": nested}
+    deep = {"uri": "file:///a.txt", "name": "a", "_meta": nested}
+    finding = found(await examine(f"[upstreams.x]\n{scripted(TOOL | {'_meta': nested})}"), "nested deeper than")
+    assert (finding.level, finding.text.startswith("tools/list: tools[0]._meta")) == ("warning", True)
+    lines = scripted(TOOL, resources={}, listed=[deep])
+    finding = found(await examine(f"[upstreams.x]\n{lines}"), "nested deeper than")
+    assert (finding.level, finding.text.startswith("resources/list: resources[0]._meta")) == ("warning", True)
+
+
 async def test_two_tools_of_one_name(examine, scripted, found):
     finding = found(await examine(f"[upstreams.x]\n{scripted(TOOL, TOOL)}"), "several tools have the same name")
     assert finding.text.endswith(": look")

@@ -138,7 +138,7 @@ def test_every_value_of_a_profile_can_be_set():
         ),
         (
             {"extends": "defaul"},
-            "profile 'x' extends 'defaul', which does not exist (did you mean 'default'?)",
+            "profile 'x' extends 'defaul', which does not exist (did you mean 'default'? there are: ",
         ),
         ({"extends": "x"}, "profile 'x' extends itself: x -> x (change one `extends`)"),
         (

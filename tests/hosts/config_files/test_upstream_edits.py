@@ -150,7 +150,7 @@ def test_another_way_in_however_the_table_is_written(text):
         (lambda one: one.with_upstream("gateway", NEW), "the name 'gateway' is the gateway's own"),
         (
             lambda one: one.without_upstream("playwrigt"),
-            "there is no upstream 'playwrigt' (did you mean 'playwright'?)",
+            "there is no upstream 'playwrigt' (did you mean 'playwright'? there are: a, playwright)",
         ),
         (lambda one: one.with_enabled("zzz", enabled=True), "there is no upstream 'zzz' (there are: a, playwright)"),
     ],

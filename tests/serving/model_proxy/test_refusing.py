@@ -188,6 +188,44 @@ async def test_an_explanation_shows_before_and_after_without_base64(recorder, be
     assert len(words) < 600
 
 
+@pytest.mark.parametrize(
+    ("dialect", "request_of", "said"),
+    [
+        (
+            "openai_chat",
+            lambda text: {"messages": [{"role": "tool", "tool_call_id": "c", "content": text}]},
+            "=== openai_chat, model m: images are image_url parts in a user message after the tool messages",
+        ),
+        (
+            "openai_responses",
+            lambda text: {"input": [{"type": "function_call_output", "call_id": "c", "output": text}]},
+            "=== openai_responses, model m: images are input_image items in the function_call_output",
+        ),
+        (
+            "anthropic_messages",
+            lambda text: {
+                "messages": [
+                    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": text}]}
+                ]
+            },
+            "=== anthropic_messages, model m: images are image blocks in the tool_result block",
+        ),
+        (
+            "ollama",
+            lambda text: {"messages": [{"role": "tool", "tool_name": "t", "content": text}]},
+            "=== ollama, model m: images are members of `images` in the tool message",
+        ),
+    ],
+)
+async def test_an_explanation_speaks_of_the_api_of_the_request(
+    recorder, before, client, picture, dialect, request_of, said
+):
+    request = {"model": "m", **request_of(f"words data:image/png;base64,{picture('red')}")}
+    async with before(recorder()) as proxy:
+        await client.post(proxy.url + PATHS[dialect], json=request)
+    assert explanation(proxy.explained[0]).startswith(said)
+
+
 @pytest.mark.parametrize("bind", ["0.0.0.0", "::", "192.0.2.7", "host.example"])
 def test_beyond_loopback_a_token_is_needed(bind):
     with pytest.raises(ConfigError, match="token"):

@@ -1,0 +1,27 @@
+"""Names of servers on the command line: an unknown one is refused before anything is started."""
+
+from collections.abc import Collection
+
+from gateway.core.near_names import which_name
+from gateway.core.wording import plain
+from gateway.errors import ConfigError
+
+
+def check_upstream(
+    name: str, upstreams: Collection[str], *, where: str | None = None, or_program: bool = False
+) -> None:
+    """Raise ConfigError if `upstreams` has no such name; its remedy suggests the nearest one, and lists the others."""
+    if name not in upstreams:
+        raise unknown_upstream(name, upstreams, where=where, or_program=or_program)
+
+
+def unknown_upstream(
+    name: str, upstreams: Collection[str], *, where: str | None = None, or_program: bool = False
+) -> ConfigError:
+    """Return the error for a name that no server has. `where` is the option that it was given with.
+
+    `or_program`: the name might have been that of a program, and there is none either.
+    """
+    none = "the configuration has none: `mcp-gateway add` adds one"
+    what = "neither an upstream nor a program" if or_program else "no upstream"
+    return ConfigError(f"there is {what} {plain(name)!r}", where=where, remedy=which_name(name, upstreams, none=none))
