@@ -183,6 +183,18 @@ def redis_program() -> str:
 
 
 @pytest.fixture(scope="session")
+def postgres_programs() -> Path:
+    """The folder of the programs of a Postgres server. Debian has them outside of the path, by version."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda one: int(one.parent.name.split(".")[0]))
+    if path := shutil.which("initdb"):
+        folders.append(Path(path).resolve().parent)
+    for folder in reversed(folders):
+        if (folder / "initdb").exists() and (folder / "postgres").exists():
+            return folder
+    missing("a Postgres server", "install it; on Debian: apt install postgresql")
+
+
+@pytest.fixture(scope="session")
 def wheelhouse() -> Path:
     """A folder with the wheels of everything that the gateway needs when it runs."""
     folder = Path(sys.prefix) / "wheelhouse"

@@ -21,12 +21,12 @@ from gateway.serving.access.tokens import ACCESS_PREFIX
 from gateway.serving.authorization import approvals
 from gateway.serving.authorization.approvals import Approval
 from gateway.serving.authorization.authorize_request import SCOPE, Place
-from gateway.serving.authorization.database import database_path
 from gateway.serving.authorization.listeners import Listeners
 from gateway.serving.authorization.people import People, grant_of
 from gateway.serving.authorization.person_endpoints import PersonEndpoints
 from gateway.serving.authorization.program_endpoints import GRANT_TYPES, ProgramEndpoints
 from gateway.serving.authorization.provider import Provider
+from gateway.serving.authorization.sqlite_database import database_path
 from gateway.serving.authorization.state import State, state_of
 from gateway.system.loopback import is_loopback
 
@@ -80,7 +80,7 @@ class AuthorizationServer:
 
     def is_resource(self, url: str) -> bool:
         """Whether a URL is one of the gateway's MCP endpoints, or the gateway as a whole (RFC 8707)."""
-        if "?" in url or "#" in url:
+        if "?" in url or "#" in url or not url.isprintable():
             return False
         base = _comparable(self.issuer)
         found = _comparable(url)

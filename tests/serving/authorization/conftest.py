@@ -18,12 +18,13 @@ from gateway.config.schema import Settings
 from gateway.content.links.base_url import Bases
 from gateway.serving.access import Access
 from gateway.serving.authorization.authorization_server import AuthorizationServer
-from gateway.serving.authorization.database import Database
 from gateway.serving.authorization.passphrases import hash_passphrase
-from gateway.serving.authorization.sqlite_state import SqliteState
+from gateway.serving.authorization.sql_state import SqlState
+from gateway.serving.authorization.sqlite_database import SqliteDatabase
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app
 from tests.servers.downstream_service import SampleService
+from tests.servers.postgres_server import PostgresDatabaseOfTest, PostgresServer
 from tests.servers.redis_server import RedisServer
 
 BASE = "https://tools.example.com"
@@ -79,7 +80,7 @@ class Gateway:
         server: AuthorizationServer,
         access: Access,
         state: Path,
-        database: Database,
+        database: SqliteDatabase,
         client: TestClient,
         clock: Clock,
         peer: str,
@@ -200,6 +201,24 @@ def redis(redis_program: str, tmp_path: Path) -> Generator[RedisServer]:
     server.stop()
 
 
+@pytest.fixture(scope="session")
+def postgres_server(postgres_programs: Path) -> Generator[PostgresServer]:
+    server = PostgresServer(postgres_programs)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture
+def postgres(postgres_server: PostgresServer) -> Generator[PostgresDatabaseOfTest]:
+    """An empty database."""
+    yield postgres_server.new_database()
+    if not postgres_server.is_running:
+        postgres_server.start()
+
+
 @pytest.fixture
 def opened(tmp_path: Path) -> Callable[..., Any]:
     """A gateway: takes settings of the authorization server, people, and settings of the gateway."""
@@ -216,8 +235,8 @@ def opened(tmp_path: Path) -> Callable[..., Any]:
         everybody = {"alice": {"hash": hashed}, "bob": {"hash": hashed, "upstreams": ["docs"]}}
         settings = settings_of(server or {}, everybody if people is None else people, gateway)
         clock, state = Clock(), tmp_path / "state" / "authorization.sqlite3"
-        database = Database(state)
-        authorization = AuthorizationServer(settings, SqliteState(database), clock)
+        database = SqliteDatabase(state)
+        authorization = AuthorizationServer(settings, SqlState(database), clock)
         access = Access(settings.http, settings.access, clock, public_url=settings.gateway.public_url)
         access.add(authorization, authorization.issuer)
         app = http_app(
