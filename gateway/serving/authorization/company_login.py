@@ -21,31 +21,19 @@ from gateway.core.model.json_values import as_list, as_text
 from gateway.errors import FetchError
 from gateway.serving.access.read_json import post_form, read_json
 from gateway.serving.access.signing_keys import SigningKeys
+from gateway.serving.authorization.approvals import digest
+from gateway.serving.authorization.pending_requests import PendingLogin, PendingRequests
 from gateway.serving.authorization.program_endpoints import Form
-from gateway.serving.authorization.short_lived import ShortLived
 from gateway.system.loopback import is_loopback
 
 _ALGORITHMS = ("RS256", "ES256", "EdDSA")
 """Signatures with the provider's public keys: neither `none` nor one with a shared key."""
 _REMEMBERED_SECONDS = 3_600.0
-_LOGIN_SECONDS = 600.0
-_MOST_LOGINS = 1_000
 _LEEWAY_SECONDS = 60
 
 
 class LoginFailed(Exception):
     """Somebody could not log in; the message is for the person, and names no secret."""
-
-
-@dataclass(frozen=True)
-class _Login:
-    """A login that the provider has not answered yet."""
-
-    cookie: str
-    query: str
-    """That of the request to `/authorize`."""
-    nonce: str
-    verifier: str
 
 
 @dataclass(frozen=True)
@@ -62,25 +50,31 @@ class _Provider:
 class CompanyLogin:
     """Logins at one provider. `redirect_uri` is the gateway's own, as registered there."""
 
-    def __init__(self, settings: OidcSettings, redirect_uri: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        settings: OidcSettings,
+        redirect_uri: str,
+        logins: PendingRequests[PendingLogin],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.settings = settings
         self._redirect_uri = redirect_uri
         self._clock = clock
-        self._logins = ShortLived[_Login](_LOGIN_SECONDS, _MOST_LOGINS, clock)
+        self._logins = logins
         self._provider: tuple[float, _Provider] | None = None
         self._keys = SigningKeys(self._key_set, clock)
 
     async def begin(self, cookie: str, query: str) -> str:
         """Begin the login of a browser, and return the provider's page. Raises LoginFailed."""
         provider = await self._metadata()
-        login = _Login(cookie, query, token_urlsafe(32), token_urlsafe(48))
+        login = PendingLogin(digest(cookie), query, token_urlsafe(32), token_urlsafe(48))
         challenge = urlsafe_b64encode(hashlib.sha256(login.verifier.encode("ascii")).digest()).rstrip(b"=")
         parameters = {
             "response_type": "code",
             "client_id": self.settings.client_id,
             "redirect_uri": self._redirect_uri,
             "scope": " ".join(self.settings.scopes),
-            "state": self._logins.put(login),
+            "state": await self._logins.put(login),
             "nonce": login.nonce,
             "code_challenge": challenge.decode("ascii"),
             "code_challenge_method": "S256",
@@ -93,8 +87,8 @@ class CompanyLogin:
         Raises:
             LoginFailed: the answer is not one to a login of this browser, or the provider refused.
         """
-        login = self._logins.take(answer.get("state") or "")
-        if login is None or login.cookie != cookie:
+        login = await self._logins.take(answer.get("state") or "", cookie)
+        if login is None:
             raise LoginFailed("This login was not begun in this browser, or took too long. Begin again in the host.")
         provider = await self._metadata()
         issuer = answer.get("iss")

@@ -7,7 +7,7 @@ Keys, all beginning with `mcp-gateway:authorization:`:
     person:NAME     ids of approvals by their last use; `host:CLIENT` the same of a client
     code:HASH       a code; token:HASH a token; used:HASH is there once a code or refresh token was used
     secrets:ID      the keys of the codes and tokens of an approval
-    pending:HASH    a request that a browser goes on with; `pending` has the keys by their end
+    pending:KIND:HASH   a request that a browser goes on with; `pending:KIND` has the keys by their end
 
 In a cluster, what comes before the last colon of that beginning is in braces: a hash tag, which lets all keys be in one
 slot, because a transaction cannot go over several.
@@ -37,7 +37,6 @@ class Keys:
         self.approved_clients = f"{self._begin}clients:approved"
         self.approvals = f"{self._begin}approvals"
         self.unused = f"{self._begin}unused"
-        self.pendings = f"{self._begin}pending"
 
     def client(self, client_id: str) -> str:
         return f"{self._begin}client:{digest(client_id)}"
@@ -63,8 +62,11 @@ class Keys:
     def used(self, secret: str) -> str:
         return f"{self._begin}used:{digest(secret)}"
 
-    def pending(self, key: str) -> str:
-        return f"{self._begin}pending:{digest(key)}"
+    def pendings(self, kind: str) -> str:
+        return f"{self._begin}pending:{kind}"
+
+    def pending(self, kind: str, key: str) -> str:
+        return f"{self._begin}pending:{kind}:{digest(key)}"
 
 
 def client_record(client: Client) -> str:

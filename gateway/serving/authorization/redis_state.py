@@ -39,7 +39,7 @@ from gateway.serving.authorization.redis_records import (
     read_approvals,
     token_record,
 )
-from gateway.serving.authorization.state import new_key
+from gateway.serving.authorization.state import PendingKind, new_key
 
 
 class RedisState:
@@ -107,33 +107,33 @@ class RedisState:
 
     # -- pending requests ----------------------------------------------------------------------------------------------
 
-    async def keep_pending(self, value: str, now: float, seconds: float, most: int) -> str:
-        key = new_key()
-        record = json.dumps({"value": value, "expires": now + seconds})
+    async def keep_pending(self, kind: PendingKind, value: str, now: float, seconds: float, most: int) -> str:
+        key, index = new_key(), self._keys.pendings(kind)
+        own, record = self._keys.pending(kind, key), json.dumps({"value": value, "expires": now + seconds})
 
         async def keep(pipe: Pipe) -> None:
-            gone: list[str] = await pipe.zrangebyscore(self._keys.pendings, "-inf", now)
-            gone += [one for one in await pipe.zrange(self._keys.pendings, 0, -most) if one not in gone]
+            gone: list[str] = await pipe.zrangebyscore(index, "-inf", now)
+            gone += [one for one in await pipe.zrange(index, 0, -most) if one not in gone]
             pipe.multi()
             for one in gone:
-                pipe.zrem(self._keys.pendings, one)
+                pipe.zrem(index, one)
                 pipe.delete(one)
-            pipe.set(self._keys.pending(key), record, ex=lasts(now + seconds, now))
-            pipe.zadd(self._keys.pendings, {self._keys.pending(key): now + seconds})
+            pipe.set(own, record, ex=lasts(now + seconds, now))
+            pipe.zadd(index, {own: now + seconds})
 
-        await self._connection.decided(keep, self._keys.pendings)
+        await self._connection.decided(keep, index)
         return key
 
-    async def find_pending(self, key: str, now: float) -> str | None:
+    async def find_pending(self, kind: PendingKind, key: str, now: float) -> str | None:
         async with self._connection.reached() as redis:
-            found = await read(redis, self._keys.pending(key))
+            found = await read(redis, self._keys.pending(kind, key))
             return None if found is None or found["expires"] <= now else found["value"]
 
-    async def take_pending(self, key: str, now: float) -> str | None:
-        found = await self.find_pending(key, now)
+    async def take_pending(self, kind: PendingKind, key: str, now: float) -> str | None:
+        found, own = await self.find_pending(kind, key, now), self._keys.pending(kind, key)
         async with self._connection.reached() as redis, redis.pipeline(transaction=True) as pipe:
-            pipe.delete(self._keys.pending(key))
-            pipe.zrem(self._keys.pendings, self._keys.pending(key))
+            pipe.delete(own)
+            pipe.zrem(self._keys.pendings(kind), own)
             removed, _ = await pipe.execute()
         return found if removed == 1 else None
 

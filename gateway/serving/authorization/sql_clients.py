@@ -41,25 +41,28 @@ def find_client(sql: Transaction, client_id: str) -> Client | None:
     return Client(client_id, metadata["client_name"], tuple(metadata["redirect_uris"]), found["secret"])
 
 
-def keep_pending(sql: Transaction, key: str, value: str, until: float, now: float, most: int) -> None:
-    """Keep a value under a key until a time. If there are `most`, the oldest one makes way."""
+def keep_pending(sql: Transaction, kind: str, key: str, value: str, until: float, now: float, most: int) -> None:
+    """Keep a value under a key until a time. If there are `most` of its kind, the oldest one makes way."""
     sql.execute("DELETE FROM pending WHERE expires <= ?", (now,))
     sql.execute(
-        "DELETE FROM pending WHERE hash NOT IN (SELECT hash FROM pending ORDER BY expires DESC LIMIT ?)", (most - 1,)
+        "DELETE FROM pending WHERE kind = ? AND hash NOT IN "
+        "(SELECT hash FROM pending WHERE kind = ? ORDER BY expires DESC LIMIT ?)",
+        (kind, kind, most - 1),
     )
-    sql.execute("INSERT INTO pending VALUES (?, ?, ?)", (key, value, until))
+    sql.execute("INSERT INTO pending VALUES (?, ?, ?, ?)", (key, kind, value, until))
 
 
-def find_pending(sql: Transaction, key: str, now: float) -> str | None:
+def find_pending(sql: Transaction, kind: str, key: str, now: float) -> str | None:
     """Return a pending value."""
-    found = sql.execute("SELECT value FROM pending WHERE hash = ? AND expires > ?", (key, now)).fetchone()
+    query = "SELECT value FROM pending WHERE hash = ? AND kind = ? AND expires > ?"
+    found = sql.execute(query, (key, kind, now)).fetchone()
     return None if found is None else found["value"]
 
 
-def take_pending(sql: Transaction, key: str, now: float) -> str | None:
+def take_pending(sql: Transaction, kind: str, key: str, now: float) -> str | None:
     """Return a pending value for the last time."""
-    found = find_pending(sql, key, now)
-    removed = sql.execute("DELETE FROM pending WHERE hash = ?", (key,))
+    found = find_pending(sql, kind, key, now)
+    removed = sql.execute("DELETE FROM pending WHERE hash = ? AND kind = ?", (key, kind))
     return found if removed.rowcount == 1 else None
 
 

@@ -35,7 +35,9 @@ CREATE INDEX tokens_of_approval ON tokens (approval)
 """,
     """
 ALTER TABLE approvals ADD COLUMN claims TEXT NOT NULL DEFAULT '{}';
-CREATE TABLE pending (hash TEXT PRIMARY KEY, value TEXT NOT NULL, expires DOUBLE PRECISION NOT NULL)
+CREATE TABLE pending (
+    hash TEXT PRIMARY KEY, kind TEXT NOT NULL, value TEXT NOT NULL, expires DOUBLE PRECISION NOT NULL
+)
 """,
 )
 """The statements that lead from each version of the tables to the next one, beginning with none."""

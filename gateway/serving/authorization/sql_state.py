@@ -7,7 +7,7 @@ from gateway.serving.authorization import sql_approvals, sql_clients
 from gateway.serving.authorization.approvals import Approval, Code, IssuedTokens, Replayed, Token, digest
 from gateway.serving.authorization.clients import Client
 from gateway.serving.authorization.sql_database import SqlDatabase
-from gateway.serving.authorization.state import new_key
+from gateway.serving.authorization.state import PendingKind, new_key
 
 
 class SqlState:
@@ -24,18 +24,18 @@ class SqlState:
     async def keep_client(self, client: Client, now: float, most: int) -> None:
         await self.database.run(partial(sql_clients.keep_client, client=client, now=now, most=most))
 
-    async def keep_pending(self, value: str, now: float, seconds: float, most: int) -> str:
+    async def keep_pending(self, kind: PendingKind, value: str, now: float, seconds: float, most: int) -> str:
         key, until = new_key(), now + seconds
-        await self.database.run(
-            partial(sql_clients.keep_pending, key=digest(key), value=value, until=until, now=now, most=most)
-        )
+        keep = partial(sql_clients.keep_pending, kind=kind, key=digest(key), value=value, until=until)
+        await self.database.run(partial(keep, now=now, most=most))
         return key
 
-    async def find_pending(self, key: str, now: float) -> str | None:
-        return await self.database.run(partial(sql_clients.find_pending, key=digest(key), now=now), is_lookup=True)
+    async def find_pending(self, kind: PendingKind, key: str, now: float) -> str | None:
+        find = partial(sql_clients.find_pending, kind=kind, key=digest(key), now=now)
+        return await self.database.run(find, is_lookup=True)
 
-    async def take_pending(self, key: str, now: float) -> str | None:
-        return await self.database.run(partial(sql_clients.take_pending, key=digest(key), now=now))
+    async def take_pending(self, kind: PendingKind, key: str, now: float) -> str | None:
+        return await self.database.run(partial(sql_clients.take_pending, kind=kind, key=digest(key), now=now))
 
     async def approve(self, approval: Approval, redirect_uri: str, challenge: str) -> str:
         keep = partial(sql_approvals.approve, approval=approval, redirect_uri=redirect_uri, challenge=challenge)

@@ -8,13 +8,16 @@ pending requests are only ever stored as their SHA-256.
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from gateway.config.authorization_settings import POSTGRES_SCHEMES
 from gateway.config.schema import Settings
 from gateway.serving.authorization.approvals import Approval, Code, IssuedTokens, Replayed, Token
 from gateway.serving.authorization.clients import Client
 from gateway.serving.authorization.sqlite_database import SqliteDatabase, database_path
+
+PendingKind = Literal["login", "decision"]
+"""What a browser is expected to go on with: a login at the company's provider, or a decision after it."""
 
 
 class State(Protocol):
@@ -35,15 +38,18 @@ class State(Protocol):
         """
         ...
 
-    async def keep_pending(self, value: str, now: float, seconds: float, most: int) -> str:
-        """Keep a request that a browser goes on with, and return its key. If there are `most`, the oldest makes way."""
+    async def keep_pending(self, kind: PendingKind, value: str, now: float, seconds: float, most: int) -> str:
+        """Keep a request that a browser goes on with, and return its key.
+
+        If there are `most` of its kind, the oldest one makes way.
+        """
         ...
 
-    async def find_pending(self, key: str, now: float) -> str | None:
+    async def find_pending(self, kind: PendingKind, key: str, now: float) -> str | None:
         """Return a pending request."""
         ...
 
-    async def take_pending(self, key: str, now: float) -> str | None:
+    async def take_pending(self, kind: PendingKind, key: str, now: float) -> str | None:
         """Return a pending request for the last time: whoever else asks for it gets None."""
         ...
 

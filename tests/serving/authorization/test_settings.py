@@ -15,7 +15,6 @@ from gateway.serving.authorization.authorization_server import AuthorizationServ
 from gateway.serving.authorization.passphrases import Attempts, hash_passphrase, is_passphrase
 from gateway.serving.authorization.reach_words import reach_in_words
 from gateway.serving.authorization.redirect_uris import destination, with_parameters
-from gateway.serving.authorization.short_lived import ShortLived
 from gateway.serving.authorization.sql_state import SqlState
 from gateway.serving.authorization.sqlite_database import SqliteDatabase
 from tests.serving.authorization.conftest import BASE, Clock, passphrase_hash, settings_of
@@ -175,17 +174,6 @@ def test_attempts_have_to_wait_longer_and_are_forgotten() -> None:
     assert attempts.wait("alice") == 0
     attempts.failed("alice")
     assert attempts.wait("alice") == 0
-
-
-def test_values_expire_and_make_way() -> None:
-    clock = Clock()
-    values = ShortLived[int](60, 2, clock)
-    first, second, third = (values.put(number) for number in range(3))
-    assert [values.get(key) for key in (first, second, third)] == [None, 1, 2]
-    assert values.take(second) == 1
-    assert values.get(second) is None
-    clock.now += 60
-    assert values.get(third) is None
 
 
 @pytest.mark.parametrize(

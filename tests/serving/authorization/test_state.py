@@ -284,29 +284,32 @@ async def test_many_that_register_at_once_stay_within_the_bound(states: tuple[St
 
 async def test_a_pending_request_is_taken_once_wherever_it_was_kept(states: tuple[State, State]) -> None:
     one, other = states
-    key = await one.keep_pending("what was asked", NOW, 60, 10)
-    assert await other.find_pending(key, NOW + 59) == "what was asked"
-    assert await other.find_pending(key, NOW + 60) is None
-    assert await other.find_pending(f"{key}x", NOW) is None
+    key = await one.keep_pending("login", "what was asked", NOW, 60, 10)
+    assert await other.find_pending("login", key, NOW + 59) == "what was asked"
+    assert await other.find_pending("login", key, NOW + 60) is None
+    assert await other.take_pending("decision", key, NOW) is None
+    assert await other.find_pending("login", f"{key}x", NOW) is None
     taken: list[str | None] = []
 
     async def take(state: State) -> None:
-        taken.append(await state.take_pending(key, NOW))
+        taken.append(await state.take_pending("login", key, NOW))
 
     async with anyio.create_task_group() as tasks:
         for place in range(10):
             tasks.start_soon(take, states[place % 2])
     assert sorted(taken, key=str) == [None] * 9 + ["what was asked"]
-    assert await one.find_pending(key, NOW) is None
+    assert await one.find_pending("login", key, NOW) is None
 
 
 async def test_pending_requests_are_bounded_and_expire(states: tuple[State, State]) -> None:
     one, other = states
-    keys = [await states[place % 2].keep_pending(str(place), NOW + place, 60, 3) for place in range(5)]
-    assert [await one.find_pending(key, NOW + 5) for key in keys] == [None, None, "2", "3", "4"]
-    later = await other.keep_pending("later", NOW + 63, 60, 3)
-    assert [await one.find_pending(key, NOW + 5) for key in (*keys, later)] == [*[None] * 4, "4", "later"]
-    assert await one.take_pending(keys[4], NOW + 64) is None
+    decision = await one.keep_pending("decision", "none of theirs", NOW - 1, 600, 3)
+    keys = [await states[place % 2].keep_pending("login", str(place), NOW + place, 60, 3) for place in range(5)]
+    assert [await one.find_pending("login", key, NOW + 5) for key in keys] == [None, None, "2", "3", "4"]
+    later = await other.keep_pending("login", "later", NOW + 63, 60, 3)
+    assert [await one.find_pending("login", key, NOW + 5) for key in (*keys, later)] == [*[None] * 4, "4", "later"]
+    assert await one.take_pending("login", keys[4], NOW + 64) is None
+    assert await one.find_pending("decision", decision, NOW + 64) == "none of theirs"
 
 
 @pytest.mark.parametrize("name", ["", "\0", "a\0b", "%s ? :x", "'; DROP TABLE clients; --", "é" * 50_000])
@@ -318,7 +321,7 @@ async def test_names_that_nobody_has_are_found_nowhere(state: State, name: str) 
     assert await state.find_code(name, "client") is None
     assert await state.find_refresh_token(name, name) is None
     assert await state.find_access_token(name, NOW) is None
-    assert await state.find_pending(name, NOW) is None
+    assert await state.find_pending("login", name, NOW) is None
     assert await state.revoke_token(name, name) is None
     assert not await state.is_approved(name, NOW)
     await state.revoke(name)
@@ -331,7 +334,7 @@ async def test_what_people_and_hosts_are_called_is_kept_as_it_is(state: State) -
         "principal": "álice@example.com",
         "claims": '{"dept": "é"}',
     }
-    tokens = await issued(state, **odd)
+    tokens = await issued(state, NOW, **odd)
     found = await state.find_access_token(tokens.access, NOW)
     assert found is not None
     assert found.approval == approval(**odd)
@@ -346,10 +349,11 @@ async def test_nothing_secret_is_in_redis_and_everything_expires(redis: RedisSer
     code = await approved(state)
     tokens = await state.use_code(code, NOW, 3_600)
     assert isinstance(tokens, IssuedTokens)
-    secrets, raw = (code, tokens.access, tokens.refresh), state._connection._redis
+    key = await state.keep_pending("login", "asked", NOW, 60, 10)
+    secrets, raw = (code, tokens.access, tokens.refresh, key), state._connection._redis
     indexes = {
         f"mcp-gateway:authorization:{name}"
-        for name in ("clients:new", "clients:approved", "approvals", "unused", "pending")
+        for name in ("clients:new", "clients:approved", "approvals", "unused", "pending:login")
     }
     async for key in raw.scan_iter():
         assert key.startswith("mcp-gateway:authorization:")
@@ -363,7 +367,7 @@ async def test_nothing_secret_is_in_redis_and_everything_expires(redis: RedisSer
         assert key in indexes or await raw.ttl(key) > 0
     await state.revoke("one")
     left = {key async for key in raw.scan_iter()} - indexes
-    assert all(":client:" in key for key in left)
+    assert all(":client:" in key or ":pending:" in key for key in left)
     await state.close()
 
 
@@ -459,7 +463,7 @@ async def test_nothing_secret_is_in_postgres(postgres: PostgresDatabaseOfTest) -
     code = await approved(state)
     tokens = await state.use_code(code, NOW, 3_600)
     assert isinstance(tokens, IssuedTokens)
-    key = await state.keep_pending("asked", NOW, 60, 10)
+    key = await state.keep_pending("login", "asked", NOW, 60, 10)
     await state.close()
     tables = ("clients", "approvals", "codes", "tokens", "pending")
     rows = [postgres.server.rows(f"SELECT * FROM mcp_gateway_authorization.{one}", postgres.name) for one in tables]
@@ -650,5 +654,5 @@ async def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path)
     state = SqlState(SqliteDatabase(path))
     state.check()
     assert await state.all_approvals(NOW) == [approval()]
-    assert await state.find_pending(await state.keep_pending("asked", NOW, 60, 10), NOW) == "asked"
+    assert await state.find_pending("login", await state.keep_pending("login", "asked", NOW, 60, 10), NOW) == "asked"
     await state.close()

@@ -53,8 +53,14 @@ class Site:
         assert answer.status_code == 201, answer.text
         return answer.json()["client_id"]
 
-    def approve(self, client_id: str) -> str:
-        """Log in and approve in a browser; gives the code."""
+    def approve(self, client_id: str, other: "Site | None" = None) -> str:
+        """Log in and approve in a browser, the forms going to `other` if there is one; gives the code."""
+        answer = self.log_in(client_id, other)
+        answer = self.sent(urlsplit(answer.headers["location"]).path, other or self, "approve")
+        return dict(parse_qsl(urlsplit(answer.headers["location"]).query))["code"]
+
+    def address_for(self, client_id: str) -> str:
+        """Where a host sends the browser."""
         asked = {
             "response_type": "code",
             "client_id": client_id,
@@ -63,16 +69,19 @@ class Site:
             "code_challenge_method": "S256",
             "resource": f"{PUBLIC}/mcp",
         }
-        address = f"/authorize?{urlencode(asked)}"
-        answer = self._sent(address, "login", name="alice", passphrase=PASSPHRASE)
-        answer = self._sent(urlsplit(answer.headers["location"]).path, "approve")
-        return dict(parse_qsl(urlsplit(answer.headers["location"]).query))["code"]
+        return f"/authorize?{urlencode(asked)}"
 
-    def _sent(self, address: str, action: str, **fields: str) -> httpx2.Response:
+    def log_in(self, client_id: str, other: "Site | None" = None) -> httpx2.Response:
+        """Log in; the answer sends the browser to the page that asks for the approval."""
+        return self.sent(self.address_for(client_id), other or self, "login", name="alice", passphrase=PASSPHRASE)
+
+    def sent(self, address: str, to: "Site", action: str, **fields: str) -> httpx2.Response:
+        """Open a page here, and send its form to a gateway, in one browser."""
         page = self.http.get(address)
+        to.http.cookies.update(self.http.cookies)
         found = re.search(r'name="csrf" value="([^"]*)"', page.text)
         assert found, page.text
-        answer = self.http.post(address, data={"csrf": found[1], "action": action, **fields})
+        answer = to.http.post(address, data={"csrf": found[1], "action": action, **fields})
         assert answer.status_code == 303, answer.text
         return answer
 
@@ -155,6 +164,29 @@ def test_what_one_gateway_gives_and_takes_counts_at_the_other(sites: tuple[Site,
     second.until(renewed["access_token"], 401)
     again = second.token(grant_type="refresh_token", refresh_token=renewed["refresh_token"], client_id=client_id)
     assert again.json()["error"] == "invalid_grant"
+
+
+def test_each_page_of_a_login_may_be_another_gateways(sites: tuple[Site, Site]) -> None:
+    first, second = sites
+    client_id = first.register()
+    code = first.approve(client_id, other=second)
+    assert second.exchange(client_id, code).status_code == 200
+
+
+def test_a_page_of_another_gateway_is_for_the_same_browser_alone(sites: tuple[Site, Site]) -> None:
+    first, second = sites
+    client_id = first.register()
+    asking = urlsplit(first.log_in(client_id).headers["location"]).path
+    with httpx2.Client(base_url=second.serving.url, trust_env=False, timeout=30) as stranger:
+        assert stranger.get(asking).status_code == 400
+        page = stranger.get(first.address_for(client_id))  # which gives it a cookie of its own
+        assert stranger.get(asking).status_code == 400
+        own = re.search(r'name="csrf" value="([^"]*)"', page.text)
+        assert own is not None
+        assert stranger.post(asking, data={"csrf": own[1], "action": "approve"}).status_code == 400
+    assert first.http.get(asking).status_code == 200
+    assert first.sent(asking, second, "approve").status_code == 303
+    assert first.http.get(asking).status_code == 400  # decided
 
 
 def test_a_refresh_token_that_comes_again_elsewhere_ends_what_it_gave(sites: tuple[Site, Site]) -> None:
