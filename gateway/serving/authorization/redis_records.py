@@ -22,6 +22,8 @@ from gateway.core.model.json_values import as_object
 from gateway.serving.authorization.approvals import CODE_SECONDS, Approval, digest
 from gateway.serving.authorization.clients import Client
 
+TAG = "{mcp-gateway:authorization}"
+"""What all keys in a cluster begin with: what is in the braces decides on their slot."""
 SLACK_SECONDS = 3_600
 """Time that a key is kept longer than its record counts: the clocks of gateways and Redis may differ."""
 
@@ -32,7 +34,7 @@ class Keys:
     """The names of all keys."""
 
     def __init__(self, *, in_cluster: bool) -> None:
-        self._begin = "{mcp-gateway:authorization}:" if in_cluster else "mcp-gateway:authorization:"
+        self._begin = f"{TAG}:" if in_cluster else "mcp-gateway:authorization:"
         self.new_clients = f"{self._begin}clients:new"
         self.approved_clients = f"{self._begin}clients:approved"
         self.approvals = f"{self._begin}approvals"

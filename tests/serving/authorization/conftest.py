@@ -24,8 +24,6 @@ from gateway.serving.authorization.sqlite_database import SqliteDatabase
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app
 from tests.servers.downstream_service import SampleService
-from tests.servers.postgres_server import PostgresDatabaseOfTest, PostgresServer
-from tests.servers.redis_server import RedisServer
 
 BASE = "https://tools.example.com"
 REDIRECT = "https://host.example/callback"
@@ -46,7 +44,9 @@ def passphrase_hash() -> str:
     return hash_passphrase(PASSPHRASE)
 
 
-def settings_of(server: dict[str, Any], people: dict[str, Any], gateway: dict[str, Any]) -> Settings:
+def settings_of(
+    server: dict[str, Any], people: dict[str, Any], gateway: dict[str, Any], tables: dict[str, Any] | None = None
+) -> Settings:
     return Settings.model_validate(
         {
             "gateway": {"name": "The gateway", "public_url": BASE, **gateway},
@@ -60,6 +60,7 @@ def settings_of(server: dict[str, Any], people: dict[str, Any], gateway: dict[st
                 "github": {"command": "github"},
                 "old": {"command": "old", "enabled": False},
             },
+            **(tables or {}),
         }
     )
 
@@ -194,32 +195,6 @@ def parameters_in(answer: Any) -> dict[str, str]:
 
 
 @pytest.fixture
-def redis(redis_program: str, tmp_path: Path) -> Generator[RedisServer]:
-    server = RedisServer(redis_program, tmp_path)
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="session")
-def postgres_server(postgres_programs: Path) -> Generator[PostgresServer]:
-    server = PostgresServer(postgres_programs)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.remove()
-
-
-@pytest.fixture
-def postgres(postgres_server: PostgresServer) -> Generator[PostgresDatabaseOfTest]:
-    """An empty database."""
-    yield postgres_server.new_database()
-    if not postgres_server.is_running:
-        postgres_server.start()
-
-
-@pytest.fixture
 def opened(tmp_path: Path) -> Callable[..., Any]:
     """A gateway: takes settings of the authorization server, people, and settings of the gateway."""
 
@@ -229,11 +204,12 @@ def opened(tmp_path: Path) -> Callable[..., Any]:
         people: dict[str, Any] | None = None,
         proxies: tuple[str, ...] = (),
         peer: str = "testclient",
+        tables: dict[str, Any] | None = None,
         **gateway: Any,
     ) -> Generator[Gateway]:
         hashed = passphrase_hash()
         everybody = {"alice": {"hash": hashed}, "bob": {"hash": hashed, "upstreams": ["docs"]}}
-        settings = settings_of(server or {}, everybody if people is None else people, gateway)
+        settings = settings_of(server or {}, everybody if people is None else people, gateway, tables)
         clock, state = Clock(), tmp_path / "state" / "authorization.sqlite3"
         database = SqliteDatabase(state)
         authorization = AuthorizationServer(settings, SqlState(database), clock)

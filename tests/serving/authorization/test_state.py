@@ -25,7 +25,7 @@ from gateway.serving.authorization.sqlite_database import SqliteDatabase
 from gateway.serving.authorization.state import State
 from tests.servers import postgres_server
 from tests.servers.postgres_server import PostgresDatabaseOfTest
-from tests.servers.redis_server import PASSWORD, RedisServer
+from tests.servers.redis_server import PASSWORD, RedisCluster, RedisServer
 
 pytestmark = pytest.mark.anyio
 
@@ -453,6 +453,32 @@ async def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "redis.asyncio", None)
     with pytest.raises(ConfigError, match=r"mcp-multimodal-gateway\[redis\]"):
         RedisState("redis://127.0.0.1")
+
+
+async def test_a_cluster_does_all_that_one_redis_does(redis_cluster: RedisCluster) -> None:
+    states = one, other = RedisState(redis_cluster.url), RedisState(redis_cluster.url)
+    one.check()
+    await test_many_that_register_at_once_stay_within_the_bound(states)
+    await one.keep_client(client(secret="hash"), NOW, 10)
+    assert await other.find_client("client") == client(secret="hash")
+    await test_a_code_is_exchanged_for_what_was_approved(states)
+    await other.revoke("one")
+    await test_a_refresh_token_that_comes_again_ends_its_approval(states, "use")
+    for kind in ("code", "refresh token"):
+        await test_of_many_at_once_one_is_first(states, kind)
+    await test_a_pending_request_is_taken_once_wherever_it_was_kept(states)
+    await test_a_use_is_noted_and_brings_nothing_back(states)
+    redis_cluster.stop()
+    await other.close()
+    for state in (one, RedisState(redis_cluster.url)):
+        state.check()
+        with pytest.raises(StateUnavailable):
+            await ids(state)
+        with pytest.raises(StateUnavailable):
+            await ids(state)
+        await state.close()
+    for state in states:
+        await state.close()
 
 
 # ------------------------------------------------------------------------------------------------------ Postgres alone

@@ -173,8 +173,8 @@ async def test_the_gateway_stops_while_handshakes_are_half_done(tmp_path):
     streams = []
     with anyio.fail_after(5):
         async with served(partial(serve, Application(), listening)) as url:
-            for _ in range(3):
-                streams.append(await anyio.connect_tcp("127.0.0.1", int(url.rpartition(":")[2])))
+            port = int(url.rpartition(":")[2])
+            streams.extend([await anyio.connect_tcp("127.0.0.1", port) for _ in range(3)])
     for stream in streams:
         await stream.aclose()
 
