@@ -6,9 +6,11 @@ browser that began the login.
 """
 
 import hashlib
+import json
+import logging
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from secrets import token_urlsafe
 from typing import Any
@@ -17,7 +19,9 @@ from urllib.parse import quote, urlencode, urlsplit
 import jwt
 
 from gateway.config.authorization_settings import OidcSettings
+from gateway.core.model.claims import claim_in
 from gateway.core.model.json_values import as_list, as_text
+from gateway.core.wording import plain
 from gateway.errors import FetchError
 from gateway.serving.access.read_json import post_form, read_json
 from gateway.serving.access.signing_keys import SigningKeys
@@ -30,6 +34,10 @@ _ALGORITHMS = ("RS256", "ES256", "EdDSA")
 """Signatures with the provider's public keys: neither `none` nor one with a shared key."""
 _REMEMBERED_SECONDS = 3_600.0
 _LEEWAY_SECONDS = 60
+_MOST_CLAIMS = 8_000
+"""Characters of the claims that are kept of a login, as JSON."""
+
+logger = logging.getLogger(__name__)
 
 
 class LoginFailed(Exception):
@@ -81,8 +89,8 @@ class CompanyLogin:
         }
         return f"{provider.authorize}{'&' if '?' in provider.authorize else '?'}{urlencode(parameters)}"
 
-    async def complete(self, cookie: str | None, answer: Form) -> tuple[str, str]:
-        """Return the principal, and the query of the request to `/authorize` for which the login was begun.
+    async def complete(self, cookie: str | None, answer: Form) -> tuple[str, str, Mapping[str, Any]]:
+        """Return the principal, the query of the request to `/authorize` for which the login was begun, and the claims.
 
         Raises:
             LoginFailed: the answer is not one to a login of this browser, or the provider refused.
@@ -100,7 +108,7 @@ class CompanyLogin:
         claims = await self._claims(await self._exchanged(provider, code, login.verifier))
         if claims.get("nonce") != login.nonce:
             raise LoginFailed("The provider's answer belongs to another login.")
-        return self._principal(claims), login.query
+        return self._principal(claims), login.query, claims
 
     def _principal(self, claims: Mapping[str, Any]) -> str:
         name = self.settings.principal_claim
@@ -191,3 +199,17 @@ def _address(metadata: Mapping[str, Any], name: str) -> str:
     if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or "")):
         return address
     raise LoginFailed(f"The provider has no usable {name}.")
+
+
+def kept_claims(claims: Mapping[str, Any], names: Collection[str]) -> str:
+    """Return those of the claims that have these names, or paths, as JSON. Those that are too large are left out."""
+    kept: dict[str, Any] = {}
+    left = _MOST_CLAIMS
+    for name in sorted(names):
+        if (value := claim_in(claims, name)) is not None:
+            size = len(json.dumps({name: value}))
+            if size > left:
+                logger.warning("the claim %s of an account is left out: all together are too large", plain(name))
+                continue
+            kept[name], left = value, left - size
+    return json.dumps(kept)

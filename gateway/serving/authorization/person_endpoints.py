@@ -6,7 +6,7 @@ reaches is shown to that person alone.
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from secrets import token_hex
@@ -24,7 +24,7 @@ from gateway.serving.authorization import pages
 from gateway.serving.authorization.approvals import Approval, digest
 from gateway.serving.authorization.authorize_request import AuthorizeRequest, Place, RefusedRequest, checked_request
 from gateway.serving.authorization.browsers import Browsers
-from gateway.serving.authorization.company_login import CompanyLogin, LoginFailed
+from gateway.serving.authorization.company_login import CompanyLogin, LoginFailed, kept_claims
 from gateway.serving.authorization.listeners import Listeners
 from gateway.serving.authorization.passphrases import Attempts, is_passphrase
 from gateway.serving.authorization.pending_requests import PendingDecision, PendingLogin, PendingRequests
@@ -48,7 +48,10 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class PersonEndpoints:
-    """`/authorize` and the pages below it. `upstreams` are the names of the upstreams at present."""
+    """`/authorize` and the pages below it. `upstreams` are the names of the upstreams at present.
+
+    `claims` are those of the company that upstreams are told.
+    """
 
     def __init__(
         self,
@@ -59,6 +62,7 @@ class PersonEndpoints:
         state: State,
         listeners: Listeners,
         upstreams: Callable[[], Iterable[str]],
+        claims: Callable[[], Collection[str]],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._settings = settings
@@ -68,6 +72,7 @@ class PersonEndpoints:
         self._state = state
         self._listeners = listeners
         self._upstreams = upstreams
+        self._claims = claims
         self._clock = clock
         self._browsers = Browsers(is_secure=place.issuer.startswith("https:"))
         self._attempts = Attempts()
@@ -137,7 +142,7 @@ class PersonEndpoints:
             raise RefusedRequest(f"Nobody logs in here. {_BEGIN_AGAIN}")
         issuer = self._company.settings.issuer
         cookie = self._browsers.cookie(request)
-        principal, query = await self._company.complete(cookie, parameters_of(request.url.query))
+        principal, query, claims = await self._company.complete(cookie, parameters_of(request.url.query))
         asked = await self._checked(query)
         if cookie is None or not is_principal(principal) or self._people.reach_of(principal, issuer) is None:
             self._lines.warn(
@@ -145,7 +150,9 @@ class PersonEndpoints:
             )
             self._listeners.login_refused(plain(principal), address_of(request.scope), "not one of oidc.people")
             raise LoginFailed(f"{plain(principal)} may not use this gateway.")
-        return await self._to_decide(PendingDecision(digest(cookie), asked.query, principal, issuer))
+        return await self._to_decide(
+            PendingDecision(digest(cookie), asked.query, principal, issuer, kept_claims(claims, self._claims()))
+        )
 
     async def _to_decide(self, decision: PendingDecision) -> Response:
         return _to(f"{self._place.path}/authorize/approve/{await self._decisions.put(decision)}")
@@ -184,6 +191,7 @@ class PersonEndpoints:
             created=now,
             used=now,
             expires=now + self._settings.approval_lifetime,
+            claims=decision.claims,
         )
         code = await self._state.approve(approval, asked.redirect_uri, asked.challenge)
         self._listeners.tell(approval, "approved")
