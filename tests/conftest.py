@@ -6,14 +6,18 @@ A program that is missing means a skipped test on a developer's machine, and a f
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from difflib import unified_diff
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from tests.servers.postgres_server import PostgresDatabaseOfTest, PostgresServer
+    from tests.servers.redis_server import RedisCluster, RedisServer
 
 # No test may depend on how fast the machine is.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -180,6 +184,60 @@ def redis_program() -> str:
         if path := shutil.which(name):
             return path
     missing("redis-server", "install it; on Debian: apt install redis-server")
+
+
+@pytest.fixture(scope="session")
+def postgres_programs() -> Path:
+    """The folder of the programs of a Postgres server. Debian has them outside of the path, by version."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda one: int(one.parent.name.split(".")[0]))
+    if path := shutil.which("initdb"):
+        folders.append(Path(path).resolve().parent)
+    for folder in reversed(folders):
+        if (folder / "initdb").exists() and (folder / "postgres").exists():
+            return folder
+    missing("a Postgres server", "install it; on Debian: apt install postgresql")
+
+
+@pytest.fixture
+def redis(redis_program: str, tmp_path: Path) -> "Generator[RedisServer]":
+    from tests.servers.redis_server import RedisServer
+
+    server = RedisServer(redis_program, tmp_path)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def redis_cluster(redis_program: str, tmp_path: Path) -> "Generator[RedisCluster]":
+    from tests.servers.redis_server import RedisCluster
+
+    cluster = RedisCluster(redis_program, tmp_path)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres_server(postgres_programs: Path) -> "Generator[PostgresServer]":
+    from tests.servers.postgres_server import PostgresServer
+
+    server = PostgresServer(postgres_programs)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture
+def postgres(postgres_server: "PostgresServer") -> "Generator[PostgresDatabaseOfTest]":
+    """An empty database."""
+    yield postgres_server.new_database()
+    if not postgres_server.is_running:
+        postgres_server.start()
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,9 @@ from gateway.core.model.quantities import Duration
 PASSPHRASE_HASH = r"^scrypt:(?:16384|32768|65536|131072|262144):[A-Za-z0-9_-]{22}:[A-Za-z0-9_-]{43}$"  # noqa: S105 - a form, no passphrase
 """`scrypt:N:salt:hash`, as `mcp-gateway person add` writes it."""
 
-STATE_URL = r"^(?:rediss?|unix)://"
+STATE_URL = r"^(?:rediss?(?:\+cluster)?|unix|postgres(?:ql)?)://"
+POSTGRES_SCHEMES = ("postgres://", "postgresql://")
+CLUSTER_SCHEMES = ("redis+cluster://", "rediss+cluster://")
 
 _DAY = 86_400.0
 
@@ -79,7 +81,7 @@ class AuthorizationServerSettings(Section):
     database: Path | None = None
     """Where its state is kept (SQLite), relative to the file; omitted: in the gateway's state folder."""
     state: Annotated[str | None, Field(pattern=STATE_URL)] = None
-    """Instead: URL of a Redis or Valkey that several gateways share (extra `redis`), `redis://:${file:...}@host/0`."""
+    """Instead: URL of a Redis or Valkey (extra `redis`) or of a Postgres (extra `postgres`) that gateways share."""
     access_token_lifetime: Annotated[Duration, Field(gt=0, le=_DAY)] = 3_600.0
     """Seconds until a host has to renew its access token, which it does by itself."""
     approval_lifetime: Annotated[Duration, Field(gt=0, le=400 * _DAY)] = 90 * _DAY

@@ -9,6 +9,9 @@ from pydantic import AfterValidator, Field
 PRINCIPAL = "principal"
 """Stands for the gateway's own name of whoever calls, whatever they came with."""
 
+COMPANY = "authorization_server"
+"""Stands for the company's provider of `[access.authorization_server.oidc]`, beside the issuers."""
+
 _RESERVED = frozenset(
     {
         *("authorization", "proxy-authorization", "cookie", "dpop", "host", "origin", "forwarded", "last-event-id"),
@@ -47,7 +50,18 @@ def source_problem(headers: Mapping[str, str], source: str | None, issuers: Coll
     if source is not None or all(claim == PRINCIPAL for claim in headers.values()):
         return None
     if not issuers:
-        return "headers_from_claims: claims come from tokens of [access.issuers], and there are none: use 'principal'"
+        return (
+            "headers_from_claims: claims come from tokens of [access.issuers] and from logins of "
+            "[access.authorization_server.oidc], and there are none: use 'principal'"
+        )
     if len(issuers) > 1:
-        return "headers_from_claims: there are several [access.issuers]: name the one that counts in claims_from"
+        return (
+            "headers_from_claims: claims come from several ([access.issuers], and the authorization server's oidc): "
+            "name the one that counts in claims_from"
+        )
     return None
+
+
+def company_claims(headers: Mapping[str, str], source: str | None) -> frozenset[str]:
+    """Return the claims that an upstream with these settings may want of logins with the company's account."""
+    return frozenset(headers.values()) - {PRINCIPAL} if source in (None, COMPANY) else frozenset()

@@ -15,7 +15,7 @@ from pydantic import AwareDatetime, Field, field_validator, model_validator
 from gateway.config.audit_settings import AuditSettings
 from gateway.config.authorization_settings import AuthorizationServerSettings, PersonSettings
 from gateway.config.caller_limit_settings import CallerLimitSettings
-from gateway.config.claim_header_settings import ClaimHeaders, source_problem
+from gateway.config.claim_header_settings import COMPANY, ClaimHeaders, source_problem
 from gateway.config.console_settings import ConsoleSettings
 from gateway.config.issuer_settings import SCOPE, IssuerSettings
 from gateway.config.locations import location
@@ -172,7 +172,7 @@ class UpstreamSettings(SecretSection):
     headers_from_claims: ClaimHeaders = Field(default_factory=dict[str, str])
     """Headers that say who calls, each with a claim of the caller's token, or `principal`: `{ X-User = "email" }`."""
     claims_from: str | None = None
-    """The issuer (`[access.issuers]`) whose claims those are; needed if there are several."""
+    """The issuer (`[access.issuers]`) whose claims those are, or `authorization_server` (`oidc`); needed if several."""
     auth: UpstreamAuthSettings | None = None
     """How to log in to it (OAuth), if what it says of itself is not enough."""
     http_client: Literal["gateway", "sdk"] = "gateway"
@@ -695,7 +695,11 @@ class Settings(SecretSection):
 
     @model_validator(mode="after")
     def _claims_have_a_source(self) -> Self:
+        server = self.access.authorization_server
+        sources = [*self.access.issuers, *([COMPANY] if server is not None and server.oidc is not None else [])]
+        if sources.count(COMPANY) > 1:
+            raise ValueError(f"access.issuers.{COMPANY} has the name that stands for access.authorization_server.oidc")
         for name, upstream in self.upstreams.items():
-            if problem := source_problem(upstream.headers_from_claims, upstream.claims_from, self.access.issuers):
+            if problem := source_problem(upstream.headers_from_claims, upstream.claims_from, sources):
                 raise ValueError(f"upstreams.{name}.{problem}")
         return self

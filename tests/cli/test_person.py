@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from gateway.config.load_settings import load_settings
-from gateway.serving.authorization import approvals
+from gateway.serving.authorization import sql_approvals
 from gateway.serving.authorization.approvals import Approval
-from gateway.serving.authorization.database import Database
 from gateway.serving.authorization.passphrases import is_passphrase
+from gateway.serving.authorization.sqlite_database import SqliteDatabase
 from gateway.telemetry.audit.chain import Chain
 from gateway.telemetry.audit.verify import records_of
 
@@ -125,15 +125,15 @@ def test_nobody_is_added_twice(config: Path, command: Any, typed: Any) -> None:
 
 def approve(config: Path, *names: str) -> None:
     """Let these people have approved a host."""
-    database = Database(config.parent / "state" / "authorization.sqlite3")
+    database = SqliteDatabase(config.parent / "state" / "authorization.sqlite3")
     now = time.time()
     for place, name in enumerate(names):
         where = ("client", "Some Host", "host.example", name, "passphrase", "https://x.example/mcp", "mcp")
         approval = Approval(f"id{place}", *where, now, now, now + 90_000)
 
         def keep(connection: Any, approval: Approval = approval) -> None:
-            code = approvals.approve(connection, approval, "https://host.example/callback", "challenge")
-            assert approvals.use_code(connection, code, now, 60)
+            code = sql_approvals.approve(connection, approval, "https://host.example/callback", "challenge")
+            assert sql_approvals.use_code(connection, code, now, 60)
 
         database.run_now(keep)
     database.close()

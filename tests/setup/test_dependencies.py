@@ -22,7 +22,7 @@ CHOSEN = {"uvloop", "httptools"}
 """What anyio and uvicorn import for the gateway, if it is there."""
 
 
-OF_EXTRAS = {"redis"}
+OF_EXTRAS = {"redis", "psycopg"}
 """What is imported where the configuration asks for it, and is asked for by an extra."""
 
 
@@ -45,5 +45,7 @@ def test_what_is_imported_is_asked_for_and_what_is_asked_for_is_imported() -> No
     used = {next((home for home in found if home in asked), found[0]) for found in homes.values()}
     assert {PARTS.get(name, name) for name in used} | CHOSEN == asked | OF_EXTRAS
     assert {
-        canonicalize_name(Requirement(line).name) for line in PROJECT["optional-dependencies"]["redis"]
+        canonicalize_name(Requirement(line).name)
+        for extra in ("redis", "postgres")
+        for line in PROJECT["optional-dependencies"][extra]
     } == OF_EXTRAS

@@ -20,7 +20,7 @@ from gateway.config.load_settings import load_settings
 from gateway.config.schema import Settings
 from gateway.errors import ConfigError
 from gateway.serving.authorization.approvals import Approval
-from gateway.serving.authorization.database import database_path
+from gateway.serving.authorization.sqlite_database import database_path
 
 if TYPE_CHECKING:
     from gateway.serving.authorization.state import State

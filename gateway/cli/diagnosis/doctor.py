@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+from gateway.cli.diagnosis.authorization_state import check_state
 from gateway.cli.diagnosis.check_context import CheckContext, Shown, ignore_progress
 from gateway.cli.diagnosis.configuration import examine_configuration
 from gateway.cli.diagnosis.environment import check_environment
@@ -25,6 +26,7 @@ CHECKS: tuple[Check, ...] = (
     check_upstreams,
     check_registration,
     check_port,
+    check_state,
     try_store,
     check_media,
 )

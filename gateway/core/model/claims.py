@@ -11,10 +11,11 @@ from gateway.core.model.json_values import is_object
 class CameWith:
     """The verified token with which a principal has come to the gateway: its text, its issuer and its claims.
 
-    `issuer` is the name of a table in `[access.issuers]`.
+    `issuer` is the name of a table in `[access.issuers]`, or of that of the authorization server, for a login with the
+    company's account: then there is no text, because the token is the gateway's own, and opens it alone.
     """
 
-    token: str = field(repr=False)
+    token: str | None = field(repr=False)
     issuer: str
     claims: Mapping[str, Any] = field(repr=False)
 

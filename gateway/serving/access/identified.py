@@ -34,7 +34,7 @@ class Identified:
     in_url: bool = False
     """Whether the token may be in the path of a request."""
     issuer: str | None = field(default=None, compare=False)
-    """The name of the table of the issuer that has issued the token."""
+    """The name of the table of the issuer that has issued the token, or by which its principal has logged in."""
     claims: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
     """What a token of an issuer says."""
 

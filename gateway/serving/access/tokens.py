@@ -67,7 +67,7 @@ class Access:
         self._made_of_hash: frozenset[str] = frozenset()
         self._issuers: Issuers | None = None
         self._added: list[tuple[TokenVerifier, str | None]] = []
-        self._came_with: OrderedDict[str, tuple[str, Identified]] = OrderedDict()
+        self._came_with: OrderedDict[str, tuple[str | None, Identified]] = OrderedDict()
         self._scopes: Mapping[str, tuple[str, ...]] = {}
         self._needs_token = False
         self._changed = anyio.Event()
@@ -181,8 +181,8 @@ class Access:
         for verifier in (*(one for one, _ in self._added), *foreign):
             found = await verifier.verify(token)
             if isinstance(found, Identified):
-                if verifier in foreign:
-                    self._remember(token, found)
+                if found.issuer is not None:
+                    self._remember(token if verifier in foreign else None, found)
                 return self._scoped(found)
             if found == "unavailable" and verifier in foreign:
                 fault = found  # unless it is a token of another issuer
@@ -191,16 +191,16 @@ class Access:
         return fault
 
     def came_with(self, principal: str) -> CameWith | None:
-        """Return the latest token of an issuer that a principal has sent, if it is still valid.
+        """Return the latest token of an issuer that a principal has sent, if it is still valid; or its login's claims.
 
-        Its text is for that issuer alone, which may exchange it for a token of an upstream (RFC 8693).
+        The text of a token is for its issuer alone, which may exchange it for a token of an upstream (RFC 8693).
         """
-        token, identified = self._came_with.get(principal, ("", NOBODY_ASKED))
+        token, identified = self._came_with.get(principal, (None, NOBODY_ASKED))
         if identified.issuer is None or self._seconds_left(identified) <= 0:
             return None
         return CameWith(token, identified.issuer, identified.claims)
 
-    def _remember(self, token: str, identified: Identified) -> None:
+    def _remember(self, token: str | None, identified: Identified) -> None:
         self._came_with[identified.principal] = token, identified
         self._came_with.move_to_end(identified.principal)
         if len(self._came_with) > _REMEMBERED:

@@ -3,6 +3,7 @@
 The MCP SDK does the protocol of `/token` and `/register`; `provider` says what is done here, and why.
 """
 
+import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,19 +15,21 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from gateway.config.claim_header_settings import COMPANY, company_claims
 from gateway.config.schema import Settings
+from gateway.core.model.json_values import as_object
 from gateway.errors import ConfigError, StateUnavailable
 from gateway.serving.access import Fault, Identified
 from gateway.serving.access.tokens import ACCESS_PREFIX
 from gateway.serving.authorization import approvals
 from gateway.serving.authorization.approvals import Approval
 from gateway.serving.authorization.authorize_request import SCOPE, Place
-from gateway.serving.authorization.database import database_path
 from gateway.serving.authorization.listeners import Listeners
-from gateway.serving.authorization.people import People, grant_of
+from gateway.serving.authorization.people import PASSPHRASE, People, grant_of
 from gateway.serving.authorization.person_endpoints import PersonEndpoints
 from gateway.serving.authorization.program_endpoints import GRANT_TYPES, ProgramEndpoints
 from gateway.serving.authorization.provider import Provider
+from gateway.serving.authorization.sqlite_database import database_path
 from gateway.serving.authorization.state import State, state_of
 from gateway.system.loopback import is_loopback
 
@@ -54,6 +57,7 @@ class AuthorizationServer:
         self._clock = clock
         self._people = People(settings.access.people, server.oidc)
         self._upstreams, self._scopes = _enabled(settings), _scopes(settings)
+        self._claims = _claims(settings)
         endpoint = f"{self.issuer}{_ENDPOINTS[0]}"
         place = Place(settings.gateway.name, self.issuer, endpoint, self.is_resource, lambda: self._scopes)
         self.listeners = Listeners()
@@ -61,7 +65,15 @@ class AuthorizationServer:
         provider = Provider(server, state, self._may_use, self.listeners, clock)
         self._programs = ProgramEndpoints(provider, state, self.is_resource, self._forget, self.listeners)
         self._persons = PersonEndpoints(
-            server, place, self._people, provider, state, self.listeners, lambda: self._upstreams, clock
+            server,
+            place,
+            self._people,
+            provider,
+            state,
+            self.listeners,
+            lambda: self._upstreams,
+            lambda: self._claims,
+            clock,
         )
         self._known: dict[str, tuple[float, approvals.Token]] = {}
 
@@ -69,6 +81,7 @@ class AuthorizationServer:
         """Apply changed people and upstreams: tokens of people who were removed are refused from then on."""
         self._people.reconfigure(settings.access.people)
         self._upstreams, self._scopes = _enabled(settings), _scopes(settings)
+        self._claims = _claims(settings)
 
     async def aclose(self) -> None:
         """Close the state."""
@@ -80,7 +93,7 @@ class AuthorizationServer:
 
     def is_resource(self, url: str) -> bool:
         """Whether a URL is one of the gateway's MCP endpoints, or the gateway as a whole (RFC 8707)."""
-        if "?" in url or "#" in url:
+        if "?" in url or "#" in url or not url.isprintable():
             return False
         base = _comparable(self.issuer)
         found = _comparable(url)
@@ -115,6 +128,8 @@ class AuthorizationServer:
             found.expires,
             scopes=frozenset(found.scope.split()),
             is_admin=getattr(reach, "admin", False),
+            issuer=None if approval.login == PASSPHRASE else COMPANY,
+            claims=as_object(json.loads(approval.claims)),
         )
 
     async def _found(self, token: str, now: float) -> approvals.Token | None:
@@ -223,6 +238,12 @@ def issuer_of(settings: Settings) -> str:
 
 def _enabled(settings: Settings) -> Sequence[str]:
     return [name for name, upstream in settings.upstreams.items() if upstream.enabled]
+
+
+def _claims(settings: Settings) -> frozenset[str]:
+    """Return the claims of the company's provider that upstreams are told."""
+    upstreams = settings.upstreams.values()
+    return frozenset[str]().union(*(company_claims(one.headers_from_claims, one.claims_from) for one in upstreams))
 
 
 def _scopes(settings: Settings) -> frozenset[str]:

@@ -16,6 +16,7 @@ SCOPE = "mcp"
 
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 _LONGEST_STATE = 4_000
+_LONGEST_QUERY = 20_000
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ async def checked_request(query: str, provider: Provider, place: Place) -> Autho
         RefusedRequest: it is not valid.
         StateUnavailable: clients cannot be looked up at present.
     """
+    if len(query) > _LONGEST_QUERY:
+        raise RefusedRequest("It is too long.")
     try:
         form = parameters_of(query)
     except Malformed as error:

@@ -19,7 +19,6 @@ class Browsers:
         # With this prefix, a browser takes the cookie from this host alone, over TLS.
         self._name = "__Host-mcp-gateway" if is_secure else "mcp-gateway-browser"
         self._is_secure = is_secure
-        self._key = secrets.token_bytes(32)
 
     def cookie(self, request: Request) -> str | None:
         """Return the browser's cookie, if it has one."""
@@ -36,8 +35,12 @@ class Browsers:
         return response
 
     def form_key(self, cookie: str) -> str:
-        """Return the hidden field of the forms of this browser."""
-        return hmac.new(self._key, cookie.encode("ascii"), hashlib.sha256).hexdigest()
+        """Return the hidden field of the forms of this browser.
+
+        Only whoever has the cookie can compute it, so no key is needed, and each gateway that shares the state gets the
+        same. The cookie cannot be told from it.
+        """
+        return hashlib.sha256(f"form {cookie}".encode("ascii")).hexdigest()
 
     def is_own_form(self, request: Request, key: str | None) -> bool:
         """Whether a form was made for the browser that sends it."""

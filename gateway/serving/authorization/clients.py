@@ -1,7 +1,5 @@
 """Clients: the hosts that ask to use the gateway, registered by themselves or described by a document at a URL."""
 
-import json
-import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +8,7 @@ from typing import Any
 from mcp.server.auth.provider import RegistrationError
 from mcp.shared.auth import OAuthClientInformationFull
 
-from gateway.core.model.json_values import as_list, as_object, as_text
+from gateway.core.model.json_values import as_list, as_text
 from gateway.core.wording import plain
 from gateway.serving.authorization.approvals import digest
 from gateway.serving.authorization.redirect_uris import fault_of
@@ -87,39 +85,6 @@ class RegistrationRate:
             return max(1, round(60 / _REGISTRATIONS_PER_MINUTE))
         self._left -= 1
         return 0
-
-
-def keep_client(connection: sqlite3.Connection, client: Client, now: float, most: int) -> None:
-    """Keep a registered client. If there are too many, those that nobody has approved make way, oldest first.
-
-    Raises:
-        RegistrationError: all others are in use.
-    """
-    connection.execute("DELETE FROM clients WHERE approved IS NULL AND created <= ?", (now - UNAPPROVED_SECONDS,))
-    connection.execute(
-        "DELETE FROM clients WHERE approved <= ? AND id NOT IN (SELECT client FROM approvals)", (now - UNUSED_SECONDS,)
-    )
-    (count,) = connection.execute("SELECT count(*) FROM clients").fetchone()
-    if count >= most:
-        connection.execute(
-            "DELETE FROM clients WHERE id IN (SELECT id FROM clients WHERE id NOT IN (SELECT client FROM approvals) "
-            "ORDER BY approved IS NOT NULL, created LIMIT ?)",
-            (count - most + 1,),
-        )
-        (count,) = connection.execute("SELECT count(*) FROM clients").fetchone()
-        if count >= most:
-            raise RegistrationError("invalid_client_metadata", "too many clients are registered here")
-    metadata = json.dumps({"client_name": client.name, "redirect_uris": list(client.redirect_uris)})
-    connection.execute("INSERT INTO clients VALUES (?, ?, ?, ?, NULL)", (client.id, metadata, client.secret, now))
-
-
-def find_client(connection: sqlite3.Connection, client_id: str) -> Client | None:
-    """Return a registered client."""
-    found = connection.execute("SELECT * FROM clients WHERE id = ?", (client_id,)).fetchone()
-    if found is None:
-        return None
-    metadata = as_object(json.loads(found["metadata"]))
-    return Client(client_id, metadata["client_name"], tuple(metadata["redirect_uris"]), found["secret"])
 
 
 def stored_client(info: OAuthClientInformationFull) -> Client:

@@ -6,9 +6,11 @@ browser that began the login.
 """
 
 import hashlib
+import json
+import logging
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from secrets import token_urlsafe
 from typing import Any
@@ -17,35 +19,29 @@ from urllib.parse import quote, urlencode, urlsplit
 import jwt
 
 from gateway.config.authorization_settings import OidcSettings
+from gateway.core.model.claims import claim_in
 from gateway.core.model.json_values import as_list, as_text
+from gateway.core.wording import plain
 from gateway.errors import FetchError
 from gateway.serving.access.read_json import post_form, read_json
 from gateway.serving.access.signing_keys import SigningKeys
+from gateway.serving.authorization.approvals import digest
+from gateway.serving.authorization.pending_requests import PendingLogin, PendingRequests
 from gateway.serving.authorization.program_endpoints import Form
-from gateway.serving.authorization.short_lived import ShortLived
 from gateway.system.loopback import is_loopback
 
 _ALGORITHMS = ("RS256", "ES256", "EdDSA")
 """Signatures with the provider's public keys: neither `none` nor one with a shared key."""
 _REMEMBERED_SECONDS = 3_600.0
-_LOGIN_SECONDS = 600.0
-_MOST_LOGINS = 1_000
 _LEEWAY_SECONDS = 60
+_MOST_CLAIMS = 8_000
+"""Characters of the claims that are kept of a login, as JSON."""
+
+logger = logging.getLogger(__name__)
 
 
 class LoginFailed(Exception):
     """Somebody could not log in; the message is for the person, and names no secret."""
-
-
-@dataclass(frozen=True)
-class _Login:
-    """A login that the provider has not answered yet."""
-
-    cookie: str
-    query: str
-    """That of the request to `/authorize`."""
-    nonce: str
-    verifier: str
 
 
 @dataclass(frozen=True)
@@ -62,39 +58,45 @@ class _Provider:
 class CompanyLogin:
     """Logins at one provider. `redirect_uri` is the gateway's own, as registered there."""
 
-    def __init__(self, settings: OidcSettings, redirect_uri: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        settings: OidcSettings,
+        redirect_uri: str,
+        logins: PendingRequests[PendingLogin],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.settings = settings
         self._redirect_uri = redirect_uri
         self._clock = clock
-        self._logins = ShortLived[_Login](_LOGIN_SECONDS, _MOST_LOGINS, clock)
+        self._logins = logins
         self._provider: tuple[float, _Provider] | None = None
         self._keys = SigningKeys(self._key_set, clock)
 
     async def begin(self, cookie: str, query: str) -> str:
         """Begin the login of a browser, and return the provider's page. Raises LoginFailed."""
         provider = await self._metadata()
-        login = _Login(cookie, query, token_urlsafe(32), token_urlsafe(48))
+        login = PendingLogin(digest(cookie), query, token_urlsafe(32), token_urlsafe(48))
         challenge = urlsafe_b64encode(hashlib.sha256(login.verifier.encode("ascii")).digest()).rstrip(b"=")
         parameters = {
             "response_type": "code",
             "client_id": self.settings.client_id,
             "redirect_uri": self._redirect_uri,
             "scope": " ".join(self.settings.scopes),
-            "state": self._logins.put(login),
+            "state": await self._logins.put(login),
             "nonce": login.nonce,
             "code_challenge": challenge.decode("ascii"),
             "code_challenge_method": "S256",
         }
         return f"{provider.authorize}{'&' if '?' in provider.authorize else '?'}{urlencode(parameters)}"
 
-    async def complete(self, cookie: str | None, answer: Form) -> tuple[str, str]:
-        """Return the principal, and the query of the request to `/authorize` for which the login was begun.
+    async def complete(self, cookie: str | None, answer: Form) -> tuple[str, str, Mapping[str, Any]]:
+        """Return the principal, the query of the request to `/authorize` for which the login was begun, and the claims.
 
         Raises:
             LoginFailed: the answer is not one to a login of this browser, or the provider refused.
         """
-        login = self._logins.take(answer.get("state") or "")
-        if login is None or login.cookie != cookie:
+        login = await self._logins.take(answer.get("state") or "", cookie)
+        if login is None:
             raise LoginFailed("This login was not begun in this browser, or took too long. Begin again in the host.")
         provider = await self._metadata()
         issuer = answer.get("iss")
@@ -106,7 +108,7 @@ class CompanyLogin:
         claims = await self._claims(await self._exchanged(provider, code, login.verifier))
         if claims.get("nonce") != login.nonce:
             raise LoginFailed("The provider's answer belongs to another login.")
-        return self._principal(claims), login.query
+        return self._principal(claims), login.query, claims
 
     def _principal(self, claims: Mapping[str, Any]) -> str:
         name = self.settings.principal_claim
@@ -197,3 +199,17 @@ def _address(metadata: Mapping[str, Any], name: str) -> str:
     if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or "")):
         return address
     raise LoginFailed(f"The provider has no usable {name}.")
+
+
+def kept_claims(claims: Mapping[str, Any], names: Collection[str]) -> str:
+    """Return those of the claims that have these names, or paths, as JSON. Those that are too large are left out."""
+    kept: dict[str, Any] = {}
+    left = _MOST_CLAIMS
+    for name in sorted(names):
+        if (value := claim_in(claims, name)) is not None:
+            size = len(json.dumps({name: value}))
+            if size > left:
+                logger.warning("the claim %s of an account is left out: all together are too large", plain(name))
+                continue
+            kept[name], left = value, left - size
+    return json.dumps(kept)

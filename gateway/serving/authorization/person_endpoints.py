@@ -6,8 +6,7 @@ reaches is shown to that person alone.
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from secrets import token_hex
@@ -22,25 +21,23 @@ from gateway.config.authorization_settings import AuthorizationServerSettings
 from gateway.core.wording import plain
 from gateway.errors import StateUnavailable
 from gateway.serving.authorization import pages
-from gateway.serving.authorization.approvals import Approval
+from gateway.serving.authorization.approvals import Approval, digest
 from gateway.serving.authorization.authorize_request import AuthorizeRequest, Place, RefusedRequest, checked_request
 from gateway.serving.authorization.browsers import Browsers
-from gateway.serving.authorization.company_login import CompanyLogin, LoginFailed
+from gateway.serving.authorization.company_login import CompanyLogin, LoginFailed, kept_claims
 from gateway.serving.authorization.listeners import Listeners
 from gateway.serving.authorization.passphrases import Attempts, is_passphrase
+from gateway.serving.authorization.pending_requests import PendingDecision, PendingLogin, PendingRequests
 from gateway.serving.authorization.people import PASSPHRASE, People, grant_of, is_principal
 from gateway.serving.authorization.program_endpoints import Form, Malformed, form_of, parameters_of
 from gateway.serving.authorization.provider import Provider
 from gateway.serving.authorization.reach_words import reach_in_words
 from gateway.serving.authorization.redirect_uris import destination
-from gateway.serving.authorization.short_lived import ShortLived
 from gateway.serving.authorization.state import State
 from gateway.serving.http import RepeatedLines, address_of
 
 logger = logging.getLogger(__name__)
 
-_DECIDE_SECONDS = 600.0
-_MOST_DECISIONS = 1_000
 _HASHING_AT_ONCE = 2
 _MOST_WAITING = 20
 _LONGEST_NAME = 100
@@ -50,18 +47,11 @@ _BEGIN_AGAIN = "Close this page, and begin again in the host."
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-@dataclass(frozen=True)
-class _Decision:
-    """What somebody who has logged in is asked to approve, in the browser with this cookie."""
-
-    cookie: str
-    request: AuthorizeRequest
-    principal: str
-    login: str
-
-
 class PersonEndpoints:
-    """`/authorize` and the pages below it. `upstreams` are the names of the upstreams at present."""
+    """`/authorize` and the pages below it. `upstreams` are the names of the upstreams at present.
+
+    `claims` are those of the company that upstreams are told.
+    """
 
     def __init__(
         self,
@@ -72,6 +62,7 @@ class PersonEndpoints:
         state: State,
         listeners: Listeners,
         upstreams: Callable[[], Iterable[str]],
+        claims: Callable[[], Collection[str]],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._settings = settings
@@ -81,14 +72,19 @@ class PersonEndpoints:
         self._state = state
         self._listeners = listeners
         self._upstreams = upstreams
+        self._claims = claims
         self._clock = clock
         self._browsers = Browsers(is_secure=place.issuer.startswith("https:"))
         self._attempts = Attempts()
         self._hashing = anyio.CapacityLimiter(_HASHING_AT_ONCE)
-        self._decisions = ShortLived[_Decision](_DECIDE_SECONDS, _MOST_DECISIONS)
+        self._decisions = PendingRequests(state, PendingDecision, clock)
         self._lines = RepeatedLines(logger)
         oidc = settings.oidc
-        self._company = None if oidc is None else CompanyLogin(oidc, f"{place.issuer}/authorize/callback")
+        self._company = (
+            None
+            if oidc is None
+            else CompanyLogin(oidc, f"{place.issuer}/authorize/callback", PendingRequests(state, PendingLogin, clock))
+        )
         self.authorize = self._answering(self._authorize)
         self.log_in = self._answering(self._log_in)
         self.company = self._answering(self._with_company)
@@ -130,7 +126,7 @@ class PersonEndpoints:
             self._listeners.login_refused(known, address, "a wrong passphrase")
             return self._login_page(asked, cookie, "The name or the passphrase is wrong.", status=403)
         self._attempts.succeeded(name)
-        return self._to_decide(_Decision(cookie, asked, name, PASSPHRASE))
+        return await self._to_decide(PendingDecision(digest(cookie), asked.query, name, PASSPHRASE))
 
     async def _with_company(self, request: Request) -> Response:
         """Answer `GET /authorize/company`: send the browser to the company's provider."""
@@ -146,7 +142,7 @@ class PersonEndpoints:
             raise RefusedRequest(f"Nobody logs in here. {_BEGIN_AGAIN}")
         issuer = self._company.settings.issuer
         cookie = self._browsers.cookie(request)
-        principal, query = await self._company.complete(cookie, parameters_of(request.url.query))
+        principal, query, claims = await self._company.complete(cookie, parameters_of(request.url.query))
         asked = await self._checked(query)
         if cookie is None or not is_principal(principal) or self._people.reach_of(principal, issuer) is None:
             self._lines.warn(
@@ -154,24 +150,32 @@ class PersonEndpoints:
             )
             self._listeners.login_refused(plain(principal), address_of(request.scope), "not one of oidc.people")
             raise LoginFailed(f"{plain(principal)} may not use this gateway.")
-        return self._to_decide(_Decision(cookie, asked, principal, issuer))
+        return await self._to_decide(
+            PendingDecision(digest(cookie), asked.query, principal, issuer, kept_claims(claims, self._claims()))
+        )
 
-    def _to_decide(self, decision: _Decision) -> Response:
-        return _to(f"{self._place.path}/authorize/approve/{self._decisions.put(decision)}")
+    async def _to_decide(self, decision: PendingDecision) -> Response:
+        return _to(f"{self._place.path}/authorize/approve/{await self._decisions.put(decision)}")
 
     async def _ask(self, request: Request) -> Response:
         """Answer `GET /authorize/approve/...`: what somebody is asked to approve."""
-        decision = self._decision(request, self._decisions.get)
+        cookie = self._browsers.cookie(request) or ""
+        decision = _found(await self._decisions.find(request.path_params["key"], cookie))
+        asked = await self._checked(decision.query)
         reach = self._people.reach_of(decision.principal, decision.login)
         if reach is None:
             raise RefusedRequest("You may not use this gateway any more.")
-        return self._approval_page(decision, reach_in_words(grant_of(reach), self._upstreams()))
+        return self._approval_page(
+            asked, decision.principal, cookie, reach_in_words(grant_of(reach), self._upstreams())
+        )
 
     async def _decide(self, request: Request) -> Response:
         """Answer `POST /authorize/approve/...`, the decision."""
-        form, _ = await self._own_form(request)
-        decision = self._decision(request, self._decisions.take)
-        asked = decision.request
+        form, cookie = await self._own_form(request)
+        key = request.path_params["key"]
+        _found(await self._decisions.find(key, cookie))  # whoever else knows the address does not end it
+        decision = _found(await self._decisions.take(key, cookie))
+        asked = await self._checked(decision.query)
         if form.get("action") != "approve" or self._people.reach_of(decision.principal, decision.login) is None:
             return self._denied(asked)
         now = self._clock()
@@ -187,6 +191,7 @@ class PersonEndpoints:
             created=now,
             used=now,
             expires=now + self._settings.approval_lifetime,
+            claims=decision.claims,
         )
         code = await self._state.approve(approval, asked.redirect_uri, asked.challenge)
         self._listeners.tell(approval, "approved")
@@ -195,14 +200,6 @@ class PersonEndpoints:
 
     def _denied(self, asked: AuthorizeRequest) -> Response:
         return _to(asked.answer(self._place.issuer, ("error", "access_denied")))
-
-    def _decision(self, request: Request, find: Callable[[str], _Decision | None]) -> _Decision:
-        """Return the decision that this browser is asked for, whoever else knows its address. Raises RefusedRequest."""
-        key = request.path_params["key"]
-        decision = self._decisions.get(key)
-        if decision is None or decision.cookie != self._browsers.cookie(request) or find(key) is None:
-            raise RefusedRequest(f"This page is for another browser, or too old. {_BEGIN_AGAIN}")
-        return decision
 
     async def _checked(self, query: str) -> AuthorizeRequest:
         return await checked_request(query, self._provider, self._place)
@@ -234,15 +231,14 @@ class PersonEndpoints:
         title = f"{_name_of(asked)} wants to use your tools"
         return pages.page(self._place.name, title, "".join(body), status, _leads_to(asked))
 
-    def _approval_page(self, decision: _Decision, reach: Sequence[str]) -> Response:
-        asked = decision.request
+    def _approval_page(self, asked: AuthorizeRequest, principal: str, cookie: str, reach: Sequence[str]) -> Response:
         until = datetime.fromtimestamp(self._clock() + self._settings.approval_lifetime, UTC)
         body = [
-            pages.facts([*_facts(asked), ("You are", decision.principal)]),
+            pages.facts([*_facts(asked), ("You are", principal)]),
             pages.listing("It will reach, as you", reach or ["nothing at present"]),
             pages.listing("It also asks for", asked.scopes[1:]) if asked.scopes[1:] else "",
             _caution(asked),
-            pages.form(self._browsers.form_key(decision.cookie), "", [("approve", "Approve"), ("deny", "Deny")]),
+            pages.form(self._browsers.form_key(cookie), "", [("approve", "Approve"), ("deny", "Deny")]),
             pages.paragraph(
                 f"Until {until:%d %B %Y}. To end it earlier: mcp-gateway access revoke, or remove the connection in "
                 f"the host.",
@@ -276,6 +272,13 @@ class PersonEndpoints:
             back = asked.answer(self._place.issuer, ("error", refused.error), ("error_description", words))
             body += pages.link(back, f"Back to {destination(asked.redirect_uri).words}")
         return pages.page(self._place.name, title, body, status)
+
+
+def _found(decision: PendingDecision | None) -> PendingDecision:
+    """Return the decision that this browser is asked for, whoever else knows its address. Raises RefusedRequest."""
+    if decision is None:
+        raise RefusedRequest(f"This page is for another browser, or too old. {_BEGIN_AGAIN}")
+    return decision
 
 
 def _name_of(asked: AuthorizeRequest) -> str:

@@ -1,17 +1,23 @@
 """What the authorization server keeps: registered clients, approvals, codes and tokens.
 
-One port, with two implementations: SQLite for one machine (`sqlite_state`), Redis or Valkey where several gateways
-share it (`redis_state`). Codes, tokens and clients' secrets are only ever stored as their SHA-256.
+One port, with two implementations: SQL (`sql_state`), in SQLite for one machine or in Postgres where several gateways
+share it, and Redis or Valkey, which they may share too (`redis_state`). Codes, tokens, clients' secrets and the keys of
+pending requests are only ever stored as their SHA-256.
 """
 
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
+from gateway.config.authorization_settings import POSTGRES_SCHEMES
 from gateway.config.schema import Settings
 from gateway.serving.authorization.approvals import Approval, Code, IssuedTokens, Replayed, Token
 from gateway.serving.authorization.clients import Client
-from gateway.serving.authorization.database import Database, database_path
+from gateway.serving.authorization.sqlite_database import SqliteDatabase, database_path
+
+PendingKind = Literal["login", "decision"]
+"""What a browser is expected to go on with: a login at the company's provider, or a decision after it."""
 
 
 class State(Protocol):
@@ -30,6 +36,21 @@ class State(Protocol):
         Raises:
             RegistrationError: all others are in use.
         """
+        ...
+
+    async def keep_pending(self, kind: PendingKind, value: str, now: float, seconds: float, most: int) -> str:
+        """Keep a request that a browser goes on with, and return its key.
+
+        If there are `most` of its kind, the oldest one makes way.
+        """
+        ...
+
+    async def find_pending(self, kind: PendingKind, key: str, now: float) -> str | None:
+        """Return a pending request."""
+        ...
+
+    async def take_pending(self, kind: PendingKind, key: str, now: float) -> str | None:
+        """Return a pending request for the last time: whoever else asks for it gets None."""
         ...
 
     async def approve(self, approval: Approval, redirect_uri: str, challenge: str) -> str:
@@ -93,11 +114,20 @@ def state_of(settings: Settings, folder: Path | None) -> State:
     Raises:
         ConfigError: its package is not installed.
     """
+    from gateway.serving.authorization.sql_state import SqlState
+
     server = settings.access.authorization_server
-    if server is not None and server.state is not None:
-        from gateway.serving.authorization.redis_state import RedisState
+    if server is None or server.state is None:
+        return SqlState(SqliteDatabase(database_path(settings, folder)))
+    if server.state.startswith(POSTGRES_SCHEMES):
+        from gateway.serving.authorization.postgres_database import PostgresDatabase
 
-        return RedisState(server.state)
-    from gateway.serving.authorization.sqlite_state import SqliteState
+        return SqlState(PostgresDatabase(server.state))
+    from gateway.serving.authorization.redis_state import RedisState
 
-    return SqliteState(Database(database_path(settings, folder)))
+    return RedisState(server.state)
+
+
+def new_key() -> str:
+    """Return the key of a pending request (256 bits)."""
+    return secrets.token_urlsafe(32)

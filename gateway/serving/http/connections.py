@@ -1,14 +1,17 @@
 """The connections of one port, under limits: slow ones are closed, and their number is bounded.
 
 uvicorn only limits how long a connection may be idle. So its protocol, whichever it is, is wrapped here, and its state
-is observed. When there are too many connections, one is closed with which nothing is lost: one that has not sent a
-whole request yet, oldest first, or else one that is kept open for another request. Connections that have not shown a
-valid token go before those that have.
+is observed. TLS is begun here too: the event loop, if it did it, would show a connection only after its handshake.
+
+When there are too many connections, one is closed with which nothing is lost: one that has not sent a whole request
+yet, oldest first, or else one that is kept open for another request. Connections that have not shown a valid token go
+before those that have.
 """
 
 import asyncio
 import ipaddress
 import logging
+import ssl
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -39,8 +42,11 @@ _TOO_SLOW = (
 class Connections:
     """All connections of one port. Call `sweep` about once a second."""
 
-    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, limits: Limits, clock: Callable[[], float] = time.monotonic, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.limits = limits
+        self.tls = tls
         self.clock = clock
         self._most = limits.connections_at_most
         self._open: dict[LimitedConnection, None] = {}  # in the order in which they were opened
@@ -87,6 +93,11 @@ class Connections:
             if (why := connection.close_if_slow(now, elapsed)) is not None:
                 self._lines.warn(why, f"closed a connection from {connection.address}: {why}")
         self._bound_unread(now)
+
+    def end_handshakes(self) -> None:
+        """Close the connections that have not completed their TLS handshake: the gateway stops."""
+        for connection in [one for one in self._open if not one.is_ready]:
+            connection.abort()
 
     def _bound_unread(self, now: float) -> None:
         """While too much data waits on all connections, close those that have gone longest without reading."""
@@ -142,28 +153,66 @@ class LimitedConnection(asyncio.Protocol):
         self._unread: tuple[float, int] | None = None
         """When the peer last read part of a waiting answer, and how much was still waiting then."""
         self._closing: float | None = None
-        self._admitted = False
+        self.is_ready = False
+        """Whether requests can be received: not before a TLS handshake is complete."""
+        self._handshake: asyncio.Task[None] | None = None
+        self._early = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A peer has connected."""
+        if self._is_admitted(transport):
+            self._begin()
+
+    def shake_hands(self, transport: asyncio.BaseTransport, tls: ssl.SSLContext) -> None:
+        """A peer has connected that is to begin TLS."""
+        if self._is_admitted(transport):
+            self._handshake = asyncio.get_running_loop().create_task(self._shake_hands(tls))
+
+    def _is_admitted(self, transport: asyncio.BaseTransport) -> bool:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's own class is not one
         peer = cast("tuple[Any, ...] | None", transport.get_extra_info("peername"))
         self.address = str(peer[0]) if peer else ""
-        self._admitted = self._connections.admit(self)
-        if not self._admitted:
-            self._transport.abort()
-            return
         self._begun = self._connections.clock()
+        if self._connections.admit(self):
+            return True
+        self._transport.abort()
+        return False
+
+    def _begin(self) -> None:
+        self._begun = self._connections.clock()
+        self.is_ready = True
         self._inner.connection_made(self._transport)
+
+    async def _shake_hands(self, tls: ssl.SSLContext) -> None:
+        loop, limit = asyncio.get_running_loop(), self._connections.limits.handshake
+        try:
+            # The limit is for `sweep` to keep, which says so; the loop's own is a little longer.
+            made = await loop.start_tls(
+                self._transport, self, tls, server_side=True, ssl_handshake_timeout=limit + _FLUSHING_SECONDS
+            )
+        except (OSError, RuntimeError) as error:  # ssl.SSLError is an OSError; uvloop's for a closed transport is not
+            logger.debug("a TLS handshake that failed: %s", error)
+            self.abort()
+            return
+        if made is None or made.is_closing():
+            self.abort()
+            return
+        self._transport = made
+        self._begin()
+        if self._early:
+            self.data_received(bytes(self._early))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is closed."""
         self._connections.left(self)
-        if self._admitted:
+        if self.is_ready:
             self._inner.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Receive bytes of one or more requests."""
+        if not self.is_ready:  # it came with the end of the handshake
+            self._early += data
+            return
         before = self._inner.cycle
         if self._begun is None and (before is None or before.response_complete):
             self._begun = self._connections.clock()
@@ -184,15 +233,21 @@ class LimitedConnection(asyncio.Protocol):
 
     def eof_received(self) -> bool | None:
         """The peer has finished sending."""
+        if not self.is_ready:
+            return None
         return self._inner.eof_received()
 
     def pause_writing(self) -> None:
         """The peer reads more slowly than data is written."""
+        if not self.is_ready:
+            return
         self._unread = self._connections.clock(), self._transport.get_write_buffer_size()
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
         """The peer has read most of the waiting data."""
+        if not self.is_ready:
+            return
         self._unread = None
         self._inner.resume_writing()
 
@@ -236,6 +291,11 @@ class LimitedConnection(asyncio.Protocol):
             if now - self._closing > _FLUSHING_SECONDS:
                 self.abort()
             return None
+        if not self.is_ready:
+            if self._begun is None or now - self._begun <= self._connections.limits.handshake:
+                return None
+            self.abort()
+            return "its TLS handshake came too slowly"
         if self.stalled(now) >= self._connections.limits.unread:
             self.abort()
             return "it does not read its answer"
@@ -262,10 +322,28 @@ class LimitedConnection(asyncio.Protocol):
         return now - self._begun > limits.request + (self._body_bytes / limits.bytes_per_second if in_body else 0)
 
 
-def limited_protocol(connections: Connections) -> Callable[..., LimitedConnection]:
+class _Handshake(asyncio.Protocol):
+    """A connection until TLS has been begun on it. What came before that is never taken for a part of what follows."""
+
+    def __init__(self, connection: LimitedConnection, tls: ssl.SSLContext) -> None:
+        self._connection = connection
+        self._tls = tls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._connection.shake_hands(transport, self._tls)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._connection.connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._connection.abort()
+
+
+def limited_protocol(connections: Connections) -> Callable[..., asyncio.Protocol]:
     """Return a factory for uvicorn that makes the protocol of each new connection."""
 
-    def make(*given: Any, **options: Any) -> LimitedConnection:
-        return LimitedConnection(connections, http_protocol(*given, **options))
+    def make(*given: Any, **options: Any) -> asyncio.Protocol:
+        made = LimitedConnection(connections, http_protocol(*given, **options))
+        return made if connections.tls is None else _Handshake(made, connections.tls)
 
     return make

@@ -62,7 +62,8 @@ async def serve(
     Raises:
         ConfigError: the address cannot be bound.
     """
-    connections = Connections(listening.limits)
+    tls = None if listening.tls is None else listening.tls.context
+    connections = Connections(listening.limits, tls=tls)
     stopping = anyio.Event()
     with closing(_listen(listening)) as listener, _quiet_about_peers(connections, stopping.is_set):
         listener.on_no_files = connections.out_of_files
@@ -85,6 +86,7 @@ async def serve(
                 stopping.set()
                 if on_stop is not None:
                     on_stop()
+                connections.end_handshakes()
                 server.should_exit = True
                 last_words.deadline = anyio.current_time() + GRACE_SECONDS + _CLOSING_SECONDS
 
@@ -111,7 +113,6 @@ class _Server(Server):
             )
         )
         self.config.load()
-        self.config.ssl = None if tls is None else tls.context
         self.answering = anyio.Event()
         self._tls = tls
         self._connections = connections

@@ -19,6 +19,7 @@ OUT_OF_FILES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOME
 class Limits:
     """Limits for the peers of one port.
 
+    `handshake` is the number of seconds for a TLS handshake, which counts as a connection from its first byte on.
     `request` is the number of seconds for the headers of a request, and for its body, which gets one more for each
     `bytes_per_second` that arrive. (Apache's mod_reqtimeout has 20 s and 500 bytes by default.) A connection is closed
     after `unread` seconds in which the peer read less than `bytes_per_second` of an answer; sooner if more than
@@ -28,6 +29,7 @@ class Limits:
     to loopback and `proxies`, behind which there may be many peers.
     """
 
+    handshake: float = 10.0
     request: float = 20.0
     unread: float = 60.0
     unread_bytes: int = 256 * 1024 * 1024

@@ -12,7 +12,10 @@ from gateway.errors import FetchFailed
 from gateway.serving.access.introspection import Introspection
 from gateway.serving.access.read_json import post_form, read_json
 from gateway.serving.authorization.company_login import CompanyLogin, LoginFailed
+from gateway.serving.authorization.pending_requests import PendingLogin, PendingRequests
 from gateway.serving.authorization.program_endpoints import Form
+from gateway.serving.authorization.sql_state import SqlState
+from gateway.serving.authorization.sqlite_database import SqliteDatabase
 
 pytestmark = pytest.mark.anyio
 
@@ -107,7 +110,8 @@ async def test_neither_introspection_nor_a_company_login_waits_for_a_server_that
 
     async with serving(first_metadata) as url:
         settings = OidcSettings(issuer=url, client_id="gateway", people=("*",))
-        company = CompanyLogin(settings, "https://gateway.example/authorize/callback")
+        logins = PendingRequests(SqlState(SqliteDatabase(None)), PendingLogin)
+        company = CompanyLogin(settings, "https://gateway.example/authorize/callback", logins)
         page = await company.begin("cookie", "")
         state = page.partition("state=")[2].partition("&")[0]
         with anyio.fail_after(5), pytest.raises(LoginFailed, match="did not answer within"):

@@ -18,13 +18,12 @@ from gateway.config.schema import Settings
 from gateway.content.links.base_url import Bases
 from gateway.serving.access import Access
 from gateway.serving.authorization.authorization_server import AuthorizationServer
-from gateway.serving.authorization.database import Database
 from gateway.serving.authorization.passphrases import hash_passphrase
-from gateway.serving.authorization.sqlite_state import SqliteState
+from gateway.serving.authorization.sql_state import SqlState
+from gateway.serving.authorization.sqlite_database import SqliteDatabase
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app
 from tests.servers.downstream_service import SampleService
-from tests.servers.redis_server import RedisServer
 
 BASE = "https://tools.example.com"
 REDIRECT = "https://host.example/callback"
@@ -45,7 +44,9 @@ def passphrase_hash() -> str:
     return hash_passphrase(PASSPHRASE)
 
 
-def settings_of(server: dict[str, Any], people: dict[str, Any], gateway: dict[str, Any]) -> Settings:
+def settings_of(
+    server: dict[str, Any], people: dict[str, Any], gateway: dict[str, Any], tables: dict[str, Any] | None = None
+) -> Settings:
     return Settings.model_validate(
         {
             "gateway": {"name": "The gateway", "public_url": BASE, **gateway},
@@ -59,6 +60,7 @@ def settings_of(server: dict[str, Any], people: dict[str, Any], gateway: dict[st
                 "github": {"command": "github"},
                 "old": {"command": "old", "enabled": False},
             },
+            **(tables or {}),
         }
     )
 
@@ -79,7 +81,7 @@ class Gateway:
         server: AuthorizationServer,
         access: Access,
         state: Path,
-        database: Database,
+        database: SqliteDatabase,
         client: TestClient,
         clock: Clock,
         peer: str,
@@ -193,14 +195,6 @@ def parameters_in(answer: Any) -> dict[str, str]:
 
 
 @pytest.fixture
-def redis(redis_program: str, tmp_path: Path) -> Generator[RedisServer]:
-    server = RedisServer(redis_program, tmp_path)
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
 def opened(tmp_path: Path) -> Callable[..., Any]:
     """A gateway: takes settings of the authorization server, people, and settings of the gateway."""
 
@@ -210,14 +204,15 @@ def opened(tmp_path: Path) -> Callable[..., Any]:
         people: dict[str, Any] | None = None,
         proxies: tuple[str, ...] = (),
         peer: str = "testclient",
+        tables: dict[str, Any] | None = None,
         **gateway: Any,
     ) -> Generator[Gateway]:
         hashed = passphrase_hash()
         everybody = {"alice": {"hash": hashed}, "bob": {"hash": hashed, "upstreams": ["docs"]}}
-        settings = settings_of(server or {}, everybody if people is None else people, gateway)
+        settings = settings_of(server or {}, everybody if people is None else people, gateway, tables)
         clock, state = Clock(), tmp_path / "state" / "authorization.sqlite3"
-        database = Database(state)
-        authorization = AuthorizationServer(settings, SqliteState(database), clock)
+        database = SqliteDatabase(state)
+        authorization = AuthorizationServer(settings, SqlState(database), clock)
         access = Access(settings.http, settings.access, clock, public_url=settings.gateway.public_url)
         access.add(authorization, authorization.issuer)
         app = http_app(

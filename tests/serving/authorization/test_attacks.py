@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from gateway.serving.access import Identified, tokens
-from gateway.serving.authorization.approvals import all_approvals, revoke
+from gateway.serving.authorization.sql_approvals import all_approvals, revoke
 from tests.serving.authorization.conftest import BASE, CHALLENGE, PASSPHRASE, REDIRECT, Gateway, parameters_in
 
 LOOPBACK = "http://127.0.0.1:{}/callback"

@@ -10,6 +10,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from gateway.serving.authorization.company_login import kept_claims
 from tests.serving.authorization.conftest import BASE, Browser, Gateway, parameters_in, passphrase_hash, settings_of
 from tests.serving.authorization.sites import Reply, site
 
@@ -273,3 +274,31 @@ def test_without_a_provider_nobody_is_sent_to_one(opened: Callable[..., Any]) ->
         query = urlsplit(str(browser.page.url)).query
         assert browser.http.get(f"/authorize/company?{query}").status_code == 400
         assert browser.http.get("/authorize/callback?code=x&state=y").status_code == 400
+
+
+def test_the_claims_that_upstreams_are_told_are_kept_and_no_others(
+    opened: Callable[..., Any], company: Company
+) -> None:
+    told = {"X-Dept": "dept", "X-Groups": "realm.groups", "X-Who": "principal", "X-Absent": "absent"}
+    upstreams = {"docs": {"url": "https://docs.example/mcp", "headers_from_claims": told}}
+    company.claims |= {"dept": "sales", "realm": {"groups": ["a", "b"], "secret": "no"}, "phone": "1"}
+    with opened({"oidc": company.settings}, {}, tables={"upstreams": upstreams}) as gateway:
+        client_id = gateway.register()["client_id"]
+        code = parameters_in(company.log_in(gateway, client_id).send("approve"))["code"]
+        tokens = gateway.exchange(client_id, code).json()
+        assert gateway.access.came_with("alice@example.com") is None
+        assert gateway.status_of(tokens["access_token"]) == 200
+        found = gateway.access.came_with("alice@example.com")
+        assert found is not None
+        assert (found.issuer, found.token) == ("authorization_server", None)  # which goes to no upstream
+        assert found.claims == {"dept": "sales", "realm.groups": ["a", "b"]}
+
+
+def test_claims_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
+    claims = {"large": "x" * 10_000, "small": "y", "many": list(range(5_000)), "deep": {"a": {"b": 1}}}
+    assert json.loads(kept_claims(claims, set(claims) | {"deep.a.b", "none"})) == {
+        "small": "y",
+        "deep": {"a": {"b": 1}},
+        "deep.a.b": 1,
+    }
+    assert "the claim large of an account is left out" in caplog.text

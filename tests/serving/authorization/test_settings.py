@@ -12,12 +12,11 @@ from gateway.config.settings_diff import compare, live_part
 from gateway.core.model.grant import Grant
 from gateway.errors import ConfigError
 from gateway.serving.authorization.authorization_server import AuthorizationServer, issuer_of, opened_server
-from gateway.serving.authorization.database import Database
 from gateway.serving.authorization.passphrases import Attempts, hash_passphrase, is_passphrase
 from gateway.serving.authorization.reach_words import reach_in_words
 from gateway.serving.authorization.redirect_uris import destination, with_parameters
-from gateway.serving.authorization.short_lived import ShortLived
-from gateway.serving.authorization.sqlite_state import SqliteState
+from gateway.serving.authorization.sql_state import SqlState
+from gateway.serving.authorization.sqlite_database import SqliteDatabase
 from tests.serving.authorization.conftest import BASE, Clock, passphrase_hash, settings_of
 
 
@@ -110,11 +109,11 @@ def test_a_database_that_is_none_is_told_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "authorization.sqlite3").write_text("not a database, but long enough to be read as one" * 20)
     with pytest.raises(ConfigError, match=r"access\.authorization_server\.database"):
         opened_server(settings(), tmp_path)
-    newer = Database(tmp_path / "newer.sqlite3")
+    newer = SqliteDatabase(tmp_path / "newer.sqlite3")
     newer.run_now(lambda connection: connection.execute("PRAGMA user_version = 99"))
     newer.close()
     with pytest.raises(ConfigError, match="newer version"):
-        Database(tmp_path / "newer.sqlite3").check()
+        SqliteDatabase(tmp_path / "newer.sqlite3").check()
 
 
 def test_without_a_folder_the_state_is_in_memory(caplog: pytest.LogCaptureFixture) -> None:
@@ -150,7 +149,9 @@ def test_nothing_else_is(url: str) -> None:
 
 
 def server() -> AuthorizationServer:
-    return AuthorizationServer(settings_of({}, {"alice": {"hash": passphrase_hash()}}, {}), SqliteState(Database(None)))
+    return AuthorizationServer(
+        settings_of({}, {"alice": {"hash": passphrase_hash()}}, {}), SqlState(SqliteDatabase(None))
+    )
 
 
 def test_a_passphrase_is_known_by_its_hash() -> None:
@@ -173,17 +174,6 @@ def test_attempts_have_to_wait_longer_and_are_forgotten() -> None:
     assert attempts.wait("alice") == 0
     attempts.failed("alice")
     assert attempts.wait("alice") == 0
-
-
-def test_values_expire_and_make_way() -> None:
-    clock = Clock()
-    values = ShortLived[int](60, 2, clock)
-    first, second, third = (values.put(number) for number in range(3))
-    assert [values.get(key) for key in (first, second, third)] == [None, 1, 2]
-    assert values.take(second) == 1
-    assert values.get(second) is None
-    clock.now += 60
-    assert values.get(third) is None
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import ssl
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 import anyio
@@ -12,7 +12,7 @@ import pytest
 
 from gateway.config.schema import HttpSettings
 from gateway.errors import ConfigError
-from gateway.serving.http import Listening, TlsFiles, serve
+from gateway.serving.http import Limits, Listening, TlsFiles, serve
 from gateway.serving.mcp.handshake import Identity
 from gateway.serving.mcp.http import http_app, serve_http
 from tests.servers.certificates import write_certificate
@@ -82,6 +82,101 @@ async def test_hosts_are_served_over_tls(tmp_path, anyio_backend):
     async with served(partial(serve_http, app, settings)) as url, client(certificate) as http:
         assert (await http.get(f"{url}/mcp")).status_code == 401
         assert (await http.get(url, headers={"Authorization": "Bearer sesame"})).status_code == 200
+
+
+@asynccontextmanager
+async def half_open(url, count, sent=b""):
+    """Connections whose handshake is begun by the first bytes of a real one, or by none, and never goes on."""
+    streams = []
+    try:
+        for _ in range(count):
+            streams.append(await anyio.connect_tcp("127.0.0.1", int(url.rpartition(":")[2])))
+            with suppress(anyio.BrokenResourceError):
+                await streams[-1].send(sent)
+        yield streams
+    finally:
+        for stream in streams:
+            await stream.aclose()
+
+
+def client_hello():
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = ssl.create_default_context()
+    with suppress(ssl.SSLWantReadError):
+        context.wrap_bio(incoming, outgoing, server_hostname="localhost").do_handshake()
+    return outgoing.read()
+
+
+@pytest.mark.parametrize("part", ["nothing", "half", "whole"])
+async def test_a_flood_of_handshakes_does_not_get_past_the_bound(tmp_path, protocol, part):
+    certificate, key = write_certificate(tmp_path)
+    hello = client_hello()
+    sent = {"nothing": b"", "half": hello[:40], "whole": hello}[part]
+    listening = Listening(
+        "127.0.0.1", 0, "http.port", Limits(connections=8), TlsFiles(certificate, key, "http.tls_certificate")
+    )
+    async with (
+        served(partial(serve, Application(), listening)) as url,
+        client(certificate) as early,
+        half_open(url, 30, sent) as streams,
+        client(certificate) as late,
+    ):
+        with anyio.fail_after(20):
+            assert (await early.get(url)).status_code == 200  # strangers make way, oldest first
+            assert (await late.get(url)).status_code == 200
+            for stream in streams[:20]:
+                with suppress(anyio.BrokenResourceError, anyio.EndOfStream):
+                    while True:  # what a server says first, and then the end
+                        await stream.receive()
+
+
+@pytest.mark.parametrize("part", ["nothing", "half"])
+async def test_a_handshake_has_a_time_limit(tmp_path, caplog, part):
+    certificate, key = write_certificate(tmp_path)
+    sent = b"" if part == "nothing" else client_hello()[:40]
+    tls = TlsFiles(certificate, key, "http.tls_certificate")
+    listening = Listening("127.0.0.1", 0, "http.port", Limits(handshake=0.5), tls)
+    async with (
+        served(partial(serve, Application(), listening)) as url,
+        half_open(url, 3, sent) as streams,
+        client(certificate) as http,
+    ):
+        assert (await http.get(url)).status_code == 200
+        with anyio.fail_after(10):
+            for stream in streams:
+                with pytest.raises((anyio.BrokenResourceError, anyio.EndOfStream)):
+                    await stream.receive()
+        assert (await http.get(url)).status_code == 200  # the one that is complete is not concerned
+    assert caplog.text.count("its TLS handshake came too slowly") == 1
+
+
+async def test_garbage_in_place_of_a_handshake_ends_it(tmp_path, caplog):
+    certificate, key = write_certificate(tmp_path)
+    listening = Listening("127.0.0.1", 0, "http.port", tls=TlsFiles(certificate, key, "http.tls_certificate"))
+    async with (
+        served(partial(serve, Application(), listening)) as url,
+        half_open(url, 2, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n") as streams,
+        client(certificate) as http,
+    ):
+        with anyio.fail_after(10):
+            for stream in streams:
+                with suppress(anyio.BrokenResourceError, anyio.EndOfStream):
+                    while True:
+                        assert b"HTTP" not in await stream.receive()
+        assert (await http.get(url)).status_code == 200
+    assert "Traceback" not in caplog.text
+
+
+async def test_the_gateway_stops_while_handshakes_are_half_done(tmp_path):
+    certificate, key = write_certificate(tmp_path)
+    listening = Listening("127.0.0.1", 0, "http.port", tls=TlsFiles(certificate, key, "http.tls_certificate"))
+    streams = []
+    with anyio.fail_after(5):
+        async with served(partial(serve, Application(), listening)) as url:
+            port = int(url.rpartition(":")[2])
+            streams.extend([await anyio.connect_tcp("127.0.0.1", port) for _ in range(3)])
+    for stream in streams:
+        await stream.aclose()
 
 
 def test_files_that_cannot_be_used_are_named(tmp_path):

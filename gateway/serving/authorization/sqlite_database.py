@@ -15,39 +15,19 @@ import anyio
 from anyio import to_thread
 
 from gateway.config.schema import Settings
-from gateway.errors import ConfigError, StateUnavailable
+from gateway.errors import ConfigError
+from gateway.serving.authorization.availability import Availability
+from gateway.serving.authorization.sql_database import VERSION, Transaction, statements_from
 
 ResultT = TypeVar("ResultT")
 
 logger = logging.getLogger(__name__)
 
 FILE_NAME = "authorization.sqlite3"
-_VERSION = 1
 _BUSY_SECONDS = 5.0
-_SCHEMA = """
-CREATE TABLE clients (
-    id TEXT PRIMARY KEY, metadata TEXT NOT NULL, secret TEXT, created REAL NOT NULL, approved REAL
-);
-CREATE TABLE approvals (
-    id TEXT PRIMARY KEY, client TEXT NOT NULL, client_name TEXT NOT NULL, redirect TEXT NOT NULL,
-    principal TEXT NOT NULL, login TEXT NOT NULL, resource TEXT NOT NULL, scope TEXT NOT NULL,
-    created REAL NOT NULL, used REAL NOT NULL, expires REAL NOT NULL
-);
-CREATE TABLE codes (
-    hash TEXT PRIMARY KEY, approval TEXT NOT NULL REFERENCES approvals ON DELETE CASCADE,
-    redirect_uri TEXT NOT NULL, challenge TEXT NOT NULL, expires REAL NOT NULL, used REAL
-);
-CREATE TABLE tokens (
-    hash TEXT PRIMARY KEY, approval TEXT NOT NULL REFERENCES approvals ON DELETE CASCADE,
-    kind TEXT NOT NULL CHECK (kind IN ('access', 'refresh')), scope TEXT NOT NULL, expires REAL NOT NULL, used REAL
-);
-CREATE INDEX approvals_of_client ON approvals (client);
-CREATE INDEX codes_of_approval ON codes (approval);
-CREATE INDEX tokens_of_approval ON tokens (approval);
-"""
 
 
-class Database:
+class SqliteDatabase:
     """One connection, used by one thread at a time. Without a path, the state is in memory, and ends with the process.
 
     A file that is removed while it is open is created again, empty: every host has to be approved again.
@@ -59,12 +39,13 @@ class Database:
         self._one_at_a_time = anyio.CapacityLimiter(1)
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
+        self._availability = Availability()
 
-    async def run(self, work: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
-        """Do the same as `run_now` in a worker thread."""
+    async def run(self, work: Callable[[Transaction], ResultT], *, is_lookup: bool = False) -> ResultT:
+        """Do the same as `run_now` in a worker thread. All work is done alone, lookups too."""
         return await to_thread.run_sync(self.run_now, work, limiter=self._one_at_a_time)
 
-    def run_now(self, work: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
+    def run_now(self, work: Callable[[Transaction], ResultT]) -> ResultT:
         """Do the work in one transaction.
 
         Raises:
@@ -82,8 +63,8 @@ class Database:
                 connection.execute("COMMIT")
             except (sqlite3.Error, OSError) as error:
                 self._close()
-                logger.error("the state of the authorization server cannot be used: %s", error)
-                raise StateUnavailable("logins cannot be checked at present", remedy="see the log") from error
+                raise self._availability.lost(str(error)) from error
+            self._availability.found()
             return result
 
     def check(self) -> None:
@@ -160,12 +141,11 @@ def _prepare(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version > _VERSION:
+        if version > VERSION:
             raise sqlite3.DatabaseError(f"it was written by a newer version of the gateway (schema {version})")
-        if version == 0:
-            for statement in _SCHEMA.strip().removesuffix(";").split(";"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {_VERSION}")
+        for statement in statements_from(version):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
     except BaseException:
         connection.execute("ROLLBACK")
         raise

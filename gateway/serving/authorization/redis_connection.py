@@ -1,0 +1,148 @@
+"""Connections to a Redis, or to a cluster of them: transactions, and what happens while it cannot be reached."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar, cast
+
+import anyio
+
+from gateway.config.authorization_settings import CLUSTER_SCHEMES
+from gateway.errors import ConfigError, StateUnavailable
+from gateway.serving.authorization.availability import Availability
+from gateway.serving.authorization.redis_records import TAG
+
+ResultT = TypeVar("ResultT")
+
+EXTRA = "mcp-multimodal-gateway[redis]"
+
+_SECONDS = 3.0
+"""Time for Redis to take a connection, and to answer."""
+_CONNECTIONS = 32
+"""Maximum number of connections, to each node; beyond it, requests wait for one."""
+_TRIES = 20
+"""How often a transaction is tried before others that are faster."""
+_LIMITS: Mapping[str, Any] = {"socket_timeout": _SECONDS, "socket_connect_timeout": _SECONDS}
+
+Pipe = Any
+"""A pipeline of redis-py, whose commands have no types of their own there."""
+
+
+class RedisConnection:
+    """Connection to a URL: `redis://`, `rediss://` (TLS) or `unix://`; with `+cluster`, to any node of a cluster.
+
+    Raises:
+        ConfigError: redis-py is not installed, or takes no such URL.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.in_cluster = url.startswith(CLUSTER_SCHEMES)
+        self._url = url.replace("+cluster", "", 1) if self.in_cluster else url
+        self._availability = Availability()
+        self._finding = anyio.Lock()
+        try:
+            self._redis: Any = None if self.in_cluster else self._client()
+            self._cluster: Any = self._map() if self.in_cluster else None
+        except ImportError:
+            raise _fault(
+                "needs a package that is not installed", f"install the extra redis, as in pip install '{EXTRA}'"
+            ) from None
+        except (ValueError, TypeError):
+            raise _fault(
+                "is not the URL of a Redis",
+                'write it as "redis://:PASSWORD@HOST:6379/0"; rediss:// is with TLS, redis+cluster:// a cluster',
+            ) from None
+
+    def _client(self, **where: Any) -> Any:
+        from redis.asyncio import BlockingConnectionPool, Redis
+        from redis.asyncio.retry import Retry
+        from redis.backoff import NoBackoff
+
+        once_more = Retry(NoBackoff(), 1)  # a connection that Redis has closed meanwhile is opened again
+        pool: Any = cast("Any", BlockingConnectionPool).from_url(
+            self._url, max_connections=_CONNECTIONS, timeout=_SECONDS, decode_responses=True, retry=once_more, **_LIMITS
+        )
+        pool.connection_kwargs.update(where)
+        return cast("Any", Redis).from_pool(pool)  # which it closes
+
+    def _map(self) -> Any:
+        from redis.asyncio.cluster import RedisCluster
+
+        return cast("Any", RedisCluster).from_url(self._url, **_LIMITS)
+
+    async def _found(self) -> Any:
+        """Return the client; in a cluster, that of the node which has the keys.
+
+        All of them are in one slot, and redis-py's client for clusters has no MGET in a transaction.
+        """
+        if self._redis is not None:
+            return self._redis
+        async with self._finding:
+            if self._redis is None:  # nobody else has found it meanwhile
+                await self._cluster.initialize()
+                if (node := self._cluster.get_node_from_key(TAG)) is None:
+                    raise OSError("no node of the cluster has the keys")
+                self._redis = self._client(host=node.host, port=node.port)
+            return self._redis
+
+    async def _look_again(self) -> None:
+        """Ask the cluster anew for its nodes, the next time: the keys may be at another one now."""
+        if self._cluster is not None:
+            client, self._redis = self._redis, None
+            with anyio.move_on_after(_SECONDS, shield=True):
+                if client is not None:
+                    await client.aclose()
+                await self._cluster.aclose()
+
+    async def decided(self, decide: Callable[[Pipe], Awaitable[ResultT]], *watched: str) -> ResultT:
+        """Run what reads, begins a transaction (`multi`) and fills it; again if a watched key has changed meanwhile."""
+        from redis.exceptions import WatchError
+
+        async with self.reached() as redis:
+            for _ in range(_TRIES):
+                async with redis.pipeline(transaction=True) as pipe:
+                    try:
+                        await pipe.watch(*watched)
+                        result = await decide(pipe)
+                        await pipe.execute()
+                    except WatchError:
+                        continue
+                    return result
+        raise StateUnavailable("logins cannot be checked at present", remedy="too much happens at once: try again")
+
+    @asynccontextmanager
+    async def reached(self) -> AsyncGenerator[Any]:
+        """Context manager in which failures of Redis are StateUnavailable; the log says once that it is away."""
+        from redis.exceptions import RedisClusterException, RedisError, WatchError
+
+        try:
+            yield await self._found()
+        except WatchError:
+            raise
+        except (RedisError, RedisClusterException, OSError, TimeoutError) as error:
+            await self._look_again()
+            raise self._availability.lost(str(error)) from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._availability.lost("it has something that no gateway of this version has written") from error
+        self._availability.found()
+
+    def check(self) -> None:
+        """Look whether Redis answers. If it does not, the gateway starts, and answers 503 until it does."""
+        from redis import Redis, RedisCluster
+        from redis.exceptions import RedisClusterException, RedisError
+
+        try:
+            with cast("Any", RedisCluster if self.in_cluster else Redis).from_url(self._url, **_LIMITS) as redis:
+                redis.ping()
+        except (RedisError, RedisClusterException, OSError) as error:
+            self._availability.lost(str(error))
+
+    async def close(self) -> None:
+        """Close the connections; the next use opens them again."""
+        await self._look_again()
+        if self._redis is not None:
+            with anyio.move_on_after(_SECONDS, shield=True):
+                await self._redis.aclose()
+
+
+def _fault(words: str, remedy: str) -> ConfigError:
+    return ConfigError(words, where="access.authorization_server.state", remedy=remedy)
